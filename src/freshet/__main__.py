@@ -1,0 +1,5 @@
+"""``python -m freshet``."""
+
+from freshet.cli import main
+
+main()
