@@ -1,0 +1,173 @@
+"""Latency curves: what an answer is worth by how late it comes."""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left
+from collections.abc import Sequence
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from freshet.model.errors import UserError
+
+Floats = NDArray[np.float64]
+Point = tuple[float, float]
+"""(latency in seconds, utility)"""
+
+
+class Curve:
+    """A piecewise linear, non-increasing utility of latency (CAR §3.4.1, §4.2).
+
+    The *critical points* are where its slope changes. A latency that is exactly at a point still belongs to the piece
+    before it, so that a deadline that is just met is met. The *slope* is a magnitude; before the first and after the
+    last critical point it is 0. The *slack* is the distance to the next critical point; after the last one there is
+    nothing more to lose, so it is infinite. All three are found in O(log k).
+
+    Args:
+        points: (latency, utility) in the order of latency; two points of equal latency are a sudden drop. Before the
+            first point the utility is that of the first, after the last that of the last.
+
+    >>> tight = Curve([(0, 1), (0.01, 1), (0.03, 0)])
+    >>> tight.utility(0.01), tight.utility(0.02), tight.utility(7)
+    (1.0, 0.5, 0.0)
+    >>> tight.slope(0.005), round(tight.slope(0.02), 6), tight.slope(0.04)
+    (0.0, 50.0, 0.0)
+    >>> round(tight.slack(0.004), 6), round(tight.slack(0.02), 6), tight.slack(0.04)
+    (0.006, 0.01, inf)
+    >>> tight.critical
+    (0.01, 0.03)
+    """
+
+    __slots__ = ("_ends", "_slopes", "_values", "critical", "points")
+
+    def __init__(self, points: Sequence[Point]) -> None:
+        self.points = _checked(points)
+        # Piece i covers latencies up to _ends[i], where the utility is _values[i]; what comes after is constant.
+        self._ends, self._values, self._slopes = _pieces(self.points)
+        self.critical: tuple[float, ...] = tuple(self._ends)
+
+    @classmethod
+    def for_query(cls, name: str, points: Sequence[Point]) -> Curve:
+        """The curve that a user gives for a query: its utilities must lie in [0, 1], so that curves compare.
+
+        >>> Curve.for_query("q", [(0, 1), (1, 1.5)])
+        Traceback (most recent call last):
+        freshet.model.errors.UserError: query q: utility 1.5 at latency 1 s is outside [0, 1]
+        """
+        for latency, utility in points:
+            if not 0.0 <= utility <= 1.0:
+                raise UserError(f"query {name}: utility {utility:g} at latency {latency:g} s is outside [0, 1]")
+        try:
+            return cls(points)
+        except UserError as error:
+            raise UserError(f"query {name}: {error}") from None
+
+    @classmethod
+    def deadline(cls, seconds: float, grace: float = 0.0) -> Curve:
+        """Full utility up to a deadline, none from ``grace`` after it on.
+
+        >>> Curve.deadline(2.0).utility(2.0), Curve.deadline(2.0).utility(2.1)
+        (1.0, 0.0)
+        """
+        return cls([(0.0, 1.0), (seconds, 1.0), (seconds + grace, 0.0)])
+
+    @property
+    def promise(self) -> float:
+        """The latency up to which nothing is lost: where the curve begins to fall; infinite where it never does."""
+        falling = (index for index, slope in enumerate(self._slopes) if slope)
+        first = next(falling, None)
+        if first is None:
+            return self._sudden()
+        begin = self._ends[first - 1] if first else 0.0
+        return min(begin, self._sudden())
+
+    def _sudden(self) -> float:
+        drops = (a[0] for a, b in pairwise(self.points) if a[0] == b[0] and a[1] > b[1])
+        return next(drops, math.inf)
+
+    def utility(self, latency: float) -> float:
+        """What an answer of this latency is worth."""
+        index = bisect_left(self._ends, latency)
+        if index == len(self._ends):
+            return self.points[-1][1]
+        # From the piece's end backwards: at a critical point the value is exact.
+        return self._values[index] + self._slopes[index] * (self._ends[index] - latency)
+
+    def slope(self, latency: float) -> float:
+        """Utility lost per second at this latency."""
+        index = bisect_left(self._ends, latency)
+        return self._slopes[index] if index < len(self._slopes) else 0.0
+
+    def slack(self, latency: float) -> float:
+        """Seconds to the next critical point."""
+        index = bisect_left(self._ends, latency)
+        return self._ends[index] - latency if index < len(self._ends) else math.inf
+
+    def utilities(self, latencies: ArrayLike) -> Floats:
+        """The utility of each latency.
+
+        >>> Curve([(0, 1), (1, 0)]).utilities([0.0, 0.25, 3.0]).tolist()
+        [1.0, 0.75, 0.0]
+        """
+        times = np.asarray(latencies, dtype=np.float64)
+        index = np.searchsorted(self._ends, times, side="left")
+        ends = np.append(self._ends, 0.0)[index]
+        slopes = np.append(self._slopes, 0.0)[index]
+        values = np.append(self._values, self.points[-1][1])[index]
+        utilities: Floats = values + slopes * (ends - times)
+        return utilities
+
+    def pieces(self) -> tuple[tuple[float, float], ...]:
+        """(end, slope) of each piece, in order; after the last end the slope is 0."""
+        return tuple(zip(self._ends, self._slopes, strict=True))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Curve) and self.points == other.points
+
+    def __hash__(self) -> int:
+        return hash(self.points)
+
+    def __repr__(self) -> str:
+        return f"Curve({list(self.points)})"
+
+
+def _checked(points: Sequence[Point]) -> tuple[Point, ...]:
+    checked = tuple((float(latency), float(utility)) for latency, utility in points)
+    if not checked:
+        raise UserError("a latency curve needs at least one point (latency, utility)")
+    if not all(math.isfinite(number) for point in checked for number in point):
+        raise UserError("a latency curve has finite latencies and utilities only")
+    if checked[0][0] < 0.0:
+        raise UserError(f"a latency curve begins at latency 0 or later, not at {checked[0][0]:g}")
+    for (before, high), (latency, utility) in pairwise(checked):
+        if latency < before:
+            raise UserError(f"the points of a latency curve are in the order of latency, not {before:g}, {latency:g}")
+        if latency == 0.0 and utility < high:
+            raise UserError("a latency curve cannot drop at latency 0: nothing is answered sooner")
+        if utility > high:
+            raise UserError(f"a latency curve never rises, but it does from {high:g} to {utility:g} at {latency:g} s")
+    return checked
+
+
+def _pieces(points: tuple[Point, ...]) -> tuple[list[float], list[float], list[float]]:
+    """Ends, utilities there and slopes of the pieces; neighbours of equal slope are one piece."""
+    ends: list[float] = []
+    values: list[float] = []
+    slopes: list[float] = []
+    whole = ((0.0, points[0][1]), *points) if points[0][0] > 0.0 else points
+    for (begin, high), (end, low) in pairwise(whole):
+        if begin == end:
+            continue
+        slope = (high - low) / (end - begin)
+        if ends and ends[-1] == begin and values[-1] == high and math.isclose(slope, slopes[-1], rel_tol=1e-12):
+            ends[-1], values[-1] = end, low
+        else:
+            ends.append(end)
+            values.append(low)
+            slopes.append(slope)
+    if ends and slopes[-1] == 0.0 and values[-1] == points[-1][1]:
+        # A last piece that is level only says what holds anyway.
+        ends.pop(), values.pop(), slopes.pop()
+    return ends, values, slopes

@@ -1,0 +1,74 @@
+"""Durations and sizes as people write them."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from freshet.model.errors import UserError
+
+_SECONDS: Final = {
+    "us": 1e-6, "microsecond": 1e-6, "ms": 1e-3, "millisecond": 1e-3,
+    "s": 1.0, "sec": 1.0, "second": 1.0, "m": 60.0, "min": 60.0, "minute": 60.0,
+    "h": 3600.0, "hour": 3600.0, "d": 86400.0, "day": 86400.0,
+}  # fmt: skip
+_BYTES: Final = {
+    "b": 1,
+    "kb": 10**3,
+    "mb": 10**6,
+    "gb": 10**9,
+    "kib": 2**10,
+    "mib": 2**20,
+    "gib": 2**30,
+}
+_QUANTITY: Final = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([A-Za-z]+)\s*")
+
+
+def parse_duration(text: str | float) -> float:
+    """Seconds of a duration such as ``"10 s"``, ``"1 minute"``, ``"250ms"``; a bare number is seconds.
+
+    >>> parse_duration("10 seconds"), parse_duration("250ms"), parse_duration(3)
+    (10.0, 0.25, 3.0)
+    >>> parse_duration("10 parsecs")
+    Traceback (most recent call last):
+    freshet.model.errors.UserError: '10 parsecs' is not a duration: use for example '250 ms', '10 s', '1 minute'
+    """
+    if isinstance(text, int | float):
+        if text < 0:
+            raise UserError(f"{text} is not a duration: it is negative")
+        return float(text)
+    match = _QUANTITY.fullmatch(text)
+    unit = match.group(2).lower() if match else ""
+    scale = _SECONDS.get(unit) or _SECONDS.get(unit.removesuffix("s"))
+    if match is None or scale is None:
+        raise UserError(f"{text!r} is not a duration: use for example '250 ms', '10 s', '1 minute'")
+    return float(match.group(1)) * scale
+
+
+def parse_bytes(text: str | int) -> int:
+    """Bytes of a size such as ``"512 MB"`` or ``"1GiB"``; a bare number is bytes.
+
+    >>> parse_bytes("1.5 KB"), parse_bytes("1GiB"), parse_bytes(7)
+    (1500, 1073741824, 7)
+    """
+    if isinstance(text, int):
+        if text < 0:
+            raise UserError(f"{text} is not a size: it is negative")
+        return text
+    match = _QUANTITY.fullmatch(text)
+    scale = _BYTES.get(match.group(2).lower()) if match else None
+    if match is None or scale is None:
+        raise UserError(f"{text!r} is not a size: use for example '512 MB', '1 GiB'")
+    return int(float(match.group(1)) * scale)
+
+
+def duration_text(seconds: float) -> str:
+    """A duration for people, in the unit that reads best.
+
+    >>> duration_text(0.0042), duration_text(1.5), duration_text(90)
+    ('4.2 ms', '1.5 s', '1.5 min')
+    """
+    for scale, unit in ((3600.0, "h"), (60.0, "min"), (1.0, "s"), (1e-3, "ms")):
+        if seconds >= scale:
+            return f"{seconds / scale:.3g} {unit}"
+    return f"{seconds * 1e6:.3g} us" if seconds else "0 s"
