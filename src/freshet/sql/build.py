@@ -1,0 +1,75 @@
+"""Text to query graph.
+
+Choices where SQL leaves one:
+
+- The name of an output column is its alias, else the name of the column as the user wrote it, else the text of the
+  expression, as in Spark (``avg(value)``). Two columns of one name are an error that asks for AS.
+- ``*`` over several streams calls a column that stands in more than one of them ``alias_column``.
+- A condition of WHERE that compares two streams of a FROM with commas becomes the condition of their join.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal
+
+import pyarrow as pa
+
+from freshet.model.errors import UserError
+from freshet.model.query import Query, QueryGraph
+from freshet.sql.errors import SqlError
+from freshet.sql.graph import GraphBuilder
+from freshet.sql.select import SelectBuilder
+from freshet.sql.text import parse_query
+
+
+def build_query(
+    name: str,
+    text: str,
+    streams: Mapping[str, pa.Schema],
+    *,
+    weight: float = 1.0,
+    start: Literal["earliest", "latest"] = "earliest",
+    on_error: Literal["null", "fail"] = "null",
+) -> Query:
+    """A continuous query from its text.
+
+    Args:
+        name: Name of the query and of its output.
+        text: The SQL.
+        streams: Schemas of everything it may read: declared streams and outputs of other queries.
+        weight: Importance in (0, 1].
+        start: Where a new query begins to read.
+        on_error: What an evaluation error does.
+
+    Raises:
+        SqlError: The text is wrong; the message shows where and says what would be right.
+
+    >>> from freshet.model import parse_schema
+    >>> query = build_query("big", "SELECT src FROM packets WHERE size > 900 AND src <> 'a'",
+    ...                     {"packets": parse_schema("src string, size int")})
+    >>> for operator in query.paths[0].operators:
+    ...     print(operator)
+    Filter(name='big.filter_1', predicate='size > 900')
+    Filter(name='big.filter_2', predicate="src <> 'a'")
+    Project(name='big.project', columns=(('src', 'src'),))
+    """
+    if name in streams:
+        raise UserError(f"query {name}: a stream has this name already; choose another")
+    try:
+        tree = parse_query(text)
+        graph = GraphBuilder(streams)
+        output = SelectBuilder(graph).query(tree, name)
+    except SqlError as error:
+        raise error.within(name, text) from None
+    return Query(
+        name=name,
+        text=text,
+        graph=QueryGraph(graph.operators, graph.inputs, output.node),
+        weight=weight,
+        start=start,
+        on_error=on_error,
+        period=tree.meta.get("period"),
+        deadline=tree.meta.get("deadline"),
+        columns=output.names,
+    )

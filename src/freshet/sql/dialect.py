@@ -1,0 +1,190 @@
+"""The dialect: Spark SQL with windows after a stream's name and PERIOD ... DEADLINE ... at the end.
+
+Functions stay calls by name (`exp.Anonymous`): what the user wrote is what Spark gets. The Spark dialect would
+translate many of them to sqlglot's own vocabulary and back, and not every round trip keeps the meaning.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Final
+
+from sqlglot import exp
+from sqlglot.dialects.spark import Spark
+from sqlglot.generators.spark import SparkGenerator
+from sqlglot.parsers.spark import SparkParser
+from sqlglot.tokenizer_core import Token, TokenType
+
+from freshet.model.errors import UserError
+from freshet.model.units import parse_duration
+from freshet.sql.errors import SqlError, did_you_mean
+
+WINDOW_FORMS: Final = (
+    "[RANGE 1 MINUTE], [RANGE 1 MINUTE SLIDE 10 SECONDS], [ROWS 500], [PARTITION BY k ROWS 10], [NOW] or [UNBOUNDED]"
+)
+
+_KEPT_FUNCTION_PARSERS: Final = ("CAST", "TRY_CAST", "EXTRACT", "TRIM", "SUBSTRING", "POSITION", "OVERLAY")
+
+
+class StreamWindow(exp.Expression):
+    """A window after the name of a stream."""
+
+    arg_types: ClassVar[dict[str, bool]] = {
+        "kind": True,
+        "size": False,
+        "slide": False,
+        "rows": False,
+        "partition": False,
+    }
+
+
+class FreshetParser(SparkParser):
+    """Spark's parser with windows and with functions kept by name."""
+
+    STRICT_CAST = True
+    ADD_JOIN_ON_TRUE = False
+    # array(a, b)[1] is an element, not another way to write an array.
+    ARRAY_CONSTRUCTORS: ClassVar[Any] = {}
+    FUNCTIONS: ClassVar[Any] = {}
+    NO_PAREN_FUNCTIONS: ClassVar[Any] = {}
+    NO_PAREN_FUNCTION_PARSERS: ClassVar[Any] = {
+        name: SparkParser.NO_PAREN_FUNCTION_PARSERS[name] for name in ("CASE", "ANY")
+    }
+    FUNCTION_PARSERS: ClassVar[Any] = {name: SparkParser.FUNCTION_PARSERS[name] for name in _KEPT_FUNCTION_PARSERS}
+
+    def parse(self, raw_tokens: list[Token], sql: str) -> list[exp.Expr | None]:
+        tokens, promises = split_promises(raw_tokens)
+        trees = super().parse(tokens, sql)
+        if trees and trees[-1] is not None:
+            trees[-1].meta.update(promises)
+        return trees
+
+    def _parse_table_parts(
+        self, schema: bool = False, is_db_reference: bool = False, wildcard: bool = False, fast: bool = False
+    ) -> exp.Table | exp.Dot | None:
+        table = super()._parse_table_parts(schema, is_db_reference, wildcard, fast)
+        if isinstance(table, exp.Table) and self._match(TokenType.L_BRACKET):
+            table.set("window", self._parse_stream_window())
+            if self._curr.token_type == TokenType.L_BRACKET:
+                raise self._wrong("a stream has one window")
+        return table
+
+    def _parse_table(self, *args: Any, **kwargs: Any) -> Any:
+        table = super()._parse_table(*args, **kwargs)
+        if isinstance(table, exp.Table) and table.alias and self._curr.token_type == TokenType.L_BRACKET:
+            raise self._wrong(f"a window stands before the alias: {table.name} [...] AS {table.alias}")
+        return table
+
+    def _parse_subquery(self, *args: Any, **kwargs: Any) -> Any:
+        subquery = super()._parse_subquery(*args, **kwargs)
+        if subquery is not None and self._curr and self._curr.token_type == TokenType.L_BRACKET:
+            raise self._wrong("a window belongs after the name of a stream, not after a sub-query")
+        return subquery
+
+    def _parse_stream_window(self) -> StreamWindow:
+        opening = self._prev
+        window = self._parse_window_body().update_positions(opening)
+        if not self._match(TokenType.R_BRACKET):
+            raise self._wrong(f"a window is {WINDOW_FORMS}")
+        return window
+
+    def _parse_window_body(self) -> StreamWindow:
+        if self._match_text_seq("RANGE"):
+            size = self._parse_window_duration("RANGE")
+            slide = self._parse_window_duration("SLIDE") if self._match_text_seq("SLIDE") else None
+            return StreamWindow(kind="range", size=size, slide=slide)
+        if self._match_text_seq("ROWS"):
+            return StreamWindow(kind="rows", rows=self._parse_window_rows())
+        if self._match(TokenType.PARTITION_BY):
+            keys = self._parse_csv(self._parse_column)
+            if not self._match_text_seq("ROWS"):
+                raise self._wrong("PARTITION BY in a window is followed by ROWS: [PARTITION BY k ROWS 10]")
+            return StreamWindow(kind="rows", rows=self._parse_window_rows(), partition=keys)
+        if self._match_text_seq("NOW"):
+            return StreamWindow(kind="now")
+        if self._match_text_seq("UNBOUNDED"):
+            return StreamWindow(kind="unbounded")
+        hint = did_you_mean(self._curr.text, ["RANGE", "ROWS", "PARTITION", "NOW", "UNBOUNDED"])
+        raise self._wrong(f"unknown window [{self._curr.text} ...]: a window is {WINDOW_FORMS}{hint}")
+
+    def _parse_window_duration(self, word: str) -> float:
+        tokens = self._tokens[self._index :]
+        seconds, used = read_duration(tokens, word)
+        self._advance(used)
+        return seconds
+
+    def _parse_window_rows(self) -> int:
+        text = self._curr.text if self._curr.token_type == TokenType.NUMBER else ""
+        if not text.isdigit() or int(text) < 1:
+            raise self._wrong("ROWS is followed by a whole number of at least 1, as in [ROWS 500]")
+        self._advance()
+        return int(text)
+
+    def _wrong(self, problem: str) -> SqlError:
+        token = self._curr or self._prev
+        return SqlError(problem, (token.start, token.end))
+
+
+class Freshet(Spark):
+    """Spark SQL with windows on streams."""
+
+    class Tokenizer(Spark.Tokenizer):
+        """Spark's words and strings, with two differences."""
+
+        # Spark 4 reads a doubled quote as a quote; sqlglot's Spark dialect joins two literals instead.
+        STRING_ESCAPES: ClassVar[Any] = ["\\", "'", '"']
+        # Named windows are not for streams; without the keyword, GROUP BY window(ts, '1 minute') is a function call.
+        KEYWORDS: ClassVar[Any] = {word: kind for word, kind in Spark.Tokenizer.KEYWORDS.items() if word != "WINDOW"}
+
+    Parser = FreshetParser
+    Generator = SparkGenerator
+
+
+_PROMISES: Final = ("PERIOD", "DEADLINE")
+_STARTS_DURATION: Final = frozenset({TokenType.NUMBER, TokenType.STRING, TokenType.INTERVAL})
+
+
+def _begins_promise(token: Token, following: Token) -> bool:
+    # No SQL has a name directly before a number, so columns and aliases called "period" stay possible.
+    starts = following.token_type in _STARTS_DURATION or following.text[:1].isdigit()
+    return token.token_type == TokenType.VAR and token.text.upper() in _PROMISES and starts
+
+
+def split_promises(tokens: list[Token]) -> tuple[list[Token], dict[str, float]]:
+    """Cuts ``PERIOD 10 SECONDS DEADLINE 5 SECONDS`` off the end; returns the rest and the promises in seconds."""
+    first = next((i for i in range(len(tokens) - 1) if _begins_promise(tokens[i], tokens[i + 1])), None)
+    if first is None:
+        return tokens, {}
+    promises: dict[str, float] = {}
+    place = first
+    while place < len(tokens) and tokens[place].token_type != TokenType.SEMICOLON:
+        word = tokens[place].text.upper()
+        if word not in _PROMISES or word.lower() in promises:
+            span = (tokens[place].start, tokens[place].end)
+            raise SqlError("after PERIOD 10 SECONDS [DEADLINE 5 SECONDS] the query ends", span)
+        seconds, used = read_duration(tokens[place + 1 :], word)
+        promises[word.lower()] = seconds
+        place += 1 + used
+    if "period" not in promises:
+        span = (tokens[first].start, tokens[first].end)
+        raise SqlError("DEADLINE needs a PERIOD before it: PERIOD 10 SECONDS DEADLINE 5 SECONDS", span)
+    return tokens[:first] + tokens[place:], promises
+
+
+def read_duration(tokens: list[Token], word: str) -> tuple[float, int]:
+    """Seconds of the duration that tokens begin with, and how many tokens it takes."""
+    used = 1 if tokens and tokens[0].token_type == TokenType.INTERVAL else 0
+    text = tokens[used].text if used < len(tokens) else ""
+    used += 1
+    if text.replace(".", "", 1).isdigit():
+        # "10s" and "1d" are numbers with the suffix of a type to the tokenizer: number, '::', type.
+        used += used < len(tokens) and tokens[used].token_type == TokenType.DCOLON
+        text += f" {tokens[used].text}" if used < len(tokens) else ""
+        used += 1
+    try:
+        seconds = parse_duration(text)
+    except UserError:
+        seconds = 0.0
+    if seconds <= 0.0:
+        span = (tokens[0].start, tokens[0].end) if tokens else None
+        raise SqlError(f"{word} is followed by a duration above 0 with its unit, such as {word} 10 SECONDS", span)
+    return seconds, used

@@ -1,0 +1,91 @@
+"""Errors that point at a place in the text of a query."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+from sqlglot import exp
+
+from freshet.model.errors import UserError
+
+Place = tuple[int, int]
+
+
+class SqlError(UserError):
+    """The text of a query is wrong; says where, what, and what would be right.
+
+    The first line makes sense alone. The lines after it show the line of the text with the place marked.
+
+    Args:
+        problem: What is wrong and what would be right, in one sentence.
+        place: First and last character of the place in the text, if it is known.
+        text: The text of the query.
+        query: Name of the query.
+
+    >>> print(SqlError("unknown column prize; did you mean price?", (7, 11), "SELECT prize FROM s", "q"))
+    query q, line 1: unknown column prize; did you mean price?
+      SELECT prize FROM s
+             ^^^^^
+    """
+
+    def __init__(self, problem: str, place: Place | None = None, text: str = "", query: str = "") -> None:
+        self.problem = problem
+        self.place = place
+        self.text = text
+        self.query = query
+        super().__init__(self._message())
+
+    @property
+    def line(self) -> int | None:
+        """Number of the line, from 1."""
+        return None if self.place is None else self.text.count("\n", 0, self.place[0]) + 1
+
+    @property
+    def column(self) -> int | None:
+        """Number of the character within the line, from 1."""
+        return None if self.place is None else self.place[0] - self.text.rfind("\n", 0, self.place[0])
+
+    def within(self, query: str, text: str) -> SqlError:
+        """The same error with the query and the text in which it occurred."""
+        return SqlError(self.problem, self.place, text, query)
+
+    def _message(self) -> str:
+        name = f"query {self.query}" if self.query else "query"
+        if self.place is None or not self.text:
+            return f"{name}: {self.problem}"
+        start, end = self.place
+        first = self.text.rfind("\n", 0, start) + 1
+        line = self.text[first:].split("\n", 1)[0]
+        width = max(1, min(end + 1, first + len(line)) - start)
+        # Tabs stay tabs under the text, so that the mark stands where the eye expects it.
+        indent = "".join("\t" if char == "\t" else " " for char in line[: start - first])
+        return f"{name}, line {self.line}: {self.problem}\n  {line}\n  {indent}{'^' * width}"
+
+
+def place_of(node: exp.Expr | None) -> Place | None:
+    """First and last character of what a node was parsed from, as far as its parts know."""
+    if node is None:
+        return None
+    places = [part.meta for part in node.walk() if "start" in part.meta]
+    if not places:
+        return None
+    return min(meta["start"] for meta in places), max(meta["end"] for meta in places)
+
+
+def fail(problem: str, node: exp.Expr | None = None) -> SqlError:
+    """An error at a node; the caller raises it."""
+    return SqlError(problem, place_of(node))
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """A hint at the nearest known word, or nothing.
+
+    >>> did_you_mean("prize", ["price", "size"])
+    '; did you mean price?'
+    >>> did_you_mean("zzz", ["price"])
+    ''
+    """
+    spelling = {name.lower(): name for name in known}
+    nearest = difflib.get_close_matches(word.lower(), list(spelling), n=1, cutoff=0.6)
+    return f"; did you mean {spelling[nearest[0]]}?" if nearest else ""

@@ -1,0 +1,68 @@
+"""Makes explicit what Spark does by types, so that text alone tells all that can happen.
+
+A text compared with a number is cast by Spark, and the cast can fail: written out, it can be made safe and counted
+like any other. ``m[k]`` on a map gives NULL for a missing key, where ``a[i]`` on an array is an error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pyarrow as pa
+from sqlglot import exp
+
+from freshet.model.schema import type_text
+from freshet.sql.functions import name_of
+from freshet.sql.types import is_number, is_time, type_of
+
+_COMPARISONS = (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.NullSafeEQ, exp.NullSafeNEQ)
+
+
+def make_explicit(tree: exp.Expr, columns: Mapping[str, pa.DataType]) -> exp.Expr:
+    """A resolved expression with its implicit casts of texts and its map look-ups written out; it is changed.
+
+    >>> from freshet.sql.text import parse_expression, to_sql
+    >>> to_sql(make_explicit(parse_expression("s > 5"), {"s": pa.string()}))
+    'CAST(s AS BIGINT) > 5'
+    """
+    root = exp.Paren(this=tree)
+    for node in reversed(list(root.walk())):
+        if isinstance(node, _COMPARISONS):
+            _cast_texts([node.this, node.expression], columns)
+        elif isinstance(node, exp.Between):
+            _cast_texts([node.this, node.args["low"], node.args["high"]], columns)
+        elif isinstance(node, exp.In) and node.expressions:
+            _cast_texts([node.this, *node.expressions], columns)
+        elif isinstance(node, exp.Bracket) or name_of(node) == "element_at":
+            _look_up(node, columns)
+    inner: exp.Expr = root.this
+    inner.pop()
+    return inner
+
+
+def _cast_texts(operands: list[exp.Expr], columns: Mapping[str, pa.DataType]) -> None:
+    kinds = [type_of(operand, columns) for operand in operands]
+    target = _target([kind for kind in kinds if not pa.types.is_string(kind)])
+    if target is None:
+        return
+    for operand, kind in zip(operands, kinds, strict=True):
+        if pa.types.is_string(kind):
+            operand.replace(exp.Cast(this=operand.copy(), to=exp.DataType.build(target, dialect="spark")))
+
+
+def _target(others: list[pa.DataType]) -> str | None:
+    """The type to which Spark in ANSI mode casts a text that meets these types; None where it is not sure."""
+    if not others:
+        return None
+    if all(pa.types.is_integer(kind) for kind in others):
+        return "BIGINT"
+    if all(is_number(kind) for kind in others):
+        return "DOUBLE"
+    same = len(set(others)) == 1
+    return type_text(others[0]).upper() if same and (is_time(others[0]) or pa.types.is_boolean(others[0])) else None
+
+
+def _look_up(node: exp.Expr, columns: Mapping[str, pa.DataType]) -> None:
+    outer, key = (node.this, node.expressions[0]) if isinstance(node, exp.Bracket) else node.expressions
+    if pa.types.is_map(type_of(outer, columns)):
+        node.replace(exp.Anonymous(this="TRY_ELEMENT_AT", expressions=[outer.copy(), key.copy()]))

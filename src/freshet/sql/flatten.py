@@ -1,0 +1,69 @@
+"""A chain of filters and projections as predicates and columns over the chain's own input."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from freshet.model.operator import Filter, Project
+from freshet.model.schema import ARRIVAL
+from freshet.sql.errors import SqlError
+from freshet.sql.text import column, parse_expression, rename_variables, to_sql
+
+# What needs no brackets wherever it is put: nothing can bind tighter than it does.
+_CLOSED = (exp.Column, exp.Literal, exp.Anonymous, exp.Paren, exp.Cast, exp.Case, exp.Null, exp.Boolean, exp.Dot)
+
+
+@dataclass(frozen=True, slots=True)
+class Flat:
+    """A chain in terms of its input columns.
+
+    Args:
+        predicates: One for each filter, in order.
+        columns: ``(name, expression)`` of the output.
+    """
+
+    predicates: tuple[str, ...]
+    columns: tuple[tuple[str, str], ...]
+
+
+def flatten(operators: Sequence[Filter | Project], columns: Sequence[str]) -> Flat:
+    """Puts every projection into what comes after it.
+
+    Args:
+        operators: The chain.
+        columns: Names of its input columns; a chain without a projection gives them out unchanged.
+
+    >>> flatten([Project("q.sub.project", (("w", "v + 1"),)), Filter("q.filter_1", "w * 2 > 10")], ["k", "v"])
+    Flat(predicates=('(v + 1) * 2 > 10',), columns=(('w', 'v + 1'),))
+    """
+    present = {name.lower(): (name, column(name)) for name in columns if name != ARRIVAL}
+    predicates = []
+    for operator in operators:
+        values = {key: value for key, (_, value) in present.items()}
+        if isinstance(operator, Filter):
+            predicates.append(to_sql(_inline(operator.predicate, values, operator.name)))
+        else:
+            present = {name.lower(): (name, _inline(text, values, operator.name)) for name, text in operator.columns}
+    return Flat(tuple(predicates), tuple((name, to_sql(value)) for name, value in present.values()))
+
+
+def _inline(text: str, values: Mapping[str, exp.Expr], operator: str) -> exp.Expr:
+    root = exp.Paren(this=parse_expression(text))
+    rename_variables(root, {node.name.lower() for value in values.values() for node in value.find_all(exp.Column)})
+    for node in list(root.find_all(exp.Column)):
+        name = node.name.lower()
+        if name == ARRIVAL:
+            continue
+        if name not in values:
+            raise SqlError(f"{operator} reads column {node.name}, which is not there (there: {', '.join(values)})")
+        node.replace(_bracketed(values[name], node.parent is root))
+    inner: exp.Expr = root.this
+    inner.pop()
+    return inner
+
+
+def _bracketed(value: exp.Expr, alone: bool) -> exp.Expr:
+    return value.copy() if alone or isinstance(value, _CLOSED) else exp.Paren(this=value.copy())

@@ -1,0 +1,70 @@
+"""The graph under construction: operators with unique names, and the streams they may read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import pyarrow as pa
+from sqlglot import exp
+
+from freshet.model.operator import Operator, Window
+from freshet.model.schema import ARRIVAL
+from freshet.sql.errors import did_you_mean, fail
+from freshet.sql.scope import Relation
+
+
+class GraphBuilder:
+    """Collects operators and what they read.
+
+    Args:
+        streams: Schemas of the streams by name.
+    """
+
+    def __init__(self, streams: Mapping[str, pa.Schema]) -> None:
+        self.operators: dict[str, Operator] = {}
+        self.inputs: dict[str, tuple[str, ...]] = {}
+        self._streams = streams
+        self._prefixes: set[str] = set()
+
+    def add(
+        self,
+        name: str,
+        make: Callable[[str], Operator],
+        inputs: tuple[Relation, ...],
+        columns: tuple[tuple[str, pa.DataType], ...] | None = None,
+    ) -> Relation:
+        """Adds an operator under the name; returns what it gives out (by default what it reads)."""
+        self.operators[name] = make(name)
+        self.inputs[name] = tuple(relation.node for relation in inputs)
+        return Relation(name, inputs[0].columns if columns is None else columns)
+
+    def scratch(self) -> GraphBuilder:
+        """An empty graph over the same streams, to look at what a query would give out."""
+        return GraphBuilder(self._streams)
+
+    def has_window(self, node: str) -> bool:
+        """Whether a node reads a stream through a window, at whatever distance."""
+        if isinstance(self.operators.get(node), Window):
+            return True
+        return any(self.has_window(name) for name in self.inputs.get(node, ()))
+
+    def prefix(self, wanted: str) -> str:
+        """A prefix for the names of a sub-query's operators that no other has."""
+        name, number = wanted, 1
+        while name in self._prefixes:
+            number += 1
+            name = f"{wanted}_{number}"
+        self._prefixes.add(name)
+        return name
+
+    def stream(self, table: exp.Table) -> Relation:
+        """What a stream gives out; names are found whatever their case, as in Spark."""
+        if table.db:
+            raise fail("a stream has a simple name without dots", table)
+        spelled = {name.lower(): name for name in self._streams} | {name: name for name in self._streams}
+        name = spelled.get(table.name) or spelled.get(table.name.lower())
+        if name is None:
+            hint = did_you_mean(table.name, self._streams) or f" (there are: {', '.join(self._streams)})"
+            raise fail(f"unknown stream {table.name}{hint}", table.this)
+        schema = self._streams[name]
+        return Relation(name, tuple((field.name, field.type) for field in schema if field.name != ARRIVAL))

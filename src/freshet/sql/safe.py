@@ -1,0 +1,129 @@
+"""Expressions that give NULL where Spark in ANSI mode would raise, and the count of how often they do."""
+
+from __future__ import annotations
+
+from functools import reduce
+
+from sqlglot import exp
+
+from freshet.sql.attempts import attempt, call, is_null
+from freshet.sql.functions import name_of
+from freshet.sql.text import parse_expression, to_sql
+
+
+def safe(expression: str) -> str:
+    """The expression with every part that can fail in its ``try_`` form.
+
+    >>> safe("a / b > 2")
+    'TRY_DIVIDE(a, b) > 2'
+    >>> safe("CAST(s AS INT) + 1")
+    'TRY_ADD(TRY_CAST(s AS INT), 1)'
+    """
+    return to_sql(_safe(parse_expression(expression)))
+
+
+def error_count(expression: str) -> str:
+    """An expression (int) that counts the evaluation errors of a row.
+
+    An error is a part that is NULL though all its arguments are not. Parts count where they are evaluated: the
+    branches of CASE, IF and COALESCE that are taken, the right side of AND and OR where the left does not decide.
+    Parts inside a lambda are not counted.
+
+    >>> error_count("a / b > 2")
+    'IF(TRY_DIVIDE(a, b) IS NULL AND NOT a IS NULL AND NOT b IS NULL, 1, 0)'
+    >>> error_count("a > 2")
+    '0'
+    """
+    return to_sql(_total(_errors(parse_expression(expression))))
+
+
+def _safe(tree: exp.Expr) -> exp.Expr:
+    root = exp.Paren(this=tree.copy())
+    # Children come after their parents in breadth-first order, so backwards they are safe before their parents.
+    for node in reversed(list(root.walk())):
+        made = None if node is root else attempt(node)
+        if made is not None:
+            node.replace(made.value)
+    inner: exp.Expr = root.this
+    inner.pop()
+    return inner
+
+
+def _total(counts: list[exp.Expr]) -> exp.Expr:
+    if not counts:
+        return exp.Literal.number(0)
+    return reduce(lambda left, right: exp.Add(this=left, expression=right), counts)
+
+
+def _when(condition: exp.Expr, then: list[exp.Expr], otherwise: list[exp.Expr]) -> list[exp.Expr]:
+    if not then and not otherwise:
+        return []
+    return [call("IF", condition, _total(then), _total(otherwise))]
+
+
+def _errors(tree: exp.Expr) -> list[exp.Expr]:
+    """Addends that together count the errors of a tree."""
+    if isinstance(tree, exp.Lambda):
+        return []
+    if isinstance(tree, exp.And):
+        undecided = call("COALESCE", _safe(tree.left), exp.true())
+        return _errors(tree.left) + _when(undecided, _errors(tree.right), [])
+    if isinstance(tree, exp.Or):
+        decided = call("COALESCE", _safe(tree.left), exp.false())
+        return _errors(tree.left) + _when(decided, [], _errors(tree.right))
+    if isinstance(tree, exp.Case):
+        return _case_errors(tree)
+    lazy = _LAZY.get(name_of(tree) or "")
+    if lazy is not None:
+        return lazy(tree.expressions)
+    below = [count for child in tree.iter_expressions() for count in _errors(child)]
+    return below + _own_error(tree)
+
+
+def _own_error(tree: exp.Expr) -> list[exp.Expr]:
+    shell = tree.copy()
+    for child in list(shell.iter_expressions()):
+        child.replace(_safe(child))
+    made = attempt(shell)
+    if made is None:
+        return []
+    present = [exp.Not(this=is_null(part)) for part in made.arguments if not isinstance(part, exp.Literal)]
+    fails = is_null(made.value) if made.fails is None else made.fails.copy()
+    failed = exp.and_(fails, *present, copy=False, wrap=isinstance(fails, exp.Or))
+    return [call("IF", failed, exp.Literal.number(1), exp.Literal.number(0))]
+
+
+def _case_errors(tree: exp.Case) -> list[exp.Expr]:
+    operand = tree.this
+    default = tree.args.get("default")
+    counts = _errors(default) if default is not None else []
+    for branch in reversed(tree.args["ifs"]):
+        test = exp.EQ(this=operand.copy(), expression=branch.this.copy()) if operand is not None else branch.this
+        counts = _errors(branch.this) + _when(_safe(test), _errors(branch.args["true"]), counts)
+    return (_errors(operand) if operand is not None else []) + counts
+
+
+def _if_errors(arguments: list[exp.Expr]) -> list[exp.Expr]:
+    condition, then, *otherwise = arguments
+    below = _errors(otherwise[0]) if otherwise else []
+    return _errors(condition) + _when(_safe(condition), _errors(then), below)
+
+
+def _coalesce_errors(arguments: list[exp.Expr]) -> list[exp.Expr]:
+    first, *rest = arguments
+    below = _coalesce_errors(rest) if rest else []
+    return _errors(first) + _when(is_null(_safe(first)), below, [])
+
+
+def _nvl2_errors(arguments: list[exp.Expr]) -> list[exp.Expr]:
+    tested, there, missing = arguments
+    return _errors(tested) + _when(is_null(_safe(tested)), _errors(missing), _errors(there))
+
+
+_LAZY = {
+    "if": _if_errors,
+    "coalesce": _coalesce_errors,
+    "nvl": _coalesce_errors,
+    "ifnull": _coalesce_errors,
+    "nvl2": _nvl2_errors,
+}

@@ -1,0 +1,180 @@
+"""Which columns an expression may name, and what they are called after its inputs were brought together."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence, Set
+from dataclasses import dataclass
+
+import pyarrow as pa
+from sqlglot import exp
+
+from freshet.model.schema import ARRIVAL
+from freshet.sql.errors import did_you_mean, fail
+from freshet.sql.functions import BARE_FUNCTIONS
+from freshet.sql.text import column, identifier, rename_variables
+
+
+@dataclass(frozen=True, slots=True)
+class Relation:
+    """What an operator or a stream gives out: the name of the node and its columns."""
+
+    node: str
+    columns: tuple[tuple[str, pa.DataType], ...]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the columns."""
+        return tuple(name for name, _ in self.columns)
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """One member of a FROM: its alias, what it reads, and the name of each of its columns in the joined input."""
+
+    alias: str
+    relation: Relation
+    joined: tuple[str, ...]
+
+    def find(self, name: str) -> str | None:
+        """Name of a column in the joined input, or None."""
+        for own, joined in zip(self.relation.names, self.joined, strict=True):
+            if own.lower() == name.lower():
+                return joined
+        return None
+
+
+def sources_of(members: Sequence[tuple[str, Relation]]) -> tuple[Source, ...]:
+    """Names the columns of a FROM: a name that stands in one member only stays, others become ``alias_name``.
+
+    >>> one, two = Relation("a", (("k", pa.int64()), ("v", pa.int64()))), Relation("b", (("k", pa.int64()),))
+    >>> [source.joined for source in sources_of([("a", one), ("b", two)])]
+    [('a_k', 'v'), ('b_k',)]
+    """
+    count: dict[str, int] = {}
+    for _, relation in members:
+        for name in relation.names:
+            count[name.lower()] = count.get(name.lower(), 0) + 1
+    taken = {name for name, times in count.items() if times == 1}
+    sources = []
+    for alias, relation in members:
+        joined = [name if count[name.lower()] == 1 else _free(f"{alias}_{name}", taken) for name in relation.names]
+        sources.append(Source(alias, relation, tuple(joined)))
+    return tuple(sources)
+
+
+def _free(name: str, taken: set[str]) -> str:
+    while name.lower() in taken:
+        name += "_"
+    taken.add(name.lower())
+    return name
+
+
+class Scope:
+    """Resolves the names in expressions over the members of one FROM.
+
+    Args:
+        sources: The members.
+        aliases: Expressions that may be named where no column has the name (lower case): aliases of the SELECT.
+        first: Aliases that win over a column of the same name.
+        later: Aliases that cannot be named here because they are computed after it.
+    """
+
+    def __init__(
+        self,
+        sources: Sequence[Source],
+        aliases: Mapping[str, exp.Expr] | None = None,
+        first: Set[str] = frozenset(),
+        later: Set[str] = frozenset(),
+    ) -> None:
+        self.sources = tuple(sources)
+        self.aliases = dict(aliases or {})
+        self._first = first
+        self._later = later
+
+    @property
+    def types(self) -> dict[str, pa.DataType]:
+        """Types of the joined input's columns, by name in lower case."""
+        return {
+            joined.lower(): kind
+            for source in self.sources
+            for joined, (_, kind) in zip(source.joined, source.relation.columns, strict=True)
+        }
+
+    def resolve(self, tree: exp.Expr) -> exp.Expr:
+        """A copy of a tree in which every name is a column of the joined input, spelled as there."""
+        inner_query = tree.find(exp.Query)
+        if inner_query is not None:
+            raise fail("a sub-query stands in FROM only: join with it instead", inner_query)
+        root = exp.Paren(this=tree.copy())
+        rename_variables(root, set(self.types))
+        for node in list(root.find_all(exp.Column)):
+            if not isinstance(node.this, exp.Star):
+                node.replace(self._resolved(node))
+        inner: exp.Expr = root.this
+        inner.pop()
+        return inner
+
+    def tables(self, tree: exp.Expr) -> set[str]:
+        """Aliases of the members that a resolved tree reads from."""
+        names = {node.name.lower() for node in tree.find_all(exp.Column)}
+        return {source.alias for source in self.sources if names & {joined.lower() for joined in source.joined}}
+
+    def _resolved(self, node: exp.Column) -> exp.Expr:
+        parts = [part.name for part in node.parts]
+        if any(part.startswith("__") for part in parts):
+            raise fail(f"column {'.'.join(parts)} begins with two underscores, which Freshet keeps for itself", node)
+        found = self._qualified(parts) or self._unqualified(node, parts)
+        if found is None:
+            raise self._unknown(node, parts)
+        for part in found.find_all(exp.Identifier, exp.Anonymous):
+            part.update_positions(node.this)
+        return found
+
+    def _qualified(self, parts: list[str]) -> exp.Expr | None:
+        if len(parts) < 2:
+            return None
+        for source in self.sources:
+            if source.alias.lower() == parts[0].lower():
+                joined = source.find(parts[1])
+                return None if joined is None else column(joined, *parts[2:])
+        return None
+
+    def _unqualified(self, node: exp.Column, parts: list[str]) -> exp.Expr | None:
+        owners = [(source, source.find(parts[0])) for source in self.sources]
+        found = [(source, joined) for source, joined in owners if joined is not None]
+        if len(found) > 1:
+            choices = " or ".join(f"{source.alias}.{parts[0]}" for source, _ in found)
+            raise fail(f"column {parts[0]} is in more than one stream: write {choices}", node)
+        if found and parts[0].lower() not in self._first:
+            return column(str(found[0][1]), *parts[1:])
+        alias = self.aliases.get(parts[0].lower())
+        if alias is not None:
+            tree: exp.Expr = (
+                alias.copy() if isinstance(alias, exp.Column | exp.Anonymous) else exp.Paren(this=alias.copy())
+            )
+            for field in parts[1:]:
+                tree = exp.Dot(this=tree, expression=identifier(field))
+            return tree
+        if len(parts) == 1 and parts[0].lower() in BARE_FUNCTIONS and not node.this.quoted:
+            return exp.Anonymous(this=parts[0].upper(), expressions=[])
+        return None
+
+    def _unknown(self, node: exp.Column, parts: list[str]) -> Exception:
+        aliases = [source.alias for source in self.sources]
+        owner = next((s for s in self.sources if len(parts) > 1 and s.alias.lower() == parts[0].lower()), None)
+        if len(parts) > 1 and owner is None:
+            hint = did_you_mean(parts[0], aliases)
+            return fail(f"{parts[0]} is not a stream of this FROM (there: {', '.join(aliases)}){hint}", node)
+        if len(parts) == 1 and parts[0].lower() in self._later:
+            return fail(f"{parts[0]} is an alias of the SELECT, which WHERE cannot see: repeat its expression", node)
+        searched = [owner] if owner else list(self.sources)
+        known = [name for source in searched for name in source.relation.names]
+        name = parts[1] if owner else parts[0]
+        hint = did_you_mean(name, known) or f" (columns: {_listing(known)})"
+        place = node.this if owner else node
+        return fail(f"unknown column {name} of {' and '.join(s.alias for s in searched)}{hint}", place)
+
+
+def _listing(names: Sequence[str], most: int = 12) -> str:
+    shown = [name for name in names if name != ARRIVAL]
+    return ", ".join(shown[:most]) + (", ..." if len(shown) > most else "")

@@ -1,0 +1,303 @@
+"""SELECT to operators: FROM, then WHERE, then GROUP BY or the projection, then DISTINCT; and UNION ALL of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence, Set
+from dataclasses import dataclass
+from functools import partial
+from typing import Final
+
+import pyarrow as pa
+from sqlglot import exp
+
+from freshet.model.operator import Aggregate, Distinct, Filter, Project, Union
+from freshet.model.schema import type_text
+from freshet.sql.check import check_condition, check_functions, check_types
+from freshet.sql.dialect import Freshet
+from freshet.sql.errors import fail
+from freshet.sql.explicit import make_explicit
+from freshet.sql.functions import has_aggregate, name_of
+from freshet.sql.graph import GraphBuilder
+from freshet.sql.grouping import check_grouping, group_keys
+from freshet.sql.items import Item, check_names, expand
+from freshet.sql.joins import FromBuilder
+from freshet.sql.scope import Relation, Scope
+from freshet.sql.text import to_sql
+from freshet.sql.types import common_type, is_known, type_of
+
+_RUNS: Final = frozenset(
+    (
+        "kind",
+        "hint",
+        "distinct",
+        "expressions",
+        "operation_modifiers",
+        "from_",
+        "joins",
+        "where",
+        "group",
+        "having",
+        "with_",
+    )
+)
+_ENDLESS: Final = (
+    "a stream has no end, so {} has no meaning: leave it out, and order or cut what you read from the output"
+)
+_REJECTED: Final = {
+    "order": _ENDLESS.format("ORDER BY"),
+    "sort": _ENDLESS.format("SORT BY"),
+    "cluster": _ENDLESS.format("CLUSTER BY"),
+    "distribute": _ENDLESS.format("DISTRIBUTE BY"),
+    "limit": _ENDLESS.format("LIMIT"),
+    "offset": _ENDLESS.format("OFFSET"),
+    "qualify": "QUALIFY needs OVER, which is not for streams",
+    "windows": "WINDOW is not for streams: put a window after the stream's name, as in s [ROWS 10]",
+    "laterals": "LATERAL VIEW makes several rows of one, which a query cannot do",
+}
+
+Ctes = Mapping[str, exp.Expr]
+Types = tuple[pa.DataType, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """What the output of a branch of a UNION must look like: names, and types where they are known."""
+
+    names: tuple[str, ...]
+    types: Types
+
+
+class SelectBuilder:
+    """Builds the operators of queries and their sub-queries into a graph."""
+
+    def __init__(self, graph: GraphBuilder) -> None:
+        self._graph = graph
+
+    def query(self, tree: exp.Expr, prefix: str, ctes: Ctes | None = None, shape: Shape | None = None) -> Relation:
+        """Builds a SELECT or a UNION; operators are named ``<prefix>.<kind>``."""
+        prefix = self._graph.prefix(prefix)
+        known = {**(ctes or {}), **_ctes_of(tree)}
+        while isinstance(tree, exp.Subquery | exp.Paren) and not tree.args.get("alias"):
+            tree = tree.this
+            known |= _ctes_of(tree)
+        if isinstance(tree, exp.Union):
+            return self._union(tree, prefix, known, shape)
+        if isinstance(tree, exp.SetOperation):
+            raise fail(f"{tree.key.upper()} is not supported: only UNION and UNION ALL are", tree)
+        if not isinstance(tree, exp.Select):
+            raise fail("a continuous query is a SELECT", tree)
+        return self._select(tree, prefix, known, shape)
+
+    def _union(self, tree: exp.Union, prefix: str, ctes: Ctes, shape: Shape | None) -> Relation:
+        _reject_clauses(tree, allowed={"this", "expression", "distinct", "with_"})
+        branches = _branches(tree)
+        relations = [self._preview(branch, prefix, ctes) for branch in branches]
+        shape = _union_shape(branches, relations, shape)
+        built = tuple(
+            self.query(branch, f"{prefix}.branch_{number}", ctes, shape)
+            for number, branch in enumerate(branches, start=1)
+        )
+        columns = tuple(zip(shape.names, shape.types, strict=True))
+        union = self._graph.add(f"{prefix}.union", Union, built, columns)
+        if not tree.args.get("distinct"):
+            return union
+        self._check_distinct(union.node, tree)
+        return self._graph.add(f"{prefix}.distinct", Distinct, (union,))
+
+    def _preview(self, tree: exp.Expr, prefix: str, ctes: Ctes) -> Relation:
+        # The output names and types of all branches are needed before the first branch can be built.
+        return SelectBuilder(self._graph.scratch()).query(tree, prefix, ctes)
+
+    def _select(self, tree: exp.Select, prefix: str, ctes: Ctes, shape: Shape | None) -> Relation:
+        _reject_clauses(tree, allowed=_RUNS)
+        conditions = _conjuncts(tree.args.get("where"))
+        joined = FromBuilder(self._graph, self, prefix, ctes).build(tree, conditions)
+        relation, scope = joined.relation, Scope(joined.sources)
+        for number, condition in enumerate(joined.conditions, start=1):
+            make = partial(_filter, predicate=to_sql(condition))
+            relation = self._graph.add(f"{prefix}.filter_{number}", make, (relation,))
+        if _is_grouped(tree):
+            relation = self._aggregate(tree, prefix, relation, scope, shape)
+        else:
+            relation = self._project(tree, prefix, relation, scope, shape)
+        if tree.args.get("distinct"):
+            self._check_distinct(relation.node, tree)
+            relation = self._graph.add(f"{prefix}.distinct", Distinct, (relation,))
+        return relation
+
+    def _project(
+        self, tree: exp.Select, prefix: str, relation: Relation, scope: Scope, shape: Shape | None
+    ) -> Relation:
+        items = _items(tree, scope, {}, aggregates="it needs a window or GROUP BY")
+        columns = _columns(items, scope, shape)
+        texts = tuple((name, to_sql(value)) for name, value, _ in columns)
+        kinds = tuple((name, kind) for name, _, kind in columns)
+        return self._graph.add(f"{prefix}.project", lambda name: Project(name, texts), (relation,), kinds)
+
+    def _aggregate(
+        self, tree: exp.Select, prefix: str, relation: Relation, scope: Scope, shape: Shape | None
+    ) -> Relation:
+        if not tree.args.get("group") and not self._graph.has_window(relation.node):
+            call = next((node for item in tree.expressions for node in item.walk() if has_aggregate(node)), tree)
+            raise fail(
+                "an aggregate over a stream without an end needs a window or GROUP BY: "
+                "put for example [RANGE 1 MINUTE] or [UNBOUNDED] after the stream's name",
+                call,
+            )
+        keys, named = group_keys(tree, scope)
+        items = _items(tree, scope, named, aggregates=None)
+        for item in items:
+            check_grouping(item.value, keys)
+        having = self._having(tree, scope, items, named, keys)
+        columns = _columns(items, scope, shape)
+        texts = tuple((name, to_sql(value)) for name, value, _ in columns)
+        kinds = tuple((name, kind) for name, _, kind in columns)
+        key_texts = tuple(to_sql(key) for key in keys)
+        return self._graph.add(
+            f"{prefix}.aggregate", lambda name: Aggregate(name, key_texts, texts, having), (relation,), kinds
+        )
+
+    def _having(
+        self,
+        tree: exp.Select,
+        scope: Scope,
+        items: Sequence[Item],
+        named: Mapping[str, exp.Expr],
+        keys: Sequence[exp.Expr],
+    ) -> str | None:
+        clause = tree.args.get("having")
+        if clause is None:
+            return None
+        aliases = {item.name.lower(): item.value for item in items} | dict(named)
+        # As in Spark, an alias hides a column that is not grouped by.
+        first = set(aliases) - {to_sql(key).lower() for key in keys}
+        resolved = Scope(scope.sources, aliases, first).resolve(clause.this)
+        condition = check_functions(resolved, aggregates=None)
+        check_condition(condition, scope.types, "HAVING")
+        condition = make_explicit(condition, scope.types)
+        check_grouping(condition, keys)
+        return to_sql(condition)
+
+    def _check_distinct(self, node: str, tree: exp.Expr) -> None:
+        if not self._graph.has_window(node):
+            raise fail(
+                "DISTINCT over a stream without an end needs a window: "
+                "put for example [RANGE 1 MINUTE] or [UNBOUNDED] after the stream's name",
+                tree.expressions[0] if tree.expressions else tree,
+            )
+
+
+def _filter(name: str, predicate: str) -> Filter:
+    return Filter(name, predicate)
+
+
+def _ctes_of(tree: exp.Expr) -> dict[str, exp.Expr]:
+    clause = tree.args.get("with_")
+    if clause is None:
+        return {}
+    if clause.args.get("recursive"):
+        raise fail("WITH RECURSIVE is not for streams", clause)
+    return {cte.alias.lower(): cte.this for cte in clause.expressions}
+
+
+def _reject_clauses(tree: exp.Expr, allowed: Set[str]) -> None:
+    for key, value in tree.args.items():
+        if not value or key in allowed:
+            continue
+        place = value[0] if isinstance(value, list) else value
+        place = place if isinstance(place, exp.Expr) else tree
+        raise fail(_REJECTED.get(key, f"{key.strip('_').upper()} is not supported in a continuous query"), place)
+
+
+def _branches(tree: exp.Expr) -> list[exp.Expr]:
+    """Members of a UNION ALL chain; a UNION (distinct) inside it stays one member."""
+    members: list[exp.Expr] = []
+    for side in (tree.this, tree.expression):
+        flat = isinstance(side, exp.Union) and not side.args.get("distinct") and not side.args.get("with_")
+        members += _branches(side) if flat else [side]
+    return members
+
+
+def _union_shape(branches: Sequence[exp.Expr], relations: Sequence[Relation], outer: Shape | None) -> Shape:
+    first = relations[0]
+    kinds = [kind for _, kind in first.columns]
+    for branch, relation in zip(branches[1:], relations[1:], strict=True):
+        if len(relation.columns) != len(kinds):
+            raise fail(
+                f"the branches of a UNION have the same columns, but the first has {len(kinds)} "
+                f"and this one {len(relation.columns)}",
+                branch,
+            )
+        kinds = [
+            _common(kind, other, name, branch) for kind, (name, other) in zip(kinds, relation.columns, strict=True)
+        ]
+    if outer is None:
+        return Shape(first.names, tuple(kinds))
+    wanted = zip(kinds, outer.types, strict=True)
+    return Shape(outer.names, tuple(kind if is_known(kind) else other for other, kind in wanted))
+
+
+def _common(one: pa.DataType, two: pa.DataType, name: str, branch: exp.Expr) -> pa.DataType:
+    if not is_known(one) or not is_known(two):
+        return pa.null()
+    kind = common_type(one, two)
+    if not is_known(kind):
+        raise fail(
+            f"column {name} of a UNION is {type_text(one)} in one branch and {type_text(two)} in another: CAST one",
+            branch,
+        )
+    return kind
+
+
+def _conjuncts(where: exp.Expr | None) -> list[exp.Expr]:
+    return [] if where is None else _conjunction(where.this)
+
+
+def _conjunction(tree: exp.Expr) -> list[exp.Expr]:
+    tree = tree.unnest()
+    return _conjunction(tree.left) + _conjunction(tree.right) if isinstance(tree, exp.And) else [tree]
+
+
+def _is_grouped(tree: exp.Select) -> bool:
+    if tree.args.get("group") or tree.args.get("having"):
+        return True
+    return any(has_aggregate(item) for item in tree.expressions)
+
+
+def _items(tree: exp.Select, scope: Scope, named: Mapping[str, exp.Expr], aggregates: str | None) -> list[Item]:
+    """The columns of a SELECT, resolved and checked; one may use the aliases before it, as in Spark."""
+    items: list[Item] = []
+    aliases = dict(named)
+    for item in expand(tree, scope):
+        value = check_functions(Scope(scope.sources, aliases).resolve(item.value), aggregates=aggregates)
+        check_types(value, scope.types)
+        value = make_explicit(value, scope.types)
+        items.append(Item(item.given or _text_name(item.value), value, item.place, item.given))
+        if item.given:
+            aliases.setdefault(item.given.lower(), value)
+    check_names(items)
+    return items
+
+
+def _text_name(value: exp.Expr) -> str:
+    plain = value.copy()
+    for call in plain.find_all(exp.Anonymous):
+        call.set("this", name_of(call))
+    for column in plain.find_all(exp.Column):
+        column.set("table", None)
+    return plain.sql(Freshet, comments=False, normalize_functions=False).replace("`", "")
+
+
+def _columns(items: Sequence[Item], scope: Scope, shape: Shape | None) -> list[tuple[str, exp.Expr, pa.DataType]]:
+    kinds = [type_of(item.value, scope.types) for item in items]
+    if shape is None:
+        return [(item.name, item.value, kind) for item, kind in zip(items, kinds, strict=True)]
+    columns = []
+    for item, kind, name, wanted in zip(items, kinds, shape.names, shape.types, strict=True):
+        value = item.value
+        if isinstance(value, exp.Null):
+            raise fail(f"NULL has no type in a UNION: write CAST(NULL AS type) AS {name}", item.place)
+        if is_known(wanted) and kind != wanted:
+            value = exp.Cast(this=value, to=exp.DataType.build(type_text(wanted), dialect="spark"))
+        columns.append((name, value, wanted))
+    return columns

@@ -1,0 +1,297 @@
+"""Text to syntax tree and back: whole queries, single expressions, names."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Set
+from functools import lru_cache
+from typing import Final
+
+from sqlglot import exp
+from sqlglot.errors import ParseError, TokenError
+from sqlglot.tokenizer_core import Token, TokenType
+
+from freshet.sql.dialect import Freshet
+from freshet.sql.errors import Place, SqlError, did_you_mean
+from freshet.sql.functions import UNIT_FUNCTIONS, name_of
+
+_PLAIN_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_RESERVED: Final = frozenset(
+    [
+        "all",
+        "and",
+        "anti",
+        "any",
+        "as",
+        "authorization",
+        "between",
+        "both",
+        "case",
+        "cast",
+        "check",
+        "collate",
+        "column",
+        "constraint",
+        "create",
+        "cross",
+        "current_date",
+        "current_time",
+        "current_timestamp",
+        "current_user",
+        "distinct",
+        "div",
+        "else",
+        "end",
+        "escape",
+        "except",
+        "exists",
+        "false",
+        "fetch",
+        "filter",
+        "for",
+        "foreign",
+        "from",
+        "full",
+        "grant",
+        "group",
+        "having",
+        "ilike",
+        "in",
+        "inner",
+        "intersect",
+        "interval",
+        "into",
+        "is",
+        "join",
+        "lateral",
+        "leading",
+        "left",
+        "like",
+        "limit",
+        "localtimestamp",
+        "minus",
+        "natural",
+        "not",
+        "null",
+        "offset",
+        "on",
+        "only",
+        "or",
+        "order",
+        "outer",
+        "overlaps",
+        "primary",
+        "references",
+        "right",
+        "rlike",
+        "select",
+        "semi",
+        "session_user",
+        "some",
+        "table",
+        "then",
+        "to",
+        "trailing",
+        "true",
+        "union",
+        "unique",
+        "unknown",
+        "user",
+        "using",
+        "values",
+        "when",
+        "where",
+        "with",
+        "within",
+    ]
+)
+_CLAUSES: Final = [
+    "SELECT",
+    "FROM",
+    "WHERE",
+    "GROUP",
+    "BY",
+    "HAVING",
+    "UNION",
+    "ALL",
+    "JOIN",
+    "LEFT",
+    "INNER",
+    "ON",
+    "AS",
+    "DISTINCT",
+    "AND",
+    "OR",
+    "NOT",
+    "PERIOD",
+    "DEADLINE",
+]
+_CLOSING: Final = {TokenType.L_PAREN: TokenType.R_PAREN, TokenType.L_BRACKET: TokenType.R_BRACKET}
+
+
+def identifier(name: str) -> exp.Identifier:
+    """A name as an identifier that is back-quoted only where it must be.
+
+    >>> to_sql(identifier("price")), to_sql(identifier("order")), to_sql(identifier("a b"))
+    ('price', '`order`', '`a b`')
+    """
+    plain = _PLAIN_NAME.fullmatch(name) is not None and name.lower() not in _RESERVED
+    return exp.Identifier(this=name, quoted=not plain)
+
+
+def column(name: str, *fields: str) -> exp.Expr:
+    """A column, or a field within a column that is a struct."""
+    tree: exp.Expr = exp.Column(this=identifier(name))
+    for field in fields:
+        tree = exp.Dot(this=tree, expression=identifier(field))
+    return tree
+
+
+def to_sql(tree: exp.Expr) -> str:
+    """Normalised Spark SQL text of a tree."""
+    return str(tree.sql(dialect=Freshet, comments=False))
+
+
+@lru_cache(maxsize=4096)
+def _parsed(text: str) -> exp.Expr:
+    try:
+        (tree,) = Freshet().parse(text)
+    except (ParseError, TokenError, ValueError) as error:
+        raise SqlError(f"{text!r} is not an expression: {str(error).splitlines()[0]}") from None
+    if tree is None:
+        raise SqlError("the expression is empty")
+    tree = _tidy(tree)
+    for node in list(tree.find_all(exp.Column)):
+        parts = [part.name for part in node.parts]
+        if len(parts) > 1:
+            tree = _replace(tree, node, column(*parts))
+    return tree
+
+
+def parse_expression(text: str) -> exp.Expr:
+    """The tree of an expression over unqualified columns; a dot is a field of a struct.
+
+    >>> parse_expression("a.b > 1").find(exp.Column).name
+    'a'
+    """
+    return _parsed(text).copy()
+
+
+def rename_variables(tree: exp.Expr, taken: Set[str]) -> None:
+    """Renames variables of lambdas that are called like a column (lower case), so that none is captured by mistake."""
+    for function in tree.find_all(exp.Lambda):
+        for variable in function.expressions:
+            if variable.name.lower() not in taken:
+                continue
+            old, new = variable.name.lower(), f"{variable.name}_"
+            while new.lower() in taken:
+                new += "_"
+            for node in [variable, *function.this.find_all(exp.Identifier)]:
+                is_name = not isinstance(node.parent, exp.Column | exp.Dot) or node.arg_key == "this"
+                if node.name.lower() == old and is_name and not isinstance(node.parent, exp.Column):
+                    node.set("this", new)
+
+
+def parse_query(text: str) -> exp.Expr:
+    """The tree of a query; ``meta`` of it holds ``period`` and ``deadline`` where they are given."""
+    tokens = _tokens(text)
+    _check_brackets(tokens)
+    try:
+        trees = [tree for tree in Freshet().parse(text) if tree is not None]
+    except ParseError as error:
+        raise _parse_error(error, text, tokens) from None
+    if len(trees) > 1:
+        raise SqlError("this is more than one query: a query is one SELECT (or SELECTs joined by UNION ALL)")
+    if not trees or not isinstance(trees[0], exp.Query):
+        place = (tokens[0].start, tokens[0].end) if tokens else None
+        raise SqlError("a continuous query begins with SELECT", place)
+    return _tidy(trees[0])
+
+
+def _replace(root: exp.Expr, node: exp.Expr, new: exp.Expr) -> exp.Expr:
+    if node is root:
+        return new
+    node.replace(new)
+    return root
+
+
+def _tidy(tree: exp.Expr) -> exp.Expr:
+    for negative in list(tree.find_all(exp.Neg)):
+        cast = negative.this
+        # -9223372036854775808L is one literal to Spark; here it comes as the negative of a cast that overflows.
+        if isinstance(cast, exp.Cast) and isinstance(cast.this, exp.Literal) and not cast.this.is_string:
+            tree = _replace(tree, negative, exp.Cast(this=exp.Neg(this=cast.this.copy()), to=cast.to.copy()))
+    for node in list(tree.find_all(exp.Add)):
+        # INTERVAL 1 DAY 2 HOURS comes as a sum without the brackets that it needs after a minus.
+        if _is_interval(node) and isinstance(node.parent, exp.Binary) and not _is_interval(node.parent):
+            node.replace(exp.Paren(this=node.copy()))
+    for call in list(tree.find_all(exp.Anonymous)):
+        if name_of(call) in UNIT_FUNCTIONS and len(call.expressions) == 3:
+            unit = call.expressions[0]
+            if isinstance(unit, exp.Column) and not unit.table:
+                unit.replace(exp.Var(this=unit.name))
+    return tree
+
+
+def _is_interval(tree: exp.Expr) -> bool:
+    if isinstance(tree, exp.Add):
+        return _is_interval(tree.this) and _is_interval(tree.expression)
+    return isinstance(tree, exp.Interval)
+
+
+def _tokens(text: str) -> list[Token]:
+    try:
+        return list(Freshet().tokenize(text))
+    except TokenError as error:
+        opening = re.search(r"Missing (\S+) from (\d+):(\d+)", str(error.__cause__ or error))
+        if opening is None:
+            raise SqlError("the text breaks off within a string, a quoted name or a comment") from None
+        quote, line, col = opening.groups()
+        start = _offset(text, int(line), int(col) + 1)
+        raise SqlError(f"what begins here is not closed: a {quote} is missing", (start, start)) from None
+
+
+def _offset(text: str, line: int, col: int) -> int:
+    lines = text.split("\n")
+    return min(sum(len(part) + 1 for part in lines[: line - 1]) + max(col - 1, 0), max(len(text) - 1, 0))
+
+
+def _check_brackets(tokens: list[Token]) -> None:
+    open_brackets: list[Token] = []
+    for token in tokens:
+        if token.token_type in _CLOSING:
+            open_brackets.append(token)
+        elif token.token_type in _CLOSING.values():
+            if not open_brackets:
+                raise SqlError(f"this {token.text} closes nothing: remove it or open it before", _span(token))
+            opened = open_brackets.pop()
+            if _CLOSING[opened.token_type] != token.token_type:
+                closing = ")" if opened.text == "(" else "]"
+                raise SqlError(f"this {opened.text} is not closed by a {closing}", _span(opened))
+    if open_brackets:
+        opened = open_brackets[-1]
+        closing = ")" if opened.text == "(" else "]"
+        raise SqlError(f"this {opened.text} is not closed: a {closing} is missing", _span(opened))
+
+
+def _span(token: Token) -> Place:
+    return token.start, token.end
+
+
+def _parse_error(error: ParseError, text: str, tokens: list[Token]) -> SqlError:
+    detail = error.errors[0] if error.errors else {}
+    end = _offset(text, detail.get("line") or 1, detail.get("col") or 1)
+    index = next((i for i, token in enumerate(tokens) if token.start <= end <= token.end), len(tokens) - 1)
+    token = tokens[index]
+    if str(detail.get("description", "")).startswith("Required keyword"):
+        return SqlError(f"something is missing after {token.text}", _span(token))
+    for suspect in tokens[index::-1][:3]:
+        hint = did_you_mean(suspect.text, _CLAUSES) if len(suspect.text) > 2 else ""
+        if hint and suspect.token_type == TokenType.VAR and suspect.text.upper() not in _CLAUSES:
+            return SqlError(f"{suspect.text} is not expected here{hint}", _span(suspect))
+    expected = str(detail.get("description") or "")
+    remedy = f" ({expected[0].lower()}{expected[1:]})" if expected.startswith("Expect") else ""
+    return SqlError(f"{token.text} is not expected here{remedy}; {_EXPECTED}", _span(token))
+
+
+_EXPECTED: Final = "a query is SELECT ... FROM stream [window] WHERE ... GROUP BY ... HAVING ..."

@@ -1,0 +1,280 @@
+"""Types of expressions without Spark, as Arrow types; ``pa.null()`` where the type is not known for sure.
+
+Operators follow Spark's rules in ANSI mode. Functions are left to sqlglot's knowledge of Spark.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
+from typing import Final
+
+import pyarrow as pa
+import sqlglot
+from sqlglot import exp
+from sqlglot.optimizer.annotate_types import annotate_types
+
+from freshet.model.errors import UserError
+from freshet.model.schema import ARRIVAL, parse_schema, type_text
+from freshet.sql.functions import CAST_FUNCTIONS, UNIT_FUNCTIONS, name_of
+
+UNKNOWN: Final = pa.null()
+_INTEGERS: Final = (pa.int8(), pa.int16(), pa.int32(), pa.int64())
+_DIGITS: Final = dict(zip(_INTEGERS, (3, 5, 10, 20), strict=True))
+_SAME_TYPE: Final = frozenset(["nvl", "ifnull", "coalesce", "if", "nullif", "nvl2", "greatest", "least"])
+
+Columns = Mapping[str, pa.DataType]
+
+
+def type_of(tree: exp.Expr, columns: Columns) -> pa.DataType:
+    """The type of an expression over columns of known types (names in lower case).
+
+    >>> from freshet.sql.text import parse_expression
+    >>> type_of(parse_expression("price * 2"), {"price": pa.float64()})
+    DataType(double)
+    """
+    for kinds, rule in _RULES:
+        if isinstance(tree, kinds):
+            return rule(tree, columns)
+    return UNKNOWN
+
+
+def is_known(kind: pa.DataType) -> bool:
+    """Whether a type was found out."""
+    return not pa.types.is_null(kind)
+
+
+def is_number(kind: pa.DataType) -> bool:
+    """Whether a type is one of Spark's numeric types."""
+    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind))
+
+
+def is_time(kind: pa.DataType) -> bool:
+    """Whether a type is a date or a timestamp."""
+    return bool(pa.types.is_date(kind) or pa.types.is_timestamp(kind))
+
+
+def common_type(left: pa.DataType, right: pa.DataType) -> pa.DataType:
+    """The type that Spark gives a column which takes values of both types; unknown where there is none for sure.
+
+    >>> common_type(pa.int32(), pa.int64()), common_type(pa.int64(), pa.float32())
+    (DataType(int64), DataType(double))
+    """
+    if left == right:
+        return left
+    if is_number(left) and is_number(right):
+        return _wider_number(left, right)
+    if pa.types.is_date(left) and pa.types.is_timestamp(right):
+        return right
+    if pa.types.is_timestamp(left) and pa.types.is_date(right):
+        return left
+    return UNKNOWN
+
+
+def _wider_number(left: pa.DataType, right: pa.DataType) -> pa.DataType:
+    if left in _INTEGERS and right in _INTEGERS:
+        return max(left, right, key=_INTEGERS.index)
+    if pa.types.is_floating(left) or pa.types.is_floating(right):
+        return left if left == right else pa.float64()
+    one, two = _as_decimal(left), _as_decimal(right)
+    scale = max(one.scale, two.scale)
+    return _decimal(max(one.precision - one.scale, two.precision - two.scale) + scale, scale)
+
+
+def _as_decimal(kind: pa.DataType) -> pa.DataType:
+    return kind if pa.types.is_decimal(kind) else pa.decimal128(_DIGITS[kind], 0)
+
+
+def _decimal(precision: int, scale: int) -> pa.DataType:
+    """Spark's adjustment of a decimal that is too wide: digits before the point win over all but 6 after it."""
+    if precision > 38:
+        whole = precision - scale
+        scale = max(38 - whole, min(scale, 6))
+        precision = 38
+    return pa.decimal128(precision, scale)
+
+
+def _literal(tree: exp.Literal, columns: Columns) -> pa.DataType:
+    if tree.is_string:
+        return pa.string()
+    text = tree.name.lower()
+    if "e" in text:
+        return pa.float64()
+    if "." in text:
+        whole, _, fraction = text.partition(".")
+        digits = len(whole.lstrip("0")) + len(fraction)
+        return pa.decimal128(max(digits, len(fraction), 1), len(fraction)) if digits <= 38 else UNKNOWN
+    value = int(text)
+    if value < 2**31:
+        return pa.int32()
+    return pa.int64() if value < 2**63 else UNKNOWN
+
+
+def _arithmetic(tree: exp.Binary, columns: Columns) -> pa.DataType:
+    left, right = type_of(tree.this, columns), type_of(tree.expression, columns)
+    if not (is_number(left) and is_number(right)):
+        return UNKNOWN
+    if pa.types.is_decimal(left) or pa.types.is_decimal(right):
+        if pa.types.is_floating(left) or pa.types.is_floating(right):
+            return pa.float64()
+        return _decimal_arithmetic(tree, left, right)
+    if isinstance(tree, exp.Div):
+        return pa.float64()
+    return _wider_number(left, right)
+
+
+def _decimal_arithmetic(tree: exp.Binary, left: pa.DataType, right: pa.DataType) -> pa.DataType:
+    one, two = _narrow_literal(tree.this, left), _narrow_literal(tree.expression, right)
+    whole_one, whole_two = one.precision - one.scale, two.precision - two.scale
+    if isinstance(tree, exp.Add | exp.Sub):
+        scale = max(one.scale, two.scale)
+        return _decimal(max(whole_one, whole_two) + scale + 1, scale)
+    if isinstance(tree, exp.Mul):
+        return _decimal(one.precision + two.precision + 1, one.scale + two.scale)
+    if isinstance(tree, exp.Div):
+        scale = max(6, one.scale + two.precision + 1)
+        return _decimal(whole_one + two.scale + scale, scale)
+    scale = max(one.scale, two.scale)
+    return _decimal(min(whole_one, whole_two) + scale, scale)
+
+
+def _narrow_literal(tree: exp.Expr, kind: pa.DataType) -> pa.DataType:
+    # Spark gives a whole literal next to a decimal just the digits it needs.
+    if isinstance(tree, exp.Literal) and kind in _INTEGERS:
+        return pa.decimal128(len(tree.name.lstrip("0")) or 1, 0)
+    return _as_decimal(kind)
+
+
+def _cast(tree: exp.Cast, columns: Columns) -> pa.DataType:
+    return _named_type(tree.to.sql("spark"))
+
+
+@lru_cache(maxsize=256)
+def _named_type(name: str) -> pa.DataType:
+    try:
+        return parse_schema(f"x {name}").field(0).type
+    except UserError:
+        return UNKNOWN
+
+
+def _common(kinds: Sequence[pa.DataType]) -> pa.DataType:
+    result = kinds[0]
+    for kind in kinds[1:]:
+        result = common_type(result, kind)
+    return result
+
+
+def _branches(tree: exp.Case, columns: Columns) -> pa.DataType:
+    results = [branch.args["true"] for branch in tree.args["ifs"]] + [tree.args.get("default")]
+    return _common_of([result for result in results if result is not None], columns)
+
+
+def _common_of(trees: Sequence[exp.Expr], columns: Columns) -> pa.DataType:
+    # A NULL takes the type of the others.
+    kinds = [type_of(tree, columns) for tree in trees if not isinstance(tree, exp.Null)]
+    return _common(kinds) if kinds else UNKNOWN
+
+
+def _call(tree: exp.Anonymous, columns: Columns) -> pa.DataType:
+    name = name_of(tree) or ""
+    arguments = tree.expressions
+    if name in CAST_FUNCTIONS:
+        return _named_type(name)
+    if name in ("timestamp_micros", "timestamp_millis", "timestamp_seconds"):
+        return pa.timestamp("us", tz="UTC")
+    if name in _SAME_TYPE and arguments:
+        values = {"if": arguments[1:], "nvl2": arguments[1:], "nullif": arguments[:1]}.get(name, arguments)
+        return _common_of(values, columns)
+    kinds = tuple(type_of(argument, columns) for argument in arguments)
+    if name in UNIT_FUNCTIONS and len(kinds) == 3:
+        return pa.int64() if "diff" in name else UNKNOWN
+    if name in ("abs", "positive", "negative", "min", "max") and len(kinds) == 1:
+        return kinds[0]
+    if name in ("sum", "avg", "round", "bround", "ceil", "ceiling", "floor", "sequence"):
+        return _numeric_call(name, kinds)
+    if not all(is_known(kind) for kind in kinds):
+        kinds = tuple(kind if is_known(kind) else None for kind in kinds)
+    return _function_type(name, tuple(None if kind is None else type_text(kind) for kind in kinds))
+
+
+def _numeric_call(name: str, kinds: tuple[pa.DataType, ...]) -> pa.DataType:
+    kind = kinds[0] if kinds else UNKNOWN
+    if name == "sum" and kind in _INTEGERS:
+        return pa.int64()
+    if name in ("sum", "avg") and (kind in _INTEGERS or pa.types.is_floating(kind)):
+        return pa.float64()
+    if name in ("ceil", "ceiling", "floor") and len(kinds) == 1:
+        return pa.int64() if kind in _INTEGERS or pa.types.is_floating(kind) else UNKNOWN
+    if name in ("round", "bround") and (kind in _INTEGERS or pa.types.is_floating(kind)):
+        return kind
+    return UNKNOWN
+
+
+_SURE: Final = (
+    pa.bool_(), pa.int32(), pa.int64(), pa.float64(), pa.string(), pa.binary(), pa.date32(),
+    pa.timestamp("us", tz="UTC"),
+)  # fmt: skip
+
+
+@lru_cache(maxsize=1024)
+def _function_type(name: str, kinds: tuple[str | None, ...]) -> pa.DataType:
+    """What sqlglot says for a function of Spark; only simple types are taken on trust."""
+    arguments = ", ".join("x" if kind is None else f"CAST(NULL AS {kind})" for kind in kinds)
+    try:
+        tree = annotate_types(sqlglot.parse_one(f"{name}({arguments})", dialect="spark"), dialect="spark")
+    except sqlglot.errors.SqlglotError:
+        return UNKNOWN
+    if tree.type is None or tree.type.expressions:
+        return UNKNOWN
+    kind = _named_type(tree.type.sql("spark"))
+    return kind if kind in _SURE else UNKNOWN
+
+
+def _column(tree: exp.Column, columns: Columns) -> pa.DataType:
+    name = tree.name.lower()
+    return pa.int64() if name == ARRIVAL else columns.get(name, UNKNOWN)
+
+
+def _field(tree: exp.Dot, columns: Columns) -> pa.DataType:
+    outer = type_of(tree.this, columns)
+    if pa.types.is_struct(outer):
+        for field in outer:
+            if field.name.lower() == tree.expression.name.lower():
+                return field.type
+    return UNKNOWN
+
+
+def _element(tree: exp.Bracket, columns: Columns) -> pa.DataType:
+    outer = type_of(tree.this, columns)
+    if pa.types.is_list(outer):
+        return outer.value_type
+    return outer.item_type if pa.types.is_map(outer) else UNKNOWN
+
+
+def _always(kind: pa.DataType) -> Callable[[exp.Expr, Columns], pa.DataType]:
+    return lambda tree, columns: kind
+
+
+def _inner(tree: exp.Expr, columns: Columns) -> pa.DataType:
+    return type_of(tree.this, columns)
+
+
+_BOOLEAN: Final = (
+    exp.Predicate, exp.And, exp.Or, exp.Not, exp.Boolean, exp.Between, exp.In, exp.Is, exp.Like, exp.ILike,
+    exp.RegexpLike, exp.NullSafeEQ, exp.NullSafeNEQ, exp.Escape,
+)  # fmt: skip
+_RULES: Final[tuple[tuple[tuple[type[exp.Expr], ...], Callable[..., pa.DataType]], ...]] = (
+    ((exp.Column,), _column),
+    ((exp.Literal,), _literal),
+    ((exp.Cast,), _cast),
+    (_BOOLEAN, _always(pa.bool_())),
+    ((exp.Add, exp.Sub, exp.Mul, exp.Div, exp.Mod), _arithmetic),
+    ((exp.IntDiv,), _always(pa.int64())),
+    ((exp.Paren, exp.Neg, exp.BitwiseNot, exp.Filter), _inner),
+    ((exp.Case,), _branches),
+    ((exp.Anonymous,), _call),
+    ((exp.Dot,), _field),
+    ((exp.Bracket,), _element),
+    ((exp.DPipe, exp.Trim, exp.Substring), _always(pa.string())),
+    ((exp.StrPosition,), _always(pa.int32())),
+)

@@ -1,0 +1,115 @@
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from freshet.model import Aggregate, Filter, Join, NotRunnable, Project, UserError, Window, parse_schema
+from freshet.sql import SqlError, build_query
+
+PREDICATES = [
+    "size > 3",
+    "price / size < 2.5",
+    "src LIKE 'a%'",
+    "(ok OR size < 9)",
+    "NOT ok",
+    "dst IN ('x', 'y')",
+    "size BETWEEN 1 AND 5",
+    "ts IS NOT NULL",
+]
+STREAM = {"packets": parse_schema("src string, dst string, size int, ts timestamp, price double, ok boolean")}
+
+
+@given(st.lists(st.sampled_from(PREDICATES), min_size=1, max_size=8), st.data())
+@settings(max_examples=60, deadline=None)
+def test_conjunction_becomes_filters_in_the_given_order(predicates: list[str], data: st.DataObject) -> None:
+    """However the conjunction is bracketed."""
+    parts = list(predicates)
+    while len(parts) > 1:
+        place = data.draw(st.integers(0, len(parts) - 2))
+        joined = f"{parts[place]} AND {parts[place + 1]}"
+        parts[place : place + 2] = [f"({joined})" if data.draw(st.booleans()) else joined]
+    query = build_query("q", f"SELECT src FROM packets WHERE {parts[0]}", STREAM)
+    operators = query.paths[0].operators
+    alone = [
+        build_query("q", f"SELECT src FROM packets WHERE {text}", STREAM).paths[0].operators[0] for text in predicates
+    ]
+    filters = [operator for operator in operators if isinstance(operator, Filter)]
+    assert [f.predicate for f in filters] == [f.predicate for f in alone if isinstance(f, Filter)]
+    assert [f.name for f in filters] == [f"q.filter_{number}" for number in range(1, len(predicates) + 1)]
+    assert operators[-1] == Project("q.project", (("src", "src"),))
+
+
+def test_query_on_the_output_of_a_query(streams: dict[str, pa.Schema]) -> None:
+    first = build_query("big", "SELECT src, size * 2 AS twice FROM packets", streams)
+    known = streams | {"big": pa.schema([("src", pa.string()), ("twice", pa.int32())])}
+    second = build_query("bigger", "SELECT src FROM big WHERE twice > 9", known)
+    assert first.columns == ("src", "twice")
+    assert second.graph.streams == ("big",)
+
+
+def test_promises_are_kept_in_seconds(streams: dict[str, pa.Schema]) -> None:
+    query = build_query("q", "SELECT src FROM packets WHERE ok PERIOD '1 minute' DEADLINE 250ms", streams)
+    assert (query.period, query.deadline) == (60.0, 0.25)
+    with pytest.raises(NotRunnable, match="PERIOD"):
+        _ = query.paths
+
+
+def test_period_stays_a_name(streams: dict[str, pa.Schema]) -> None:
+    known = streams | {"plan": parse_schema("period int, deadline int")}
+    query = build_query("q", "SELECT period, deadline FROM plan period WHERE period.period > 10", known)
+    assert query.period is None
+    assert query.columns == ("period", "deadline")
+
+
+def test_settings_are_passed_on(streams: dict[str, pa.Schema]) -> None:
+    query = build_query("q", "SELECT src FROM packets", streams, weight=0.5, start="latest", on_error="fail")
+    assert (query.weight, query.start, query.on_error) == (0.5, "latest", "fail")
+
+
+def test_windows_and_joins_are_not_runnable_yet(streams: dict[str, pa.Schema]) -> None:
+    query = build_query("q", "SELECT src FROM packets [ROWS 5]", streams)
+    assert query.graph.operators["q.window_1"] == Window("q.window_1", "rows", rows=5)
+    with pytest.raises(NotRunnable, match="window"):
+        _ = query.paths
+
+
+def test_join_holds_all_that_its_run_needs(streams: dict[str, pa.Schema]) -> None:
+    text = "SELECT a.value FROM S0 [RANGE 1 s] a LEFT JOIN R0 ON a.ID = R0.ID"
+    query = build_query("q", text, streams)
+    join = query.graph.operators["q.join_1"]
+    assert isinstance(join, Join)
+    assert (join.kind, join.condition, join.left, join.right) == ("left", "a.ID = R0.ID", "a", "R0")
+    assert join.columns == (("a_ID", "a.ID"), ("value", "a.value"), ("type", "a.type"), ("R0_ID", "R0.ID"))
+    assert query.graph.inputs["q.join_1"] == ("q.window_1", "R0")
+
+
+def test_having_alone_needs_a_window_too(streams: dict[str, pa.Schema]) -> None:
+    query = build_query("q", "SELECT max(size) AS m FROM packets [ROWS 5] HAVING m > 3", streams)
+    aggregate = query.graph.operators["q.aggregate"]
+    assert aggregate == Aggregate("q.aggregate", (), (("m", "MAX(size)"),), "MAX(size) > 3")
+
+
+def test_union_under_a_filter_has_a_path_for_each_branch(streams: dict[str, pa.Schema]) -> None:
+    text = "SELECT n FROM (SELECT size AS n FROM packets UNION ALL SELECT lane FROM Speed) WHERE n > 1"
+    paths = build_query("q", text, streams).paths
+    assert [path.stream for path in paths] == ["packets", "Speed"]
+    assert [len(path.operators) for path in paths] == [3, 3]
+
+
+def test_name_of_a_stream_is_taken(streams: dict[str, pa.Schema]) -> None:
+    with pytest.raises(UserError, match="choose another"):
+        build_query("packets", "SELECT src FROM packets", streams)
+
+
+def test_error_knows_its_place(streams: dict[str, pa.Schema]) -> None:
+    with pytest.raises(SqlError) as caught:
+        build_query("q", "SELECT src\nFROM packets\nWHERE\tprize > 3", streams)
+    assert (caught.value.line, caught.value.column) == (3, 7)
+    assert str(caught.value).splitlines()[1:] == ["  WHERE\tprize > 3", "       \t^^^^^"]
+
+
+def test_hidden_column_of_a_log_is_not_selected() -> None:
+    schema = pa.schema([("v", pa.int32()), ("__arrival", pa.int64())])
+    assert build_query("q", "SELECT * FROM s", {"s": schema}).columns == ("v",)
