@@ -1,0 +1,44 @@
+"""The log: segments, offsets, cursors and the commit store.
+
+A state folder holds ``store.db`` (what exists), ``segments`` (files of Arrow IPC streams), ``dead`` and ``late``
+(rows that were set aside, with the reason) and ``lock`` (who owns the folder).
+"""
+
+from freshet.log.collect import Collected
+from freshet.log.errors import CursorMoved, Deposed, Lagged, LogFull, StoreFailed
+from freshet.log.intake import Intake, Receipt
+from freshet.log.lines import DurableLines, json_line
+from freshet.log.log import Log
+from freshet.log.reader import LogReader
+from freshet.log.records import Heartbeat, LogMeters, Loss, StreamMeter
+from freshet.log.retention import Limits, Retention
+from freshet.log.segment import SegmentWriter, read_segment, read_train
+from freshet.log.state import ReaderState
+from freshet.log.storage import PosixStorage, Storage
+
+__all__ = [
+    "Collected",
+    "CursorMoved",
+    "Deposed",
+    "DurableLines",
+    "Heartbeat",
+    "Intake",
+    "Lagged",
+    "Limits",
+    "Log",
+    "LogFull",
+    "LogMeters",
+    "LogReader",
+    "Loss",
+    "PosixStorage",
+    "ReaderState",
+    "Receipt",
+    "Retention",
+    "SegmentWriter",
+    "Storage",
+    "StoreFailed",
+    "StreamMeter",
+    "json_line",
+    "read_segment",
+    "read_train",
+]

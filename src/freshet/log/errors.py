@@ -1,0 +1,37 @@
+"""What can go wrong with a log."""
+
+from __future__ import annotations
+
+from freshet.model import FreshetError
+
+
+class LogFull(FreshetError):
+    """No room: a bound is hit or the disk is full. Nothing was written, nothing acknowledged; try again later."""
+
+
+class Deposed(FreshetError):
+    """Another owner has opened the state folder since; this one may no longer write."""
+
+
+class CursorMoved(FreshetError):
+    """A commit or an advance does not begin where the reader's cursor is; nothing of it took effect."""
+
+
+class StoreFailed(FreshetError):
+    """The store reported an error after which only opening the log again tells what is durable."""
+
+
+class Lagged(FreshetError):
+    """The range asked for begins below the oldest offset that retention has kept."""
+
+    def __init__(self, stream: str, asked: int, oldest: int) -> None:
+        super().__init__(
+            f"{stream}: offset {asked} is gone, retention keeps offsets from {oldest} on; "
+            f"read from {oldest}, or give the stream more history"
+        )
+        self.stream = stream
+        self.asked = asked
+        self.oldest = oldest
+
+    def __reduce__(self) -> tuple[type[Lagged], tuple[str, int, int]]:
+        return Lagged, (self.stream, self.asked, self.oldest)

@@ -1,0 +1,182 @@
+"""The way into a stream: rows become tuples, dead letters or late rows; none vanishes."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from freshet.log.conversion import convert
+from freshet.log.log import Log
+from freshet.model import ARRIVAL, Stream
+
+Rows: TypeAlias = pa.Table | pa.RecordBatch | Sequence[Mapping[str, Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """What became of the rows of one append: offsets [first, end), and how many were set aside."""
+
+    first: int
+    end: int
+    dead: int
+    late: int
+
+
+class Intake:
+    """Takes rows into a declared stream. There is one for each stream; it may be used from any thread.
+
+    A row that does not fit the schema is a dead letter: a value of another type (see
+    :mod:`freshet.log.conversion`), a column that the stream does not have, an event time that is NULL. A column
+    that is missing is NULL. A row is late if its event time lies more than the stream's lateness before the newest
+    event time that came before it. Both kinds are kept, with the reason, in JSON lines in the state folder.
+
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from freshet.model import parse_schema
+    >>> stream = Stream("s", parse_schema("ts timestamp, v int"), event_time="ts", lateness=10)
+    >>> with tempfile.TemporaryDirectory() as folder, Log.open(Path(folder)) as log:
+    ...     log.declare("s")
+    ...     Intake(log, stream).append([
+    ...         {"ts": "2024-01-01T00:01:00Z", "v": "7"},
+    ...         {"ts": "2024-01-01T00:02:00Z", "v": "seven"},
+    ...         {"ts": "2024-01-01T00:00:00Z", "v": 8},
+    ...     ], arrivals=1)
+    Receipt(first=0, end=1, dead=1, late=1)
+    """
+
+    def __init__(self, log: Log, stream: Stream) -> None:
+        self._log = log
+        self._stream = stream
+        self._schema = stream.schema.append(pa.field(ARRIVAL, pa.int64()))
+        self._lock = threading.Lock()
+
+    def append(
+        self,
+        rows: Rows,
+        arrivals: int | npt.NDArray[np.int64],
+        source_position: Mapping[str, Any] | None = None,
+    ) -> Receipt:
+        """Takes rows in, durably, with the place where the source goes on.
+
+        Args:
+            rows: The rows.
+            arrivals: When they arrived, microseconds since the epoch; one number, or one for each row.
+            source_position: Where the source goes on after a restart.
+
+        Raises:
+            LogFull: There is no room; nothing was taken in.
+        """
+        rows = pa.Table.from_batches([rows]) if isinstance(rows, pa.RecordBatch) else rows
+        times = np.broadcast_to(np.asarray(arrivals, dtype=np.int64), (len(rows),))
+        columns, reasons = self._columns(rows)
+        with self._lock:
+            late, newest = self._late(columns, reasons)
+            kept = np.ones(len(rows), dtype=bool)
+            kept[[*reasons, *late]] = False
+            table = pa.Table.from_arrays([*columns, pa.array(times)], schema=self._schema)
+            offsets = self._log.append(
+                self._stream.name,
+                table if kept.all() else table.filter(pa.array(kept)),
+                source_position=source_position,
+                dead=_set_aside(rows, reasons, times),
+                late=_set_aside(rows, late, times),
+                newest=newest,
+            )
+        return Receipt(offsets.start, offsets.stop, len(reasons), len(late))
+
+    def _columns(self, rows: pa.Table | Sequence[Mapping[str, Any]]) -> tuple[list[Any], dict[int, str]]:
+        """The columns of the schema, and for each row that does not fit the first reason."""
+        reasons = self._strangers(rows)
+        columns = []
+        for field in self._stream.schema:
+            column = _column(rows, field)
+            if isinstance(column, pa.ChunkedArray):
+                columns.append(column)
+                continue
+            array, why = convert(column, field, self._stream.time_zone)
+            columns.append(array)
+            reasons = {**why, **reasons}
+        return columns, self._without_event_time(columns, reasons)
+
+    def _strangers(self, rows: pa.Table | Sequence[Mapping[str, Any]]) -> dict[int, str]:
+        known = set(self._stream.schema.names)
+        if isinstance(rows, pa.Table):
+            names = rows.schema.names
+            strange = [name for name in names if name not in known]
+            twice = [name for name in names if names.count(name) > 1]
+            if twice:
+                return dict.fromkeys(range(len(rows)), f"column {twice[0]} stands twice")
+            reason = f"the stream has no column {', '.join(strange)}"
+            return dict.fromkeys(range(len(rows)), reason) if strange else {}
+        reasons = {}
+        for number, row in enumerate(rows):
+            if not isinstance(row, Mapping):
+                reasons[number] = f"a row must be a mapping of columns to values, not {type(row).__name__}"
+            elif not known.issuperset(row):
+                strange = [str(name) for name in row if name not in known]
+                reasons[number] = f"the stream has no column {', '.join(strange)}"
+        return reasons
+
+    def _without_event_time(self, columns: list[Any], reasons: dict[int, str]) -> dict[int, str]:
+        name = self._stream.event_time
+        if name is None:
+            return reasons
+        times = columns[self._stream.schema.names.index(name)]
+        if not times.null_count:
+            return reasons
+        missing = np.flatnonzero(times.is_null().to_numpy(zero_copy_only=False)).tolist()
+        return {**dict.fromkeys(missing, f"column {name}: the event time is NULL"), **reasons}
+
+    def _late(self, columns: list[Any], dead: Mapping[int, str]) -> tuple[dict[int, str], int | None]:
+        """Late rows, and the newest event time after all rows."""
+        name = self._stream.event_time
+        known = self._log.newest(self._stream.name)
+        alive = np.ones(len(columns[0]), dtype=bool)
+        alive[list(dead)] = False
+        if name is None or not alive.any():
+            return {}, known
+        column = columns[self._stream.schema.names.index(name)]
+        places = np.flatnonzero(alive)
+        times = column.cast(pa.int64()).fill_null(0).to_numpy()[places]
+        newest = np.maximum.accumulate(np.concatenate([[times[0] if known is None else known], times]))
+        if self._stream.lateness is None:
+            return {}, int(newest[-1])
+        behind = newest[:-1] - times
+        is_late = behind > round(self._stream.lateness * 1e6)
+        reasons = {
+            int(place): f"{lag / 1e6:g} s behind the newest event time; the lateness is {self._stream.lateness:g} s"
+            for place, lag in zip(places[is_late], behind[is_late], strict=True)
+        }
+        return reasons, int(newest[-1])
+
+
+def _column(rows: pa.Table | Sequence[Mapping[str, Any]], field: pa.Field) -> Any:
+    """A column as it came; chunked exactly if it already has the right type."""
+    if not isinstance(rows, pa.Table):
+        return [row.get(field.name) if isinstance(row, Mapping) else None for row in rows]
+    if rows.schema.names.count(field.name) != 1:
+        return pa.nulls(len(rows), field.type)
+    column = rows.column(field.name)
+    if column.type == field.type:
+        return column
+    return pa.concat_arrays(column.chunks) if column.num_chunks else pa.nulls(0, field.type)
+
+
+def _set_aside(
+    rows: pa.Table | Sequence[Mapping[str, Any]], reasons: Mapping[int, str], times: npt.NDArray[np.int64]
+) -> list[dict[str, Any]]:
+    places = sorted(reasons)
+    if isinstance(rows, pa.Table):
+        found = rows.take(pa.array(places, pa.int64())).to_pylist()
+    else:
+        found = [rows[place] for place in places]
+    return [
+        {"arrival": int(times[place]), "reason": reasons[place], "row": row}
+        for place, row in zip(places, found, strict=True)
+    ]

@@ -1,0 +1,433 @@
+"""The log of an application: streams, cursors, commits."""
+
+from __future__ import annotations
+
+import errno
+import itertools
+import json
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Final, Self
+
+import numpy as np
+import pyarrow as pa
+
+from freshet.log.asides import Asides
+from freshet.log.collect import Collected, collect
+from freshet.log.compact import compact
+from freshet.log.cursors import Cursors
+from freshet.log.errors import LogFull
+from freshet.log.index import StreamIndex
+from freshet.log.lock import OwnerLock
+from freshet.log.records import Heartbeat, LogMeters, StreamMeter
+from freshet.log.retention import Limits, Retention
+from freshet.log.segment import SegmentWriter
+from freshet.log.state import LogState, StreamState
+from freshet.log.storage import PosixStorage
+from freshet.log.store import Member, Store, Transaction, pack_members
+from freshet.model import ARRIVAL, Commit, FreshetError, SegmentFile, UserError
+
+_NO_ROOM: Final = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+_SEQUENCE: Final = ("sequence", "")
+
+
+class Log(Cursors):
+    """The owner's side of a state folder; every method may be called from any thread.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder, Log.open(Path(folder)) as log:
+    ...     log.declare("packets", Retention())
+    ...     log.start_reader("q.filter_1", "packets")
+    ...     log.append("packets", pa.table({"size": [40, 1500], ARRIVAL: [1, 2]}))
+    ...     log.commit([Commit(cursors=(("q.filter_1", "packets", 0, 2),))])
+    ...     log.cursor("q.filter_1"), log.read("packets", 1, 2).to_pylist()
+    0
+    range(0, 2)
+    (2, [{'size': 1500, '__arrival': 2}])
+    """
+
+    def __init__(self, state: Path, limits: Limits, now: Callable[[], float], lock: OwnerLock) -> None:
+        self._owner = lock
+        self.limits = limits
+        self.now = now
+        self.folder: Final = state / "segments"
+        self._asides: Final = {kind: state / kind for kind in ("dead", "late")}
+        for folder in (self.folder, *self._asides.values()):
+            folder.mkdir(exist_ok=True)
+        self._storage: PosixStorage = PosixStorage(self.folder)
+        self._store = Store(state / "store.db")
+        self.epoch: Final = self._store.epoch
+        lock.sign(self.epoch)
+        self._lock = self._store.lock
+        self._state = LogState()
+        self._state.catch_up(self._store.rows)
+        self._intakes: dict[str, Asides] = {}
+        for stream in self._state.streams.values():
+            self._intakes[stream.name] = Asides(self._asides, stream)
+        self._numbers = itertools.count()
+        self._collecting = threading.Lock()
+        self._closed = False
+
+    @classmethod
+    def open(cls, state: Path, *, limits: Limits | None = None, now: Callable[[], float] = time.time) -> Log:
+        """Takes the single-owner lock of a state folder (made if needed) and begins a new epoch.
+
+        Raises:
+            UserError: Another process owns the folder, or it has another format.
+        """
+        try:
+            state.mkdir(parents=True, exist_ok=True)
+        except (FileExistsError, NotADirectoryError):
+            raise UserError(f"{state} is not a folder; choose another state folder") from None
+        lock = OwnerLock(state / "lock")
+        try:
+            return cls(state, limits or Limits(), now, lock)
+        except BaseException:
+            lock.release()
+            raise
+
+    def close(self) -> None:
+        """Closes the log and gives the lock up."""
+        if self._closed:
+            return
+        self._closed = True
+        self._store.close()
+        for intake in self._intakes.values():
+            intake.close()
+        self._owner.release()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def declare(self, stream: str, retention: Retention | None = None) -> None:
+        """Adds a stream, or changes the retention of one that is there."""
+        rules = retention or Retention()
+
+        def work(tx: Transaction) -> None:
+            (id_,) = tx.execute(
+                "INSERT INTO streams (name, retention) VALUES (?, ?)"
+                " ON CONFLICT (name) DO UPDATE SET retention = excluded.retention RETURNING id",
+                (stream, json.dumps(asdict(rules))),
+            ).fetchone()
+            tx.after(lambda: self._declared(stream, id_, rules))
+
+        self._store.write(work, alone=True)
+
+    def _declared(self, name: str, id_: int, retention: Retention) -> None:
+        known = self._state.streams.get(name)
+        if known is not None:
+            known.retention = retention
+            return
+        stream = StreamState(id_, name, retention, StreamIndex(name))
+        self._state.add_stream(stream)
+        self._intakes[name] = Asides(self._asides, stream)
+
+    def forget(self, stream: str) -> None:
+        """Drops a stream with its readers, its dead letters and late rows; :meth:`collect` deletes its files."""
+
+        def work(tx: Transaction) -> None:
+            found = self._state.stream(stream)
+            tx.execute("DELETE FROM streams WHERE id = ?", (found.id,))
+            tx.execute("DELETE FROM readers WHERE stream = ?", (found.id,))
+            tx.execute("DELETE FROM heartbeats WHERE stream = ?", (found.id,))
+            tx.after(lambda: self._forgotten(found))
+
+        with self._intake(stream) as intake:
+            self._store.write(work, alone=True)
+            intake.delete()
+
+    def _forgotten(self, stream: StreamState) -> None:
+        self._state.drop_stream(stream)
+        del self._intakes[stream.name]
+
+    def append(
+        self,
+        stream: str,
+        table: pa.Table,
+        *,
+        source_position: Mapping[str, Any] | None = None,
+        dead: Sequence[Mapping[str, Any]] = (),
+        late: Sequence[Mapping[str, Any]] = (),
+        newest: int | None = None,
+    ) -> range:
+        """Appends tuples, what was set aside with them, and how far the source is; all durable at return, or none.
+
+        Args:
+            stream: A declared stream.
+            table: Its tuples, arrival last; an arrival before the stream's last one is moved up to it.
+            source_position: Where the source goes on after a restart.
+            dead: Dead letters, one JSON line each.
+            late: Late rows, one JSON line each.
+            newest: Newest event time seen, in microseconds.
+
+        Returns:
+            The offsets of the tuples.
+
+        Raises:
+            LogFull: The bound is hit or the disk is full; nothing was taken in.
+        """
+        if not (table.num_rows or dead or late or source_position is not None):
+            end = self.end(stream)
+            return range(end, end)
+        with self._intake(stream) as intake:
+            why = self.held_back(stream)
+            if why is not None:
+                raise LogFull(why)
+            file: SegmentFile | None = None
+            try:
+                with _no_room(stream):
+                    lengths = intake.write(dead, late)
+                    file = self._write(stream, _monotone(table, self._state.stream(stream).arrival))
+                more = _Arrived(source_position, newest, len(dead), len(late), *lengths)
+                return self._store.write(lambda tx: self._append(tx, stream, file, more))
+            except LogFull:
+                intake.reset()
+                if file is not None:
+                    self._storage.delete(file.name)
+                raise
+
+    def _write(self, stream: str, table: pa.Table) -> SegmentFile | None:
+        if not table.num_rows:
+            return None
+        writer = SegmentWriter(self._storage, f"append-{self.epoch}-{next(self._numbers)}")
+        writer.add(stream, table)
+        return writer.finish()
+
+    def _append(self, tx: Transaction, name: str, file: SegmentFile | None, more: _Arrived) -> range:
+        stream = self._state.stream(name)
+        first = tx.draft.get(("next", stream.id), stream.index.end)
+        last = 0
+        if file is not None:
+            self._take_files(tx, [file])
+            last = file.members[-1][-1]
+        tx.execute(
+            "UPDATE streams SET position = coalesce(?, position), newest = coalesce(?, newest),"
+            " arrival = max(arrival, ?), dead = dead + ?, late = late + ?, dead_bytes = ?, late_bytes = ? WHERE id = ?",
+            (more.position_text, more.newest, last, more.dead, more.late, more.dead_bytes, more.late_bytes, stream.id),
+        )
+        tx.after(lambda: more.apply(stream))
+        return range(first, tx.draft.get(("next", stream.id), stream.index.end))
+
+    def heartbeat(self, stream: str, time_us: int) -> None:
+        """Says that nothing came up to a time; an entry of the append sequence."""
+
+        def work(tx: Transaction) -> None:
+            found = self._state.stream(stream)
+            sequence = self._sequence(tx, 1)
+            at = tx.draft.get(("next", found.id), found.index.end)
+            tx.execute("INSERT INTO heartbeats VALUES (?, ?, ?, ?)", (sequence, found.id, at, time_us))
+            tx.execute("UPDATE streams SET heartbeats = heartbeats + 1 WHERE id = ?", (found.id,))
+            tx.after(lambda: _count_heartbeat(found))
+
+        self._store.write(work)
+
+    def heartbeats(self, stream: str, first: int = 0) -> list[Heartbeat]:
+        """The heartbeats of a stream from an offset on; of those at one offset, collecting keeps the newest."""
+        found = self._state.stream(stream)
+        rows = self._store.rows(
+            "SELECT sequence, at, time FROM heartbeats WHERE stream = ? AND at >= ? ORDER BY sequence",
+            (found.id, first),
+        )
+        return [Heartbeat(*row) for row in rows]
+
+    def source_position(self, stream: str) -> dict[str, Any] | None:
+        """Where the source of a stream goes on."""
+        with self._stream(stream) as found:
+            return found.position
+
+    def newest(self, stream: str) -> int | None:
+        """Newest event time that a stream has seen, in microseconds."""
+        with self._stream(stream) as found:
+            return found.newest
+
+    def held_back(self, stream: str) -> str | None:
+        """Why a stream takes nothing in at present; None: it does."""
+        free = self._storage.free_bytes()
+        if free < self.limits.min_free_bytes:
+            return f"{stream} is held back: {free:,} bytes of disk are free, {self.limits.min_free_bytes:,} must be"
+        with self._stream(stream) as found:
+            bound, waiting = found.retention.bound_bytes, found.waiting_bytes()
+        if bound is not None and waiting >= bound:
+            return f"{stream} is held back: {waiting:,} bytes wait for its readers, the bound is {bound:,}"
+        return None
+
+    def commit(self, results: Sequence[Commit]) -> None:
+        """Makes finished units real, all of them in one transaction, in the order given.
+
+        Bounds do not stop a commit (its work is done; ask :meth:`held_back` of what it writes before starting it).
+
+        Raises:
+            CursorMoved: A range does not begin at its reader's cursor; nothing took effect.
+            LogFull: The disk is full; nothing took effect, and the same commit may be tried again.
+        """
+        files = [file for result in results for file in result.files]
+
+        def work(tx: Transaction) -> None:
+            for reader, stream, first, end in (move for result in results for move in result.cursors):
+                self._move(tx, reader, stream, first, end)
+            self._take_files(tx, files)
+            moved = {str(name): cursor for (kind, name), cursor in tx.draft.items() if kind == "cursor"}
+            tx.executemany("UPDATE readers SET next = ? WHERE name = ?", [(at, name) for name, at in moved.items()])
+            tx.after(lambda: self._moved(moved))
+
+        with self._about_to_commit(files):
+            self._store.write(work)
+
+    @contextmanager
+    def _about_to_commit(self, files: Sequence[SegmentFile]) -> Iterator[None]:
+        """Keeps files from being taken for orphans, and refuses those that are not what they should be."""
+        names = {file.name for file in files}
+        with self._lock:
+            self._state.pending |= names
+        try:
+            for file in files:
+                size = self._storage.size(file.name)
+                if file.members and size != file.bytes:
+                    raise FreshetError(
+                        f"segment file {file.name} has {size} bytes, not {file.bytes}; its unit must run again"
+                    )
+            yield
+        finally:
+            with self._lock:
+                self._state.pending -= names
+
+    def _take_files(self, tx: Transaction, files: Sequence[SegmentFile]) -> None:
+        """Gives offsets and sequence numbers to the members of files."""
+        appended = round(self.now() * 1e6)
+        for file in files:
+            if not file.members:
+                continue
+            if file.name in self._state.files:
+                raise FreshetError(f"segment file {file.name} is in the log already")
+            sequence = self._sequence(tx, len(file.members))
+            members = [self._take_member(tx, *member) for member in file.members]
+            tx.execute(
+                "INSERT INTO segments VALUES (?, ?, ?, ?, ?)",
+                (sequence, file.name, file.bytes, appended, pack_members(members)),
+            )
+            tx.after(self._taken(sequence, file, appended, members))
+
+    def _take_member(
+        self,
+        tx: Transaction,
+        name: str,
+        rows: int,
+        position: int,
+        length: int,
+        arrival: int,
+        last: int,
+    ) -> Member:
+        stream = self._state.stream(name)
+        first = tx.draft.get(("next", stream.id), stream.index.end)
+        tx.draft["next", stream.id] = first + rows
+        return stream.id, first, rows, position, length, arrival, last
+
+    def _taken(self, sequence: int, file: SegmentFile, appended: int, members: list[Member]) -> Callable[[], None]:
+        return lambda: self._state.add_row(sequence, file.name, file.bytes, appended, members)
+
+    def _sequence(self, tx: Transaction, count: int) -> int:
+        sequence = tx.draft.get(_SEQUENCE, self._state.sequence)
+        tx.draft[_SEQUENCE] = after = sequence + count
+        tx.execute("UPDATE meta SET value = ? WHERE key = 'sequence'", (after,))
+        tx.after(lambda: setattr(self._state, "sequence", after))
+        return sequence
+
+    def streams(self) -> dict[str, Retention]:
+        """All streams with their retention."""
+        with self._lock:
+            return {name: stream.retention for name, stream in self._state.streams.items()}
+
+    def meters(self) -> LogMeters:
+        """What is there, and what happened to the input."""
+        with self._lock:
+            streams = {
+                name: StreamMeter(
+                    stream.index.oldest,
+                    stream.index.end,
+                    stream.index.bytes(stream.index.oldest, stream.index.end),
+                    stream.waiting_bytes(),
+                    stream.dead,
+                    stream.late,
+                    stream.heartbeats,
+                    self.held_back(name),
+                )
+                for name, stream in self._state.streams.items()
+            }
+            return LogMeters(streams, len(self._state.files), sum(row.live for row in self._state.rows.values()))
+
+    def collect(self) -> Collected:
+        """Deletes what no reader needs and history does not keep, and orphans; call it every few seconds."""
+        with self._collecting:
+            now = self.now()
+            done = collect(self._store, self._state, self._storage, self.limits, now)
+            done.rewritten = compact(self._store, self._state, self._storage, self.limits, now)
+            return done
+
+    @contextmanager
+    def _intake(self, stream: str) -> Iterator[Asides]:
+        """Appends to one stream happen one after the other."""
+        with self._lock:
+            self._state.stream(stream)  # says what is wrong
+            intake = self._intakes[stream]
+        with intake.lock:
+            yield intake
+
+
+@dataclass(frozen=True, slots=True)
+class _Arrived:
+    """What an append changes besides the segments."""
+
+    position: Mapping[str, Any] | None
+    newest: int | None
+    dead: int
+    late: int
+    dead_bytes: int
+    late_bytes: int
+
+    @property
+    def position_text(self) -> str | None:
+        return None if self.position is None else json.dumps(dict(self.position))
+
+    def apply(self, stream: StreamState) -> None:
+        if self.position is not None:
+            stream.position = dict(self.position)
+        if self.newest is not None:
+            stream.newest = self.newest
+        stream.dead += self.dead
+        stream.late += self.late
+        stream.dead_bytes, stream.late_bytes = self.dead_bytes, self.late_bytes
+
+
+def _count_heartbeat(stream: StreamState) -> None:
+    stream.heartbeats += 1
+
+
+def _monotone(table: pa.Table, last: int) -> pa.Table:
+    """Arrivals never go back within a stream, whatever the clocks of its sources did."""
+    if not table.num_rows or table.schema.names[-1] != ARRIVAL:
+        return table
+    arrivals = table.column(ARRIVAL).to_numpy()
+    if arrivals[0] >= last and np.all(arrivals[1:] >= arrivals[:-1]):
+        return table
+    raised = np.maximum.accumulate(np.maximum(arrivals, last))
+    return table.set_column(table.num_columns - 1, table.schema.field(ARRIVAL), pa.array(raised))
+
+
+@contextmanager
+def _no_room(stream: str) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        if error.errno in _NO_ROOM:
+            raise LogFull(f"{stream} is held back: no room for it on disk ({error.strerror})") from error
+        raise

@@ -1,0 +1,102 @@
+"""The reading half of a log, the same for its owner and for everybody else."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pyarrow as pa
+
+from freshet.log.errors import Lagged
+from freshet.log.segment import read_segment, read_train
+from freshet.log.state import LogState, StreamState
+from freshet.log.storage import Storage
+from freshet.model import ARRIVAL, FreshetError, Segment, Train
+
+
+class Readable:
+    """Ranges of streams: where they are, how large, what is in them."""
+
+    _state: LogState
+    _storage: Storage
+    _lock: threading.RLock
+
+    @contextmanager
+    def _stream(self, stream: str) -> Iterator[StreamState]:
+        with self._lock:
+            yield self._state.stream(stream)
+
+    def oldest(self, stream: str) -> int:
+        """The oldest offset that is kept."""
+        with self._stream(stream) as found:
+            return found.index.oldest
+
+    def end(self, stream: str) -> int:
+        """The offset after the newest tuple."""
+        with self._stream(stream) as found:
+            return found.index.end
+
+    def bytes(self, stream: str, first: int, end: int) -> int:
+        """Bytes of the range [first, end)."""
+        with self._stream(stream) as found:
+            return found.index.bytes(first, end)
+
+    def train(self, stream: str, first: int, end: int) -> Train:
+        """The range [first, end) with its segments.
+
+        Raises:
+            Lagged: Retention has removed its beginning.
+        """
+        with self._stream(stream) as found:
+            index = found.index
+            if first < index.oldest:
+                raise Lagged(stream, first, index.oldest)
+            if not first <= end <= index.end:
+                raise ValueError(f"[{first}, {end}) is not a range of {stream}, which ends at {index.end}")
+            return index.train(first, end)
+
+    def read(self, stream: str, first: int, end: int, schema: pa.Schema | None = None) -> pa.Table:
+        """The rows of the range [first, end), arrival last, memory-mapped.
+
+        Raises:
+            Lagged: Retention has removed its beginning.
+        """
+        train = self.train(stream, first, end)
+        if not train.segments:
+            schema = schema or self.schema(stream)
+            if schema is None:
+                raise FreshetError(f"{stream} has no tuples yet, so its columns are not known")
+        try:
+            return read_train(self._storage, train, schema)
+        except FileNotFoundError:
+            raise self._lost(stream, first) from None
+
+    def schema(self, stream: str) -> pa.Schema | None:
+        """The schema of its newest segment (arrival last); None where nothing is kept."""
+        with self._stream(stream) as found:
+            segment = found.index.segments[-1] if found.index.segments else None
+        return None if segment is None else self._read(segment, segment.first, segment.first).schema
+
+    def arrival(self, stream: str, offset: int) -> int:
+        """When a tuple arrived, in microseconds since the epoch."""
+        (segment,) = self.train(stream, offset, offset + 1).segments
+        if offset == segment.first or segment.arrival == segment.last_arrival:
+            return segment.arrival
+        if offset == segment.end - 1:
+            return segment.last_arrival
+        value: int = self._read(segment, offset, offset + 1).column(ARRIVAL)[0].as_py()
+        return value
+
+    def _read(self, segment: Segment, first: int, end: int) -> pa.Table:
+        try:
+            return read_segment(self._storage, segment, first, end)
+        except FileNotFoundError:
+            raise self._lost(segment.stream, first) from None
+
+    def _lost(self, stream: str, first: int) -> FreshetError:
+        """What a missing file means: retention was faster, or somebody else deleted it."""
+        oldest = self.oldest(stream)
+        if first < oldest:
+            return Lagged(stream, first, oldest)
+        return FreshetError(f"a segment file of {stream} at offset {first} is missing from the state folder")

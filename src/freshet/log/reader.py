@@ -1,0 +1,150 @@
+"""Reading a log that another process owns."""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import pyarrow as pa
+
+from freshet.log.readable import Readable
+from freshet.log.state import LogState, ReaderState, StreamState
+from freshet.log.storage import PosixStorage
+from freshet.log.store import check_format
+from freshet.model import UserError
+
+
+class LogReader(Readable):
+    """Reads a state folder while its owner writes, or when nobody does; takes no lock and never writes.
+
+    It is not registered, so retention does not wait for it: a reader that is too slow gets ``Lagged``.
+
+    >>> import tempfile
+    >>> from freshet.log import Log
+    >>> from freshet.model import ARRIVAL
+    >>> with tempfile.TemporaryDirectory() as folder, Log.open(Path(folder)) as log:
+    ...     log.declare("s")
+    ...     with LogReader(Path(folder)) as reader:
+    ...         _ = log.append("s", pa.table({"v": [7], ARRIVAL: [1]}))
+    ...         reader.end("s"), reader.read("s", 0, 1)["v"].to_pylist()
+    (1, [7])
+    """
+
+    def __init__(self, state: Path) -> None:
+        path = state / "store.db"
+        if not path.exists():
+            raise UserError(f"{state} holds no log: there is no {path.name} in it")
+        self._storage = PosixStorage(state / "segments")
+        self._lock = threading.RLock()
+        self._connection = _connect(path)
+        if not check_format(self._connection, path):
+            raise UserError(f"{state} holds no log yet")
+        self._version: int | None = None
+        self._moves = 0
+        self._state = LogState()
+
+    def close(self) -> None:
+        """Closes the store."""
+        self._connection.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def streams(self) -> tuple[str, ...]:
+        """Names of all streams."""
+        with self._lock:
+            self._refresh()
+            return tuple(self._state.streams)
+
+    def readers(self) -> dict[str, ReaderState]:
+        """Registered readers with their cursors."""
+        with self._lock:
+            self._refresh()
+            return dict(self._state.readers)
+
+    def wait(self, stream: str, beyond: int, timeout: float | None = None, poll: float = 0.05) -> bool:
+        """Waits until a stream has grown beyond an offset; False where it has not in time."""
+        until = None if timeout is None else time.monotonic() + timeout
+        while self.end(stream) <= beyond:
+            left = poll if until is None else min(poll, until - time.monotonic())
+            if left <= 0:
+                return False
+            time.sleep(left)
+        return True
+
+    def follow(
+        self,
+        stream: str,
+        first: int | None = None,
+        *,
+        timeout: float | None = None,
+        rows: int = 65_536,
+        poll: float = 0.05,
+    ) -> Iterator[tuple[int, pa.Table]]:
+        """Yields (offset, table) from an offset (or the oldest) on, as the stream grows.
+
+        Ends where nothing new came for ``timeout`` seconds; None: never.
+        """
+        at = self.oldest(stream) if first is None else first
+        while self.wait(stream, at, timeout, poll):
+            end = min(self.end(stream), at + rows)
+            yield at, self.read(stream, at, end)
+            at = end
+
+    @contextmanager
+    def _stream(self, stream: str) -> Iterator[StreamState]:
+        with self._lock:
+            self._refresh()
+            yield self._state.stream(stream)
+
+    def _refresh(self) -> None:
+        # data_version changes exactly when another connection has committed.
+        ((version,),) = self._rows("PRAGMA data_version")
+        if version == self._version:
+            return
+        self._rows("BEGIN")
+        try:
+            ((moves,),) = self._rows("SELECT value FROM meta WHERE key = 'moves'")
+            if moves != self._moves:  # segments that were read before lie elsewhere now
+                self._state = LogState()
+                self._moves = moves
+            self._state.catch_up(self._rows)
+        finally:
+            self._rows("COMMIT")
+        self._version = version
+
+    def _rows(self, query: str) -> list[tuple[Any, ...]]:
+        return self._connection.execute(query).fetchall()
+
+
+def _connect(path: Path) -> sqlite3.Connection:
+    def connect(options: str) -> sqlite3.Connection:
+        connection = sqlite3.connect(
+            f"{path.absolute().as_uri()}?{options}",
+            uri=True,
+            timeout=30,
+            isolation_level=None,
+            check_same_thread=False,
+        )
+        connection.execute("SELECT 1 FROM sqlite_master").fetchone()
+        return connection
+
+    try:
+        return connect("mode=ro")
+    except sqlite3.OperationalError as error:
+        # In a folder that may not be written SQLite cannot make the files that it shares with a writer.
+        # Without a write-ahead log there is no writer, and the database is all there is.
+        if path.with_name(path.name + "-wal").exists():
+            raise UserError(f"{path} cannot be read: {error}") from error
+        return connect("mode=ro&immutable=1")
