@@ -1,0 +1,138 @@
+"""The meter of one query."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Literal
+
+import numpy as np
+
+from freshet.model import ChainResult, Curve
+from freshet.quality.freshness import FreshnessMeter
+from freshet.quality.qos import QosMeter
+from freshet.quality.rate import RecentRate
+from freshet.quality.response import ResponseMeter
+from freshet.quality.waiting import Waiting
+
+_NOTHING_WAITS = Waiting()
+
+
+class QueryMeter:
+    """All that is measured about one query.
+
+    Args:
+        start: When it was added.
+        weight: Its importance (FAS §4.4).
+        streams: What it reads, for the counts of late and dead tuples.
+        curve: What its answers are worth by their latency, if that was promised.
+
+    >>> from freshet.model import Chain, ChainResult, Train
+    >>> meter = QueryMeter(start=0.0)
+    >>> meter.record(ChainResult(Chain((0,)), Train("s", 0, 100), 2, (), (4.0, 5.0)), departure=6.0)
+    >>> meter.tuples_in, meter.tuples_out, meter.response.times().mean, meter.freshness(now=10.0)
+    (100, 2, 1.5, 0.8)
+    """
+
+    __slots__ = (
+        "_freshness",
+        "_recent_in",
+        "_recent_out",
+        "errors",
+        "qos",
+        "reason",
+        "response",
+        "start",
+        "state",
+        "streams",
+        "tuples_in",
+        "tuples_out",
+        "waiting",
+        "weight",
+    )
+
+    def __init__(
+        self, start: float, weight: float = 1.0, streams: Iterable[str] = (), curve: Curve | None = None
+    ) -> None:
+        self.start = start
+        self.weight = weight
+        self.streams = tuple(streams)
+        self.state: Literal["active", "quarantined"] = "active"
+        self.reason: str | None = None
+        self.waiting = _NOTHING_WAITS
+        self.tuples_in = 0
+        self.tuples_out = 0
+        self.errors = 0
+        self.response = ResponseMeter()
+        self.qos = None if curve is None else QosMeter(curve)
+        self._freshness = FreshnessMeter(start)
+        self._recent_in = RecentRate(start)
+        self._recent_out = RecentRate(start)
+
+    def record(self, result: ChainResult, departure: float, *, starts: bool = True, ends: bool = True) -> None:
+        """A chain's part of a unit was committed.
+
+        Args:
+            result: What the chain did. A failed chain was not committed and changes nothing. Where it tells the
+                departure of each tuple, all is exact.
+            departure: When its output became durable and readable.
+            starts: Whether the chain starts a path: it read the path's stream, not an intermediate queue.
+            ends: Whether the chain ends a path: it wrote the query's output, not an intermediate queue.
+        """
+        if result.failure is not None:
+            return
+        self.errors += result.errors
+        if starts:
+            rows_in = result.train.end - result.train.first
+            self.tuples_in += rows_in
+            self._recent_in.add(rows_in, departure)
+        rows_out = result.rows_out
+        if ends and rows_out:
+            self._depart(result, departure)
+            if self.qos is not None:
+                self.qos.record(result, departure)
+            self.tuples_out += rows_out
+            self._recent_out.add(rows_out, departure)
+
+    def _depart(self, result: ChainResult, departure: float) -> None:
+        arrivals = result.arrivals
+        if result.departures is not None:
+            came = np.asarray(arrivals, dtype=np.float64)
+            self.response.add_many(result.departures - came)
+            self._freshness.stale_many(came, result.departures)
+            return
+        if isinstance(arrivals, np.ndarray):
+            arrivals = arrivals.tolist()
+        self.response.add_train(result.rows_out, departure, arrivals)
+        self._freshness.stale(arrivals[0], departure)
+
+    def freshness(self, now: float) -> float:
+        """F(D) since the start, what waits included (FAS Eq. 2, §4.2)."""
+        waiting = self.waiting
+        return self._freshness.freshness(now, waiting.since, waiting.probability)
+
+    def snapshot(self, now: float) -> dict[str, Any]:
+        """Its part of :meth:`freshet.quality.meters.Meters.snapshot`."""
+        waiting = self.waiting
+        lived = max(0.0, now - self.start)
+        return {
+            "state": self.state,
+            "reason": self.reason,
+            "weight": self.weight,
+            "seconds": lived,
+            "tuples_in": self.tuples_in,
+            "tuples_out": self.tuples_out,
+            "errors": self.errors,
+            "waiting": waiting.rows,
+            "bytes_waiting": waiting.bytes,
+            "oldest_waiting_s": None if waiting.since is None else max(0.0, now - waiting.since),
+            "freshness": self.freshness(now),
+            "freshness_exact": self._freshness.exact,
+            "response": self.response.times().snapshot(),
+            "qos": None if self.qos is None else self.qos.snapshot(),
+            "throughput": {
+                "in_per_s": self.tuples_in / lived if lived else None,
+                "out_per_s": self.tuples_out / lived if lived else None,
+                "recent_in_per_s": self._recent_in.rate(now),
+                "recent_out_per_s": self._recent_out.rate(now),
+            },
+        }

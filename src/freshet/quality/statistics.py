@@ -1,0 +1,108 @@
+"""What operators and calls cost, learned from runs."""
+
+from __future__ import annotations
+
+from freshet.model import OperatorRun
+from freshet.quality.smoothing import Smoothed
+
+
+class OperatorStatistics:
+    """Cost per tuple and selectivity of one operator, smoothed (RT §4.1.3), and its totals.
+
+    A run counts by the tuples that it read (see :class:`~freshet.quality.smoothing.Smoothed`).
+
+    Args:
+        cost: Seconds per tuple to assume before the first run.
+        selectivity: Tuples out per tuple in to assume before the first run.
+        alpha: Share of the newest run.
+
+    >>> filter_1 = OperatorStatistics()
+    >>> filter_1.learned
+    False
+    >>> filter_1.add(OperatorRun(operator=0, rows_in=1000, rows_out=100, seconds=0.002))
+    >>> filter_1.cost, filter_1.selectivity, filter_1.rows_in
+    (2e-06, 0.1, 1000)
+    """
+
+    __slots__ = ("_cost", "_fixed", "_selectivity", "rows_in", "rows_out", "runs", "seconds")
+
+    def __init__(self, cost: float = 1e-6, selectivity: float = 1.0, alpha: float = 0.2) -> None:
+        self._cost = Smoothed(alpha, cost)
+        self._selectivity = Smoothed(alpha, selectivity)
+        self._fixed = False
+        self.runs = 0
+        self.rows_in = 0
+        self.rows_out = 0
+        self.seconds = 0.0
+
+    @classmethod
+    def given(cls, cost: float, selectivity: float) -> OperatorStatistics:
+        """Statistics that are known and stay as they are; runs add to the totals only.
+
+        >>> known = OperatorStatistics.given(cost=1e-3, selectivity=0.5)
+        >>> known.add(OperatorRun(0, rows_in=10, rows_out=10, seconds=1.0))
+        >>> known.cost, known.selectivity, known.seconds
+        (0.001, 0.5, 1.0)
+        """
+        statistics = cls(cost, selectivity)
+        statistics._fixed = True
+        return statistics
+
+    @property
+    def cost(self) -> float:
+        """Seconds per tuple."""
+        return self._cost.value
+
+    @property
+    def selectivity(self) -> float:
+        """Tuples out per tuple in."""
+        return self._selectivity.value
+
+    @property
+    def learned(self) -> bool:
+        """Whether the values are more than an assumption: given, or seen in a run."""
+        return self._fixed or self._cost.learned
+
+    def add(self, run: OperatorRun) -> None:
+        """The operator ran."""
+        rows_in = run.rows_in
+        self.runs += 1
+        self.seconds += run.seconds
+        self.rows_in += rows_in
+        self.rows_out += run.rows_out
+        # An empty train tells nothing about tuples.
+        if rows_in and not self._fixed:
+            self._cost.observe(run.seconds / rows_in, rows_in)
+            self._selectivity.observe(run.rows_out / rows_in, rows_in)
+
+
+class OverheadStatistics:
+    """Seconds that a call (a step) costs before it touches a tuple, smoothed (RT §4.1.3); every call counts alike.
+
+    Args:
+        prior: Seconds to assume before the first call.
+        alpha: Share of the newest call.
+
+    >>> overhead = OverheadStatistics()
+    >>> overhead.add(0.03); overhead.add(0.04)
+    >>> round(overhead.seconds, 6), overhead.calls, overhead.total
+    (0.032, 2, 0.07)
+    """
+
+    __slots__ = ("_smoothed", "calls", "total")
+
+    def __init__(self, prior: float = 0.0, alpha: float = 0.2) -> None:
+        self._smoothed = Smoothed(alpha, prior)
+        self.calls = 0
+        self.total = 0.0
+
+    @property
+    def seconds(self) -> float:
+        """Seconds per call."""
+        return self._smoothed.value
+
+    def add(self, seconds: float) -> None:
+        """A call had this overhead."""
+        self.calls += 1
+        self.total += seconds
+        self._smoothed.observe(seconds)

@@ -1,0 +1,40 @@
+import pytest
+
+from freshet.model import OperatorRun
+from freshet.quality import OperatorStatistics, OverheadStatistics
+
+
+def test_learns_cost_and_selectivity_by_rows():
+    statistics = OperatorStatistics(alpha=0.5)
+    statistics.add(OperatorRun(0, 1000, 500, 0.001))
+    statistics.add(OperatorRun(0, 1000, 100, 0.003))
+    assert statistics.cost == pytest.approx(2e-6)
+    assert statistics.selectivity == pytest.approx(0.3)
+    statistics.add(OperatorRun(0, 1, 1, 0.5))
+    assert statistics.selectivity == pytest.approx(0.3, abs=0.01)
+    assert (statistics.runs, statistics.rows_in, statistics.rows_out) == (3, 2001, 601)
+    assert statistics.seconds == pytest.approx(0.504)
+
+
+def test_an_empty_train_teaches_nothing():
+    statistics = OperatorStatistics(cost=3e-6, selectivity=0.7)
+    statistics.add(OperatorRun(0, 0, 0, 0.02))
+    assert (statistics.cost, statistics.selectivity, statistics.learned) == (3e-6, 0.7, False)
+    assert (statistics.runs, statistics.seconds) == (1, 0.02)
+
+
+def test_given_statistics_stay():
+    statistics = OperatorStatistics.given(1e-3, 0.25)
+    statistics.add(OperatorRun(0, 100, 100, 5.0))
+    assert (statistics.cost, statistics.selectivity, statistics.learned) == (1e-3, 0.25, True)
+    assert statistics.rows_in == 100
+
+
+def test_overhead_counts_calls_alike():
+    overhead = OverheadStatistics(prior=0.02, alpha=0.5)
+    assert overhead.seconds == 0.02
+    for seconds in (0.1, 0.2, 0.2):
+        overhead.add(seconds)
+    assert overhead.seconds == pytest.approx(0.175)
+    assert overhead.calls == 3
+    assert overhead.total == pytest.approx(0.5)
