@@ -1,0 +1,61 @@
+"""Scheduling policies: which operators run next, over which waiting tuples. One file each.
+
+Policies are pure: they see a read-only :class:`~freshet.model.View`, get notices of what changed and return
+a :data:`~freshet.model.Plan`. The same object schedules simulated time and Spark.
+"""
+
+from freshet.policies.base import Policy
+from freshet.policies.bucketing import Bucketing, BucketingFused, BucketingPush
+from freshet.policies.everything import Everything
+from freshet.policies.fas_mcq import FreshnessAware
+from freshet.policies.fcfs import FirstComeFirstServed
+from freshet.policies.fixed_priority import FixedPriority, FixedPriorityFused, FixedPriorityPush
+from freshet.policies.price import BusyPrice, FixedPrice, LoadPrice, OverheadPrice, Price
+from freshet.policies.ratio import RatioPolicy
+from freshet.policies.rb_mcq import RateBased
+from freshet.policies.registry import create, names
+from freshet.policies.round_robin import RoundRobin
+from freshet.policies.set_step import SetStep
+from freshet.policies.slope_slack import SlopeSlack, SlopeSlackFused, SlopeSlackPush
+from freshet.policies.steps import OneQuery, StepChooser
+from freshet.policies.trains import QueueShare, RowLimit, TimeQuantum, Trains, WholeQueue
+from freshet.policies.two_level import BoxAtATime, TupleAtATime, TwoLevel
+from freshet.policies.weights import weights_from_subscribers
+
+__all__ = [
+    "BoxAtATime",
+    "Bucketing",
+    "BucketingFused",
+    "BucketingPush",
+    "BusyPrice",
+    "Everything",
+    "FirstComeFirstServed",
+    "FixedPrice",
+    "FixedPriority",
+    "FixedPriorityFused",
+    "FixedPriorityPush",
+    "FreshnessAware",
+    "LoadPrice",
+    "OneQuery",
+    "OverheadPrice",
+    "Policy",
+    "Price",
+    "QueueShare",
+    "RateBased",
+    "RatioPolicy",
+    "RoundRobin",
+    "RowLimit",
+    "SetStep",
+    "SlopeSlack",
+    "SlopeSlackFused",
+    "SlopeSlackPush",
+    "StepChooser",
+    "TimeQuantum",
+    "Trains",
+    "TupleAtATime",
+    "TwoLevel",
+    "WholeQueue",
+    "create",
+    "names",
+    "weights_from_subscribers",
+]

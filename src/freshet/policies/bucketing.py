@@ -1,0 +1,225 @@
+"""Slope and slack in buckets: nearly the same order, at constant cost."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from itertools import chain, islice
+from typing import ClassVar, Final
+
+import numpy as np
+
+from freshet.model import UserError, View
+from freshet.policies.bucket_table import BucketTable, Grid, Ranges, ranges_of
+from freshet.policies.calendar_queue import CalendarQueue
+from freshet.policies.number_set import NumberSet
+from freshet.policies.schedule import LEVEL, SchedulePolicy
+from freshet.policies.trains import Trains
+
+_MANY: Final = 24
+"""Operators to place from which on arrays are faster than a loop."""
+_DAYS: Final = 8
+"""Days of the calendar in the width of a slack bucket: how precisely a transition is timed."""
+
+_WORD: Final = 64
+
+
+class Bucketing(SchedulePolicy):
+    """Slope and slack, approximately: operators lie in buckets of about equal slope and slack (CAR §4.4.2).
+
+    The latencies at which a curve goes to another bucket are known beforehand. So an operator is placed when its queue
+    changes, together with the day on which it must move on; a calendar queue brings the days that have come. A decision
+    costs what was placed and what is taken, however many operators wait. Within a bucket the order is that of entry:
+    with one bucket it is round robin.
+
+    Args:
+        size: N, operators in a schedule.
+        partitions: Parts of the range of slopes (g) and of the range of slacks (s).
+
+    >>> policy = Bucketing(300, 50)
+    >>> policy.size, policy.partitions
+    (300, 50)
+    """
+
+    name: ClassVar[str] = "bucketing"
+
+    def __init__(self, size: int = 10, partitions: int = 20, *, trains: Trains | None = None) -> None:
+        super().__init__(size, trains=trains)
+        if partitions < 1:
+            raise UserError(f"{self.name}: {partitions} partitions are none: use 1 or more")
+        self.partitions = partitions
+        self._buckets: dict[int, dict[int, None]] = {}
+        self._used = NumberSet()
+        self._place: dict[int, int] = {}
+        self._news: list[Iterable[int]] = []
+        self._days = CalendarQueue()
+        self._due: dict[int, list[int]] = {}
+        self._day_of: dict[int, int] = {}
+        self._lists: list[Ranges] = []
+        self._classes: list[int] = []
+        self._stale = True
+
+    # Notices
+
+    def arrived(self, view: View, operators: Iterable[int]) -> None:
+        """Tuples came into the queues of these operators."""
+        self._news.append(operators)
+
+    def changed(self, view: View, query: int) -> None:
+        """A query changed: curves may have come or gone."""
+        super().changed(view, query)
+        self._stale = True
+
+    # Decisions
+
+    def ranked(self, view: View) -> Sequence[int]:
+        """Operators bucket by bucket, the steepest and most urgent first."""
+        if self._stale:
+            self._lay_out(view)
+        chosen = self._place_and_choose(view)
+        if not chosen:
+            # Nobody told us of them: they were held, or could not be run.
+            self._news.append(view.ready)
+            chosen = self._place_and_choose(view)
+        return chosen
+
+    def _place_and_choose(self, view: View) -> list[int]:
+        dues = self._take_news(view)
+        chosen = self._traverse(view)
+        # Whoever is served now needs no day on which to move on.
+        for number, due in dues:
+            if due < math.inf and number in self._place:
+                self._note(number, due)
+        return chosen
+
+    def _lay_out(self, view: View) -> None:
+        """Computes the tables anew and places everything again."""
+        curves = [query.curve or LEVEL for query in view.queries]
+        distinct = list(dict.fromkeys(curves))
+        self.grid = Grid.over(distinct, self.partitions, self.partitions)
+        self._lists = [ranges_of(curve, self.grid) for curve in distinct]
+        numbers = {curve: number for number, curve in enumerate(distinct)}
+        self._classes = [numbers[curve] for curve in curves]
+        self._table = BucketTable(self._lists)
+        self._day = self.grid.slack_width / _DAYS
+        self._buckets, self._used, self._place = {}, NumberSet(), {}
+        self._days, self._due, self._day_of = CalendarQueue(), {}, {}
+        self._news.append(view.ready)
+        self._stale = False
+
+    def _take_news(self, view: View) -> Iterable[tuple[int, float]]:
+        """Places the operators whose queues changed or whose day has come; tells when each must move on."""
+        news, self._news = self._news, []
+        operators = dict.fromkeys(chain.from_iterable(news))
+        operators.update(dict.fromkeys(self._come_due(view.now)))
+        ready = view.ready
+        placed = [number for number in operators if number in ready]
+        if len(placed) != len(operators):
+            self._put_aside(view, [number for number in operators if number not in ready])
+        self.operations += len(placed)
+        return self._put_by_loop(view, placed) if len(placed) < _MANY else self._put_by_array(view, placed)
+
+    def _put_aside(self, view: View, numbers: Sequence[int]) -> None:
+        """Operators that are running or held are looked at again next time; empty ones come back with a notice."""
+        for number in numbers:
+            self._leave(number)
+        later = [number for number in numbers if view.operators[number].pending]
+        if later:
+            self._news.append(later)
+
+    def _come_due(self, now: float) -> list[int]:
+        """Operators whose day has come."""
+        came: list[int] = []
+        while (best := self._days.best()) is not None and best[0] * self._day < now:
+            day = best[0]
+            self._days.remove(day)
+            came += [number for number in self._due.pop(day) if self._day_of.get(number) == day]
+        return came
+
+    def _put_by_loop(self, view: View, numbers: Sequence[int]) -> Iterable[tuple[int, float]]:
+        dues = []
+        for number in numbers:
+            operator = view.operators[number]
+            work, arrival = self.computation(view, number), operator.mean_arrival
+            bucket, end = self._lists[self._classes[operator.query]].look_up(view.now - arrival + work)
+            self._put(number, bucket)
+            dues.append((number, arrival - work + end))
+        return dues
+
+    def _put_by_array(self, view: View, numbers: Sequence[int]) -> Iterable[tuple[int, float]]:
+        every, classes = view.operators, self._classes
+        operators = [every[number] for number in numbers]
+        arrivals = np.array([operator.mean_arrival for operator in operators])
+        work = np.array([self.computation(view, number) for number in numbers])
+        curves = np.array([classes[operator.query] for operator in operators])
+        buckets, ends = self._table.look_up(curves, view.now - arrivals + work)
+        for number, bucket in zip(numbers, buckets.tolist(), strict=True):
+            self._put(number, bucket)
+        return zip(numbers, (arrivals - work + ends).tolist(), strict=True)
+
+    def _put(self, number: int, bucket: int) -> None:
+        old = self._place.get(number)
+        if old == bucket:
+            return
+        if old is not None:
+            del self._buckets[old][number]
+        members = self._buckets.get(bucket)
+        if not members:
+            members = self._buckets[bucket] = {}
+            self._used.add(bucket)
+        members[number] = None
+        self._place[number] = bucket
+
+    def _note(self, number: int, due: float) -> None:
+        day = math.ceil(due / self._day)
+        if self._day_of.get(number) == day:
+            return
+        self._day_of[number] = day
+        members = self._due.get(day)
+        if members is None:
+            self._due[day] = [number]
+            self._days.put(day, -day)
+        else:
+            members.append(number)
+
+    def _leave(self, number: int) -> None:
+        bucket = self._place.pop(number, None)
+        if bucket is not None:
+            del self._buckets[bucket][number]
+        self._day_of.pop(number, None)
+
+    def _traverse(self, view: View) -> list[int]:
+        chosen: list[int] = []
+        used, passed, visited = self._used, self.grid.buckets, 0
+        bucket = used.following(0)
+        while bucket is not None:
+            members = self._buckets[bucket]
+            visited += 1
+            if not members:
+                used.discard(bucket)
+            chosen += islice((number for number in members if number in view.ready), self.size - len(chosen))
+            if len(chosen) == self.size:
+                passed = bucket + 1
+                break
+            bucket = used.following(bucket + 1)
+        # Empty buckets are bits of words: a word is one look.
+        self.operations += 1 + visited + passed // _WORD + len(chosen)
+        for number in chosen:
+            self._leave(number)
+        # They come back when they have run, if tuples still wait.
+        self._news.append(chosen)
+        return chosen
+
+
+class BucketingPush(Bucketing):
+    """Bucketing with push-through (CAR §4.5.1): the one for very many queries."""
+
+    name: ClassVar[str] = "bucketing-push"
+    push: ClassVar[bool] = True
+
+
+class BucketingFused(BucketingPush):
+    """Bucketing with push-through, a schedule as one step."""
+
+    name: ClassVar[str] = "bucketing-fused"
+    fuse: ClassVar[bool] = True

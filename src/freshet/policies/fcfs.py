@@ -1,0 +1,45 @@
+"""First come, first served."""
+
+from __future__ import annotations
+
+from heapq import heappop, heappush
+from typing import ClassVar
+
+from freshet.model import Plan, View
+from freshet.policies.tracking import TrackingPolicy
+
+
+class FirstComeFirstServed(TrackingPolicy):
+    """Serves the queue whose first tuple has waited longest (the FCFS of FAS §6).
+
+    Args:
+        rows: Tuples to take from it at once; None takes all that wait.
+    """
+
+    name: ClassVar[str] = "fcfs"
+
+    def __init__(self, rows: int | None = None) -> None:
+        super().__init__(rows)
+        self._heads: list[tuple[float, int]] = []
+        self._known: dict[int, float] = {}
+
+    def enter(self, view: View, number: int) -> None:
+        head = view.operators[number].head_arrival
+        if self._known.get(number) != head:
+            self._known[number] = head
+            heappush(self._heads, (head, number))
+
+    def leave(self, number: int) -> None:
+        self._known.pop(number, None)
+
+    def choose(self, view: View) -> Plan:
+        """One step: the path of the tuple that came first; ties go to the lower operator number."""
+        heads, known = self._heads, self._known
+        while heads:
+            head, number = heads[0]
+            if known.get(number) == head and number in view.ready:
+                return self.plan(view, number)
+            heappop(heads)
+            if known.get(number) == head:
+                del known[number]
+        return ()

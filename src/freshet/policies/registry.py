@@ -1,0 +1,72 @@
+"""Policies by name, as users write them: ``everything``, ``fcfs``, ``rr(100)``, ``fas-mcq(0.25)``, ``rb-mcq+set``."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from difflib import get_close_matches
+from typing import Final
+
+from freshet.model import UserError
+from freshet.policies.aurora import AURORA
+from freshet.policies.base import Policy
+from freshet.policies.everything import Everything
+from freshet.policies.fas_mcq import FreshnessAware
+from freshet.policies.fcfs import FirstComeFirstServed
+from freshet.policies.ratio import RatioPolicy
+from freshet.policies.rb_mcq import RateBased
+from freshet.policies.round_robin import RoundRobin
+from freshet.policies.set_step import SetStep
+
+POLICIES: Final[dict[str, Callable[..., Policy]]] = {
+    policy.name: policy for policy in (Everything, FirstComeFirstServed, RoundRobin, RateBased, FreshnessAware, *AURORA)
+}
+_CALL: Final = re.compile(r"\s*([a-z][a-z0-9-]*)\s*(?:\(\s*([^()]*?)\s*\))?\s*(\+\s*set)?\s*")
+
+
+def names() -> tuple[str, ...]:
+    """The names of all policies.
+
+    >>> names()[:5]
+    ('everything', 'fcfs', 'rr', 'rb-mcq', 'fas-mcq')
+    """
+    return tuple(POLICIES)
+
+
+def create(text: str) -> Policy:
+    """The policy of a name, with numbers as arguments where it takes some; ``+set`` lets a ratio policy run sets.
+
+    >>> create("rr(100)").rows, create("fas-mcq(0.25)").beta
+    (100, 0.25)
+    >>> create("slope-slack-push(20)").size
+    20
+    >>> type(create("fas-mcq+set").steps).__name__
+    'SetStep'
+    >>> create("lifo")
+    Traceback (most recent call last):
+    freshet.model.errors.UserError: there is no policy 'lifo' (there are: everything, fcfs, rr, rb-mcq, ...)
+    """
+    match = _CALL.fullmatch(text)
+    make = POLICIES.get(match.group(1)) if match else None
+    if match is None or make is None:
+        close = get_close_matches(text, POLICIES, n=1)
+        hint = f"; did you mean {close[0]!r}?" if close else ""
+        raise UserError(f"there is no policy {text!r} (there are: {', '.join(POLICIES)}){hint}")
+    try:
+        arguments = [float(part) if "." in part else int(part) for part in (match.group(2) or "").split(",") if part]
+        policy = make(*arguments)
+    except (TypeError, ValueError) as error:
+        raise UserError(f"policy {text!r}: its arguments do not fit: {error}") from None
+    return _with_sets(policy, text) if match.group(3) else policy
+
+
+def _with_sets(policy: Policy, text: str) -> Policy:
+    if not isinstance(policy, RatioPolicy):
+        ratio = ", ".join(name for name, make in POLICIES.items() if _ranks(make))
+        raise UserError(f"policy {text!r}: only policies that rank by a ratio can run sets of queries ({ratio})")
+    policy.steps = SetStep()
+    return policy
+
+
+def _ranks(make: Callable[..., Policy]) -> bool:
+    return isinstance(make, type) and issubclass(make, RatioPolicy)

@@ -1,0 +1,61 @@
+"""What a waiting tuple still costs on its way to the output."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from freshet.model import View
+
+_RUNS_PER_ENTRY: Final = 8
+
+
+class RestCosts:
+    """C(b): expected seconds to take one tuple from operator b's queue to the output.
+
+    It is the sum of cost times the selectivity of what lies between, over b and the operators after it. (CAR §4.2.2
+    prints cost over output selectivity, which overstates it where tuples are filtered out.) Learned costs drift
+    slowly, so values are kept and looked up again only after many runs; early ones, which change much, soon.
+
+    >>> from freshet.simulation.view import RecordView
+    >>> view = RecordView(); path = view.add("q", [(2.0, 0.5), (4.0, 0.5), (8.0, 1.0)])
+    >>> costs = RestCosts()
+    >>> [costs.of(view, operator) for operator in path]
+    [6.0, 8.0, 8.0]
+    """
+
+    __slots__ = ("_ran", "_total", "_values", "version")
+
+    def __init__(self) -> None:
+        self._values: dict[int, float] = {}
+        self._ran = 0
+        self._total = 0
+        self.version = 0
+        """Grows when values may have changed."""
+
+    def of(self, view: View, operator: int) -> float:
+        """C of an operator."""
+        value = self._values.get(operator)
+        if value is None:
+            self._look_up(view, operator)
+            value = self._values[operator]
+        return value
+
+    def _look_up(self, view: View, operator: int) -> None:
+        path = view.operators[operator].path
+        rest = 0.0
+        for number in reversed(path[path.index(operator) :]):
+            each = view.operators[number]
+            rest = self._values[number] = each.cost + each.selectivity * rest
+
+    def ran(self, units: int = 1) -> None:
+        """Operators ran: after enough of it, all is looked up again."""
+        self._ran += units
+        if self._ran > min(self._total, _RUNS_PER_ENTRY * len(self._values)):
+            self.forget()
+
+    def forget(self) -> None:
+        """Looks all values up again when they are asked for."""
+        self._total += self._ran
+        self._ran = 0
+        self._values.clear()
+        self.version += 1

@@ -1,0 +1,126 @@
+"""What the QoS-aware schedulers share: schedules of a given size, with and without push-through."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterable, Sequence
+from typing import ClassVar, Final
+
+from freshet.model import Chain, Curve, Plan, Step, UserError, View
+from freshet.policies.base import Policy, rest_of_path
+from freshet.policies.rest_costs import RestCosts
+from freshet.policies.trains import Trains, WholeQueue
+
+LEVEL: Final = Curve([(0.0, 1.0)])
+"""The curve of a query without one: its answers lose nothing, so it waits for idle time."""
+
+
+class SchedulePolicy(Policy):
+    """Puts the best operators into a schedule, which is run before the next one is made (CAR §4.2-4.5).
+
+    *A box at a time* runs each operator alone, so that its output waits in the next queue. *Push-through* (§4.5) runs
+    all that comes after it at once, so that what was urgent leaves. *Fused* push-through runs the schedule as one step,
+    which pays the overhead of a step once, and ends the step before it would break a promise that can still be kept.
+
+    ``operations`` counts what scheduling does, for those who charge for it: a unit is looking at an operator, at a
+    queue, at a bucket, or one comparison.
+
+    Args:
+        size: N, operators in a schedule.
+        trains: How many of the waiting tuples to take.
+    """
+
+    push: ClassVar[bool] = False
+    fuse: ClassVar[bool] = False
+
+    def __init__(self, size: int = 10, *, trains: Trains | None = None) -> None:
+        if size < 1:
+            raise UserError(f"{self.name}: a schedule of {size} operators is empty: use 1 or more")
+        self.size = size
+        self.trains: Trains = trains or WholeQueue()
+        self.operations = 0
+        self.costs = RestCosts()
+        self._chains: dict[int, Chain] = {}
+        self._steps: dict[int, Step] = {}
+
+    @abstractmethod
+    def ranked(self, view: View) -> Sequence[int]:
+        """The best ready operators, at most ``size``, best first."""
+
+    def completed(self, view: View, operators: Iterable[int]) -> None:
+        """These operators ran."""
+        self.costs.ran()
+
+    def changed(self, view: View, query: int) -> None:
+        """A query changed; what is known of its paths is looked up again."""
+        self.costs.forget()
+
+    def decide(self, view: View) -> Plan:
+        """A schedule: one step for each of the best operators, or all of them in one step."""
+        if not view.ready:
+            return ()
+        chosen = self.ranked(view)
+        if self.fuse:
+            return self._fused(view, chosen)
+        if isinstance(self.trains, WholeQueue):
+            steps = self._steps
+            return tuple([steps.get(number) or self._step(view, number) for number in chosen])
+        return tuple(Step((self._chain(view, number),), self.trains.rows(view, number)) for number in chosen)
+
+    def computation(self, view: View, operator: int) -> float:
+        """ect: expected seconds to take what waits at an operator to the output (CAR §4.2.2).
+
+        A box at a time, the tuples that wait further on are before it; push-through leaves none there.
+        """
+        operators = view.operators
+        first = operators[operator]
+        if self.push:
+            return first.pending * self.costs.of(view, operator)
+        path = first.path
+        return sum(
+            operators[number].pending * self.costs.of(view, number)
+            for number in path[path.index(operator) :]
+            if operators[number].pending
+        )
+
+    def expected_latency(self, view: View, operator: int) -> float:
+        """eol: the mean latency of what waits, were it pushed to the output now (CAR §4.2.2)."""
+        return view.now - view.operators[operator].mean_arrival + self.computation(view, operator)
+
+    def curve(self, view: View, operator: int) -> Curve:
+        """The latency curve of the operator's query."""
+        return view.queries[view.operators[operator].query].curve or LEVEL
+
+    def _chain(self, view: View, operator: int) -> Chain:
+        chain = self._chains.get(operator)
+        if chain is None:
+            chain = rest_of_path(view, operator) if self.push else Chain((operator,))
+            self._chains[operator] = chain
+        return chain
+
+    def _step(self, view: View, operator: int) -> Step:
+        step = self._steps[operator] = Step((self._chain(view, operator),))
+        return step
+
+    def _fused(self, view: View, chosen: Sequence[int]) -> Plan:
+        members = chosen[: self._keeping_promises(view, chosen)]
+        if not members:
+            return ()
+        rows = [self.trains.rows(view, number) for number in members]
+        limits = [limit for limit in rows if limit is not None]
+        return (Step(tuple(self._chain(view, number) for number in members), min(limits, default=None)),)
+
+    def _keeping_promises(self, view: View, chosen: Sequence[int]) -> int:
+        """How many to run in one step: all leave at its end, so it must end before the least slack is used up."""
+        seconds, latest = view.overhead, float("inf")
+        for count, number in enumerate(chosen):
+            work = self.computation(view, number)
+            latency = view.now - view.operators[number].mean_arrival
+            until = work + self.curve(view, number).slack(latency + work)
+            # What is lost even alone must not keep the others from sharing the step.
+            if until < view.overhead + work:
+                until = float("inf")
+            if count and seconds + work > min(latest, until):
+                return count
+            seconds, latest = seconds + work, min(latest, until)
+        return len(chosen)

@@ -1,0 +1,117 @@
+"""Superboxes: which operators are scheduled as one (CAR §3.3.1.1, §6.3.6)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from typing import Final
+
+from freshet.model import View
+
+Graph = Mapping[int, tuple[int, ...]]
+"""The operators that each operator's output goes to; none: it is an output. Every operator is a key."""
+Superbox = tuple[int, ...]
+"""Operators, each after all those before it (post order)."""
+Selection = Callable[[Graph, Collection[int]], list[Superbox]]
+"""From a graph, and the operators that a superbox must end with (windows, other high costs), to superboxes."""
+
+
+def graph_of(view: View) -> Graph:
+    """The graph of all operators of a view: each one's output goes to the next of its path."""
+    graph: dict[int, tuple[int, ...]] = {}
+    for query in view.queries:
+        for path in query.paths:
+            for number, after in zip(path, (*path[1:], None), strict=True):
+                graph[number] = () if after is None else (after,)
+    return graph
+
+
+def application_trees(graph: Graph, ends: Collection[int] = ()) -> list[Superbox]:
+    """One superbox for each output: all operators that lead to it (AAAT).
+
+    Where queries overlap, an operator is part of several superboxes; see :func:`intersections`. An operator of
+    ``ends`` becomes the root of a superbox of its own, so that what it makes does not wait for it (CAR §6.3.7).
+
+    >>> application_trees({4: (2,), 5: (3,), 3: (2,), 2: (1,), 6: (1,), 1: ()})
+    [(4, 5, 3, 2, 6, 1)]
+    >>> application_trees({1: (2,), 2: (3,), 3: ()}, ends={2})
+    [(1, 2), (3,)]
+    """
+    before = _upstream(graph)
+    roots = [number for number, after in graph.items() if not after or number in ends]
+    return [_post_order(root, before, ends) for root in roots]
+
+
+def intersections(graph: Graph, ends: Collection[int] = ()) -> list[Superbox]:
+    """Superboxes that do not overlap: one for each output and for each split, with what leads to it alone.
+
+    Box 1 is shared by the applications of 2 and 3:
+
+    >>> intersections({0: (1,), 1: (2, 3), 2: (), 3: ()})
+    [(0, 1), (2,), (3,)]
+    """
+    before = _upstream(graph)
+    roots = [number for number, after in graph.items() if len(after) != 1 or number in ends]
+    return [_post_order(root, before, roots) for root in roots]
+
+
+def chains(graph: Graph, ends: Collection[int] = ()) -> list[Superbox]:
+    """Chains of operators with a single input each, the first one excepted: none can stall for want of the other.
+
+    >>> chains({4: (2,), 5: (3,), 3: (2,), 2: (1,), 6: (1,), 1: ()})
+    [(4,), (5, 3), (2,), (6,), (1,)]
+    """
+    before = _upstream(graph)
+
+    def goes_on(number: int) -> bool:
+        after = graph[number]
+        return len(after) == 1 and number not in ends and len(before[after[0]]) == 1
+
+    heads = [number for number in graph if len(before[number]) != 1 or not goes_on(before[number][0])]
+    return [_follow(head, graph, goes_on) for head in heads]
+
+
+def single_boxes(graph: Graph, ends: Collection[int] = ()) -> list[Superbox]:
+    """A box at a time (BAAT); with trains of one tuple, a tuple at a time.
+
+    >>> single_boxes({1: (2,), 2: ()})
+    [(1,), (2,)]
+    """
+    return [(number,) for number in graph]
+
+
+SELECTIONS: Final[Mapping[str, Selection]] = {
+    "applications": application_trees,
+    "intersections": intersections,
+    "chains": chains,
+    "boxes": single_boxes,
+}
+"""Superbox selections by name."""
+
+
+def _upstream(graph: Graph) -> dict[int, list[int]]:
+    before: dict[int, list[int]] = {number: [] for number in graph}
+    for number, after in graph.items():
+        for each in after:
+            before[each].append(number)
+    return before
+
+
+def _post_order(root: int, before: Mapping[int, list[int]], borders: Collection[int]) -> Superbox:
+    """What leads to a root, the root last; other borders are left out with all that leads to them."""
+    order: list[int] = []
+    stack = [(root, False)]
+    while stack:
+        number, entered = stack.pop()
+        if entered:
+            order.append(number)
+            continue
+        stack.append((number, True))
+        stack += [(each, False) for each in reversed(before[number]) if each not in borders]
+    return tuple(dict.fromkeys(order))
+
+
+def _follow(head: int, graph: Graph, goes_on: Callable[[int], bool]) -> Superbox:
+    chain = [head]
+    while goes_on(chain[-1]):
+        chain.append(graph[chain[-1]][0])
+    return tuple(chain)

@@ -1,0 +1,82 @@
+"""The prefix rule against all subsets, and the set step against the papers' policy."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from freshet.policies import BusyPrice, FixedPrice, FreshnessAware, LoadPrice, OverheadPrice, Price, RateBased, SetStep
+from freshet.policies.set_step import best_prefix
+from freshet.simulation.executor import Profile
+from freshet.simulation.world import SimulatedQuery, World
+
+ITEMS = st.lists(st.tuples(st.integers(0, 20), st.integers(1, 20)), min_size=1, max_size=8)
+
+
+@given(ITEMS, st.integers(0, 40))
+def test_the_prefix_is_the_best_of_all_sets(items: list[tuple[int, int]], price: int) -> None:
+    ranked = sorted(items, key=lambda item: item[0] / item[1], reverse=True)
+    taken = ranked[: best_prefix(ranked, price)]
+    subsets = (subset for size in range(1, len(items) + 1) for subset in combinations(ranked, size))
+    best = max(ratio(subset, price) for subset in subsets)
+    assert ratio(taken, price) == pytest.approx(best)
+
+
+def ratio(items: list[tuple[int, int]] | tuple[tuple[int, int], ...], price: int) -> float:
+    return sum(value for value, _ in items) / (price + sum(cost for _, cost in items))
+
+
+def world(policy: FreshnessAware | RateBased, overhead: float, seed: int = 0) -> World:
+    rng = np.random.default_rng(seed)
+    queries = [
+        SimulatedQuery(f"q{index}", f"s{index % 3}", (Profile(float(rng.uniform(0.1, 1)), 0.5), Profile(0.1)))
+        for index in range(9)
+    ]
+    streams = {f"s{index}": np.sort(rng.uniform(0, 100, 40)) for index in range(3)}
+    simulated = World(streams, queries, policy, overhead=overhead, seed=seed)
+    simulated.run()
+    return simulated
+
+
+@pytest.mark.parametrize("make", [FreshnessAware, RateBased])
+def test_without_a_price_it_is_the_policy_of_the_paper(make: type[FreshnessAware] | type[RateBased]) -> None:
+    plain, priced = world(make(), 0.0), world(make(steps=SetStep(FixedPrice(0.0))), 0.0)
+    assert priced.engine.snapshot() == plain.engine.snapshot()
+
+
+@pytest.mark.parametrize("price", [OverheadPrice(), LoadPrice(), BusyPrice()])
+def test_with_an_overhead_queries_share_steps(price: Price) -> None:
+    one_by_one = world(FreshnessAware(), 2.0).engine.snapshot()
+    together = world(FreshnessAware(steps=SetStep(price)), 2.0).engine.snapshot()
+    assert together["total"]["tuples_out"] == one_by_one["total"]["tuples_out"]
+    assert together["workers"]["units"] < one_by_one["workers"]["units"]
+    assert together["total"]["freshness"] > one_by_one["total"]["freshness"]
+
+
+def test_the_load_is_the_work_per_second() -> None:
+    class Now:
+        now = 0.0
+        overhead = 1.0
+
+    view, price = Now(), LoadPrice(span=10.0)
+    for second in range(1, 200):
+        view.now = float(second)
+        price.took(view, 0.5)  # type: ignore[arg-type]
+    assert price.load(view) == pytest.approx(0.5, rel=0.06)  # type: ignore[arg-type]
+    assert price.seconds(view) == pytest.approx(2.0, rel=0.06)  # type: ignore[arg-type]
+
+
+def test_the_busy_share_counts_the_overhead() -> None:
+    class Now:
+        now = 0.0
+        overhead = 0.25
+
+    view, price = Now(), BusyPrice(span=10.0)
+    for second in range(1, 200):
+        view.now = float(second)
+        price.took(view, 0.5)  # type: ignore[arg-type]
+    assert price.load(view) == pytest.approx(0.75, rel=0.06)  # type: ignore[arg-type]

@@ -1,0 +1,218 @@
+"""Superboxes and their traversals: the worked examples of CAR §3.3, and that every traversal drains its superbox."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from freshet.model import UserError
+from freshet.policies import BoxAtATime, Everything, Policy, QueueShare, TimeQuantum, TwoLevel, create
+from freshet.policies.superbox import application_trees, chains, intersections, single_boxes
+from freshet.policies.traversal import (
+    EXAMPLE,
+    TRAVERSALS,
+    Box,
+    downstream,
+    faster,
+    memory_rate,
+    min_cost,
+    min_latency,
+    min_memory,
+    walk,
+)
+from freshet.simulation.boxes import BoxTree, BoxWorld, Prices
+from freshet.simulation.executor import Profile
+from freshet.simulation.view import RecordView
+from freshet.simulation.world import SimulatedQuery, World
+
+TREE = (4, 5, 3, 2, 6, 1)
+ONE_EACH = dict.fromkeys(TREE, 1.0)
+TABLE_3_3 = {
+    1: Box(None, 2, 0.9), 2: Box(1, 2, 0.4), 3: Box(2, 1, 0.5), 4: Box(2, 2, 1.0), 5: Box(3, 3, 0.4), 6: Box(1, 1, 0.6),
+}  # fmt: skip
+
+
+def in_p_and_o(order: tuple[int, ...]) -> tuple[tuple[float, float], tuple[float, float]]:
+    """(total, mean latency), each as multiples of the processing cost p and of the call overhead o."""
+    free = {number: box._replace(cost=0.0) for number, box in EXAMPLE.items()}
+    by_p, by_o = walk(order, EXAMPLE, ONE_EACH), walk(order, free, ONE_EACH, overhead=1.0)
+    return (by_p.seconds, by_o.seconds), (by_p.latency, by_o.latency)
+
+
+def test_table_3_1() -> None:
+    order = min_cost(TREE, EXAMPLE)
+    assert order == (4, 5, 3, 2, 6, 1)
+    total, latency = in_p_and_o(order)
+    assert total == (15.0, 6.0)
+    assert latency == (12.5, 6.0)
+
+
+def test_table_3_2() -> None:
+    order = min_latency(TREE, EXAMPLE)
+    assert order == (1, 2, 1, 6, 1, 4, 2, 1, 3, 2, 1, 5, 3, 2, 1)
+    total, latency = in_p_and_o(order)
+    assert total == (15.0, 15.0)
+    assert latency == pytest.approx((43 / 6, 43 / 6))
+
+
+def test_the_cross_over_of_the_example_is_at_0_22() -> None:
+    ratio = (43 / 6 - 6) / (12.5 - 43 / 6)
+    assert round(ratio, 2) == 0.22
+    for p_over_o, name in ((ratio - 1e-6, "min-cost"), (ratio + 1e-6, "min-latency")):
+        assert faster(TREE, EXAMPLE, ONE_EACH, overhead=1.0 / p_over_o) == name
+
+
+def test_table_3_3_and_a_min_memory_traversal_that_drains() -> None:
+    rates = {number: round(memory_rate(box), 3) for number, box in TABLE_3_3.items()}
+    assert rates == {1: 0.05, 2: 0.3, 3: 0.5, 4: 0.0, 5: 0.2, 6: 0.4}
+    assert min_memory(TREE, TABLE_3_3) == (3, 6, 2, 5, 3, 2, 1, 4, 2, 1)
+
+
+@st.composite
+def trees(draw: st.DrawFn) -> dict[int, Box]:
+    count = draw(st.integers(1, 12))
+    boxes = {}
+    for number in range(count):
+        after = None if number == 0 else draw(st.integers(0, number - 1))
+        cost, selectivity = draw(st.floats(0.1, 4.0)), draw(st.floats(0.1, 1.0))
+        boxes[number] = Box(after, cost, selectivity)
+    return boxes
+
+
+@given(trees(), st.data())
+def test_every_traversal_drains_the_superbox(boxes: dict[int, Box], data: st.DataObject) -> None:
+    graph = {number: () if box.after is None else (box.after,) for number, box in boxes.items()}
+    (superbox,) = application_trees(graph)
+    waiting = {number: data.draw(st.integers(0, 5)) for number in boxes}
+    walks = [walk(order(superbox, boxes), boxes, waiting, 0.1) for order in TRAVERSALS.values()]
+    for each in walks:
+        assert each.memory[-1][1] == 0.0
+        assert each.outputs == pytest.approx(walks[0].outputs)
+        assert each.processing == pytest.approx(walks[0].processing)
+        assert each.calls >= walks[0].calls
+
+
+@given(trees())
+def test_without_overhead_min_latency_is_no_slower_where_all_costs_are_equal(boxes: dict[int, Box]) -> None:
+    equal = {number: Box(box.after) for number, box in boxes.items()}
+    (superbox,) = application_trees({n: () if b.after is None else (b.after,) for n, b in equal.items()})
+    ones = dict.fromkeys(superbox, 1.0)
+    fast, cheap = (walk(order(superbox, equal), equal, ones) for order in (min_latency, min_cost))
+    assert fast.latency <= cheap.latency + 1e-9
+
+
+def test_downstream() -> None:
+    assert downstream(EXAMPLE, 3) == [3, 2, 1]
+
+
+# Selections
+
+FIG_6_4 = {1: (3, 4), 2: (4, 5), 3: (), 4: (), 5: ()}
+"""Two shared boxes, three applications."""
+
+
+def test_overlapping_application_trees_share_boxes_and_intersections_do_not() -> None:
+    assert application_trees(FIG_6_4) == [(1, 3), (1, 2, 4), (2, 5)]
+    assert intersections(FIG_6_4) == [(1,), (2,), (3,), (4,), (5,)]
+    shared = {0: (1,), 1: (2,), 2: (3, 4), 3: (5,), 4: (), 5: ()}
+    assert intersections(shared) == [(0, 1, 2), (4,), (3, 5)]
+
+
+@given(trees())
+def test_selections_partition_a_tree(boxes: dict[int, Box]) -> None:
+    graph = {number: () if box.after is None else (box.after,) for number, box in boxes.items()}
+    for select in (application_trees, intersections, chains, single_boxes):
+        assert sorted(number for superbox in select(graph, ()) for number in superbox) == sorted(graph)
+
+
+def test_windowed_boxes_end_a_superbox() -> None:
+    graph = {2: (4,), 4: (6,), 6: (8,), 8: ()}
+    assert application_trees(graph, ends={4}) == [(2, 4), (6, 8)]
+    assert intersections(graph, ends={4}) == [(2, 4), (6, 8)]
+    assert chains(graph, ends={4}) == [(2, 4), (6, 8)]
+
+
+def test_the_latencies_of_section_6_3_1() -> None:
+    """A window of 5 tuples that costs 1 each, then two boxes of 0.5: 215.25 as one superbox, 163 as two."""
+    boxes = {4: Box(6, 1.0, 0.2), 6: Box(8, 0.5), 8: Box(None, 0.5)}
+    together = walk((4, 6, 8), boxes, {4: 100})
+    assert 100 + together.latency == pytest.approx(215.25)
+    one_by_one = [100 + 6 * number for number in range(1, 21)]
+    assert sum(one_by_one) / 20 == 163
+
+
+# The policy
+
+TREES = [BoxTree(f"q{number}", (Profile(0.1),) * 6, (3, 2, 3, 5, 5, None)) for number in range(3)]
+ARRIVALS = {(number, place): np.linspace(0.0, 2.0, 9) for number in range(3) for place in TREES[0].inputs}
+
+
+@pytest.mark.parametrize("name", ["aaat", "aaat-min-cost", "aaat-min-latency", "aaat-min-memory", "baat", "taat"])
+def test_every_tuple_of_a_tree_leaves_once(name: str) -> None:
+    world = BoxWorld(TREES, ARRIVALS, create(name), prices=Prices(call=0.01))
+    world.run()
+    for number in range(3):
+        came = sorted(time for (tree, _), times in ARRIVALS.items() if tree == number for time in times)
+        assert sorted(world.times(f"q{number}")[0].tolist()) == came
+
+
+def test_min_cost_calls_each_box_once_and_boxes_need_not() -> None:
+    calls = {}
+    for policy in (TwoLevel(), TwoLevel(traversal="min-latency")):
+        world = BoxWorld(TREES[:1], {key: np.zeros(2) for key in ARRIVALS if key[0] == 0}, policy)
+        world.run()
+        calls[policy.traversal] = world.calls
+    assert calls == {"min-cost": 6, "min-latency": 9}
+
+
+@pytest.mark.parametrize("call", [0.0, 0.1, 100.0])
+def test_auto_is_as_fast_as_the_faster_one(call: float) -> None:
+    latencies = {}
+    for name in ("aaat", "aaat-min-cost", "aaat-min-latency"):
+        arrivals = {(0, place): np.zeros(3) for place in TREES[0].inputs}
+        world = BoxWorld(TREES[:1], arrivals, create(name), prices=Prices(call=call))
+        world.run()
+        latencies[name] = world.outcome().latency
+    assert latencies["aaat"] == min(latencies.values())
+
+
+def on_engine(policy: Policy) -> tuple[dict[str, list[int]], World]:
+    queries = [SimulatedQuery(f"q{n}", "s", (Profile(0.1, 0.5), Profile(0.1, 0.8), Profile(0.1))) for n in range(3)]
+    world = World({"s": np.arange(30) / 10}, queries, policy, overhead=0.05)
+    world.run()
+    rows = {}
+    for query in queries:
+        world.log.start_reader("test", query.name, "earliest")
+        rows[query.name] = world.log.tuples(world.log.train(query.name, 0, world.log.end(query.name)))[1].tolist()
+    return rows, world
+
+
+@settings(max_examples=8, deadline=None)
+@given(st.sampled_from(["aaat", "aaat-min-cost", "aaat-min-latency", "aaat-min-memory", "baat", "taat"]))
+def test_same_answers_on_the_engine(name: str) -> None:
+    assert on_engine(create(name))[0] == on_engine(Everything())[0]
+
+
+def test_a_superbox_costs_less_than_boxes_on_the_engine() -> None:
+    fused, boxes = on_engine(create("aaat-min-cost"))[1], on_engine(create("baat"))[1]
+    units = [world.engine.snapshot()["workers"]["units"] for world in (fused, boxes)]
+    assert units[0] < units[1] / 2
+    assert fused.engine.clock.now() < boxes.engine.clock.now()
+    # Only a box at a time makes tuples wait between operators.
+    assert "q0.project" in boxes.log._streams
+    assert fused.log.end("q0.project") == 0 < boxes.log.end("q0.project")
+
+
+def test_trains_by_share_and_by_quantum() -> None:
+    view = RecordView()
+    (first, _) = view.add("q", [(2.0, 0.5), (4.0, 1.0)])
+    view.operators[first].pending = 9
+    view.ready[first] = None
+    assert BoxAtATime(trains=QueueShare(0.2)).decide(view)[0].rows == 2
+    assert BoxAtATime(trains=TimeQuantum(8.0)).decide(view)[0].rows == 2
+    assert BoxAtATime(trains=TimeQuantum(8.0, to_output=False)).decide(view)[0].rows == 4
+    for wrong in (lambda: QueueShare(0.0), lambda: TimeQuantum(0.0), lambda: TwoLevel("trees")):
+        with pytest.raises(UserError):
+            wrong()
