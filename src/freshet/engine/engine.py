@@ -1,0 +1,396 @@
+"""The loop: arrivals, results, decisions. The same in real and in simulated time."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections import deque
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future
+from dataclasses import replace
+from itertools import count
+from queue import Empty, SimpleQueue
+from typing import Any, Final
+
+import pyarrow as pa
+
+from freshet.engine.binding import bind, fed_by_running
+from freshet.engine.board import DROPPED, Board, OperatorState, QueryState
+from freshet.engine.clock import Clock
+from freshet.engine.protocols import Executor, QueueLog
+from freshet.engine.settle import commit_of, failures_of
+from freshet.log.errors import LogFull
+from freshet.model import Chain, Query, Step, Unit, UnitResult, UserError
+from freshet.policies import Policy
+from freshet.quality import Meters, OverheadStatistics, QueueLength, Waiting
+
+LOOK_AGAIN: Final = 0.1
+"""Seconds after which outputs that were held back, and policies that declined to run anything, are asked again."""
+LONGEST_PAUSE: Final = 5.0
+"""Most seconds between tries while the executor cannot work (a full disk, a lost cluster)."""
+
+
+class Engine:
+    """Runs queries: takes arrivals in, asks the policy, hands units to the executor, commits what came of them.
+
+    All state belongs to the thread that calls :meth:`run`; other threads reach it through :meth:`call`.
+
+    Args:
+        log: Where tuples wait and where results become durable.
+        executor: Runs units.
+        clock: Real or virtual.
+        policy: Decides.
+        meters: Measures.
+        most_rows: Most tuples of a train.
+        stopwatch: Measures the time spent deciding; simulations pass their clock, so that runs repeat exactly.
+    """
+
+    def __init__(
+        self,
+        log: QueueLog,
+        executor: Executor,
+        clock: Clock,
+        policy: Policy,
+        *,
+        meters: Meters | None = None,
+        most_rows: int = 500_000,
+        stopwatch: Callable[[], float] = time.perf_counter,
+    ) -> None:
+        self.log, self.executor, self.clock = log, executor, clock
+        self.policy = policy
+        self.meters = meters or Meters(clock.now(), workers=executor.slots)
+        self.board = Board(size=log.bytes, now=clock.now(), idle_workers=executor.slots)
+        self.overhead = OverheadStatistics()
+        self.schemas: dict[str, pa.Schema] = {}
+        self._most_rows = most_rows
+        self._stopwatch = stopwatch
+        self._steps: deque[Step] = deque()
+        self._running: dict[str, tuple[Unit, float]] = {}
+        self._units = count(1)
+        self._commands: SimpleQueue[tuple[Callable[[], Any], Future[Any]]] = SimpleQueue()
+        self._stop: str | None = None
+        self._begun = False
+        self._pause_until = -math.inf
+        self._pause = 0.0
+        self._look_again = -math.inf
+        self._held: Mapping[str, str] = {}
+
+    # Queries
+
+    def add_query(self, query: Query, schemas: Mapping[str, pa.Schema]) -> pa.Schema:
+        """Starts a query over streams of the given schemas; returns the schema of its output."""
+        board = self.board
+        self.schemas.update(schemas)
+        state = board.add(query)
+        fail = {other.name for other in board.queries if other.query.on_error == "fail"}
+        try:
+            outputs = self.executor.install(board.network.nodes, self.schemas, fail)
+        except Exception:
+            board.drop(state)
+            raise
+        self.schemas[query.name] = outputs[query.name]
+        for operator in board.of(state):
+            node = operator.node
+            at = query.start if node.is_first else "earliest"
+            operator.cursor = self.log.start_reader(node.name, node.reads, at)
+        self._measure(state)
+        for stream in dict.fromkeys(operator.node.reads for operator in board.of(state)):
+            self._enqueue(stream)
+        self.policy.changed(board, len(board.queries) - 1)
+        return outputs[query.name]
+
+    def _measure(self, state: QueryState) -> None:
+        query = state.query
+        self.meters.add_query(query.name, self.clock.now(), state.weight, query.graph.streams, query.curve)
+
+    def drop_query(self, name: str) -> None:
+        """Ends a query; what it was running is given up, what it has written stays in its output."""
+        number, state = self._find(name)
+        self.board.drop(state)
+        for operator in self.board.of(state):
+            self.log.drop_reader(operator.node.name)
+        self.meters.drop_query(name)
+        self.policy.changed(self.board, number)
+
+    def set_weight(self, name: str, weight: float) -> None:
+        """Changes the importance of a query while it runs (FAS §4.4)."""
+        if not 0.0 < weight <= 1.0:
+            raise UserError(f"query {name}: weight {weight} is outside (0, 1]")
+        number, state = self._find(name)
+        state.weight = weight
+        self.meters.set_weight(name, weight)
+        self.policy.changed(self.board, number)
+
+    def set_policy(self, policy: Policy) -> None:
+        """Schedules by another policy from now on; what the old one planned and did not start is forgotten."""
+        self.policy = policy
+        self._steps.clear()
+        for number, state in enumerate(self.board.queries):
+            if state.active:
+                policy.changed(self.board, number)
+        policy.arrived(self.board, list(self.board.ready))
+
+    def quarantine(self, name: str, reason: str) -> None:
+        """Stops a query that cannot go on; the others do."""
+        number, state = self._find(name)
+        self.board.deactivate(state, reason)
+        for operator in self.board.of(state):
+            self.log.set_need(operator.node.name, False)
+        self.meters.quarantine(name, reason)
+        self.policy.changed(self.board, number)
+
+    def _find(self, name: str) -> tuple[int, QueryState]:
+        number = self.board.numbers.get(name)
+        if number is None:
+            raise UserError(f"there is no query {name!r}")
+        return number, self.board.queries[number]
+
+    # The loop
+
+    def run(self, until: float = math.inf) -> None:
+        """Runs until stopped, until a time, or, in simulated time, until nothing more can happen."""
+        if not self._begun:
+            self._begin()
+        while True:
+            self._obey()
+            self._take_arrivals()
+            self._take_results()
+            self._dispatch()
+            now = self.clock.now()
+            if self._is_done(now, until):
+                return
+            moment = min(self._next_event(now), until)
+            if not self.clock.wait(moment if moment < math.inf else None):
+                return
+
+    def _begin(self) -> None:
+        """Measures from here on, so that all queries count over the same time however long installing them took."""
+        self._begun = True
+        self.meters.begin(self.clock.now())
+        for state in self.board.queries:
+            if state.active:
+                self._measure(state)
+
+    def stop(self, drain: bool = True) -> None:
+        """Ends :meth:`run`: after all waiting tuples are processed, or after what is running now. From any thread."""
+        self._stop = "drain" if drain else "now"
+        self.clock.wake()
+
+    def is_idle(self) -> bool:
+        """Whether nothing runs, and nothing that has come so far waits for an active query. On the loop's thread."""
+        self._take_arrivals()
+        active = (state for state in self.board.queries if state.active)
+        return not self._running and not any(op.pending for state in active for op in self.board.of(state))
+
+    def call(self, function: Callable[[], Any]) -> Future[Any]:
+        """Runs a function on the loop's own thread, between two decisions."""
+        future: Future[Any] = Future()
+        self._commands.put((function, future))
+        self.clock.wake()
+        return future
+
+    def _obey(self) -> None:
+        while True:
+            try:
+                function, future = self._commands.get_nowait()
+            except Empty:
+                return
+            try:
+                future.set_result(function())
+            except Exception as error:
+                future.set_exception(error)
+
+    def _is_done(self, now: float, until: float) -> bool:
+        if now >= until:
+            return True
+        if self._stop is None or self._running:
+            return False
+        return self._stop == "now" or self.is_idle()
+
+    def _next_event(self, now: float) -> float:
+        """When to look again, at the latest; infinity where only a wake-up can bring news."""
+        moments = [self.log.next_arrival(), self.executor.next_finish()]
+        if self._pause_until > now:
+            moments.append(self._pause_until)
+        elif self._held or (self.board.ready and self.board.idle_workers):
+            moments.append(now + LOOK_AGAIN)
+        return min((moment for moment in moments if moment is not None), default=math.inf)
+
+    # Arrivals
+
+    def _take_arrivals(self) -> None:
+        self.board.now = self.clock.now()
+        for stream in self.log.grown():
+            self._enqueue(stream)
+        if self.board.now >= self._look_again:
+            self._look_again = self.board.now + LOOK_AGAIN
+            self._look_at_outputs()
+
+    def _enqueue(self, stream: str) -> None:
+        end = self.log.end(stream)
+        came: list[int] = []
+        for number in self.board.readers.get(stream, ()):
+            operator = self.board.operators[number]
+            new = end - operator.head - operator.pending
+            if new > 0:
+                if not came:
+                    last = self.log.arrival(stream, end - 1)
+                self._add_pending(operator, new, last)
+                came.append(number)
+        if came:
+            self.policy.arrived(self.board, came)
+
+    def _add_pending(self, operator: OperatorState, rows: int, last_arrival: float) -> None:
+        if not operator.pending:
+            operator.head_arrival = self.log.arrival(operator.node.reads, operator.head)
+        operator.pending += rows
+        operator.tail_arrival = last_arrival
+        self.board.refresh(operator)
+
+    def _look_at_outputs(self) -> None:
+        """Holds queries whose output takes nothing now, and lets those go on whose output does again."""
+        held = self.log.held()
+        for name in {*held, *self._held}:
+            if name in self.board.network:
+                number, state = self._find(name)
+                state.held = held.get(name)
+                for operator in self.board.of(state):
+                    self.board.refresh(operator)
+                if (name in held) != (name in self._held):
+                    self.policy.changed(self.board, number)
+        self._held = held
+
+    # Results
+
+    def _take_results(self) -> None:
+        results = self.executor.finished()
+        if not results:
+            return
+        good = [result for result in results if result.retry is None]
+        failures = {number: text for result in good for number, text in failures_of(result, self.board).items()}
+        stopped = self.board.stopped | failures.keys()
+        try:
+            self.log.commit([commit_of(result, self.board, stopped) for result in good])
+        except LogFull as full:
+            # Nothing of the group was committed: it runs again when there is room.
+            results = [replace(result, retry=str(full)) for result in results]
+            failures = {}
+        departure = self.clock.now()
+        for result in results:
+            self._settle(result, stopped if result.retry is None else None, departure)
+        for number in failures.keys() - self.board.stopped:
+            self.quarantine(self.board.queries[number].name, failures[number])
+        self._take_arrivals()
+
+    def _settle(self, result: UnitResult, stopped: set[int] | None, departure: float) -> None:
+        """Brings queues, statistics and meters up to date; ``stopped`` is None where nothing was committed."""
+        del self._running[result.unit.id]
+        self.board.idle_workers += 1
+        self.meters.busy(result.finished - result.started)
+        ran: list[int] = []
+        for work in result.unit.works:
+            for chain in work.chains:
+                query = self.board.operators[chain.operators[0]].query
+                committed = stopped is not None and query not in stopped
+                self._release(chain, work.train.rows, committed)
+                ran += chain.operators
+        if stopped is None:
+            self._rest(result.retry or "", departure)
+            self.policy.completed(self.board, ran)
+            return
+        self._pause = 0.0
+        self.overhead.add(result.overhead)
+        self.board.overhead = self.overhead.seconds
+        for done in result.chains:
+            first, last = (self.board.operators[done.chain.operators[end]].node for end in (0, -1))
+            if self.board.operators[first.number].query not in stopped:
+                for run in done.operators:
+                    self.board.operators[run.operator].statistics.add(run)
+                self.meters.record(last.query, done, departure, starts=first.is_first, ends=last.is_last)
+        self.policy.completed(self.board, ran)
+
+    def _release(self, chain: Chain, rows: int, committed: bool) -> None:
+        first = self.board.operators[chain.operators[0]]
+        first.in_flight -= rows
+        if committed:
+            first.cursor += rows
+        elif self.board.queries[first.query].reason != DROPPED:
+            first.pending += rows
+            first.head_arrival = self.log.arrival(first.node.reads, first.head)
+        for number in chain.operators:
+            operator = self.board.operators[number]
+            operator.busy = False
+            self.board.refresh(operator)
+
+    def _rest(self, why: str, now: float) -> None:
+        """Gives the executor time to recover; a cancelled unit is nobody's fault."""
+        if why != "cancelled":
+            self._pause = min(LONGEST_PAUSE, 2 * self._pause or LOOK_AGAIN)
+            self._pause_until = now + self._pause
+
+    # Decisions
+
+    def _dispatch(self) -> None:
+        board = self.board
+        if self.clock.now() < self._pause_until:
+            return
+        while board.idle_workers and (board.ready or self._steps) and self._stop != "now":
+            if not self._steps:
+                self._decide()
+                if not self._steps:
+                    return
+            if any(fed_by_running(board, chain) for chain in self._steps[0].chains):
+                return
+            unit = bind(board, self._steps.popleft(), self._unit_id(), self._most_rows, self.log.train)
+            if unit is not None:
+                self._submit(unit)
+            elif not self._steps:
+                return
+
+    def _decide(self) -> None:
+        started = self._stopwatch()
+        self.board.now = self.clock.now()
+        self._steps.extend(self.policy.decide(self.board))
+        self.meters.deciding(self._stopwatch() - started)
+
+    def _submit(self, unit: Unit) -> None:
+        for work in unit.works:
+            for chain in work.chains:
+                first = self.board.operators[chain.operators[0]]
+                first.in_flight += work.train.rows
+                first.pending -= work.train.rows
+                waits = first.pending > 0
+                first.head_arrival = self.log.arrival(first.node.reads, first.head) if waits else math.inf
+                for number in chain.operators:
+                    operator = self.board.operators[number]
+                    operator.busy = True
+                    self.board.refresh(operator)
+        self._running[unit.id] = unit, self.clock.now()
+        self.board.idle_workers -= 1
+        self.executor.submit(unit)
+
+    def _unit_id(self) -> str:
+        return f"{self.log.epoch}-{next(self._units)}"
+
+    # Meters
+
+    def snapshot(self) -> dict[str, Any]:
+        """All meters now; see :meth:`freshet.quality.Meters.snapshot`. Only on the loop's own thread."""
+        operators = {}
+        for state in self.board.queries:
+            if state.reason != DROPPED:
+                mine = list(self.board.of(state))
+                self.meters.wait(state.name, Waiting.in_queues([self._queue(operator) for operator in mine]))
+                operators[state.name] = {operator.node.name: operator.statistics for operator in mine}
+        running = [started for _, started in self._running.values()]
+        return self.meters.snapshot(self.clock.now(), running=running, operators=operators, overhead=self.overhead)
+
+    def _queue(self, operator: OperatorState) -> QueueLength:
+        rows = operator.pending + operator.in_flight
+        if not rows:
+            return QueueLength(0, 0, math.inf)
+        stream, first = operator.node.reads, operator.cursor
+        later = operator.path[operator.path.index(operator.node.number) :]
+        selectivity = math.prod(self.board.operators[number].selectivity for number in later)
+        size = self.log.bytes(stream, first, first + rows)
+        return QueueLength(rows, size, self.log.arrival(stream, first), min(1.0, selectivity))

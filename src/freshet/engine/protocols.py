@@ -1,0 +1,80 @@
+"""What the engine asks of a log and of an executor; Spark and the simulator both answer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from typing import Literal, Protocol
+
+import pyarrow as pa
+
+from freshet.model import Commit, Node, Train, Unit, UnitResult
+
+
+class QueueLog(Protocol):
+    """The log as the engine sees it."""
+
+    @property
+    def epoch(self) -> int:
+        """Number of this run over the log; part of every unit's id."""
+
+    def start_reader(self, reader: str, stream: str, at: Literal["earliest", "latest"]) -> int:
+        """The reader's cursor; a reader that is new starts at the given end."""
+
+    def drop_reader(self, reader: str) -> None:
+        """Forgets a reader: it needs nothing any more."""
+
+    def set_need(self, reader: str, needed: bool) -> None:
+        """Whether the reader's place holds data beyond the bounds (a quarantined one's does not)."""
+
+    def grown(self) -> Sequence[str]:
+        """Streams that got tuples since the last call."""
+
+    def next_arrival(self) -> float | None:
+        """When the next tuple will come, where that is known (simulated time)."""
+
+    def end(self, stream: str) -> int:
+        """The offset after the newest tuple."""
+
+    def arrival(self, stream: str, offset: int) -> float:
+        """When the tuple at an offset arrived, in seconds."""
+
+    def bytes(self, stream: str, first: int, end: int) -> int:
+        """Size of a range."""
+
+    def train(self, stream: str, first: int, end: int) -> Train:
+        """The range as a train."""
+
+    def held(self) -> Mapping[str, str]:
+        """Streams that take nothing now, each with the reason."""
+
+    def commit(self, commits: Sequence[Commit]) -> None:
+        """Makes results durable in one transaction, in order."""
+
+
+class Executor(Protocol):
+    """Runs units."""
+
+    @property
+    def slots(self) -> int:
+        """How many units may run at once."""
+
+    def install(
+        self, nodes: Sequence[Node], schemas: Mapping[str, pa.Schema], fail_on_error: AbstractSet[str]
+    ) -> Mapping[str, pa.Schema]:
+        """Prepares for these operators; returns the schemas of the queries' outputs by query name."""
+
+    def submit(self, unit: Unit) -> None:
+        """Starts a unit."""
+
+    def finished(self) -> Sequence[UnitResult]:
+        """Units that finished since the last call; does not wait."""
+
+    def next_finish(self) -> float | None:
+        """When the next unit will finish, where that is known (simulated time)."""
+
+    def cancel(self, unit: str) -> None:
+        """Asks for a unit to be given up; it comes back with ``retry`` set."""
+
+    def close(self) -> None:
+        """Stops the workers."""

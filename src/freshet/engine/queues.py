@@ -1,0 +1,149 @@
+"""The log as the engine sees it: times in seconds, news of what grew, and intermediate queues made when needed."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Final, Literal
+
+from freshet.log import Lagged, Log, LogFull, Retention
+from freshet.model import Commit, FreshetError, Train
+
+QUEUE: Final = Retention(history_age=0.0, history_bytes=0)
+"""Nobody reads an intermediate queue again, so it keeps no history."""
+FULL_DISK_PAUSE: Final = 0.5
+"""Seconds between tries of a commit that found the disk full."""
+
+
+class LogQueues:
+    """A :class:`~freshet.engine.QueueLog` over a :class:`~freshet.log.Log`.
+
+    An intermediate queue (named like the operator that reads it) comes into being with its first tuples: most
+    policies fuse most paths, and 250 queries need not mean 500 empty streams.
+
+    Args:
+        log: The log.
+        look_every: Seconds between looks at which outputs have hit their bound.
+    """
+
+    def __init__(self, log: Log, look_every: float = 0.5) -> None:
+        self.log = log
+        self.committed: Callable[[], None] = lambda: None
+        """Called after every commit."""
+        self._grown: dict[str, None] = {}
+        self._lock = threading.Lock()
+        self._pause = look_every
+        self._look_again = 0.0
+        self._held: dict[str, str] = {}
+        self._closed = threading.Event()
+
+    @property
+    def epoch(self) -> int:
+        """Number of this run over the log."""
+        return self.log.epoch
+
+    def notice(self, stream: str) -> None:
+        """Says that a stream got tuples; from any thread, followed by a wake of the clock."""
+        with self._lock:
+            self._grown[stream] = None
+
+    def close(self) -> None:
+        """Ends the tries of a commit that waits for room on the disk."""
+        self._closed.set()
+
+    def start_reader(self, reader: str, stream: str, at: Literal["earliest", "latest"]) -> int:
+        """The reader's cursor."""
+        if stream == reader and stream not in self.log.streams():
+            return 0
+        return self.log.start_reader(reader, stream, at)
+
+    def drop_reader(self, reader: str) -> None:
+        """Forgets a reader, and the intermediate queue that only it could read."""
+        if reader in self.log.streams():
+            self.log.forget(reader)
+        elif self.log.cursor(reader) is not None:
+            self.log.drop_reader(reader)
+
+    def set_need(self, reader: str, needed: bool) -> None:
+        """Whether the reader's place holds data beyond the bounds."""
+        if self.log.cursor(reader) is not None:
+            self.log.set_need(reader, needed)
+
+    def grown(self) -> Sequence[str]:
+        """Streams that got tuples since the last call."""
+        with self._lock:
+            grown, self._grown = list(self._grown), {}
+        return grown
+
+    def next_arrival(self) -> float | None:
+        """Nobody knows in real time."""
+        return None
+
+    def end(self, stream: str) -> int:
+        """The offset after the newest tuple."""
+        # Asking for its end is much cheaper than asking whether it is there, and nearly always it is.
+        try:
+            return self.log.end(stream)
+        except FreshetError:
+            return 0
+
+    def arrival(self, stream: str, offset: int) -> float:
+        """When a tuple arrived, in seconds; for one that retention has removed, when the oldest one left did."""
+        try:
+            return self.log.arrival(stream, offset) / 1e6
+        except Lagged as error:
+            return self.log.arrival(stream, error.oldest) / 1e6
+
+    def bytes(self, stream: str, first: int, end: int) -> int:
+        """Size of a range."""
+        return self.log.bytes(stream, first, end)
+
+    def train(self, stream: str, first: int, end: int) -> Train:
+        """The range as a train."""
+        return self.log.train(stream, first, end)
+
+    def held(self) -> Mapping[str, str]:
+        """Streams whose readers are so far behind that the bound is hit, each with the reason.
+
+        A disk that is nearly full holds back sources, not queries: only they can make room again, by reading on.
+        """
+        now = time.monotonic()
+        if now >= self._look_again:
+            self._held = dict(self._over_bound())
+            self._look_again = now + self._pause
+        return self._held
+
+    def _over_bound(self) -> Iterator[tuple[str, str]]:
+        slowest: dict[str, int] = {}
+        for reader in self.log.readers().values():
+            if reader.needed:
+                slowest[reader.stream] = min(reader.next, slowest.get(reader.stream, reader.next))
+        for stream, retention in self.log.streams().items():
+            if stream in slowest and retention.bound_bytes is not None:
+                waiting = self.log.bytes(stream, slowest[stream], self.log.end(stream))
+                if waiting >= retention.bound_bytes:
+                    yield stream, f"{waiting:,} bytes wait for its readers, the bound is {retention.bound_bytes:,}"
+
+    def commit(self, commits: Sequence[Commit]) -> None:
+        """Makes results durable; while the disk is full, frees what may go and tries again."""
+        written = [member[0] for commit in commits for file in commit.files for member in file.members]
+        self._make_queues(written)
+        while True:
+            try:
+                self.log.commit(commits)
+                break
+            except LogFull:
+                self.log.collect()
+                if self._closed.wait(FULL_DISK_PAUSE):
+                    raise
+        for stream in written:
+            self.notice(stream)
+        self.committed()
+
+    def _make_queues(self, streams: Sequence[str]) -> None:
+        known = self.log.streams()
+        for stream in streams:
+            if stream not in known:
+                self.log.declare(stream, QUEUE)
+                self.log.start_reader(stream, stream)

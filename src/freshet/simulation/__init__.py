@@ -1,0 +1,1 @@
+"""Simulated time: arrival processes, workloads and an executor that charges costs instead of working."""

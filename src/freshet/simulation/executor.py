@@ -1,0 +1,144 @@
+"""An executor that charges costs to a virtual clock instead of working."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+from itertools import count
+
+import numpy as np
+import pyarrow as pa
+
+from freshet.engine import Clock
+from freshet.model import Chain, ChainResult, Node, OperatorRun, SegmentFile, Unit, UnitResult, Work
+from freshet.simulation.charge import Charge
+from freshet.simulation.draws import Draws
+from freshet.simulation.log import SimulatedLog
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """What an operator costs (seconds per tuple) and lets through (tuples out per tuple in, at most 1)."""
+
+    cost: float
+    selectivity: float = 1.0
+
+
+class SimulatedExecutor:
+    """Runs units in simulated time: a step costs its overhead, then each tuple passes the whole chain in turn.
+
+    Whether an operator lets a tuple through is drawn once per (seed, operator, place of the tuple in its source
+    stream), so that answers do not depend on the schedule, and runs repeat exactly.
+
+    Args:
+        log: Where the tuples wait.
+        clock: The virtual clock.
+        profiles: Cost and selectivity by operator name.
+        overhead: Seconds that each unit costs before it touches a tuple.
+        slots: Units that may run at once.
+        seed: Of the draws.
+        charge: What the scheduler's own operations cost; it delays each unit.
+        together: Whether all tuples of a unit depart at its end, as on Spark, where they depart with the commit.
+    """
+
+    def __init__(
+        self,
+        log: SimulatedLog,
+        clock: Clock,
+        profiles: Mapping[str, Profile],
+        *,
+        overhead: float = 0.0,
+        slots: int = 1,
+        seed: int = 0,
+        charge: Charge | None = None,
+        together: bool = False,
+    ) -> None:
+        self._log, self._clock = log, clock
+        self._profiles, self._overhead, self._seed = profiles, overhead, seed
+        self.slots = slots
+        self._nodes: Sequence[Node] = ()
+        self._costs: list[float] = []
+        self._draws: list[Draws | None] = []
+        self._charge = charge
+        self._together = together
+        self._heap: list[tuple[float, int, UnitResult]] = []
+        self._order = count()
+
+    def install(
+        self, nodes: Sequence[Node], schemas: Mapping[str, pa.Schema], fail_on_error: AbstractSet[str]
+    ) -> Mapping[str, pa.Schema]:
+        """Takes note of the operators; simulated tuples have no columns."""
+        self._nodes = nodes
+        for node in nodes[len(self._draws) :]:
+            profile = self._profiles[node.operator.name]
+            self._costs.append(profile.cost)
+            passes_all = profile.selectivity >= 1.0
+            self._draws.append(None if passes_all else Draws(self._seed, node.name, profile.selectivity))
+        return {node.query: pa.schema([]) for node in nodes}
+
+    def submit(self, unit: Unit) -> None:
+        """Works out what the unit will have done, and when."""
+        started = self._clock.now()
+        overhead = self._overhead + (self._charge.due() if self._charge else 0.0)
+        moment = started + overhead
+        results = []
+        for work in unit.works:
+            for chain in work.chains:
+                result, moment = self._run(unit, work, chain, moment)
+                results.append(result)
+        members = tuple(
+            (self._nodes[result.chain.operators[-1]].writes, result.rows_out, 0, 0, 0, 0)
+            for result in results
+            if result.rows_out
+        )
+        files = (SegmentFile(unit.id, 0, members),) if members else ()
+        finished = UnitResult(unit, started, moment, tuple(results), files, overhead)
+        heapq.heappush(self._heap, (moment, next(self._order), finished))
+
+    def _run(self, unit: Unit, work: Work, chain: Chain, moment: float) -> tuple[ChainResult, float]:
+        arrivals, origins = self._log.tuples(work.train)
+        rows = len(arrivals)
+        service = np.zeros(rows)
+        alive = np.arange(rows)
+        runs = []
+        for number in chain.operators:
+            cost, draws = self._costs[number], self._draws[number]
+            service[alive] += cost
+            entered = len(alive)
+            if draws is not None:
+                alive = alive[draws.passes(origins[alive])]
+            runs.append(OperatorRun(number, entered, len(alive), entered * cost))
+        departures = moment + np.cumsum(service)
+        if len(alive):
+            self._log.stage(unit.id, self._nodes[chain.operators[-1]].writes, (arrivals[alive], origins[alive]))
+        own = None if self._together else departures[alive]
+        result = ChainResult(chain, work.train, len(alive), tuple(runs), arrivals[alive], own)
+        return result, float(departures[-1])
+
+    def finished(self) -> Sequence[UnitResult]:
+        """Units that are finished by now."""
+        results = []
+        while self._heap and self._heap[0][0] <= self._clock.now():
+            results.append(heapq.heappop(self._heap)[2])
+        return results
+
+    def next_finish(self) -> float | None:
+        """When the next unit finishes."""
+        return self._heap[0][0] if self._heap else None
+
+    def cancel(self, unit: str) -> None:
+        """Gives a unit up: its time until now is lost, its trains go back."""
+        kept = []
+        for moment, order, result in self._heap:
+            if result.unit.id == unit:
+                now = self._clock.now()
+                kept.append((now, order, UnitResult(result.unit, result.started, now, retry="cancelled")))
+            else:
+                kept.append((moment, order, result))
+        heapq.heapify(kept)
+        self._heap = kept
+
+    def close(self) -> None:
+        """Nothing to stop."""

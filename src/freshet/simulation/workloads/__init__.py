@@ -1,0 +1,1 @@
+"""Workloads for simulated time: streams and queries as the papers describe them."""
