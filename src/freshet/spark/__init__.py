@@ -1,0 +1,1 @@
+"""Spark: the only package that runs Spark jobs."""

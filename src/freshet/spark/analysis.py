@@ -1,0 +1,51 @@
+"""Spark's analysis: which columns an operator makes, without running anything."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import pyarrow as pa
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.types import StructType
+
+from freshet.model import ARRIVAL, Filter, Project, UserError, parse_schema, schema_text
+from freshet.spark.failures import message
+from freshet.sql import safe
+
+
+class Analysis:
+    """Asks Spark's analyser about expressions over given columns."""
+
+    def __init__(self, session: SparkSession) -> None:
+        self._session = session
+        self._empty = lru_cache(maxsize=64)(self._make_empty)
+
+    def output(self, operator: Filter | Project, schema: pa.Schema) -> pa.Schema:
+        """The columns that come out of an operator with this input.
+
+        Raises:
+            UserError: Spark does not accept the expression.
+        """
+        rows = self._empty(schema)
+        try:
+            if isinstance(operator, Filter):
+                # As a filter it is only checked: a predicate that is no boolean is refused here.
+                _ = rows.where(safe(operator.predicate)).schema
+                return schema
+            columns = [F.expr(safe(text)).alias(name) for name, text in operator.columns]
+            return _arrow(rows.select(*columns).schema, operator.name)
+        except PySparkException as error:
+            raise UserError(f"operator {operator.name}: {message(error)}") from None
+
+    def _make_empty(self, schema: pa.Schema) -> DataFrame:
+        return self._session.createDataFrame([], f"{schema_text(schema)}, `{ARRIVAL}` bigint")
+
+
+def _arrow(schema: StructType, operator: str) -> pa.Schema:
+    """By way of DDL, so that a type that Spark computed and the same type that a user declared are equal."""
+    for field in schema:
+        if field.dataType.typeName() == "void":
+            raise UserError(f"operator {operator}: column {field.name} is only NULL: CAST it to a type")
+    return parse_schema(", ".join(f"`{field.name}` {field.dataType.simpleString()}" for field in schema))

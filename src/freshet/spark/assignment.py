@@ -1,0 +1,98 @@
+"""Assignments: what the driver tells the tasks of one job, in a job-local property."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import astuple, dataclass
+from pathlib import Path
+from typing import Final
+
+from freshet.model import Chain, Segment, Train, Work
+from freshet.spark.files import write_once
+
+PROPERTY: Final = "freshet.assignment"
+# A property is sent with every task, in memory that Spark sizes for short texts.
+_LONGEST_PROPERTY: Final = 64 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Assignment:
+    """Works of a unit that one job does, split over ``parts`` tasks.
+
+    >>> from freshet.model import Chain, Train, Work
+    >>> work = Work(Train("s", 0, 10), (Chain((0, 1)),))
+    >>> assignment = Assignment(Path("/state"), "u1", "5bec", 2, (work,))
+    >>> Assignment.parse(assignment.text()) == assignment
+    True
+    >>> assignment.part(work.train, 1)
+    Train(stream='s', first=5, end=10, segments=())
+    """
+
+    state: Path
+    unit: str
+    spec: str
+    parts: int
+    works: tuple[Work, ...]
+
+    @property
+    def segments(self) -> Path:
+        """Folder of the segment files."""
+        return self.state / "segments"
+
+    @property
+    def specs(self) -> Path:
+        """Folder of the specs."""
+        return self.state / "specs"
+
+    def part(self, train: Train, number: int) -> Train:
+        """A task's share of a train: parts differ by one tuple at most, and follow each other in order."""
+        first = train.first + train.rows * number // self.parts
+        end = train.first + train.rows * (number + 1) // self.parts
+        segments = tuple(piece for piece in train.segments if piece.first < end and piece.end > first)
+        return Train(train.stream, first, end, segments)
+
+    def text(self) -> str:
+        """As JSON."""
+        works = [[_train(work.train), [chain.operators for chain in work.chains]] for work in self.works]
+        return json.dumps([str(self.state), self.unit, self.spec, self.parts, works], separators=(",", ":"))
+
+    @classmethod
+    def parse(cls, text: str) -> Assignment:
+        """From JSON."""
+        state, unit, spec, parts, works = json.loads(text)
+        return cls(Path(state), unit, spec, parts, tuple(_work(*work) for work in works))
+
+    def property_text(self) -> str:
+        """What to set as the property: the text itself, or the name of a file that holds it."""
+        text = self.text()
+        if len(text) <= _LONGEST_PROPERTY:
+            return text
+        path = self.state / "specs" / f"{hashlib.sha256(text.encode()).hexdigest()[:24]}.assignment"
+        write_once(path, text)
+        return str(path)
+
+    def forget(self, text: str) -> None:
+        """Removes the file, where the property named one."""
+        if not text.startswith("["):
+            Path(text).unlink(missing_ok=True)
+
+
+def read_property(text: str | None) -> Assignment:
+    """The assignment of the running job, in a task."""
+    if text is None:
+        raise RuntimeError(f"the job has no property {PROPERTY}")
+    return Assignment.parse(text if text.startswith("[") else Path(text).read_text(encoding="utf-8"))
+
+
+def _train(train: Train) -> list[object]:
+    # Only what overlaps: a worker opens every segment that it is told of.
+    return [train.stream, train.first, train.end, [astuple(segment) for segment in train.segments]]
+
+
+def _work(train: list[object], chains: list[list[int]]) -> Work:
+    stream, first, end, segments = train
+    return Work(
+        Train(stream, first, end, tuple(Segment(*segment) for segment in segments)),  # type: ignore[arg-type, attr-defined]
+        tuple(Chain(tuple(numbers)) for numbers in chains),
+    )

@@ -1,0 +1,66 @@
+"""A chain as SQL expressions over the columns of its input, for the catalyst form."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import sqlglot
+
+from freshet.model import ARRIVAL, Filter, Project
+from freshet.sql import error_count, flatten, safe
+
+
+@dataclass(frozen=True, slots=True)
+class ChainSql:
+    """Predicates in order, output columns, and per operator what counts its evaluation errors.
+
+    ``counts`` are (stage from which on a tuple reaches the operator, expression). An operator is answerable for its
+    own expressions only: those of the operators before it appear in their safe form, which has no errors.
+    """
+
+    predicates: tuple[str, ...]
+    columns: tuple[tuple[str, str], ...]
+    counts: tuple[tuple[int, str], ...]
+
+    @classmethod
+    def of(cls, operators: Sequence[Filter | Project], columns: Sequence[str]) -> ChainSql:
+        """The expressions of a chain whose input has these columns."""
+        names = [*(name for name in columns if name != ARRIVAL), ARRIVAL]
+        tamed = [_safe(operator) for operator in operators]
+        flat = flatten(tamed, names)
+        counts = []
+        stage = 0
+        for index, operator in enumerate(operators):
+            own = flatten([*tamed[:index], operator], names)
+            filters = isinstance(operator, Filter)
+            texts = own.predicates[-1:] if filters else [text for _, text in own.columns]
+            counts += [(stage, count) for count in map(error_count, texts) if count.strip("()") != "0"]
+            stage += filters
+        outputs = tuple((name, text) for name, text in flat.columns if name != ARRIVAL)
+        return cls(tuple(flat.predicates), outputs, tuple(counts))
+
+    def stage(self) -> str:
+        """How many predicates a tuple passes, in order; those after the first that it fails are not evaluated."""
+        tests = " ".join(
+            f"WHEN NOT coalesce({predicate}, false) THEN {number}" for number, predicate in enumerate(self.predicates)
+        )
+        passed = len(self.predicates)
+        return f"CASE {tests} ELSE {passed} END" if tests else str(passed)
+
+    def errors(self, stage: str) -> str:
+        """How many evaluation errors a tuple makes on its way, given the column that holds its stage."""
+        terms = [f"CASE WHEN {stage} >= {reached} THEN {count} ELSE 0 END" for reached, count in self.counts]
+        return " + ".join(terms) or "0"
+
+    def columns_used(self, columns: Sequence[str]) -> set[str]:
+        """The input columns that are needed; a name counts wherever it stands, since a field looks like a column."""
+        texts = [*self.predicates, *(text for _, text in self.columns), *(text for _, text in self.counts)]
+        names = {token.text.lower() for text in texts for token in sqlglot.tokenize(text, read="spark")}
+        return {name for name in columns if name.lower() in names}
+
+
+def _safe(operator: Filter | Project) -> Filter | Project:
+    if isinstance(operator, Filter):
+        return replace(operator, predicate=safe(operator.predicate))
+    return replace(operator, columns=tuple((name, safe(text)) for name, text in operator.columns))

@@ -1,0 +1,66 @@
+"""Why a job failed: for a reason that is no chain's fault (the unit is tried again), or because a chain raised."""
+
+from __future__ import annotations
+
+import errno
+import re
+from typing import Final
+
+_MARK: Final = "try the unit again: "
+_LONGEST: Final = 400
+
+# What Spark says when it, and not our code, gave up. Texts, because Spark has no error class for most of them.
+_RETRY: Final = (
+    (re.compile(rf"No space left on device|\[Errno (?:{errno.ENOSPC}|{errno.EDQUOT})\]"), "the disk is full"),
+    (re.compile(r"SPARK_JOB_CANCELLED|cancelled part of cancelled job|TASK_CANCELLED|was cancelled"), "cancelled"),
+    (re.compile(r"ExecutorLostFailure|FetchFailed|executor .{0,80}lost|Failed to connect to "), "an executor was lost"),
+    (re.compile(r"SparkContext (?:was|has been) (?:shut ?down|stopped)|stopped SparkContext"), "Spark was stopped"),
+)  # fmt: skip
+_STATE: Final = re.compile(r"\s*SQLSTATE: \w+.*", re.DOTALL)
+_ABORTED: Final = re.compile(r"most recent failure: [^\n]*?\): (?:[\w.$]+: )?(?P<cause>[^\n]*)")
+
+
+class Retry(Exception):
+    """The unit cannot be done now, and no chain is to blame. Its text survives the way from a task to the driver."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(_MARK + reason)
+        self.reason = reason
+
+    def __reduce__(self) -> tuple[type[Retry], tuple[str]]:
+        return Retry, (self.reason,)
+
+
+def retry_reason(error: BaseException) -> str | None:
+    """The reason to try again, or None where a chain is to blame.
+
+    >>> retry_reason(RuntimeError("Job 3 cancelled part of cancelled job group u1"))
+    'cancelled'
+    >>> retry_reason(ZeroDivisionError("division by zero")) is None
+    True
+    """
+    if isinstance(error, Retry):
+        return error.reason
+    text = str(error)
+    if _MARK in text:
+        return text.split(_MARK, 1)[1].splitlines()[0]
+    return next((reason for pattern, reason in _RETRY if pattern.search(text)), None)
+
+
+def message(error: BaseException) -> str:
+    r"""One line that a person can read, without traces.
+
+    >>> message(RuntimeError("[USER_RAISED_EXCEPTION] too hot SQLSTATE: P0001"))
+    '[USER_RAISED_EXCEPTION] too hot'
+    >>> message(RuntimeError("An exception was thrown from the Python worker:\n ...\nValueError: no such day"))
+    'ValueError: no such day'
+    """
+    text = str(error).strip() or type(error).__name__
+    if aborted := _ABORTED.search(text):
+        text = aborted["cause"]
+    if "Traceback (most recent call last)" in text or "Python worker" in text:
+        # The last line that is no trace of Java holds the exception itself.
+        lines = [line for line in text.splitlines() if line.strip() and not line.startswith(("\tat ", "Caused by"))]
+        text = _STATE.sub("", lines[-1]) or lines[-1]
+    line = next(iter(_STATE.sub("", text).strip().splitlines()), type(error).__name__)
+    return line if len(line) <= _LONGEST else line[: _LONGEST - 1] + "…"

@@ -1,0 +1,26 @@
+"""Small immutable files of the state folder, written whole or not at all."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+
+
+def write_once(path: Path, text: str) -> None:
+    """Writes a file unless it is there; readers see all of it or nothing.
+
+    Not synced: such a file only serves units of this run, and is written again by the next one.
+    """
+    if path.exists():
+        return
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(prefix=f".{path.name}-", dir=path.parent)
+    part = Path(name)
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(text)
+        part.replace(path)
+    except BaseException:
+        part.unlink(missing_ok=True)
+        raise

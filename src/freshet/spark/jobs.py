@@ -1,0 +1,110 @@
+"""Jobs: the plans of both forms, kept ready, and how one is run over works."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Final
+
+from pyspark.sql import DataFrame, SparkSession
+
+from freshet.model import Work
+from freshet.spark.assignment import PROPERTY, Assignment
+from freshet.spark.catalyst import MOST_CHAINS, catalyst_plan
+from freshet.spark.installation import Form, Installation
+from freshet.spark.report import TaskReport, read_reports
+from freshet.spark.vectorised import vectorised_plan
+
+Works = tuple[Work, ...]
+
+# Below these a second task costs more than the first one saves. The kernels need some 10 ns for a tuple and chain,
+# so there must be many of both; and every task pays some 0.1 ms for each chain, however few tuples it has.
+_SPLIT_TUPLES: Final = 50_000
+_SPLIT_EFFORT: Final = 500_000
+_MOST_PLANS: Final = 128
+
+
+class Jobs:
+    """Runs works of one form as one job; plans are built once and kept (the least recently used one goes first)."""
+
+    def __init__(self, session: SparkSession, state: Path, installation: Installation) -> None:
+        self.cores = session.sparkContext.defaultParallelism
+        self._session = session
+        self._state = state
+        self._installation = installation
+        self._plans: OrderedDict[object, DataFrame] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def run(self, unit: str, spec: str, form: Form, works: Works, parts: dict[str, float]) -> list[TaskReport]:
+        """Runs works (of the catalyst form: one work) and adds the time spent planning and running to ``parts``."""
+        began = time.perf_counter()
+        tasks = self._tasks(form, works)
+        plan = self._vectorised(tasks) if form == "vectorised" else self._catalyst(works[0], tasks)
+        assignment = Assignment(self._state, unit, spec, tasks, works)
+        text = assignment.property_text()
+        self._session.sparkContext.setLocalProperty(PROPERTY, text)
+        planned = time.perf_counter()
+        parts["plan"] = parts.get("plan", 0.0) + planned - began
+        try:
+            return read_reports(plan.toArrow().to_batches())
+        finally:
+            parts["job"] = parts.get("job", 0.0) + time.perf_counter() - planned
+            assignment.forget(text)
+
+    def probe(self, spec: str, tasks: int = 1) -> None:
+        """Runs an empty job."""
+        assignment = Assignment(self._state, "probe", spec, tasks, ())
+        self._session.sparkContext.setLocalProperty(PROPERTY, assignment.text())
+        self._vectorised(tasks).toArrow()
+
+    def split(self, works: Works) -> Iterator[tuple[Form, Works]]:
+        """The jobs of a unit: one for all its vectorised chains, and those of the catalyst form by train."""
+        vectorised = []
+        catalyst: list[tuple[Form, Works]] = []
+        for work in works:
+            forms = [(self._installation.form(chain.operators)[0], chain) for chain in work.chains]
+            compiled = tuple(chain for form, chain in forms if form == "vectorised")
+            others = tuple(chain for form, chain in forms if form == "catalyst")
+            if compiled:
+                vectorised.append(Work(work.train, compiled))
+            for first in range(0, len(others), MOST_CHAINS):
+                catalyst.append(("catalyst", (Work(work.train, others[first : first + MOST_CHAINS]),)))
+        if vectorised:
+            yield "vectorised", tuple(vectorised)
+        yield from catalyst
+
+    def _tasks(self, form: Form, works: Works) -> int:
+        long = max(work.train.rows for work in works) >= _SPLIT_TUPLES
+        # Spark's own form moves each tuple through three processes, so that even one chain is effort enough.
+        effort = form == "catalyst" or _effort(works) >= _SPLIT_EFFORT
+        return self.cores if long and effort else 1
+
+    def _vectorised(self, tasks: int) -> DataFrame:
+        return self._plan(tasks, lambda: vectorised_plan(self._session, tasks))
+
+    def _catalyst(self, work: Work, tasks: int) -> DataFrame:
+        installed = self._installation
+        chains = tuple(installed.operators(chain.operators) for chain in work.chains)
+        schema = installed.reads[work.chains[0].operators[0]]
+        outputs = tuple(installed.writes[chain.operators[-1]] for chain in work.chains)
+        key = (chains, schema, tasks)
+        return self._plan(key, lambda: catalyst_plan(self._session, chains, schema, outputs, tasks))
+
+    def _plan(self, key: object, build: Callable[[], DataFrame]) -> DataFrame:
+        with self._lock:
+            if key in self._plans:
+                self._plans.move_to_end(key)
+                return self._plans[key]
+        plan = build()
+        with self._lock:
+            self._plans[key] = plan
+            while len(self._plans) > _MOST_PLANS:
+                self._plans.popitem(last=False)
+        return plan
+
+
+def _effort(works: Works) -> int:
+    return sum(work.train.rows * len(work.chains) for work in works)

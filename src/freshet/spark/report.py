@@ -1,0 +1,122 @@
+"""Reports: what a task tells the driver. Only files that a report names are ever committed."""
+
+from __future__ import annotations
+
+import json
+from bisect import bisect_right
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+
+REPORT_COLUMNS: Final = "report string"
+_RANKS: Final = 17
+
+
+@dataclass(frozen=True, slots=True)
+class ChainReport:
+    """What one chain did in one task.
+
+    ``member`` is (rows, position, length, first arrival, last arrival) of its output in the task's file,
+    ``passed`` and ``nanos`` are rows out of and time spent in each operator, ``arrivals`` are
+    arrival times of the output at evenly spaced ranks.
+    """
+
+    work: int
+    chain: int
+    member: tuple[int, int, int, int, int] | None
+    passed: tuple[int, ...]
+    nanos: tuple[int, ...]
+    arrivals: tuple[int, ...] = ()
+    errors: int = 0
+    failure: str | None = None
+
+    @property
+    def rows(self) -> int:
+        """Tuples that it let through."""
+        return self.passed[-1]
+
+
+@dataclass(frozen=True, slots=True)
+class TaskReport:
+    """What one task did; ``file`` is None where no tuple came through.
+
+    >>> report = TaskReport(0, "u-0-7.arrows", 640, (ChainReport(0, 0, (1, 0, 640, 5, 5), (1,), (900,), (5,)),))
+    >>> read_reports([report.batch()]) == [report]
+    True
+    """
+
+    part: int
+    file: str | None
+    bytes: int
+    chains: tuple[ChainReport, ...]
+
+    def batch(self) -> pa.RecordBatch:
+        """As the one row that the task returns: a text crosses the JVM faster than nested columns do."""
+        chains = [[c.work, c.chain, c.member, c.passed, c.nanos, c.arrivals, c.errors, c.failure] for c in self.chains]
+        text = json.dumps([self.part, self.file, self.bytes, chains], separators=(",", ":"))
+        return pa.RecordBatch.from_arrays([pa.array([text], pa.string())], names=["report"])
+
+
+def read_reports(batches: Iterable[pa.RecordBatch]) -> list[TaskReport]:
+    """The reports of a job's tasks, in the order of the train."""
+    reports = [_report(text) for batch in batches for text in batch.column(0).to_pylist()]
+    return sorted(reports, key=lambda report: report.part)
+
+
+def sample(arrivals: np.ndarray) -> tuple[int, ...]:
+    """Arrival times at evenly spaced ranks, the earliest and the latest among them.
+
+    >>> sample(np.array([3, 1, 2]))
+    (1, 2, 3)
+    >>> sample(np.arange(1001))[:3], len(sample(np.arange(1001)))
+    ((0, 62, 125), 17)
+    """
+    if not len(arrivals):
+        return ()
+    # Outputs of queries over several inputs need not be in order.
+    if np.any(arrivals[1:] < arrivals[:-1]):
+        arrivals = np.sort(arrivals)
+    ranks = np.linspace(0, len(arrivals) - 1, min(len(arrivals), _RANKS)).astype(np.int64)
+    return tuple(int(arrival) for arrival in arrivals[ranks])
+
+
+def merge_samples(samples: Sequence[tuple[tuple[int, ...], int]]) -> tuple[int, ...]:
+    """One sample of several (sample, number of tuples it stands for); ends are exact, ranks between them nearly so.
+
+    >>> merge_samples([((1, 2), 2), ((3, 4), 2)])
+    (1, 2, 3, 4)
+    """
+    full = [(sample, count) for sample, count in samples if count]
+    if len(full) <= 1:
+        return full[0][0] if full else ()
+    # Plain Python: for some dozen numbers NumPy takes ten times as long, and a unit may have hundreds of chains.
+    weighted = sorted((value, count / len(sample)) for sample, count in full for value in sample)
+    ends = list(accumulate(weight for _, weight in weighted))
+    total = sum(count for _, count in full)
+    number = min(total, _RANKS)
+    ranks = (place * (total - 1) / (number - 1) for place in range(1, number - 1))
+    inner = (weighted[min(bisect_right(ends, rank), len(ends) - 1)][0] for rank in ranks)
+    return (weighted[0][0], *inner, weighted[-1][0])
+
+
+def _report(text: str) -> TaskReport:
+    part, file, size, chains = json.loads(text)
+    return TaskReport(part, file, size, tuple(_chain(*chain) for chain in chains))
+
+
+def _chain(
+    work: int,
+    chain: int,
+    member: list[int] | None,
+    passed: list[int],
+    nanos: list[int],
+    arrivals: list[int],
+    errors: int,
+    failure: str | None,
+) -> ChainReport:
+    place = None if member is None else (member[0], member[1], member[2], member[3], member[4])
+    return ChainReport(work, chain, place, tuple(passed), tuple(nanos), tuple(arrivals), errors, failure)

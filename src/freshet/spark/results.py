@@ -1,0 +1,90 @@
+"""Results: what the engine is told of a unit, from the reports of its tasks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field
+
+from freshet.model import Chain, ChainResult, OperatorRun, SegmentFile, Train, Unit, Work
+from freshet.spark.installation import Installation
+from freshet.spark.report import ChainReport, TaskReport, merge_samples
+
+Place = tuple[str, int, Chain]
+
+
+@dataclass
+class Outcome:
+    """Gathers the reports of a unit's jobs."""
+
+    installation: Installation
+    fail_on_error: AbstractSet[str]
+    files: list[SegmentFile] = field(default_factory=list)
+    busy: float = 0.0
+    """Seconds in operators, on the clock of a wall: those of tasks that ran side by side are divided."""
+    _results: dict[Place, ChainResult] = field(default_factory=dict)
+
+    def succeeded(self, works: Sequence[Work], tasks: Sequence[TaskReport]) -> None:
+        """Takes the reports of a job."""
+        accepted = set()
+        found = [{(report.work, report.chain): report for report in task.chains} for task in tasks]
+        for number, work in enumerate(works):
+            for index, chain in enumerate(work.chains):
+                reports = [chains[number, index] for chains in found]
+                result = self._combine(chain, work.train, reports)
+                self._results[_place(work.train, chain)] = result
+                self.busy += sum(run.seconds for run in result.operators) / max(len(tasks), 1)
+                if result.failure is None:
+                    accepted.add((number, index))
+        streams = {
+            (number, index): self.installation.stream(chain.operators[-1])
+            for number, work in enumerate(works)
+            for index, chain in enumerate(work.chains)
+        }
+        self.files += [file for task in tasks if (file := _file(task, accepted, streams))]
+
+    def failed(self, works: Sequence[Work], failure: str) -> None:
+        """Takes the failure of a chain that runs by itself."""
+        work, chain = works[0], works[0].chains[0]
+        runs = tuple(OperatorRun(number, 0, 0, 0.0) for number in chain.operators)
+        result = ChainResult(chain, work.train, 0, runs, failure=failure)
+        self._results[_place(work.train, chain)] = result
+
+    def chains(self, unit: Unit) -> tuple[ChainResult, ...]:
+        """The results, in the order of the unit."""
+        return tuple(self._results[_place(work.train, chain)] for work in unit.works for chain in work.chains)
+
+    def _combine(self, chain: Chain, train: Train, reports: Sequence[ChainReport]) -> ChainResult:
+        failure = next((report.failure for report in reports if report.failure), None)
+        errors = sum(report.errors for report in reports)
+        query = self.installation.query(chain.operators[0])
+        if failure is None and errors and query in self.fail_on_error:
+            failure = f"{errors} evaluation error{'s' if errors > 1 else ''} in {train.rows} tuples (on_error = fail)"
+        rows_in = train.rows
+        runs = []
+        for position, number in enumerate(chain.operators):
+            rows_out = sum(report.passed[position] for report in reports)
+            seconds = sum(report.nanos[position] for report in reports) / 1e9
+            runs.append(OperatorRun(number, rows_in, rows_out, seconds))
+            rows_in = rows_out
+        arrivals = merge_samples([(report.arrivals, report.rows) for report in reports])
+        if failure is not None:
+            return ChainResult(chain, train, 0, tuple(runs), errors=errors, failure=failure)
+        seconds_of = tuple(arrival / 1e6 for arrival in arrivals)
+        return ChainResult(chain, train, rows_in, tuple(runs), seconds_of, errors=errors)
+
+
+def _file(
+    task: TaskReport, accepted: AbstractSet[tuple[int, int]], streams: Mapping[tuple[int, int], str]
+) -> SegmentFile | None:
+    """The task's file with the outputs that are to be committed; the bytes of others stay and mean nothing."""
+    members = tuple(
+        (streams[report.work, report.chain], *report.member)
+        for report in task.chains
+        if report.member is not None and (report.work, report.chain) in accepted
+    )
+    return SegmentFile(task.file, task.bytes, members) if task.file is not None and members else None
+
+
+def _place(train: Train, chain: Chain) -> Place:
+    return train.stream, train.first, chain

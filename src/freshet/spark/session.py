@@ -1,0 +1,216 @@
+"""Spark sessions, opened in one place with the settings that matter and the reason of each."""
+
+from __future__ import annotations
+
+import logging
+import os
+import shlex
+import signal
+import subprocess
+import sys
+import threading
+import warnings
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from importlib.resources import files
+from pathlib import Path
+from typing import Final
+
+from pyspark import SparkConf, SparkContext
+from pyspark.java_gateway import launch_gateway
+from pyspark.logger import PySparkLogger
+from pyspark.sql import SparkSession
+
+import freshet
+from freshet.model import UserError
+from freshet.spark.java import JavaNotFoundError, ensure_java
+
+DAEMON: Final = "freshet.spark.daemon"
+
+_SQL: Final = {
+    # Evaluation errors are errors; the safe form of an expression turns them into NULL and counts them.
+    "spark.sql.ansi.enabled": "true",
+    # One zone for every machine that computes, so that a timestamp's fields do not depend on where it is read.
+    "spark.sql.session.timeZone": "UTC",
+    # (a * 9e18) * b overflows where Spark's reordered (a * b) * 9e18 does not: an answer must follow the query's text,
+    # not what the optimizer makes of it in one plan and not in another.
+    "spark.sql.optimizer.excludedRules": "org.apache.spark.sql.catalyst.optimizer.ReorderAssociativeOperator",
+    # A train crosses to a Python worker in one batch; the limit by bytes still holds (0 breaks createDataFrame).
+    "spark.sql.execution.arrow.maxRecordsPerBatch": "1000000",
+    # Offsets fit 32 bits in a train, and segments are declared with plain strings.
+    "spark.sql.execution.arrow.useLargeVarTypes": "false",
+}
+
+_CORE: Final = {
+    # The largest setting found: over TCP every exchange with a Python worker waits for a delayed ACK (40 ms).
+    "spark.python.unix.domain.socket.enabled": "true",
+    "spark.python.daemon.module": DAEMON,
+    # A worker that ends with its task costs 300 ms at the next one.
+    "spark.python.worker.reuse": "true",
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    # An endless run makes jobs without end, and Spark remembers the last of them on the heap.
+    "spark.ui.retainedJobs": "50",
+    "spark.ui.retainedStages": "50",
+    "spark.ui.retainedTasks": "1000",
+    "spark.sql.ui.retainedExecutions": "50",
+}
+
+# Many catalyst chains in one step make methods beyond the 8000 bytes of code that HotSpot otherwise only
+# interprets (a quarter of the time for 250 expressions), and deep expressions need a deep stack to be analysed.
+_JAVA_OPTIONS: Final = "-XX:-DontCompileHugeMethods -Xss16m"
+
+# Without these an answer would be wrong or a unit lost, so a session that lacks them is refused.
+_REQUIRED: Final = ("spark.sql.ansi.enabled", "spark.sql.session.timeZone")
+
+
+class SettingLost(UserWarning):
+    """Spark runs without a setting that Freshet asked for: right, but slower."""
+
+
+def open_session(
+    app_name: str,
+    master: str | None = None,
+    settings: Mapping[str, str] | None = None,
+    *,
+    log_folder: Path | None = None,
+) -> SparkSession:
+    """Opens Spark, or a session of its own on a Spark that already runs in this process.
+
+    A session of its own has its own settings, and none of the temporary functions of others: who wants to use such
+    functions in queries registers them on the session returned, or gives an executor a session of theirs that
+    :func:`check_session` accepts.
+
+    Args:
+        app_name: Shown by cluster managers.
+        master: ``local[N]`` or a cluster; None: ``SPARK_MASTER`` or all cores of this machine.
+        settings: Settings of the user; they win over those chosen here.
+        log_folder: Folder for ``spark.log`` (Spark's messages, bounded) and ``spark.out`` (what the JVM and the
+            Python workers print); None: standard error. Only a JVM that is started by this call can be told.
+    """
+    master = master or os.environ.get("SPARK_MASTER") or "local[*]"
+    wanted = {**_CORE, **_SQL, **_placed(master), **(settings or {})}
+    _quieten()
+    running = SparkContext._active_spark_context is not None
+    if not running:
+        _start(app_name, master, wanted, log_folder)
+    session = SparkSession.builder.getOrCreate()
+    cores = session.sparkContext.defaultParallelism
+    # More partitions than cores only add tasks of a few milliseconds each (790 -> 33 ms for a small shuffle).
+    wanted.setdefault("spark.sql.shuffle.partitions", str(cores))
+    if running:
+        session = session.newSession()
+    for key, value in wanted.items():
+        if key in _SQL or key == "spark.sql.shuffle.partitions":
+            session.conf.set(key, value)
+    check_session(session, wanted)
+    return session
+
+
+def check_session(session: SparkSession, wanted: Mapping[str, str] | None = None) -> list[str]:
+    """Warns of every setting that was lost (to a Spark that was already running, or to a cluster's defaults).
+
+    Returns:
+        The settings that were lost.
+
+    Raises:
+        UserError: Where answers would be wrong without the setting.
+    """
+    if os.environ.get("PYSPARK_PIN_THREAD", "true").lower() != "true":
+        raise UserError("PYSPARK_PIN_THREAD=false mixes up the units of different workers: unset it")
+    found = dict(session.sparkContext.getConf().getAll())
+    lost = []
+    for key, value in {**_CORE, **_SQL, **(wanted or {})}.items():
+        if key == "spark.driver.extraJavaOptions":
+            continue
+        actual = session.conf.get(key, None) if key.startswith("spark.sql.") else found.get(key)
+        if actual == value:
+            continue
+        if key in _REQUIRED and value == _SQL[key]:
+            raise UserError(f"Spark runs with {key}={actual}, but Freshet's answers need {key}={value}")
+        lost.append(key)
+        warnings.warn(f"Spark runs with {key}={actual} instead of {value}", SettingLost, stacklevel=3)
+    return lost
+
+
+def _placed(master: str) -> dict[str, str]:
+    """Settings that depend on where Spark runs."""
+    if not master.startswith("local"):
+        return {}
+    # A local Spark talks to nobody else, and a host name that resolves badly must not stop it.
+    return {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
+
+
+def _start(app_name: str, master: str, wanted: dict[str, str], log_folder: Path | None) -> None:
+    try:
+        ensure_java()
+    except JavaNotFoundError as error:
+        raise UserError(str(error)) from None
+    # Otherwise Spark takes the first python3 of the path, which may have no Arrow.
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    if master.startswith("local") and wanted["spark.python.daemon.module"] == DAEMON:
+        _make_importable()
+        if not _importable(os.environ["PYSPARK_PYTHON"]):
+            wanted["spark.python.daemon.module"] = "pyspark.daemon"
+            warnings.warn(f"{DAEMON} cannot be imported by workers", SettingLost, stacklevel=3)
+    conf = SparkConf(loadDefaults=False).setMaster(master).setAppName(app_name)
+    for key, value in wanted.items():
+        conf.set(key, value)
+    conf.set("spark.driver.extraJavaOptions", _java_options(wanted, log_folder))
+    with _own_interrupt(), _output(log_folder) as streams:
+        gateway = None if SparkContext._gateway else launch_gateway(conf, streams)  # type: ignore[no-untyped-call]
+        SparkContext(conf=conf, gateway=gateway)
+
+
+def _java_options(wanted: Mapping[str, str], log_folder: Path | None) -> str:
+    options = [_JAVA_OPTIONS, wanted.get("spark.driver.extraJavaOptions", "")]
+    if log_folder is not None:
+        log_folder.mkdir(parents=True, exist_ok=True)
+        layout = Path(str(files("freshet.spark") / "log4j2.properties"))
+        options.insert(0, shlex.quote(f"-Dlog4j2.configurationFile={layout.as_uri()}"))
+        options.insert(0, shlex.quote(f"-Dfreshet.spark.log={(log_folder / 'spark.log').resolve()}"))
+    return " ".join(filter(None, options))
+
+
+@contextmanager
+def _output(log_folder: Path | None) -> Iterator[dict[str, int]]:
+    """Where the JVM prints: a file of its own, so that the terminal stays with Freshet."""
+    if log_folder is None:
+        yield {}
+        return
+    with (log_folder / "spark.out").open("ab") as file:
+        yield {"stdout": file.fileno(), "stderr": file.fileno()}
+
+
+def _quieten() -> None:
+    """Keeps PySpark from printing the traces of exceptions that it raises anyway."""
+    for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
+        PySparkLogger.getLogger(name).setLevel(logging.CRITICAL + 1)
+
+
+@contextmanager
+def _own_interrupt() -> Iterator[None]:
+    """Keeps Ctrl-C as it was: Spark's handler cancels all jobs, while a graceful stop lets them finish."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.getsignal(signal.SIGINT)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def _make_importable() -> None:
+    """Workers import this package from where the driver did, also where it is not installed for all."""
+    root = str(Path(freshet.__file__).parents[1])
+    paths = [path for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path]
+    if root not in paths:
+        os.environ["PYTHONPATH"] = os.pathsep.join([*paths, root])
+
+
+def _importable(python: str) -> bool:
+    if python == sys.executable:
+        return True
+    command = [python, "-c", f"import {DAEMON}"]
+    return subprocess.run(command, capture_output=True, check=False).returncode == 0

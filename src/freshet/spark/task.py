@@ -1,0 +1,115 @@
+"""What every task does, whatever its form: find its assignment, read its part of a train, write one file, report."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+
+import pyarrow as pa
+from pyspark import TaskContext
+
+from freshet.log.segment import SegmentWriter, read_train
+from freshet.model import ARRIVAL, Chain, Train
+from freshet.spark.assignment import PROPERTY, Assignment, read_property
+from freshet.spark.failures import Retry
+from freshet.spark.report import ChainReport, TaskReport, sample
+from freshet.spark.spec import Spec, load_spec
+
+
+@dataclass
+class Task:
+    """A running task: its assignment and the one file that it writes.
+
+    The file's name carries the attempt, because Spark may run a task twice and the loser may write after the job
+    has succeeded.
+    """
+
+    assignment: Assignment
+    spec: Spec
+    part: int
+    attempt: int
+    reports: list[ChainReport] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        name = f"{self.assignment.unit}-{self.part}-{self.attempt}"
+        self._writer = SegmentWriter(self.assignment.segments, name)
+
+    @classmethod
+    def begin(cls) -> Task:
+        """The task that this process is running."""
+        context = TaskContext.get()
+        if context is None:
+            raise RuntimeError("outside of a Spark task")
+        try:
+            assignment = read_property(context.getLocalProperty(PROPERTY))
+            spec = load_spec(assignment.specs, assignment.spec)
+        except OSError as error:
+            raise Retry(f"the state folder cannot be read: {error}") from error
+        return cls(assignment, spec, context.partitionId(), context.taskAttemptId())
+
+    def train(self, whole: Train) -> Train:
+        """This task's part of a train."""
+        return self.assignment.part(whole, self.part)
+
+    def read(self, train: Train) -> pa.Table:
+        """The tuples of a part that has some."""
+        try:
+            return read_train(self.assignment.segments, train)
+        except OSError as error:
+            raise Retry(f"the train of {train.stream} cannot be read: {error}") from error
+
+    def add(self, chain: Chain, output: pa.RecordBatch | pa.Table, report: ChainReport) -> None:
+        """Takes a chain's output and its report; the time to write it is a cost of its last operator."""
+        began = time.perf_counter_ns()
+        stream = self.spec.writes[chain.operators[-1]]
+        wanted = self.spec.outputs.get(stream)
+        if wanted is not None:
+            output = widen(output, wanted)
+        self._writer.add(stream, output)
+        arrivals = sample(output.column(output.num_columns - 1).to_numpy()) if output.num_rows else ()
+        spent = time.perf_counter_ns() - began
+        nanos = (*report.nanos[:-1], report.nanos[-1] + spent)
+        self.reports.append(replace(report, nanos=nanos, arrivals=arrivals))
+
+    def note(self, report: ChainReport) -> None:
+        """Takes the report of a chain without output: it raised, or there was nothing to do."""
+        self.reports.append(report)
+
+    def finish(self) -> TaskReport:
+        """Makes the file durable; only then is there something to report."""
+        try:
+            file = self._writer.finish()
+        except OSError as error:
+            raise Retry(f"the output cannot be written: {error}") from error
+        members = iter(file.members)
+        # Every chain that let tuples through has a member, in the order of its report.
+        chains = tuple(
+            replace(report, member=next(members)[1:]) if report.failure is None and report.rows else report
+            for report in self.reports
+        )
+        return TaskReport(self.part, file.name if file.members else None, file.bytes, chains)
+
+
+def drain(batches: Iterable[pa.RecordBatch]) -> None:
+    """Reads the input to its end: Spark discards a worker that leaves some, which costs the next job 300 ms."""
+    for _ in batches:
+        pass
+
+
+def widen(output: pa.RecordBatch | pa.Table, columns: pa.Schema) -> pa.RecordBatch | pa.Table:
+    """The output with the types that all paths of its query agree on.
+
+    Unsafe only in that a bigint becomes the nearest double, as in Spark.
+    """
+    schema = with_arrival(columns)
+    arrays = [
+        column.cast(field.type, safe=not pa.types.is_floating(field.type))
+        for column, field in zip(output.columns, schema, strict=True)
+    ]
+    return type(output).from_arrays(arrays, schema=schema)
+
+
+def with_arrival(columns: pa.Schema) -> pa.Schema:
+    """The columns of a stream as they stand in its segments."""
+    return columns.append(pa.field(ARRIVAL, pa.int64()))

@@ -1,0 +1,21 @@
+"""Fixtures that several packages of tests share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+@pytest.fixture(scope="session")
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+    """The one Spark of a test run; a test that stops it or needs other settings starts its own process."""
+    from freshet.spark.session import open_session
+
+    session = open_session("freshet tests", "local[2]", log_folder=tmp_path_factory.mktemp("spark"))
+    yield session
+    session.stop()

@@ -1,0 +1,147 @@
+"""What the tests of execution need: trains on disk, queries, and an executor that one can wait for."""
+
+from __future__ import annotations
+
+import itertools
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from pathlib import Path
+from typing import Any, Self
+
+import pyarrow as pa
+from pyspark.sql import SparkSession
+
+from freshet.log.segment import SegmentWriter, read_train
+from freshet.model import (
+    ARRIVAL,
+    Chain,
+    Filter,
+    Network,
+    Project,
+    Query,
+    QueryGraph,
+    Segment,
+    SegmentFile,
+    Train,
+    Unit,
+    UnitResult,
+    Work,
+)
+from freshet.spark.executor import SparkExecutor
+
+_numbers = itertools.count()
+
+
+def query(name: str, stream: str, *steps: str | Sequence[tuple[str, str]]) -> Query:
+    """A query of one path: a text is a filter, pairs of name and expression are a projection."""
+    return union(name, (stream, steps))
+
+
+def union(name: str, *paths: tuple[str, Sequence[str | Sequence[tuple[str, str]]]]) -> Query:
+    """A query of several paths."""
+    from freshet.model import Union
+
+    operators: dict[str, Any] = {}
+    inputs: dict[str, tuple[str, ...]] = {}
+    ends = []
+    for number, (stream, steps) in enumerate(paths):
+        before = stream
+        for position, step in enumerate(steps):
+            label = f"{name}.{number}_{position}"
+            kind = Filter(label, step) if isinstance(step, str) else Project(label, tuple(map(tuple, step)))  # type: ignore[arg-type]
+            operators[label], inputs[label] = kind, (before,)
+            before = label
+        ends.append(before)
+    if len(ends) == 1:
+        return Query(name, "", QueryGraph(operators, inputs, ends[0]))
+    root = f"{name}.union"
+    return Query(name, "", QueryGraph({**operators, root: Union(root)}, {**inputs, root: tuple(ends)}, root))
+
+
+def with_arrivals(table: pa.Table, first: int = 1_000_000) -> pa.Table:
+    """The rows with arrivals one millisecond apart."""
+    arrivals = pa.array(range(first, first + 1000 * table.num_rows, 1000), pa.int64())
+    return table.append_column(ARRIVAL, arrivals)
+
+
+def write_train(state: Path, stream: str, *tables: pa.Table) -> Train:
+    """Tables (with arrivals) as consecutive segments, and the train over all of them."""
+    segments: list[Segment] = []
+    end = 0
+    for table in tables:
+        number = next(_numbers)
+        writer = SegmentWriter(state / "segments", f"train-{number}")
+        writer.add(stream, table)
+        segments += as_segments(writer.finish(), stream, end)
+        end += table.num_rows
+    return Train(stream, 0, end, tuple(segments))
+
+
+def as_segments(file: SegmentFile, stream: str, first: int = 0) -> list[Segment]:
+    """What a log would make of the members of one stream in a file."""
+    segments = []
+    for name, rows, position, length, arrival, last in file.members:
+        if name == stream:
+            segments.append(Segment(name, first, rows, 0, arrival, last, file.name, position, length))
+            first += rows
+    return segments
+
+
+def output_train(result: UnitResult, stream: str) -> Train:
+    """What a unit wrote to a stream, as the train of a next unit."""
+    segments: list[Segment] = []
+    for file in result.files:
+        segments += as_segments(file, stream, segments[-1].end if segments else 0)
+    return Train(stream, 0, segments[-1].end if segments else 0, tuple(segments))
+
+
+class Harness:
+    """An executor over a state folder, with the queries that were added to it."""
+
+    def __init__(self, session: SparkSession, state: Path, slots: int = 2, vectorise: bool = True) -> None:
+        self.state = state
+        self.network = Network()
+        self.schemas: dict[str, pa.Schema] = {}
+        self._done = threading.Event()
+        (state / "segments").mkdir(parents=True, exist_ok=True)
+        self.executor = SparkExecutor(session, state, slots=slots, wake=self._done.set, vectorise=vectorise)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.executor.close()
+
+    def install(
+        self, schemas: Mapping[str, pa.Schema], *queries: Query, fail: AbstractSet[str] = frozenset()
+    ) -> Mapping[str, pa.Schema]:
+        self.schemas.update(schemas)
+        for each in queries:
+            self.network.add(each)
+        return self.executor.install(self.network.nodes, self.schemas, fail)
+
+    def chain(self, name: str, path: int = 0) -> Chain:
+        return Chain(self.network.paths(name)[path])
+
+    def unit(self, train: Train, *chains: Chain) -> Unit:
+        return Unit(f"unit{next(_numbers)}", (Work(train, chains),))
+
+    def run(self, unit: Unit) -> UnitResult:
+        self.executor.submit(unit)
+        return self.wait(unit.id)
+
+    def wait(self, unit: str, seconds: float = 240.0) -> UnitResult:
+        limit = time.monotonic() + seconds
+        while time.monotonic() < limit:
+            for result in self.executor.finished():
+                if result.unit.id == unit:
+                    return result
+            self._done.wait(1.0)
+            self._done.clear()
+        raise TimeoutError(unit)
+
+    def read(self, result: UnitResult, stream: str) -> pa.Table | None:
+        train = output_train(result, stream)
+        return read_train(self.state / "segments", train) if train.rows else None

@@ -1,0 +1,38 @@
+from __future__ import annotations
+
+import pickle
+
+import pytest
+
+from freshet.spark.failures import Retry, message, retry_reason
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("[SPARK_JOB_CANCELLED] Job 7 cancelled part of cancelled job group u1 SQLSTATE: XXKDA", "cancelled"),
+        ("Traceback ...\nOSError: [Errno 28] No space left on device", "the disk is full"),
+        ("Job aborted: ExecutorLostFailure (executor 1 exited)", "an executor was lost"),
+        ("Cannot call methods on a stopped SparkContext.", "Spark was stopped"),
+        ("[USER_RAISED_EXCEPTION] lost luggage SQLSTATE: P0001", None),
+        ("[DIVIDE_BY_ZERO] Division by zero.", None),
+    ],
+)  # fmt: skip
+def test_who_is_to_blame(text: str, reason: str | None):
+    assert retry_reason(RuntimeError(text)) == reason
+
+
+def test_a_reason_survives_the_way_from_a_task():
+    trace = f"Traceback (most recent call last):\n ...\nfreshet.spark.failures.Retry: {Retry('no train')}\n\tat java"
+    assert retry_reason(RuntimeError(trace)) == "no train"
+    assert pickle.loads(pickle.dumps(Retry("no train"))).reason == "no train"
+
+
+def test_a_message_is_one_short_line():
+    aborted = (
+        "Job aborted due to stage failure: Task 0 in stage 3.0 failed 1 times, most recent failure: Lost task 0.0 in "
+        "stage 3.0 (TID 3) (localhost executor driver): java.lang.IllegalStateException: wrong turn\n\tat a.b(C.java:1)"
+    )
+    assert message(RuntimeError(aborted)) == "wrong turn"
+    assert len(message(RuntimeError("x" * 5000))) <= 400
+    assert message(ValueError()) == "ValueError"

@@ -1,0 +1,83 @@
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from freshet.model import UserError
+from freshet.spark.session import SettingLost, check_session, open_session
+
+pytestmark = pytest.mark.spark
+
+
+def test_nothing_is_lost(spark: SparkSession):
+    assert check_session(spark) == []
+    assert spark.conf.get("spark.sql.shuffle.partitions") == "2"
+
+
+def test_workers_have_everything_loaded_before_the_fork(spark: SparkSession):
+    def loaded(batches):
+        import gc
+        import sys
+
+        import pyarrow as pa
+
+        for _ in batches:
+            pass
+        parent = "freshet.spark.vectorised" in sys.modules
+        yield pa.RecordBatch.from_pydict({"loaded": [parent], "frozen": [gc.get_freeze_count() > 0]})
+
+    rows = spark.range(0, 1, 1, 1).mapInArrow(loaded, "loaded boolean, frozen boolean").collect()
+    assert [tuple(row) for row in rows] == [(True, True)]
+
+
+def test_a_second_session_has_settings_of_its_own(spark: SparkSession):
+    other = open_session("another", settings={"spark.sql.shuffle.partitions": "7"})
+    assert other.sparkContext is spark.sparkContext
+    assert other.conf.get("spark.sql.shuffle.partitions") == "7"
+    assert spark.conf.get("spark.sql.shuffle.partitions") == "2"
+
+
+def test_a_lost_setting_is_told(spark: SparkSession):
+    with pytest.warns(SettingLost, match="spark.ui.enabled=false instead of true"):
+        lost = check_session(spark, {"spark.ui.enabled": "true"})
+    assert lost == ["spark.ui.enabled"]
+
+
+def test_a_session_that_would_answer_wrongly_is_refused(spark: SparkSession):
+    other = spark.newSession()
+    other.conf.set("spark.sql.session.timeZone", "Asia/Tokyo")
+    with pytest.raises(UserError, match="timeZone"):
+        check_session(other)
+
+
+def test_the_terminal_stays_clean_and_interrupts_stay_ours(tmp_path: Path):
+    program = f"""
+        import signal, sys, warnings
+        from pathlib import Path
+        warnings.simplefilter("error")
+        before = signal.getsignal(signal.SIGINT)
+        from freshet.spark.session import open_session
+        session = open_session("quiet", "local[1]", log_folder=Path({str(tmp_path)!r}))
+        assert signal.getsignal(signal.SIGINT) is before
+        try:
+            session.range(3).selectExpr("raise_error('loud') AS x").collect()
+        except Exception as error:
+            print("caught")
+        try:
+            session.range(3).selectExpr("no_such_function(id)")
+        except Exception as error:
+            print("caught")
+        session.stop()
+    """
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(program)], capture_output=True, text=True, timeout=240, check=False
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, "caught\ncaught\n", "")
+    assert "loud" in (tmp_path / "spark.log").read_text()
+    assert signal.getsignal(signal.SIGINT) is not None

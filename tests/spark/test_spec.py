@@ -1,0 +1,31 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.spark.kit import query
+
+from freshet.model import Network, parse_schema
+from freshet.spark.spec import Spec, load_spec
+
+
+def _spec(*texts: str) -> Spec:
+    network = Network()
+    for number, text in enumerate(texts):
+        network.add(query(f"q{number}", "s", text, [("a", "v + 1"), ("b", "'x'")]))
+    return Spec.of(network.nodes, {"q0": parse_schema("a bigint, b string")})
+
+
+def test_a_stored_spec_is_read_back(tmp_path: Path):
+    spec = _spec("v > 1", "v < 1")
+    assert load_spec(tmp_path, spec.store(tmp_path)) == spec
+
+
+def test_the_name_is_the_content(tmp_path: Path):
+    first, again, other = (_spec(text).store(tmp_path) for text in ("v > 1", "v > 1", "v > 2"))
+    assert first == again != other
+    assert {file.stem for file in tmp_path.iterdir()} == {first, other}
+
+
+def test_a_chain_is_a_range_of_operators():
+    spec = _spec("v > 1", "v < 1")
+    assert [operator.name for operator in spec.chain((2, 3))] == ["q1.0_0", "q1.0_1"]
