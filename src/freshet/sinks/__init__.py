@@ -1,0 +1,58 @@
+"""Sinks: where the output of queries goes. One file for each kind; :func:`create` makes them by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from freshet.model import UserError
+from freshet.sinks.callback import CallbackOptions, CallbackSink
+from freshet.sinks.console import ConsoleOptions, ConsoleSink
+from freshet.sinks.jsonl import JsonlOptions, JsonlSink
+from freshet.sinks.memory import MemoryOptions, MemorySink
+from freshet.sinks.runner import SinkRunner, SinkState, SinkStatus
+from freshet.sinks.sink import Sink, SinkOptions, Token
+from freshet.sources.options import parse
+
+KINDS: Final[dict[str, tuple[type[SinkOptions], Callable[[Any], Sink]]]] = {
+    "callback": (CallbackOptions, CallbackSink),
+    "console": (ConsoleOptions, ConsoleSink),
+    "jsonl": (JsonlOptions, JsonlSink),
+    "memory": (MemoryOptions, MemorySink),
+}
+"""The options and the class of each kind of sink."""
+
+
+def create(kind: str, options: Mapping[str, Any] | SinkOptions) -> Sink:
+    """A sink by its kind; a wrong option is a :class:`UserError` that names the key.
+
+    >>> create("memory", {"limit": 10}).rows()
+    []
+    >>> create("memory", {"limt": 10})
+    Traceback (most recent call last):
+    freshet.model.errors.UserError: sink memory: limt is not a known key
+    """
+    if kind not in KINDS:
+        raise UserError(f"sink kind {kind!r} is not known: use one of {', '.join(KINDS)}")
+    model, make = KINDS[kind]
+    return make(parse(model, options, f"sink {kind}"))
+
+
+__all__ = [
+    "KINDS",
+    "CallbackOptions",
+    "CallbackSink",
+    "ConsoleOptions",
+    "ConsoleSink",
+    "JsonlOptions",
+    "JsonlSink",
+    "MemoryOptions",
+    "MemorySink",
+    "Sink",
+    "SinkOptions",
+    "SinkRunner",
+    "SinkState",
+    "SinkStatus",
+    "Token",
+    "create",
+]

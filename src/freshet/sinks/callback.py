@@ -1,0 +1,46 @@
+"""Rows handed to a Python function."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import pyarrow as pa
+from pydantic import ImportString
+
+from freshet.sinks.sink import SinkOptions, Token
+
+
+class CallbackOptions(SinkOptions):
+    """Options of the sink kind ``callback``.
+
+    Args:
+        function: Called with a table and its :class:`Token`; in a file its place, ``"package.module:name"``.
+    """
+
+    function: ImportString[Callable[[pa.Table, Token], object]]
+
+
+class CallbackSink:
+    """Calls a function, at least once for each row: after a failure the same rows may come again, beginning at the
+    same offset. A function that must not do things twice compares the token with the last ``end`` it has seen.
+
+    >>> seen = []
+    >>> sink = CallbackSink(CallbackOptions(function=lambda table, token: seen.append((token.first, token.end))))
+    >>> sink.write(pa.table({"v": [1, 2]}), Token("q", 5, 7)), seen
+    ({}, [(5, 7)])
+    """
+
+    def __init__(self, options: CallbackOptions) -> None:
+        self.arrival = options.arrival
+        self._function = options.function
+
+    def open(self, state: Mapping[str, Any]) -> dict[str, Any]:
+        return {}
+
+    def write(self, table: pa.Table, token: Token) -> dict[str, Any]:
+        self._function(table, token)
+        return {}
+
+    def close(self) -> None:
+        """Has nothing to let go of."""

@@ -1,0 +1,65 @@
+"""Sources: where the tuples of streams come from. One file for each kind; :func:`create` makes them by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from freshet.model import Stream, UserError
+from freshet.sources.feeder import Feeder, FeederState, FeederStatus
+from freshet.sources.generator import Generator, GeneratorOptions
+from freshet.sources.options import Duration, Options, first_mistake, parse
+from freshet.sources.push import Backpressure, PushOptions, PushSource
+from freshet.sources.source import Batch, Source
+from freshet.sources.trace import Trace, TraceOptions
+
+KINDS: Final[dict[str, tuple[type[Options], Callable[[Any, Stream], Source]]]] = {
+    "generator": (GeneratorOptions, Generator),
+    "push": (PushOptions, PushSource),
+    "trace": (TraceOptions, Trace),
+}
+"""The options and the class of each kind of source."""
+
+
+def create(kind: str, options: Mapping[str, Any] | Options, stream: Stream) -> Source:
+    """A source for a stream by its kind; a wrong option is a :class:`UserError` that names the key.
+
+    >>> from freshet.model import parse_schema
+    >>> stream = Stream("s", parse_schema("k bigint"))
+    >>> create("generator", {"rate": 100}, stream).next_due()
+    0.0
+    >>> create("generator", {"rate": -1}, stream)
+    Traceback (most recent call last):
+    freshet.model.errors.UserError: stream s: source generator: rate: input should be greater than 0
+    """
+    if kind not in KINDS:
+        raise UserError(f"stream {stream.name}: source kind {kind!r} is not known: use one of {', '.join(KINDS)}")
+    model, make = KINDS[kind]
+    what = f"stream {stream.name}: source {kind}"
+    chosen = parse(model, options, what)
+    try:
+        return make(chosen, stream)
+    except UserError as error:
+        raise UserError(f"{what}: {error}") from None
+
+
+__all__ = [
+    "KINDS",
+    "Backpressure",
+    "Batch",
+    "Duration",
+    "Feeder",
+    "FeederState",
+    "FeederStatus",
+    "Generator",
+    "GeneratorOptions",
+    "Options",
+    "PushOptions",
+    "PushSource",
+    "Source",
+    "Trace",
+    "TraceOptions",
+    "create",
+    "first_mistake",
+    "parse",
+]

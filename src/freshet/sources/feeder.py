@@ -1,0 +1,218 @@
+"""The thread that brings what a source has into the log."""
+
+from __future__ import annotations
+
+import logging
+import math
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final, Literal, cast
+
+import pyarrow as pa
+
+from freshet.log import Intake, Log, LogFull, Receipt
+from freshet.model import FreshetError
+from freshet.sources.push import PushedRows, PushSource
+from freshet.sources.source import Batch, Source
+
+_LOGGER: Final = logging.getLogger(__name__)
+_FIRST_WAIT: Final = 0.02
+_LONGEST_WAIT: Final = 1.0
+
+FeederState = Literal["new", "running", "held back", "exhausted", "stopped", "failed"]
+
+
+@dataclass(frozen=True, slots=True)
+class FeederStatus:
+    """What a feeder has done.
+
+    Args:
+        stream: The stream that it feeds.
+        state: ``held back``: the log has no room; ``exhausted``: the source has no more rows.
+        reason: Why it is held back or failed.
+        rows: Tuples in the log.
+        dead: Malformed rows.
+        late: Rows that came after the stream's lateness.
+        batches: Appends.
+        heartbeats: Times that it said that nothing came.
+        held_back: How often it had to wait for room.
+        held_seconds: For how long altogether.
+    """
+
+    stream: str
+    state: FeederState = "new"
+    reason: str | None = None
+    rows: int = 0
+    dead: int = 0
+    late: int = 0
+    batches: int = 0
+    heartbeats: int = 0
+    held_back: int = 0
+    held_seconds: float = 0.0
+
+
+class Feeder:
+    """Polls a source and appends what is due, with the source's position in the same transaction, so that every row
+    comes in exactly once over restarts.
+
+    Where the log has no room the source is held back: the feeder tries the same batch again until it goes in. An
+    error of the source ends the feeder with state ``failed`` and leaves the others alone.
+
+    Args:
+        source: Where rows come from; a :class:`PushSource` is connected, so that its rows come in the same way.
+        intake: The stream's way into the log.
+        log: The log, for the position and for heartbeats.
+        stream: The stream's name.
+        wake: Called from the feeder's thread (or the pusher's) after an append.
+        clock: Wall-clock seconds.
+        heartbeat: Seconds of silence after which a heartbeat is written, again and again; None: never.
+        interval: Seconds between polls, unless the source has more rows at once than fit into a batch.
+    """
+
+    def __init__(
+        self,
+        source: Source,
+        intake: Intake,
+        log: Log,
+        stream: str,
+        *,
+        wake: Callable[[], None] = lambda: None,
+        clock: Callable[[], float] = time.time,
+        heartbeat: float | None = 1.0,
+        interval: float = 0.02,
+    ) -> None:
+        self._source, self._intake, self._log = source, intake, log
+        self._wake, self._clock = wake, clock
+        self._heartbeat = math.inf if heartbeat is None else heartbeat
+        self._interval = interval
+        self._status = FeederStatus(stream)
+        self._stopping = threading.Event()
+        # An append and a heartbeat must not cross: a heartbeat says that nothing arrived before it.
+        self._appending = threading.Lock()
+        self._last_sign = clock()
+        self._thread = threading.Thread(target=self._run, name=f"feeder-{stream}", daemon=True)
+
+    @property
+    def status(self) -> FeederStatus:
+        """What it has done until now."""
+        return self._status
+
+    def start(self) -> None:
+        """Goes on where the log says that the source was."""
+        position = self._log.source_position(self._status.stream)
+        if position is not None:
+            self._source.restore(position)
+        if isinstance(self._source, PushSource):
+            self._source.connect(self._push)
+        self._set(state="running")
+        self._thread.start()
+
+    def stop(self, timeout: float | None = None) -> bool:
+        """Takes nothing more in; returns whether the thread has ended. What was not appended comes after a restart."""
+        self._stopping.set()
+        if self._thread.ident is not None:
+            self._thread.join(timeout)
+        return not self._thread.is_alive()
+
+    def _run(self) -> None:
+        try:
+            while not self._stopping.is_set():
+                self._stopping.wait(self._turn())
+            self._set(state="stopped", reason=None)
+        except Exception as error:
+            _LOGGER.exception("the source of stream %s failed", self._status.stream)
+            self._set(state="failed", reason=_sentence(error))
+        finally:
+            self._source.close()
+
+    def _turn(self) -> float:
+        """Polls once; returns how long to wait."""
+        now = self._clock()
+        batch = self._source.poll(now)
+        if batch is not None:
+            appended = self._append(batch)
+            return 0.0 if batch.more and appended else self._interval
+        due = self._source.next_due()
+        self._set(state="running" if due is not None else "exhausted")
+        due = math.inf if due is None else due
+        if due > now:
+            self._beat(now)
+        with self._appending:
+            silent = self._last_sign + self._heartbeat - now
+        # A wait has an end even where nothing is known to come, so that a clock that jumps does no harm.
+        return max(self._interval, min(due - now, silent, _LONGEST_WAIT))
+
+    def _append(self, batch: Batch) -> bool:
+        """Appends a batch, waiting for room; False where it was told to stop before there was any."""
+        wait, since = _FIRST_WAIT, None
+        while True:
+            try:
+                self._take(batch)
+                break
+            except LogFull as full:
+                since = self._held_back(str(full), since)
+            if self._stopping.wait(wait):
+                return False
+            wait = min(2 * wait, _LONGEST_WAIT)
+        if since is not None:
+            self._set(
+                state="running",
+                reason=None,
+                held_seconds=self._status.held_seconds + time.monotonic() - since,
+            )
+        self._wake()
+        return True
+
+    def _held_back(self, reason: str, since: float | None) -> float:
+        if since is not None:
+            self._set(reason=reason)
+            return since
+        self._set(state="held back", reason=reason, held_back=self._status.held_back + 1)
+        return time.monotonic()
+
+    def _take(self, batch: Batch) -> None:
+        with self._appending:
+            # Text instead of a mapping is what the intake knows to be a dead letter.
+            rows = cast("pa.Table | Sequence[Mapping[str, Any]]", batch.rows)
+            self._count(self._intake.append(rows, batch.arrivals, source_position=batch.position))
+
+    def _push(self, rows: PushedRows) -> Receipt:
+        if self._stopping.is_set():
+            raise FreshetError(f"stream {self._status.stream} takes no pushes: its application is stopping")
+        with self._appending:
+            receipt = self._intake.append(rows, round(self._clock() * 1e6))
+            self._count(receipt)
+        self._wake()
+        return receipt
+
+    def _count(self, receipt: Receipt) -> None:
+        self._last_sign = self._clock()
+        self._set(
+            rows=self._status.rows + receipt.end - receipt.first,
+            dead=self._status.dead + receipt.dead,
+            late=self._status.late + receipt.late,
+            batches=self._status.batches + 1,
+        )
+
+    def _beat(self, now: float) -> None:
+        with self._appending:
+            if now - self._last_sign < self._heartbeat:
+                return
+            try:
+                self._log.heartbeat(self._status.stream, round(now * 1e6))
+            except LogFull as full:
+                self._set(reason=str(full))
+                return
+            self._last_sign = now
+            self._set(heartbeats=self._status.heartbeats + 1)
+        self._wake()
+
+    def _set(self, **changes: object) -> None:
+        self._status = replace(self._status, **changes)  # type: ignore[arg-type]
+
+
+def _sentence(error: BaseException) -> str:
+    text = str(error) or type(error).__name__
+    return text if isinstance(error, FreshetError) else f"{type(error).__name__}: {text}"

@@ -1,0 +1,60 @@
+"""What the options of sources and sinks have in common."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, TypeVar
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError
+
+from freshet.model import UserError, parse_duration
+
+
+class Options(BaseModel):
+    """Base of all options: a key that is not known is an error."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+def _seconds(value: Any) -> Any:
+    if not isinstance(value, str | int | float) or isinstance(value, bool):
+        return value
+    try:
+        return parse_duration(value)
+    except UserError as error:
+        raise ValueError(str(error)) from None
+
+
+Duration = Annotated[float, BeforeValidator(_seconds)]
+"""Seconds, given as a number or as text such as ``"250 ms"``."""
+
+Chosen = TypeVar("Chosen", bound=Options)
+
+
+def parse(model: type[Chosen], options: Any, what: str) -> Chosen:
+    """Options of a kind; a mistake becomes one sentence that names the key.
+
+    >>> class Example(Options):
+    ...     rate: float
+    >>> parse(Example, {"rate": 5}, "source example").rate
+    5.0
+    >>> parse(Example, {"rate": "many"}, "source example")
+    Traceback (most recent call last):
+    freshet.model.errors.UserError: source example: rate: input should be a valid number...
+    """
+    if isinstance(options, model):
+        return options
+    try:
+        return model.model_validate(options)
+    except ValidationError as error:
+        raise UserError(f"{what}: {first_mistake(error)}") from None
+
+
+def first_mistake(error: ValidationError) -> str:
+    """The first mistake of a validation as ``key: what would be right``."""
+    mistake = error.errors(include_url=False)[0]
+    key = ".".join(str(part) for part in mistake["loc"])
+    text = mistake["msg"].removeprefix("Value error, ")
+    text = text[:1].lower() + text[1:]
+    if mistake["type"] == "extra_forbidden":
+        return f"{key} is not a known key"
+    return f"{key}: {text}" if key else text

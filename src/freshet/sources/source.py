@@ -1,0 +1,49 @@
+"""What a source is: something that has tuples due at times, and a position to go on from after a restart."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Rows that have come.
+
+    Args:
+        rows: For the stream's intake: a table (columns may still be text), or rows as mappings and, where a row
+            cannot even be divided into columns, as the text that it is, which makes it a dead letter.
+        arrivals: When each row came, microseconds since the epoch, nondecreasing.
+        position: JSON-ready; a source restored from it goes on behind these rows.
+        more: Whether more rows are due already, so that it is worth to poll at once.
+    """
+
+    rows: pa.Table | Sequence[Mapping[str, Any] | str]
+    arrivals: NDArray[np.int64]
+    position: dict[str, Any]
+    more: bool = False
+
+
+class Source(Protocol):
+    """Where the tuples of a stream come from.
+
+    A source is used by one thread. Times are seconds of the wall clock. After :meth:`poll` has given a batch away the
+    source is behind it: whoever polls keeps the batch until it is durable.
+    """
+
+    def restore(self, position: Mapping[str, Any]) -> None:
+        """Goes on from the position of an earlier batch; called before the first poll, if at all."""
+
+    def poll(self, now: float) -> Batch | None:
+        """The rows that are due, not necessarily all of them; None: none is due."""
+
+    def next_due(self) -> float | None:
+        """When the next row is due: a time that has passed means now, infinity not known, None that none comes."""
+
+    def close(self) -> None:
+        """Lets go of files."""

@@ -1,0 +1,218 @@
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from freshet.log import Limits, Log, Retention
+from freshet.model import ARRIVAL, UserError
+from freshet.sinks import CallbackOptions, CallbackSink, MemoryOptions, MemorySink, SinkRunner, Token, create
+
+
+@pytest.fixture
+def log(tmp_path):
+    with Log.open(tmp_path / "state", limits=Limits(min_free_bytes=0)) as log:
+        log.declare("q", Retention())
+        yield log
+
+
+def append(log: Log, *values: int) -> None:
+    log.append("q", pa.table({"v": pa.array(values, pa.int64()), ARRIVAL: pa.array([5] * len(values), pa.int64())}))
+
+
+def memory(**options) -> MemorySink:
+    return MemorySink(MemoryOptions(**options))
+
+
+def until(condition, timeout: float = 60.0) -> None:
+    end = time.monotonic() + timeout
+    while not condition():
+        assert time.monotonic() < end, "it did not happen in time"
+        time.sleep(0.005)
+
+
+def test_rows_reach_all_sinks_with_cursors_of_their_own(log):
+    append(log, 1, 2)
+    first, second = memory(), memory(arrival=True)
+    runner = SinkRunner(log, interval=0.01)
+    runner.add("q", "a", first)
+    runner.start()
+    assert first.wait(2, 60)
+    runner.add("q", "b", second, start="latest")
+    append(log, 3)
+    runner.notify()
+    assert first.wait(3, 60)
+    assert second.wait(1, 60)
+    assert runner.stop()
+    assert [row["v"] for row in first.rows()] == [1, 2, 3]
+    assert second.rows() == [{"v": 3, ARRIVAL: 5}]
+    assert (log.cursor("q/a"), log.cursor("q/b")) == (3, 3)
+    assert {(status.name, status.state, status.rows) for status in runner.statuses} == {
+        ("a", "stopped", 3),
+        ("b", "stopped", 1),
+    }
+
+
+def test_a_failing_sink_is_tried_again_and_the_others_go_on(log):
+    tokens: list[Token] = []
+    broken = True
+
+    def function(table: pa.Table, token: Token) -> None:
+        tokens.append(token)
+        if broken:
+            raise RuntimeError("no network")
+
+    good = memory()
+    runner = SinkRunner(log, interval=0.01)
+    runner.add("q", "bad", CallbackSink(CallbackOptions(function=function)))
+    runner.add("q", "good", good)
+    runner.start()
+    append(log, 1)
+    until(lambda: len(tokens) >= 2)
+    append(log, 2)
+    assert good.wait(2, 60)
+    status = next(status for status in runner.statuses if status.name == "bad")
+    assert (status.state, status.reason, status.waiting) == ("failing", "RuntimeError: no network", 2)
+    assert status.failures >= 2
+    broken = False
+    until(lambda: log.cursor("q/bad") == 2)
+    assert runner.stop()
+    assert {token.first for token in tokens} <= {0, 1}
+    status = next(status for status in runner.statuses if status.name == "bad")
+    assert (status.reason, status.rows) == (None, 2)
+
+
+def test_stop_drains(log):
+    sink = memory()
+    runner = SinkRunner(log, interval=60.0, max_rows=3)
+    runner.add("q", "a", sink)
+    runner.start()
+    for value in range(20):
+        append(log, value)
+    assert runner.stop()
+    assert [row["v"] for row in sink.rows()] == list(range(20))
+
+
+def test_stop_without_drain_leaves_rows_for_the_next_run(log):
+    def block(table: pa.Table, token: Token) -> None:
+        raise RuntimeError("never")
+
+    append(log, 1)
+    runner = SinkRunner(log, interval=0.01)
+    runner.add("q", "a", CallbackSink(CallbackOptions(function=block)))
+    runner.start()
+    until(lambda: runner.statuses[0].failures > 0)
+    assert runner.stop(drain=False)
+    assert log.cursor("q/a") == 0
+    sink = memory()
+    again = SinkRunner(log)
+    again.add("q", "a", sink)
+    again.start()
+    assert again.stop()
+    assert [row["v"] for row in sink.rows()] == [1]
+
+
+def test_a_failed_advance_does_not_double_rows(log, tmp_path, monkeypatch):
+    append(log, 1, 2)
+    runner = SinkRunner(log, interval=0.01)
+    runner.add("q", "a", create("jsonl", {"path": str(tmp_path / "out.jsonl")}))
+    advance = log.advance
+    failures: list[int] = []
+
+    def advance_later(*arguments, **options):
+        if len(failures) < 2:
+            failures.append(1)
+            raise OSError("disk full")
+        return advance(*arguments, **options)
+
+    monkeypatch.setattr(log, "advance", advance_later)
+    runner.start()
+    until(lambda: log.cursor("q/a") == 2)
+    assert runner.stop()
+    assert [json.loads(line)["v"] for line in (tmp_path / "out.jsonl").read_text().splitlines()] == [1, 2]
+
+
+def test_a_sink_counts_what_the_log_gave_up(log):
+    append(log, 1, 2)
+    runner = SinkRunner(log, interval=0.01)
+    sink = memory()
+    runner.add("q", "a", sink)
+    log.set_need("q/a", False)
+    log.declare("q", Retention(history_age=0.0, history_bytes=0, bound_bytes=0))
+    log.collect()
+    runner.start()
+    until(lambda: runner.statuses[0].lost == 2)
+    log.declare("q", Retention())
+    append(log, 3)
+    runner.stop()
+    assert [row["v"] for row in sink.rows()] == [3]
+    assert [(loss.reader, loss.first, loss.end) for loss in log.ledger()] == [("q/a", 0, 2)]
+
+
+def test_removed_sinks_get_nothing_more(log):
+    sink = memory()
+    runner = SinkRunner(log, interval=0.01)
+    runner.add("q", "a", sink)
+    with pytest.raises(UserError, match="already"):
+        runner.add("q", "a", memory())
+    runner.start()
+    runner.remove("q")
+    append(log, 1)
+    runner.stop()
+    assert sink.rows() == []
+    assert runner.statuses == []
+
+
+WRITER = """
+import sys, time
+from pathlib import Path
+from freshet.log import Intake, Limits, Log, Retention
+from freshet.model import Stream, parse_schema
+from freshet.sinks import SinkRunner, create
+from freshet.sources import Feeder, create as create_source
+
+state, out, limit = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
+stream = Stream("s", parse_schema("id bigint, ts timestamp"))
+log = Log.open(state, limits=Limits(min_free_bytes=0))
+log.declare("s", Retention())
+runner = SinkRunner(log, interval=0.001, max_rows=50)
+runner.add("s", "file", create("jsonl", {"path": out}))
+options = {"rate": 20000, "limit": limit, "max_rows": 100, "columns": {"id": {"kind": "sequence"}}}
+feeder = Feeder(create_source("generator", options, stream), Intake(log, stream), log, "s",
+                wake=runner.notify, interval=0.001)
+runner.start()
+feeder.start()
+print("running", flush=True)
+while feeder.status.state == "running":
+    time.sleep(0.01)
+feeder.stop()
+runner.stop()
+log.close()
+print(feeder.status, flush=True)
+"""
+
+
+def test_sigkill_at_any_moment_leaves_every_row_exactly_once(tmp_path):
+    out, limit = tmp_path / "out.jsonl", 6000
+    command = [sys.executable, "-c", WRITER, str(tmp_path / "state"), str(out), str(limit)]
+    environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2] / "src")}
+    chance = random.Random(5)
+    found = []
+    for _ in range(3):
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment)
+        assert process.stdout is not None
+        assert process.stdout.readline() == "running\n"
+        time.sleep(chance.uniform(0.0, 0.12))
+        process.send_signal(signal.SIGKILL)
+        process.communicate()
+        found.append(out.stat().st_size if out.exists() else 0)
+    last = subprocess.run(command, stdout=subprocess.PIPE, text=True, env=environment, timeout=120, check=True)
+    assert "stopped" in last.stdout
+    assert found[-1] < out.stat().st_size, "it was finished before it was killed"
+    assert [json.loads(line)["id"] for line in out.read_text().splitlines()] == list(range(limit))
