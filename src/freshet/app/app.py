@@ -1,0 +1,246 @@
+"""Applications: streams and continuous queries, declared in Python or in a file."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from freshet.app.checking import Checked, check_queries
+from freshet.app.config import AppFile
+from freshet.app.file import read_file
+from freshet.app.making import check_sinks, check_sources, placed
+from freshet.app.problems import InvalidApp, Problem
+from freshet.app.spec import QuerySpec, Settings, SinkLike, SourceLike, StreamSpec, check_name
+from freshet.log import Retention
+from freshet.model import Stream, UserError, parse_duration, parse_schema
+from freshet.policies import create
+
+if TYPE_CHECKING:
+    from freshet.app.run import Run
+
+
+class App:
+    """An application: what it reads, what it asks, how it runs.
+
+    Args:
+        name: Its name.
+        state: Folder of its state: logs, cursors, positions of sources and sinks.
+        policy: Scheduling policy.
+        workers: How many units may run at once.
+        max_train_rows: Most tuples that a unit takes from a queue at once.
+        report: File of the report, refreshed while running; None: no file.
+        master: Spark master; None: ``SPARK_MASTER`` or all cores.
+        spark: Spark settings.
+
+    >>> app = App("monitor", state="state")
+    >>> app.stream("packets", "ts timestamp, host string, size int", event_time="ts")
+    >>> app.query("large", "SELECT host, size FROM packets WHERE size > 1000", weight=0.5)
+    >>> app.query("huge", "SELECT host FROM large WHERE size > 1400")
+    >>> app.check()
+    []
+    """
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        state: str | Path = "state",
+        policy: str = "everything",
+        workers: int = 2,
+        max_train_rows: int = 500_000,
+        report: str | Path | None = None,
+        master: str | None = None,
+        spark: Mapping[str, str] | None = None,
+    ) -> None:
+        create(policy)
+        self.name = name
+        self.state = Path(state)
+        self.report = None if report is None else Path(report)
+        self.settings = Settings(policy, workers, max_train_rows, master, dict(spark or {}))
+        self.streams: dict[str, StreamSpec] = {}
+        self.queries: dict[str, QuerySpec] = {}
+        self.origin = ""
+        """The file that it was read from, as the user named it."""
+
+    @classmethod
+    def from_toml(cls, path: str | Path) -> App:
+        """Reads an application file; relative paths in it are relative to it.
+
+        Raises:
+            InvalidApp: With every problem that was found.
+        """
+        path = Path(path)
+        file = read_file(path)
+        folder = path.parent
+        app = cls(
+            file.app.name or path.stem,
+            state=folder / file.app.state,
+            policy=file.app.policy,
+            workers=file.app.workers,
+            max_train_rows=file.app.max_train_rows,
+            report=folder / file.app.report,
+            master=file.spark.master,
+            spark=file.spark.settings,
+        )
+        app.origin = str(path)
+        app._declare(file, folder)
+        return app
+
+    def _declare(self, file: AppFile, folder: Path) -> None:
+        problems, broken = [], set()
+        for name, stream in file.streams.items():
+            try:
+                self.stream(
+                    name,
+                    stream.columns,
+                    event_time=stream.event_time,
+                    time_zone=stream.time_zone,
+                    validity=stream.validity,
+                    lateness=stream.lateness,
+                    source=placed({"kind": stream.source.kind, **stream.source.options}, folder),
+                    retention=stream.retention.retention(),
+                )
+            except UserError as error:
+                problems.append(Problem(f"streams.{name}", str(error).removeprefix(f"stream {name}: ")))
+                broken.add(name)
+        for name, query in file.queries.items():
+            try:
+                self.query(
+                    name,
+                    query.sql,
+                    weight=query.weight,
+                    start=query.start,
+                    on_error=query.on_error,
+                    sinks=[placed({"kind": sink.kind, **sink.options}, folder) for sink in query.sinks],
+                    retention=query.retention.retention(),
+                )
+            except UserError as error:
+                problems.append(Problem(f"queries.{name}", str(error).removeprefix(f"query {name}: ")))
+                broken.add(name)
+        if problems:
+            raise InvalidApp([*problems, *self._examine(frozenset(broken)).problems], self.origin)
+
+    def stream(
+        self,
+        name: str,
+        schema: str,
+        *,
+        event_time: str | None = None,
+        time_zone: str = "UTC",
+        validity: str | float | None = None,
+        lateness: str | float | None = None,
+        source: SourceLike | None = None,
+        retention: Retention | None = None,
+    ) -> None:
+        """Declares a stream; see :class:`~freshet.model.Stream`.
+
+        Args:
+            name: How queries call it.
+            schema: Spark DDL: ``"ts timestamp, size int"``.
+            event_time: The timestamp column that says when the event happened.
+            time_zone: Zone of event times that come without one.
+            validity: For how long a tuple is worth answering.
+            lateness: How far an event time may lie behind the newest one seen.
+            source: Options of a source such as ``{"kind": "generator", "rate": 1000}``, or a source of your own;
+                None: tuples come by :meth:`Run.push`.
+            retention: How long its tuples are kept.
+        """
+        self._check_free(name, "stream")
+        stream = Stream(
+            name,
+            parse_schema(schema),
+            event_time,
+            time_zone,
+            None if validity is None else parse_duration(validity),
+            None if lateness is None else parse_duration(lateness),
+        )
+        self.streams[name] = StreamSpec(stream, source or {"kind": "push"}, retention or Retention())
+
+    def query(
+        self,
+        name: str,
+        sql: str,
+        *,
+        weight: float = 1.0,
+        start: Literal["earliest", "latest"] = "earliest",
+        on_error: Literal["null", "fail"] = "null",
+        sinks: Sequence[SinkLike] = (),
+        retention: Retention | None = None,
+    ) -> None:
+        """Declares a query over streams and over the outputs of other queries; see :class:`~freshet.model.Query`.
+
+        Args:
+            name: Names the query and its output.
+            sql: The text.
+            weight: Importance in (0, 1].
+            start: Where it begins to read when it is new or has changed.
+            on_error: What an evaluation error does: ``null`` gives NULL, ``fail`` quarantines the query.
+            sinks: Options such as ``{"kind": "jsonl", "path": "out.jsonl"}``, sinks of your own, or functions.
+            retention: How long its output is kept.
+        """
+        self._check_free(name, "query")
+        if not 0.0 < weight <= 1.0:
+            raise UserError(f"query {name}: weight {weight} is outside (0, 1]")
+        self.queries[name] = QuerySpec(name, sql, weight, start, on_error, tuple(sinks), retention or Retention())
+
+    def _check_free(self, name: str, kind: str) -> None:
+        check_name(name, kind)
+        for taken in (*self.streams, *self.queries):
+            if taken.lower() == name.lower():
+                other = "stream" if taken in self.streams else "query"
+                raise UserError(f"{kind} {name}: there is a {other} {taken} already; choose another name")
+
+    def check(self) -> list[str]:
+        """Checks everything that can be checked without Spark.
+
+        Returns:
+            Notes on what is right, but perhaps not meant.
+
+        Raises:
+            InvalidApp: With every problem that was found.
+        """
+        checked = self._examine()
+        if checked.problems:
+            raise InvalidApp(checked.problems, self.origin)
+        return self._notes(checked)
+
+    def checked(self) -> Checked:
+        """The queries in an order in which each comes after those that it reads, with all columns.
+
+        Raises:
+            InvalidApp: With every problem that was found.
+        """
+        checked = self._examine()
+        if checked.problems:
+            raise InvalidApp(checked.problems, self.origin)
+        return checked
+
+    def _examine(self, broken: frozenset[str] = frozenset()) -> Checked:
+        checked = check_queries({name: spec.stream.schema for name, spec in self.streams.items()}, self.queries, broken)
+        checked.problems += check_sources(self.streams.values())
+        checked.problems += check_sinks(self.queries.values())
+        if not self.streams and not broken:
+            checked.problems.append(Problem("streams", "there is none: declare at least one, as [streams.NAME]"))
+        return checked
+
+    def _notes(self, checked: Checked) -> list[str]:
+        read = {name for query in checked.queries.values() for name in query.graph.streams}
+        return [f"streams.{name}: no query reads it" for name in self.streams if name not in read]
+
+    def start(self, *, policy: str | None = None, master: str | None = None) -> Run:
+        """Starts it; use the result as a context manager, or call its ``stop``.
+
+        Args:
+            policy: Instead of the declared one.
+            master: Instead of the declared one.
+        """
+        from freshet.app.wiring import start
+
+        return start(self, policy=policy, master=master)
+
+    def run(self, for_: str | float | None = None, **start: Any) -> dict[str, Any]:
+        """Runs it for some time, or until its sources have ended or an interrupt; drains; returns the report."""
+        with self.start(**start) as run:
+            run.wait(None if for_ is None else parse_duration(for_))
+        return run.report()

@@ -1,0 +1,165 @@
+"""The application file: its sections and keys, each with its meaning.
+
+The descriptions are what the configuration reference shows, and the models are what ``freshet check`` holds a
+file against; nothing else knows the keys.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+
+from freshet.log.retention import Retention
+from freshet.model import UserError, parse_bytes, parse_duration
+from freshet.policies import create
+
+DEFAULT = Retention()
+
+
+def _quantity(parse: Callable[[Any], Any], kind: str) -> BeforeValidator:
+    def check(value: Any) -> Any:
+        if isinstance(value, bool) or not isinstance(value, str | int | float):
+            raise ValueError(f"must be a {kind}, not {value!r}")
+        try:
+            return parse(value)
+        except UserError as error:
+            raise ValueError(str(error)) from None
+
+    return BeforeValidator(check)
+
+
+def _policy(text: str) -> str:
+    try:
+        create(text)
+    except UserError as error:
+        raise ValueError(str(error)) from None
+    return text
+
+
+def _or_unlimited(parse: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    return lambda value: None if value == "unlimited" else parse(value)
+
+
+Duration = Annotated[float, _quantity(parse_duration, "duration such as '10 s'")]
+DurationOrUnlimited = Annotated[float | None, _quantity(_or_unlimited(parse_duration), "duration such as '10 s'")]
+SizeOrUnlimited = Annotated[int | None, _quantity(_or_unlimited(parse_bytes), "size such as '512 MB'")]
+PolicyName = Annotated[str, BeforeValidator(lambda value: _policy(value) if isinstance(value, str) else value)]
+
+
+class Section(BaseModel):
+    """A table of the file; unknown keys and wrong types are refused."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, use_attribute_docstrings=True)
+
+
+class OpenSection(BaseModel):
+    """A table whose ``kind`` says which further keys it has; the kind itself checks them."""
+
+    model_config = ConfigDict(extra="allow", strict=True, frozen=True, use_attribute_docstrings=True)
+
+    kind: str
+    """Which one it is."""
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """The keys of its kind."""
+        return dict(self.__pydantic_extra__ or {})
+
+
+class RetentionSection(Section):
+    """How long a stream or an output keeps its tuples. What a reader still needs is kept always, up to the bound."""
+
+    history: DurationOrUnlimited = DEFAULT.history_age
+    """How long tuples stay readable after every reader has consumed them, or "unlimited"."""
+    history_bytes: SizeOrUnlimited = DEFAULT.history_bytes
+    """Consumed tuples stay while they are among the newest so many bytes, or "unlimited"."""
+    bound: SizeOrUnlimited = DEFAULT.bound_bytes
+    """With so many bytes waiting for a reader nothing more is taken in (the source is held back), or "unlimited"."""
+
+    def retention(self) -> Retention:
+        """As the log knows it."""
+        return Retention(self.history, self.history_bytes, self.bound)
+
+
+class SourceSection(OpenSection):
+    """Where a stream's tuples come from: ``generator``, ``trace`` or ``push``, with the keys of that kind."""
+
+
+class SinkSection(OpenSection):
+    """Where a query's output goes: ``jsonl``, ``memory``, ``console`` or ``callback``, with the keys of that kind."""
+
+    name: str | None = None
+    """Names its place in the output; its kind (with a number from the second on), if not given."""
+
+
+class StreamSection(Section):
+    """``[streams.NAME]``: an endless sequence of tuples of one schema."""
+
+    columns: str = Field(alias="schema")
+    """Columns and types, as Spark DDL: "ts timestamp, size int"."""
+    event_time: str | None = None
+    """The timestamp column that says when the event happened."""
+    time_zone: str = "UTC"
+    """Zone of event times that come without one."""
+    validity: Duration | None = None
+    """For how long a tuple is worth answering."""
+    lateness: Duration | None = None
+    """How far an event time may lie behind the newest one seen; later tuples are counted and set aside."""
+    retention: RetentionSection = RetentionSection()
+    """How long its tuples are kept."""
+    source: SourceSection = SourceSection(kind="push")
+    """Where its tuples come from."""
+
+
+class QuerySection(Section):
+    """``[queries.NAME]``: a continuous query; its output is a stream of the same name."""
+
+    sql: str
+    """The query."""
+    weight: float = Field(default=1.0, gt=0.0, le=1.0)
+    """Importance in (0, 1]."""
+    start: Literal["earliest", "latest"] = "earliest"
+    """Where a new or changed query begins to read."""
+    on_error: Literal["null", "fail"] = "null"
+    """What an evaluation error does: "null" gives NULL and counts it, "fail" quarantines the query."""
+    retention: RetentionSection = RetentionSection()
+    """How long its output is kept."""
+    sinks: list[SinkSection] = []
+    """Where its output goes, besides the output log."""
+
+
+class AppSection(Section):
+    """``[app]``: the run as a whole."""
+
+    name: str | None = None
+    """Name of the application; the file's name without its suffix, if not given."""
+    state: str = "state"
+    """Folder of the state: logs, cursors, positions of sources and sinks."""
+    policy: PolicyName = "everything"
+    """Scheduling policy (see `freshet policies`)."""
+    workers: int = Field(default=2, ge=1, le=64)
+    """How many units may run at once."""
+    max_train_rows: int = Field(default=500_000, ge=1)
+    """Most tuples that a unit takes from a queue at once."""
+    report: str = "report.json"
+    """File of the report, refreshed while running."""
+
+
+class SparkSection(Section):
+    """``[spark]``: the Spark that executes."""
+
+    master: str | None = None
+    """Master of a cluster, or "local[N]"; the environment's SPARK_MASTER or all cores, if not given."""
+    settings: dict[str, str] = {}
+    """Spark settings by name; they win over Freshet's own."""
+
+
+class AppFile(Section):
+    """The whole file."""
+
+    app: AppSection = AppSection()
+    spark: SparkSection = SparkSection()
+    streams: dict[str, StreamSection] = {}
+    queries: dict[str, QuerySection] = {}

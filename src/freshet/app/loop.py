@@ -1,0 +1,69 @@
+"""The engine on a thread of its own, and a way to ask it things that never hangs."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future
+from concurrent.futures import TimeoutError as NotYet
+from typing import Final, TypeVar
+
+from freshet.engine import Engine
+
+T = TypeVar("T")
+
+LOOK_AGAIN: Final = 0.2
+"""Seconds after which somebody who waits for the engine looks whether it still runs."""
+
+
+class Loop:
+    """Runs an engine until it is stopped or fails.
+
+    Args:
+        engine: It belongs to this thread from :meth:`start` on; before that and after the end, to whoever asks.
+    """
+
+    def __init__(self, engine: Engine) -> None:
+        self.engine = engine
+        self.error: BaseException | None = None
+        self._asking = threading.Lock()
+        self._thread = threading.Thread(target=self._run, name="freshet-engine", daemon=True)
+
+    def start(self) -> None:
+        """Starts the thread."""
+        self._thread.start()
+
+    def _run(self) -> None:
+        try:
+            self.engine.run()
+        except BaseException as error:
+            self.error = error
+
+    @property
+    def running(self) -> bool:
+        """Whether the engine is at work."""
+        return self._thread.is_alive()
+
+    def ask(self, function: Callable[[], T]) -> T:
+        """Runs a function between two decisions and returns what it gave; where the engine has ended, at once."""
+        future: Future[T] | None = self.engine.call(function) if self.running else None
+        while future is not None:
+            try:
+                return future.result(LOOK_AGAIN)
+            except NotYet:
+                if future.done():
+                    raise  # the function itself raised a TimeoutError
+                if not self.running and future.cancel():
+                    future = None
+        with self._asking:
+            return function()
+
+    def stop(self, drain: bool) -> None:
+        """Asks the engine to end."""
+        self.engine.stop(drain)
+
+    def join(self, timeout: float | None = None) -> bool:
+        """Waits for the end; returns whether it has come."""
+        if self._thread.ident is not None:
+            self._thread.join(timeout)
+        return not self.running

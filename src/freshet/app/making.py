@@ -1,0 +1,129 @@
+"""From what is declared about sources and sinks to the things themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ValidationError
+
+from freshet import sinks, sources
+from freshet.app.problems import Problem, did_you_mean
+from freshet.app.spec import QuerySpec, SinkLike, SourceLike, StreamSpec
+from freshet.app.validation import problems_of
+from freshet.model import Stream, UserError
+from freshet.sinks import CallbackOptions, CallbackSink, Sink
+from freshet.sources import Source
+
+
+@dataclass(frozen=True, slots=True)
+class NamedSink:
+    """A declared sink with the name of its place in the output."""
+
+    query: str
+    name: str
+    declared: SinkLike
+
+    @property
+    def reader(self) -> str:
+        """Its name as a reader of the log."""
+        return f"{self.query}/{self.name}"
+
+    @property
+    def foreign(self) -> bool:
+        """Whether it runs code of the user, which may take its time."""
+        return not isinstance(self.declared, Mapping) or self.declared.get("kind") == "callback"
+
+    def make(self) -> Sink:
+        """The sink itself, not opened yet."""
+        if isinstance(self.declared, Mapping):
+            options = {key: value for key, value in self.declared.items() if key not in ("kind", "name")}
+            return sinks.create(str(self.declared.get("kind")), options)
+        if callable(self.declared):
+            return CallbackSink(CallbackOptions(function=self.declared))
+        return self.declared
+
+
+def placed(options: dict[str, Any], folder: Path) -> dict[str, Any]:
+    """Options whose path, if they have one, is relative to a folder."""
+    path = options.get("path")
+    return options | {"path": str(folder / path)} if isinstance(path, str) else options
+
+
+def make_source(declared: SourceLike, stream: Stream) -> Source:
+    """The source of a stream."""
+    if isinstance(declared, Mapping):
+        options = {key: value for key, value in declared.items() if key != "kind"}
+        return sources.create(str(declared.get("kind")), options, stream)
+    return declared
+
+
+def named_sinks(spec: QuerySpec) -> list[NamedSink]:
+    """The sinks of a query with their names: as given, else by kind, with a number from the second on.
+
+    >>> [sink.name for sink in named_sinks(QuerySpec("q", "", sinks=({"kind": "console"}, {"kind": "console"}, print)))]
+    ['console', 'console_2', 'callback']
+    """
+    taken: dict[str, int] = {}
+    named = []
+    for declared in spec.sinks:
+        given = declared.get("name") if isinstance(declared, Mapping) else None
+        base = str(given or _kind(declared))
+        taken[base] = taken.get(base, 0) + 1
+        name = base if taken[base] == 1 else f"{base}_{taken[base]}"
+        named.append(NamedSink(spec.name, name, declared))
+    return named
+
+
+def _kind(declared: SinkLike) -> str:
+    if isinstance(declared, Mapping):
+        return str(declared.get("kind"))
+    return "callback" if callable(declared) else type(declared).__name__
+
+
+def check_sources(specs: Iterable[StreamSpec]) -> Iterator[Problem]:
+    """What is wrong with the sources of streams."""
+    for spec in specs:
+        place, declared, name = f"streams.{spec.stream.name}.source", spec.source, spec.stream.name
+        if not isinstance(declared, Mapping):
+            continue
+        wrong = list(_wrong_options(declared, sources.KINDS, place))
+        yield from wrong
+        if wrong:
+            continue
+        try:
+            make_source(declared, spec.stream).close()
+        except UserError as error:
+            yield Problem(place, str(error).removeprefix(f"stream {name}: source {declared['kind']}: "))
+
+
+def check_sinks(specs: Iterable[QuerySpec]) -> Iterator[Problem]:
+    """What is wrong with the sinks of queries."""
+    paths: dict[str, str] = {}
+    for spec in specs:
+        for number, named in enumerate(named_sinks(spec)):
+            place, declared = f"queries.{spec.name}.sinks[{number}]", named.declared
+            if not isinstance(declared, Mapping):
+                continue
+            options = {key: value for key, value in declared.items() if key != "name"}
+            yield from _wrong_options(options, sinks.KINDS, place)
+            path = str(options.get("path", ""))
+            if path and paths.setdefault(path, place) != place:
+                yield Problem(f"{place}.path", f"is the file of {paths[path]} already; choose another")
+
+
+def _wrong_options(
+    declared: Mapping[str, Any], kinds: Mapping[str, tuple[type[BaseModel], Any]], place: str
+) -> Iterator[Problem]:
+    kind = str(declared.get("kind"))
+    if kind not in kinds:
+        hint = did_you_mean(kind, kinds)
+        yield Problem(f"{place}.kind", f"must be one of {', '.join(kinds)}, not {kind!r}{hint}")
+        return
+    model = kinds[kind][0]
+    try:
+        model.model_validate({key: value for key, value in declared.items() if key != "kind"})
+    except ValidationError as error:
+        yield from problems_of(error, model, place)

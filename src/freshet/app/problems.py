@@ -1,0 +1,51 @@
+"""What is wrong with an application: every problem with its place, a line each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from difflib import get_close_matches
+
+from freshet.model import UserError
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Something that is wrong, and where: ``queries.hot.weight``; the empty place is the application itself."""
+
+    place: str
+    text: str
+
+    def line(self, origin: str = "") -> str:
+        r"""For people; further lines of the text are indented below the first.
+
+        >>> Problem("queries.hot.sql", "no such column\nSELECT x").line("app.toml")
+        'app.toml: queries.hot.sql: no such column\n    SELECT x'
+        """
+        first, *details = self.text.splitlines() or [""]
+        head = ": ".join(part for part in (origin, self.place, first) if part)
+        return "\n".join([head, *(f"    {detail}" for detail in details)])
+
+
+class InvalidApp(UserError):
+    """The application cannot run as it is declared; its text lists every problem, a line each.
+
+    Args:
+        problems: What is wrong.
+        origin: The file that says so, as the user named it.
+    """
+
+    def __init__(self, problems: Iterable[Problem], origin: str = "") -> None:
+        self.problems = tuple(problems)
+        self.origin = origin
+        super().__init__("\n".join(problem.line(origin) for problem in self.problems))
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """A hint where a known word is close, else nothing.
+
+    >>> did_you_mean("wieght", ["weight", "sql"])
+    " (did you mean 'weight'?)"
+    """
+    close = get_close_matches(word, list(known), n=1)
+    return f" (did you mean {close[0]!r}?)" if close else ""

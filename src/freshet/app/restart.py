@@ -1,0 +1,134 @@
+"""What a restart means for each query: whether it goes on, starts anew, or is gone.
+
+A query's first readers carry a fingerprint of what decides its answers. Its weight, its sinks and the layout of its
+text may change freely; a query whose fingerprint changed starts anew, and its output goes on behind what is there.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Collection
+from dataclasses import asdict, dataclass
+from typing import Literal
+
+import pyarrow as pa
+
+from freshet.log import Log, Retention
+from freshet.model import ARRIVAL, Query, UserError, schema_text
+
+Change = Literal["new", "unchanged", "changed", "dropped"]
+
+
+@dataclass(frozen=True, slots=True)
+class Readers:
+    """What the log remembers of a query."""
+
+    names: tuple[str, ...]
+    fingerprints: frozenset[str | None]
+
+
+def fingerprint(query: Query) -> str:
+    """A short text that changes exactly when the query's answers may change."""
+    paths = [(path.stream, [asdict(operator) for operator in path.operators]) for path in query.paths]
+    told = json.dumps({"paths": paths, "on_error": query.on_error}, sort_keys=True)
+    return hashlib.sha256(told.encode()).hexdigest()[:16]
+
+
+def remembered(log: Log) -> dict[str, Readers]:
+    """The queries of earlier runs, by name. Their readers are named ``query.operator``; sinks have other names."""
+    readers = log.readers()
+    queries: dict[str, list[str]] = {}
+    for name in readers:
+        query, dot, _ = name.partition(".")
+        if dot and query.isidentifier():
+            queries.setdefault(query, []).append(name)
+    return {
+        query: Readers(
+            tuple(names),
+            # Readers of intermediate queues are named like their queue and carry nothing.
+            frozenset(readers[name].state.get("fingerprint") for name in names if readers[name].stream != name),
+        )
+        for query, names in queries.items()
+    }
+
+
+def compare(log: Log, query: Query) -> Change:
+    """How a query relates to what ran before."""
+    known = remembered(log).get(query.name)
+    if known is None:
+        return "new"
+    return "unchanged" if known.fingerprints == {fingerprint(query)} else "changed"
+
+
+def make_ready(log: Log, query: Query, change: Change) -> None:
+    """Lets a query begin: one that changed without its old cursors, one that was quarantined with another try."""
+    known = remembered(log).get(query.name)
+    if known is not None and change == "changed":
+        forget_query(log, known)
+    elif known is not None:
+        for name in known.names:
+            log.set_need(name, True)
+
+
+def remember(log: Log, query: Query, readers: Collection[str]) -> None:
+    """Leaves the fingerprint with the query's first readers."""
+    known = log.readers()
+    for name in readers:
+        log.advance(name, known[name].stream, known[name].next, {"fingerprint": fingerprint(query)})
+
+
+def forget_query(log: Log, known: Readers) -> None:
+    """Removes the readers of a query and its intermediate queues; its output stays."""
+    streams = log.streams()
+    for name in known.names:
+        if name in streams:
+            log.forget(name)
+        else:
+            log.drop_reader(name)
+
+
+def same_columns(old: pa.Schema, new: pa.Schema) -> bool:
+    """Whether two schemas have the same columns of the same types, the arrival aside."""
+    return _columns(old) == _columns(new)
+
+
+def _columns(schema: pa.Schema) -> list[tuple[str, pa.DataType]]:
+    return [(field.name, field.type) for field in schema if field.name != ARRIVAL]
+
+
+def check_stream(log: Log, stream: str, schema: pa.Schema) -> None:
+    """Refuses a schema that the tuples in a stream's log do not have."""
+    old = log.schema(stream) if stream in log.streams() else None
+    if old is not None and not same_columns(old, schema):
+        raise UserError(
+            f"stream {stream}: its log holds tuples with the schema {_text(old)}, but the declared one is "
+            f"{_text(schema)}: declare the old one, or use another name or another state folder"
+        )
+
+
+def check_output(log: Log, query: str, schema: pa.Schema) -> int:
+    """Makes way for an output whose columns changed; returns how many tuples of the old form were removed.
+
+    Raises:
+        UserError: Somebody still has to read tuples of the old form.
+    """
+    old = log.schema(query)
+    if old is None or same_columns(old, schema):
+        return 0
+    before, retention = log.oldest(query), log.streams()[query]
+    log.declare(query, Retention(0.0, 0, retention.bound_bytes))
+    log.collect()
+    log.declare(query, retention)
+    if log.schema(query) is not None:
+        waiting = sorted(name for name, reader in log.readers().items()
+                         if reader.stream == query and reader.next < log.end(query))  # fmt: skip
+        raise UserError(
+            f"query {query}: its columns changed from {_text(old)} to {_text(schema)}, but tuples of the old form "
+            f"still wait for {', '.join(waiting)}: run the query as it was until they are read, or rename it"
+        )
+    return log.end(query) - before
+
+
+def _text(schema: pa.Schema) -> str:
+    return f"({schema_text(pa.schema([field for field in schema if field.name != ARRIVAL])).replace('`', '')})"

@@ -1,0 +1,250 @@
+"""A running application."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Sequence
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Final, Literal, Self
+
+import pyarrow as pa
+
+from freshet.app.app import App
+from freshet.app.housekeeping import Housekeeping
+from freshet.app.observing import meters_of, report_of
+from freshet.app.parts import Parts
+from freshet.app.spec import QuerySpec, SinkLike, check_name
+from freshet.log import Receipt, Retention
+from freshet.model import ARRIVAL, FreshetError, UserError
+from freshet.policies import create
+from freshet.sources.push import PushedRows
+
+if TYPE_CHECKING:
+    from freshet.spark.embedded import DataFrame
+
+STEP: Final = 0.1
+"""Seconds between looks at whether a run has ended."""
+
+Status = Literal["running", "draining", "stopped", "failed"]
+
+
+class Run:
+    """An application at work. Its methods may be called from any thread.
+
+    As a context manager it stops at the end of the block: after draining where the block ended well, at once where it
+    raised.
+    """
+
+    def __init__(self, app: App, parts: Parts) -> None:
+        self.app = app
+        self._parts = parts
+        self._status: Status = "running"
+        self._stopping = threading.Lock()
+        self._last: dict[str, Any] | None = None
+        self._housekeeping = Housekeeping(parts.log, self.report, app.report)
+        self._housekeeping.start()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop(drain=error is None)
+
+    @property
+    def notes(self) -> list[str]:
+        """What a person should know about the start: which queries changed or were dropped."""
+        return list(self._parts.installer.notes)
+
+    @property
+    def changes(self) -> dict[str, str]:
+        """By query whether it is ``new``, ``unchanged``, ``changed`` or ``dropped`` against the run before."""
+        return dict(self._parts.installer.changes)
+
+    # Data
+
+    def push(self, stream: str, rows: PushedRows, *, block: bool = True, timeout: float | None = None) -> Receipt:
+        """Appends rows to a stream whose source is ``push``; when it returns, they are durable.
+
+        Raises:
+            Backpressure: There is no room, and ``block`` is False or the timeout has passed; nothing was taken in.
+        """
+        source = self._parts.pushes.get(stream)
+        if source is None:
+            known = ", ".join(self._parts.pushes) or "none"
+            raise UserError(f"stream {stream!r} takes no pushes (streams with the source push: {known})")
+        return source.push(rows, block=block, timeout=timeout)
+
+    def read(self, name: str, first: int | None = None, end: int | None = None, *, arrival: bool = False) -> pa.Table:
+        """The tuples of a query's output, or of a stream, in the order of their offsets.
+
+        Args:
+            name: Of the query or stream.
+            first: Offset of the first; None: the oldest that is kept.
+            end: Offset after the last; None: all that are there.
+            arrival: Whether to add the column that says when the tuples arrived (microseconds).
+        """
+        log, schema = self._parts.log, self._schema(name)
+        low = log.oldest(name) if first is None else first
+        high = log.end(name) if end is None else end
+        table = log.read(name, low, high, schema.append(pa.field(ARRIVAL, pa.int64())))
+        return table if arrival else table.drop_columns([ARRIVAL])
+
+    def dataframe(self, name: str) -> DataFrame:
+        """What is in the output of a query (or in a stream) now, as a Spark DataFrame read on the executors.
+
+        The log does not wait for it: use it soon, or cache it, before files of it are removed or compacted.
+        """
+        from freshet.spark.frame import frame
+
+        log, schema = self._parts.log, self._schema(name)
+        train = log.train(name, log.oldest(name), log.end(name))
+        return frame(self._parts.session, log.folder, train, schema)
+
+    def _schema(self, name: str) -> pa.Schema:
+        schema = self._parts.installer.schemas.get(name)
+        if schema is None:
+            raise UserError(f"there is no stream or query {name!r}")
+        return pa.schema([part for part in schema if part.name != ARRIVAL])
+
+    # Changes while running
+
+    def add_query(
+        self,
+        name: str,
+        sql: str,
+        *,
+        weight: float = 1.0,
+        start: Literal["earliest", "latest"] = "earliest",
+        on_error: Literal["null", "fail"] = "null",
+        sinks: Sequence[SinkLike] = (),
+        retention: Retention | None = None,
+    ) -> None:
+        """Adds a query; see :meth:`App.query`. It belongs to this run: declare it in the application to keep it."""
+        check_name(name, "query")
+        if name in self.app.streams:
+            raise UserError(f"query {name}: there is a stream {name} already; choose another name")
+        spec = QuerySpec(name, sql, weight, start, on_error, tuple(sinks), retention or Retention())
+        self._parts.outlets.check(spec)
+        self._parts.loop.ask(lambda: self._parts.installer.add(spec))
+        try:
+            self._parts.outlets.open(spec)
+        except BaseException:
+            self.drop_query(name)
+            raise
+
+    def drop_query(self, name: str) -> None:
+        """Ends a query; its sinks get what it has written, and its output stays readable."""
+        self._parts.loop.ask(lambda: self._parts.installer.drop(name))
+        self._parts.outlets.drop(name)
+
+    def set_weight(self, name: str, weight: float) -> None:
+        """Changes the importance of a query."""
+        self._parts.loop.ask(lambda: self._parts.engine.set_weight(name, weight))
+
+    def set_policy(self, policy: str) -> None:
+        """Schedules by another policy from now on."""
+        made = create(policy)
+        self._parts.loop.ask(lambda: self._parts.engine.set_policy(made))
+        self._parts.policy = policy
+
+    # What happens
+
+    def meters(self) -> dict[str, Any]:
+        """All meters now; see :meth:`freshet.quality.Meters.snapshot`."""
+        return meters_of(self.app, self._parts)
+
+    def report(self) -> dict[str, Any]:
+        """The report now, or the last one where it has ended; see :func:`freshet.app.report.build`."""
+        return self._last or report_of(self.app, self._parts, self._status)
+
+    @property
+    def exhausted(self) -> bool:
+        """Whether no source will ever bring anything more."""
+        return bool(self._parts.feeders) and all(
+            feeder.status.state in ("exhausted", "failed") for feeder in self._parts.feeders.values()
+        )
+
+    def wait(self, timeout: float | None = None) -> bool:
+        """Waits until the run has ended, or its sources have; returns whether that is so.
+
+        Raises:
+            Exception: Whatever has ended the engine.
+        """
+        until = None if timeout is None else time.monotonic() + timeout
+        while self._parts.loop.running and not self.exhausted:
+            left = STEP if until is None else min(STEP, until - time.monotonic())
+            if left <= 0:
+                return False
+            self._parts.loop.join(left)
+        self._raise()
+        return True
+
+    def drain(self, timeout: float | None = None) -> bool:
+        """Waits until every query has answered all that has come so far; returns whether that is so.
+
+        Its answers are then in its output; sinks may be a moment behind.
+
+        Raises:
+            Exception: Whatever has ended the engine.
+        """
+        until = None if timeout is None else time.monotonic() + timeout
+        while not self._parts.loop.ask(self._parts.engine.is_idle):
+            self._raise()
+            if until is not None and time.monotonic() >= until:
+                return False
+            self._parts.loop.join(STEP / 10)
+        self._raise()
+        return True
+
+    def _raise(self) -> None:
+        error = self._parts.loop.error
+        if error is not None:
+            raise error if isinstance(error, FreshetError) else RuntimeError(f"the engine failed: {error}") from error
+
+    # The end
+
+    def stop(self, drain: bool = True) -> None:
+        """Ends the run: sources first, then the engine, then sinks; each drains what the one before left.
+
+        Called again without ``drain`` from another thread while it drains, it ends after what is running now.
+
+        Raises:
+            Exception: Whatever has ended the engine before; all is closed nevertheless.
+        """
+        if not drain:
+            self.hurry()
+        with self._stopping:
+            if self._status in ("running", "draining"):
+                self._status = "draining"
+                try:
+                    self._stop(drain)
+                finally:
+                    self._close()
+        self._raise()
+
+    def hurry(self) -> None:
+        """Makes a stop that drains, now or later, end after what is running."""
+        self._parts.outlets.hurry()
+        self._parts.queues.close()
+        self._parts.loop.stop(drain=False)
+
+    def _stop(self, drain: bool) -> None:
+        parts = self._parts
+        for feeder in parts.feeders.values():
+            feeder.stop()
+        if drain:
+            parts.loop.stop(drain=True)
+        parts.loop.join()
+        parts.outlets.stop(drain and parts.loop.error is None)
+
+    def _close(self) -> None:
+        self._status = "failed" if self._parts.loop.error is not None else "stopped"
+        try:
+            self._housekeeping.stop()
+            self._last = self.report()
+            self._housekeeping.write()
+        finally:
+            self._parts.close()

@@ -1,0 +1,230 @@
+"""``freshet demo``."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import signal
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+import typer
+
+from freshet.model import UserError
+
+if TYPE_CHECKING:
+    from freshet.demo.play import Watch
+    from freshet.demo.seen import Seen
+    from freshet.demo.story import Story
+
+LINE: Final = 4.0
+"""Seconds between lines where there is no terminal."""
+STORY: Final = 34.0
+QUICK: Final = 10.0
+CALIBRATION: Final = 5.0
+ROUNDS: Final = 4
+INTRODUCTION: Final = """\
+A network monitor asks 25 continuous queries about the packets and logins that pass by: alerts that wake somebody up,
+dashboards that somebody looks at, archives that nobody waits for. For some seconds more packets come than this
+machine can answer. Then not all queries can be fresh: the scheduling policy decides which ones are.
+"""
+
+demo = typer.Typer(
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+EXAMPLES: Final = """\b
+Examples:
+  freshet demo                           about a minute, then a picture and a summary
+  freshet demo --policy rr               the same story, the queries served in turn
+  freshet demo --quick                   half a minute
+  freshet demo --show > monitor.toml     the application; change it, and then:
+  freshet run monitor.toml
+"""
+
+
+@demo.command(epilog=EXAMPLES)
+def play_demo(
+    seconds: Annotated[
+        float | None, typer.Option(min=5.0, help=f"How long packets come.  [default: {STORY:g}]", show_default=False)
+    ] = None,
+    policy: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Instead of the policy of the demo's file; see `freshet policies`."),
+    ] = None,
+    quick: Annotated[bool, typer.Option("--quick", help=f"A short story of {QUICK:g} seconds.")] = False,
+    out: Annotated[Path, typer.Option(help="The picture.")] = Path("freshet-demo.png"),
+    state: Annotated[
+        Path | None, typer.Option(help="A new folder for the state.  [default: a temporary one]", show_default=False)
+    ] = None,
+    keep: Annotated[bool, typer.Option("--keep", help="Keep the state, with the reports, afterwards.")] = False,
+    show: Annotated[bool, typer.Option("--show", help="Print the application file of the demo and exit.")] = False,
+) -> None:
+    """See Freshet at work: a network monitor, a flood, and who has to wait.
+
+    25 continuous SQL queries of different worth watch two made-up streams. The demo first finds out how many packets
+    a second this machine sustains. Then it lets calm traffic come (a quarter of that), a flood (three times that) and
+    calm traffic again, and shows a live table: for each query the tuples in, out and waiting, the response time (mean
+    and p95: from arrival to answer) and the freshness (the share of time in which nothing that matches waited).
+
+    At the end there is a picture of all queries and of the course of the flood, and a summary in words with the
+    figures of this run. Ctrl-C ends the demo and leaves nothing behind.
+    """
+    from freshet.demo.monitor import text
+    from freshet.demo.plot import check_plots
+    from freshet.policies import create
+
+    if show:
+        print(text(), end="")
+        return
+    if policy is not None:
+        create(policy)  # a wrong name is said before Spark starts
+    check_plots()
+    if not out.absolute().parent.is_dir():
+        raise UserError(f"{out.parent}: there is no such folder for the picture")
+    length = seconds or (QUICK if quick else STORY)
+    with _Interrupts() as interrupts, _folder(state, keep) as folder:
+        seen = _tell(folder, length, ROUNDS - quick, policy, interrupts.check)
+        _conclude(seen, out, folder, keep)
+
+
+def _tell(folder: Path, seconds: float, rounds: int, policy: str | None, check: Callable[[], None]) -> Seen:
+    from freshet.demo.calibration import measure
+    from freshet.demo.play import play
+    from freshet.demo.story import Story
+
+    print(INTRODUCTION)
+    print("1. Spark starts, and the demo finds out how many packets a second this machine sustains ...", flush=True)
+    tell = partial(print, "  ", flush=True)
+    found = measure(folder / "calibration", policy, rounds, CALIBRATION, tell, check)
+    story = Story(seconds, found.packets_per_s)
+    print(f"   It sustains about {story.sustained:,.0f} packets/s.\n")
+    print(
+        f"2. {seconds:.0f} seconds of traffic: calm at {story.calm_rate:,.0f} packets/s; from second"
+        f" {story.flood_start:.0f} to {story.flood_end:.0f} a flood of {story.flood_rate:,.0f} packets/s ...\n",
+        flush=True,
+    )
+    with _screen(story) as show:
+
+        def watch(report: Mapping[str, Any], now: float) -> None:
+            check()
+            show(report, now)
+
+        return play(folder / "monitor", story, policy, watch)
+
+
+def _conclude(seen: Seen, out: Path, folder: Path, keep: bool) -> None:
+    from rich.console import Console
+
+    from freshet.demo.plot import save
+    from freshet.demo.words import paragraphs
+
+    save(seen, out)
+    print("\n3. What was seen\n")
+    console = Console(width=min(110, Console().width), highlight=False)
+    for paragraph in paragraphs(seen):
+        console.print(paragraph, markup=False)
+        console.print()
+    print(f"The picture: {out}")
+    if keep:
+        (folder / "demo.json").write_text(json.dumps(seen.to_json()) + "\n")
+        print(f"The state, the reports and the figures of the picture (demo.json): {folder}")
+    print("The application, to change and run yourself: freshet demo --show")
+
+
+@contextmanager
+def _screen(story: Story) -> Iterator[Watch]:
+    """A way to show the run: a live table on a terminal, a line now and then elsewhere."""
+    if not sys.stdout.isatty():
+        from freshet.cli.live import line
+
+        yield _every(LINE, lambda report, now: print(f"   {_phase(story, now)} · {line(report)}", flush=True))
+        return
+    from rich.console import Console, Group
+    from rich.live import Live
+    from rich.text import Text
+
+    from freshet.cli.live import table
+
+    console = Console()
+    with Live(console=console, auto_refresh=False) as live:
+
+        def show(report: Mapping[str, Any], now: float) -> None:
+            phase = _phase(story, now)
+            head = Text(f"second {now:.0f}: {phase}", style="bold white on red" if phase == "flood" else "bold")
+            live.update(Group(head, table(report, console.height - 1)), refresh=True)
+
+        yield show
+
+
+def _phase(story: Story, now: float) -> str:
+    return story.phase(now) if now <= story.seconds else "no more packets come; what waits is answered"
+
+
+def _every(seconds: float, work: Watch) -> Watch:
+    due = 0.0
+
+    def maybe(report: Mapping[str, Any], now: float) -> None:
+        nonlocal due
+        if time.monotonic() >= due:
+            work(report, now)
+            due = time.monotonic() + seconds
+
+    return maybe
+
+
+@contextmanager
+def _folder(state: Path | None, keep: bool) -> Iterator[Path]:
+    """The folder of the demo; what the demo made is removed at the end, unless it is to be kept."""
+    if state is not None and state.exists() and (not state.is_dir() or any(state.iterdir())):
+        raise UserError(f"{state}: exists already; name a new folder for the state")
+    folder = Path(tempfile.mkdtemp(prefix="freshet-demo-")) if state is None else state
+    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        yield folder
+    finally:
+        if not keep:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+class _Interrupts:
+    """Ctrl-C and SIGTERM end the demo at the next :meth:`check`; a second one ends it wherever it is.
+
+    A Spark that is interrupted while it starts would go on to write its log into a folder that is gone.
+    """
+
+    def __init__(self) -> None:
+        self._heard = False
+        self._before: dict[int, Any] = {}
+
+    def __enter__(self) -> _Interrupts:
+        for number in (signal.SIGINT, signal.SIGTERM):
+            self._before[number] = signal.signal(number, self._handle)
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+        if kind is KeyboardInterrupt:
+            print("\nInterrupted: the demo ends here.", file=sys.stderr)
+            raise typer.Exit(130)
+
+    def _handle(self, number: int, frame: FrameType | None) -> None:
+        if self._heard:
+            raise KeyboardInterrupt
+        self._heard = True
+
+    def check(self) -> None:
+        """Raises KeyboardInterrupt where there was an interrupt."""
+        if self._heard:
+            raise KeyboardInterrupt

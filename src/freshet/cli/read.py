@@ -1,0 +1,144 @@
+"""``freshet read``."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import suppress
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Final
+
+import typer
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from freshet.log import LogReader
+
+ROWS: Final = 65_536
+"""Most tuples that are read at once."""
+
+
+class Form(StrEnum):
+    """How tuples are printed."""
+
+    table = "table"
+    jsonl = "jsonl"
+    arrow = "arrow"
+
+
+EXAMPLES: Final = """\b
+Examples:
+  freshet read app.toml hot --follow
+  freshet read app.toml hot --as jsonl --limit 10
+  freshet read state hot --as arrow > hot.arrows
+"""
+
+
+def read(
+    app: Annotated[Path, typer.Argument(metavar="APP", help="Application file, or state folder.", show_default=False)],
+    query: Annotated[str, typer.Argument(help="A query, or a stream.", show_default=False)],
+    follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on as new tuples come.")] = False,
+    form: Annotated[
+        Form, typer.Option("--as", help="table for people, jsonl for programs, arrow: an Arrow IPC stream.")
+    ] = Form.table,
+    first: Annotated[
+        int | None, typer.Option("--from", min=0, help="Offset to begin at; the oldest kept, if not given.")
+    ] = None,
+    limit: Annotated[int | None, typer.Option(min=0, help="Most tuples to print.")] = None,
+) -> None:
+    """Read the output of a query, or a stream.
+
+    It works while the application runs and after it. It reads the log: no Spark, no lock, and the running application
+    does not notice.
+    """
+    from freshet.log import LogReader
+
+    with LogReader(_state(app)) as reader:
+        _check_stream(reader, query, app)
+        with suppress(KeyboardInterrupt):  # the way to end --follow
+            _print(_tables(reader, query, first, limit, follow), form)
+
+
+def _state(path: Path) -> Path:
+    from freshet.app.file import read_file
+    from freshet.model import UserError
+
+    if path.is_dir():
+        return path
+    state = path.parent / read_file(path).app.state
+    if not (state / "store.db").exists():
+        raise UserError(f"{path} has not run yet: its state folder {state} holds no log")
+    return state
+
+
+def _check_stream(reader: LogReader, name: str, app: Path) -> None:
+    from freshet.app.problems import did_you_mean
+    from freshet.model import UserError
+
+    # Intermediate queues have a dot in their name and are nobody's output.
+    names = [stream for stream in reader.streams() if "." not in stream]
+    if name not in names:
+        raise UserError(f"{app}: there is no query or stream {name!r}{did_you_mean(name, names)}; "
+                        f"it has: {', '.join(names) or 'none yet'}")  # fmt: skip
+
+
+def _tables(reader: LogReader, stream: str, first: int | None, limit: int | None, follow: bool) -> Iterator[pa.Table]:
+    from freshet.model import ARRIVAL
+
+    left = sys.maxsize if limit is None else limit
+    at = reader.oldest(stream) if first is None else first
+    while left > 0:
+        end = min(reader.end(stream), at + min(left, ROWS))
+        if end > at:
+            yield reader.read(stream, at, end).drop_columns([ARRIVAL])
+            left -= end - at
+            at = end
+        elif not follow:
+            return
+        else:
+            reader.wait(stream, at)
+
+
+def _print(tables: Iterator[pa.Table], form: Form) -> None:
+    if form is Form.arrow:
+        _print_arrow(tables)
+        return
+    from freshet.sinks.rows import json_lines
+
+    columns: list[str] = []
+    for table in tables:
+        if form is Form.jsonl:
+            sys.stdout.writelines(f"{line}\n" for line in json_lines(table))
+        else:
+            sys.stdout.writelines(f"{line}\n" for line in _cells(table, header=table.column_names != columns))
+            columns = table.column_names
+        sys.stdout.flush()
+
+
+def _cells(table: pa.Table, header: bool) -> Iterator[str]:
+    columns = [["" if value is None else str(value).replace("\n", " ") for value in column.to_pylist()]
+               for column in table.columns]  # fmt: skip
+    widths = [max(len(name), 12, *map(len, column)) for name, column in zip(table.column_names, columns, strict=True)]
+    if header:
+        yield "  ".join(name.ljust(width) for name, width in zip(table.column_names, widths, strict=True)).rstrip()
+        yield "  ".join("-" * width for width in widths)
+    for row in zip(*columns, strict=True):
+        yield "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+
+
+def _print_arrow(tables: Iterator[pa.Table]) -> None:
+    import pyarrow as pa
+
+    from freshet.model import UserError
+
+    if sys.stdout.isatty():
+        raise UserError("an Arrow stream is binary: write it to a file or a program, as in --as arrow > hot.arrows")
+    writer = None
+    for table in tables:
+        writer = writer or pa.ipc.new_stream(sys.stdout.buffer, table.schema)
+        writer.write_table(table)
+        sys.stdout.buffer.flush()
+    if writer is not None:
+        writer.close()

@@ -1,0 +1,159 @@
+"""``freshet run``."""
+
+from __future__ import annotations
+
+import json
+import signal
+import sys
+import threading
+import time
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext, redirect_stdout, suppress
+from types import FrameType
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+import typer
+
+from freshet.cli.check import AppPath
+
+if TYPE_CHECKING:
+    from freshet.app import Run
+
+LINE: Final = 5.0
+"""Seconds between lines where there is no terminal."""
+FRAME: Final = 0.5
+"""Seconds between pictures of the live table."""
+
+
+EXAMPLES: Final = """\b
+Examples:
+  freshet run app.toml
+  freshet run app.toml --for 60s --policy "rr(1000)"
+  freshet run app.toml --master spark://host:7077
+  freshet run app.toml --for 60s --json > report.json
+"""
+
+
+def run(
+    app: AppPath,
+    policy: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Instead of the file's policy; see `freshet policies`.")
+    ] = None,
+    for_: Annotated[
+        str | None,
+        typer.Option("--for", metavar="TIME", help="Stop after so long (60s, 5m); what waits is drained."),
+    ] = None,
+    master: Annotated[str | None, typer.Option(metavar="URL", help="Spark master, instead of the file's.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="At the end print the report, and nothing else.")] = False,
+) -> None:
+    """Run an application.
+
+    It runs until its sources end, --for has passed, or Ctrl-C. Ctrl-C (or SIGTERM) stops the sources, processes what
+    waits and leaves; a second one leaves at once. Either way nothing is lost: the next run goes on where this one
+    stopped.
+    """
+    from freshet.app import App
+    from freshet.model import parse_duration
+
+    seconds = None if for_ is None else parse_duration(for_)
+    made = App.from_toml(app)
+    warnings.showwarning = _show_warning
+    # With --json nothing but the report may reach standard output, not even the rows of a console sink.
+    with redirect_stdout(sys.stderr) if as_json else nullcontext(), _Interrupts() as interrupts:
+        started = made.start(policy=policy, master=master)
+        try:
+            for note in started.notes:
+                print(note, file=sys.stderr)
+            with _screen(started, quiet=as_json) as show:
+                _watch(started, interrupts, seconds, show)
+        finally:
+            started.stop(drain=False)
+    report = started.report()
+    if as_json:
+        print(json.dumps(report, indent=2, allow_nan=False))
+    elif made.report is not None:
+        print(f"report: {made.report}")
+    if any(source["state"] == "failed" for source in report["sources"].values()):
+        raise typer.Exit(1)
+
+
+def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
+    print(f"warning: {message}", file=sys.stderr)
+
+
+class _Interrupts:
+    """Counts SIGINT and SIGTERM instead of dying of them."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self._before: dict[int, Any] = {}
+
+    def __enter__(self) -> _Interrupts:
+        for number in (signal.SIGINT, signal.SIGTERM):
+            self._before[number] = signal.signal(number, self._handle)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+
+    def _handle(self, number: int, frame: FrameType | None) -> None:
+        self.count += 1
+
+
+def _watch(run: Run, interrupts: _Interrupts, seconds: float | None, show: Any) -> None:
+    """Shows the run until it should end, and then until it has drained."""
+    until = None if seconds is None else time.monotonic() + seconds
+    while not run.wait(FRAME / 2):
+        show()
+        if interrupts.count or (until is not None and time.monotonic() >= until):
+            break
+    stopping = threading.Thread(target=_stop, args=(run,), name="freshet-stop")
+    stopping.start()
+    heard = interrupts.count
+    while stopping.is_alive():
+        stopping.join(FRAME / 2)
+        show()
+        if interrupts.count > heard:
+            heard = sys.maxsize
+            run.hurry()
+
+
+def _stop(run: Run) -> None:
+    with suppress(Exception):  # the main thread stops it again, and says why
+        run.stop()
+
+
+@contextmanager
+def _screen(run: Run, quiet: bool) -> Iterator[Any]:
+    """A way to show the run now: a live table on a terminal, a line now and then elsewhere, nothing if quiet."""
+    if quiet:
+        yield lambda: None
+    elif sys.stdout.isatty():
+        from rich.console import Console
+        from rich.live import Live
+
+        from freshet.cli.live import table
+
+        console = Console()
+        with Live(console=console, auto_refresh=False) as live:
+            yield _every(FRAME, lambda: live.update(table(run.report(), console.height), refresh=True))
+            live.update(table(run.report(), console.height), refresh=True)
+    else:
+        from freshet.cli.live import line
+
+        yield _every(LINE, lambda: print(line(run.report()), flush=True))
+        print(line(run.report()), flush=True)
+
+
+def _every(seconds: float, work: Any) -> Any:
+    due = 0.0
+
+    def maybe() -> None:
+        nonlocal due
+        if time.monotonic() >= due:
+            work()
+            due = time.monotonic() + seconds
+
+    return maybe

@@ -1,0 +1,96 @@
+"""How much the machine can take: the monitor is given packets as fast as it answers them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import pyarrow as pa
+
+from freshet.demo.counts import readings, unanswered
+from freshet.demo.monitor import LOGINS, MASTER, PACKETS, monitor, options
+from freshet.sources import create
+
+FIRST: Final = 5_000
+"""Packets of the first round, which is there to warm up."""
+GROWTH: Final = 4
+"""Each round has so many times the packets of the one before: what counts is the pace with long trains."""
+MOST: Final = 1_500_000
+"""Packets of the longest round."""
+LOOK: Final = 0.01
+"""Seconds between looks at whether a round is over."""
+
+
+@dataclass(frozen=True, slots=True)
+class Capacity:
+    """What was found.
+
+    Args:
+        packets_per_s: Packets a second that all queries together answer, with trains as long as they like.
+        rounds: Packets and seconds of each round; the first ones warm up.
+    """
+
+    packets_per_s: float
+    rounds: tuple[tuple[int, float], ...]
+
+
+def measure(
+    folder: Path,
+    policy: str | None,
+    rounds_at_least: int,
+    seconds: float,
+    tell: Callable[[str], None],
+    check: Callable[[], None],
+) -> Capacity:
+    """Runs the monitor for some seconds on packets that wait already.
+
+    Args:
+        folder: For the state.
+        policy: Instead of the declared one.
+        rounds_at_least: How many rounds there are, however long they take.
+        seconds: After which no further round is begun.
+        tell: Is told about each round.
+        check: Is called again and again, and may raise to end it.
+    """
+    app = monitor(folder, {PACKETS: {"kind": "push"}, LOGINS: {"kind": "push"}})
+    packets = _packets(MOST // GROWTH)
+    rounds: list[tuple[int, float]] = []
+    read = readings(app)
+    with app.start(policy=policy, master=MASTER) as run:
+        began, rows = time.monotonic(), FIRST
+        while len(rounds) < rounds_at_least or (time.monotonic() - began < seconds and rows <= MOST):
+            start = time.perf_counter()
+            for first in range(0, rows, packets.num_rows):
+                run.push(PACKETS, packets.slice(0, min(rows - first, packets.num_rows)))
+            # What has just come is not in the meters' count of what waits before the engine has noticed it.
+            while any(unanswered(read, run.meters()).values()):
+                check()
+                run.wait(LOOK)
+            rounds.append((rows, time.perf_counter() - start))
+            tell(f"{rows:,} packets in {rounds[-1][1]:.1f} s")
+            rows *= GROWTH
+    return Capacity(_sustained(rounds), tuple(rounds))
+
+
+def _sustained(rounds: list[tuple[int, float]]) -> float:
+    """The best of the rounds: whatever else the machine did made the others slower.
+
+    >>> _sustained([(5000, 1.0), (6000, 0.5), (12000, 1.0)])
+    12000.0
+    """
+    return max(rows / seconds for rows, seconds in rounds)
+
+
+def _packets(rows: int) -> pa.Table:
+    declared = monitor(Path())
+    kept = {key: value for key, value in options(declared, PACKETS).items() if key not in ("kind", "arrival")}
+    stream = declared.streams[PACKETS].stream
+    source = create("generator", kept | {"rate": 1e9, "limit": rows, "max_rows": rows}, stream)
+    source.poll(0.0)  # the clock of a generator begins with its first poll
+    batch = source.poll(1e6)
+    assert batch is not None
+    assert isinstance(batch.rows, pa.Table)
+    return batch.rows

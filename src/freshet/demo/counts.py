@@ -1,0 +1,41 @@
+"""Whether everything that came in was answered, by counts."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any
+
+import freshet
+
+Figures = Mapping[str, Any]
+
+
+def readings(app: freshet.App) -> dict[str, Counter[str]]:
+    """By query how often it reads each stream or output: once for each path."""
+    checked = app.checked()
+    return {name: Counter(path.stream for path in query.paths) for name, query in checked.queries.items()}
+
+
+def unanswered(read: Mapping[str, Mapping[str, int]], meters: Figures) -> dict[str, int]:
+    """By query the tuples that are in its inputs and that it has not answered; below 0: answered twice.
+
+    Args:
+        read: From :func:`readings`.
+        meters: From ``Run.meters`` or ``Run.report``.
+
+    >>> meters = {"streams": {"s": {"tuples": 10}}, "queries": {
+    ...     "a": {"tuples_in": 10, "tuples_out": 4}, "b": {"tuples_in": 13, "tuples_out": 0}}}
+    >>> unanswered({"a": {"s": 1}, "b": {"a": 1, "s": 1}}, meters)
+    {'a': 0, 'b': 1}
+    """
+    return {
+        name: sum(times * _length(stream, meters) for stream, times in streams.items())
+        - int(meters["queries"][name]["tuples_in"])
+        for name, streams in read.items()
+    }
+
+
+def _length(stream: str, meters: Figures) -> int:
+    found = meters["streams"].get(stream)
+    return int(found["tuples"]) if found else int(meters["queries"][stream]["tuples_out"])

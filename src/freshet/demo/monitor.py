@@ -1,0 +1,57 @@
+"""The application of the demo, as a user would declare it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from importlib.resources import as_file, files
+from pathlib import Path
+from typing import Any, Final
+
+import freshet
+
+PACKETS: Final = "packets"
+"""The stream that is flooded."""
+LOGINS: Final = "logins"
+"""The other one."""
+MASTER: Final = "local[2]"
+"""Two cores, so that a flood which is too much for them can be made and stored by the others."""
+
+
+def text() -> str:
+    """The application file.
+
+    >>> text().count("[queries.")
+    25
+    """
+    return (files("freshet.demo") / "demo.toml").read_text()
+
+
+def monitor(folder: Path, sources: Mapping[str, Mapping[str, Any]] | None = None) -> freshet.App:
+    """The application.
+
+    Args:
+        folder: For its state and its report.
+        sources: By stream what its source has instead of the declared options, key by key; another ``kind`` replaces
+            all of them.
+
+    >>> app = monitor(Path("demo"), {"packets": {"kind": "push"}, "logins": {"limit": 10}})
+    >>> app.streams["packets"].source, sorted(app.streams["logins"].source)
+    ({'kind': 'push'}, ['arrival', 'columns', 'kind', 'limit', 'seed'])
+    >>> app.check()
+    []
+    """
+    with as_file(files("freshet.demo") / "demo.toml") as path:
+        app = freshet.App.from_toml(path)
+    app.state, app.report = folder / "state", folder / "report.json"
+    for name, changes in (sources or {}).items():
+        declared = {} if "kind" in changes else options(app, name)
+        app.streams[name] = replace(app.streams[name], source={**declared, **changes})
+    return app
+
+
+def options(app: freshet.App, stream: str) -> dict[str, Any]:
+    """The options of a stream's source."""
+    source = app.streams[stream].source
+    assert isinstance(source, Mapping), "a source of an application file is a table of options"
+    return dict(source)

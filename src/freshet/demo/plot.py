@@ -1,0 +1,135 @@
+"""What was seen, as a picture: each query on top, the run over time below."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from freshet.demo.seen import Seen
+from freshet.demo.worth import COLOURS, group
+from freshet.model import UserError, duration_text
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+SIZE: Final = (14.0, 11.0)
+DOTS: Final = 110
+FLOOD: Final = "#f2e3b3"
+_SMALL: Final = 8.5
+
+
+def check_plots() -> None:
+    """Raises where there is nothing to plot with."""
+    try:
+        import matplotlib  # noqa: F401
+    except ImportError:
+        raise UserError("the demo draws with matplotlib, which is missing: pip install 'freshet[plot]'") from None
+
+
+def save(seen: Seen, path: Path) -> None:
+    """Draws the picture into a PNG file."""
+    draw(seen).savefig(path, format="png", dpi=DOTS)
+
+
+def draw(seen: Seen) -> Figure:
+    """The picture."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=SIZE, layout="constrained")
+    queries = len(seen.report["queries"])
+    figure.suptitle(
+        f"Network monitor: {queries} continuous queries through a flood of packets"
+        f" (policy {seen.report['policy']})",
+        fontsize=15, fontweight="bold",
+    )  # fmt: skip
+    parts: Any = figure.subplots(2, 2, height_ratios=[1.75, 1], width_ratios=[1, 1])
+    (fresh, response), (waiting, course) = parts
+    _bars(seen, fresh, response)
+    _waiting(seen, waiting)
+    _freshness(seen, course)
+    handles = [_patch(COLOURS[name], f"{name} ({_weights(queries)})") for name, queries in seen.groups().items()]
+    figure.legend(handles=handles, loc="outside lower center", ncols=len(handles), frameon=False, fontsize=11)
+    return figure
+
+
+def _bars(seen: Seen, fresh: Axes, response: Axes) -> None:
+    ranked = [item for queries in seen.groups().values() for item in queries.items()]
+    places = list(range(len(ranked)))
+    colours = [COLOURS[group(query["weight"])] for _, query in ranked]
+    shares = [100 * query["freshness"] for _, query in ranked]
+    fresh.barh(places, shares, color=colours, height=0.7)
+    for place, share in zip(places, shares, strict=True):
+        inside = share > 20
+        fresh.text(share + (-1 if inside else 1), place, f"{share:.0f} %", va="center", fontsize=_SMALL,
+                   ha="right" if inside else "left", color="white" if inside else "black")  # fmt: skip
+    fresh.set_yticks(places, [f"{name}  {query['weight']:.2f}" for name, query in ranked], fontsize=9.5)
+    fresh.set(xlim=(0, 100), xlabel="share of the time in which no matching packet waited (%)")
+    fresh.set_title("How fresh was each query?  (name, weight)", loc="left")
+    _responses(response, places, colours, [query["response"] for _, query in ranked])
+    response.set_yticks(places, [])
+    for axes in (fresh, response):
+        axes.set_ylim(len(ranked) - 0.4, -0.6)
+        axes.spines[["top", "right"]].set_visible(False)
+
+
+def _responses(axes: Axes, places: Sequence[int], colours: Sequence[str], found: Sequence[Any]) -> None:
+    means = [response["mean_s"] or 0.0 for response in found]
+    tails = [response["p95_s"] or 0.0 for response in found]
+    axes.barh(places, means, color=colours, height=0.7)
+    axes.hlines(places, means, tails, colors=list(colours), linewidth=1.5)
+    axes.scatter(tails, places, color=colours, marker="|", s=70)
+    for place, mean, tail in zip(places, means, tails, strict=True):
+        text = f" {duration_text(mean)} (p95 {duration_text(tail)})" if tail else " nothing to answer"
+        axes.text(max(mean, tail), place, text, va="center", fontsize=_SMALL)
+    axes.set(xlim=(0, 1.4 * max([*tails, *means, 1e-3])), xlabel="seconds from a packet's arrival to its answer")
+    axes.set_title("How long did answers take?  (mean, and line to p95)", loc="left")
+
+
+def _waiting(seen: Seen, axes: Axes) -> None:
+    course, names = seen.course, list(seen.groups())
+    axes.stackplot(
+        course.times(),
+        [course.waiting(name) for name in names],
+        colors=[COLOURS[name] for name in names],
+    )
+    axes.set(xlabel="time (s)", ylabel="tuples waiting in front of the queries")
+    axes.set_title("How much waited, over time?", loc="left")
+    _finish(seen, axes, max(course.all_waiting(), default=0) or 1.0)
+
+
+def _freshness(seen: Seen, axes: Axes) -> None:
+    course = seen.course
+    for name, queries in reversed(seen.groups().items()):
+        shares = [100 * share for share in course.freshness(queries)]
+        axes.plot(course.times(), shares, color=COLOURS[name], linewidth=2, label=name)
+    axes.set(xlabel="time (s)", ylabel="mean freshness (%)")
+    axes.set_title("How fresh, over time?  (mean of the last 2 s)", loc="left")
+    _finish(seen, axes, 100.0)
+
+
+def _finish(seen: Seen, axes: Axes, top: float) -> None:
+    from matplotlib.ticker import EngFormatter
+
+    story = seen.story
+    axes.axvspan(story.flood_start, story.flood_end, color=FLOOD, zorder=0)
+    axes.text((story.flood_start + story.flood_end) / 2, 1.16 * top, "flood", ha="center", va="top", fontsize=10)
+    axes.set(ylim=(0, 1.2 * top), xlim=(0, max(seen.course.times(), default=story.seconds)))
+    if top > 100.0:
+        axes.yaxis.set_major_formatter(EngFormatter(sep=" "))
+    else:
+        axes.set_yticks([0, 25, 50, 75, 100])
+    axes.grid(axis="y", alpha=0.3)
+    axes.spines[["top", "right"]].set_visible(False)
+
+
+def _weights(queries: Any) -> str:
+    least, most = (pick(query["weight"] for query in queries.values()) for pick in (min, max))
+    return f"weight {least:g}" if least == most else f"weight {least:g}–{most:g}"
+
+
+def _patch(colour: str, label: str) -> Any:
+    from matplotlib.patches import Patch
+
+    return Patch(color=colour, label=label)

@@ -1,0 +1,121 @@
+"""What a restart means for each query, on a real log and without Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from freshet.app.restart import (
+    check_output,
+    check_stream,
+    compare,
+    fingerprint,
+    forget_query,
+    make_ready,
+    remember,
+    remembered,
+)
+from freshet.log import Log
+from freshet.model import ARRIVAL, Query, UserError, parse_schema
+from freshet.sql import build_query
+
+SCHEMA = parse_schema("k int, v int")
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Iterator[Log]:
+    with Log.open(tmp_path / "state") as one:
+        one.declare("s")
+        yield one
+
+
+def query(sql: str, **options: object) -> Query:
+    return build_query("q", sql, {"s": SCHEMA}, **options)  # type: ignore[arg-type]
+
+
+def start(log: Log, one: Query) -> str:
+    """What the installer does, without an engine."""
+    change = compare(log, one)
+    make_ready(log, one, change)
+    readers = [path.operators[0].name for path in one.paths]
+    for reader in readers:
+        log.start_reader(reader, "s", one.start)
+    remember(log, one, readers)
+    return change
+
+
+def append(log: Log, stream: str, **columns: list[int]) -> None:
+    rows = len(next(iter(columns.values())))
+    log.append(stream, pa.table({**columns, ARRIVAL: [1] * rows}))
+
+
+def test_fingerprints_see_answers_and_nothing_else() -> None:
+    plain = query("SELECT k FROM s WHERE v > 1")
+    assert fingerprint(plain) == fingerprint(
+        query("select  k\nfrom s -- words\nwhere v > 1", weight=0.1, start="latest")
+    )
+    assert fingerprint(plain) != fingerprint(query("SELECT k FROM s WHERE v > 2"))
+    assert fingerprint(plain) != fingerprint(query("SELECT v AS k FROM s WHERE v > 1"))
+    assert fingerprint(plain) != fingerprint(query("SELECT k FROM s WHERE v > 1", on_error="fail"))
+
+
+def test_an_unchanged_query_keeps_its_cursor_and_gets_another_try(log: Log) -> None:
+    one = query("SELECT k FROM s WHERE v > 1")
+    assert start(log, one) == "new"
+    append(log, "s", k=[1, 2], v=[1, 2])
+    log.advance("q.filter_1", "s", 1, log.reader_state("q.filter_1"))
+    log.set_need("q.filter_1", False)
+    assert start(log, query("SELECT k FROM s WHERE v > 1", weight=0.5)) == "unchanged"
+    assert log.cursor("q.filter_1") == 1
+    assert log.readers()["q.filter_1"].needed
+
+
+def test_a_changed_query_starts_anew_without_its_intermediate_queues(log: Log) -> None:
+    start(log, query("SELECT k FROM s WHERE v > 1 AND k > 1"))
+    append(log, "s", k=[1, 2], v=[1, 2])
+    log.declare("q.filter_2")
+    log.start_reader("q.filter_2", "q.filter_2")
+    append(log, "q.filter_2", k=[7], v=[7])
+    assert start(log, query("SELECT k FROM s WHERE v > 2 AND k > 1", start="latest")) == "changed"
+    assert log.cursor("q.filter_1") == 2
+    assert "q.filter_2" not in log.streams()
+
+
+def test_a_start_that_was_cut_short_counts_as_changed(log: Log) -> None:
+    log.start_reader("q.filter_1", "s")
+    assert start(log, query("SELECT k FROM s WHERE v > 1")) == "changed"
+
+
+def test_only_readers_of_queries_are_remembered(log: Log) -> None:
+    start(log, query("SELECT k FROM s"))
+    log.declare("q")
+    log.start_reader("q/file.jsonl", "q")
+    assert list(remembered(log)) == ["q"]
+    forget_query(log, remembered(log)["q"])
+    assert list(log.readers()) == ["q/file.jsonl"]
+
+
+def test_a_stream_with_tuples_keeps_its_schema(log: Log) -> None:
+    check_stream(log, "s", parse_schema("other string"))
+    append(log, "s", k=[1], v=[1])
+    schema = pa.schema([("k", pa.int64()), ("v", pa.int64())])
+    check_stream(log, "s", schema)
+    with pytest.raises(UserError, match=r"stream s: its log holds tuples with the schema \(k bigint, v bigint\)"):
+        check_stream(log, "s", schema.append(pa.field("w", pa.int64())))
+
+
+def test_an_output_with_other_columns_makes_way_once_it_is_read(log: Log) -> None:
+    log.declare("q")
+    log.start_reader("q/file", "q")
+    append(log, "q", k=[1, 2, 3])
+    assert check_output(log, "q", pa.schema([("k", pa.int64())])) == 0
+    with pytest.raises(UserError, match="tuples of the old form still wait for q/file"):
+        check_output(log, "q", pa.schema([("v", pa.int64())]))
+    log.advance("q/file", "q", 3)
+    assert check_output(log, "q", pa.schema([("v", pa.int64())])) == 3
+    # Offsets go on, so that nobody's cursor is ahead of the log.
+    append(log, "q", v=[4])
+    assert log.read("q", 3, 4).column("v").to_pylist() == [4]

@@ -1,0 +1,243 @@
+"""The command line as a person meets it: subprocesses, their exit codes, and what they print where."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+import freshet
+from freshet.log import Log
+from freshet.model import ARRIVAL
+
+FRESHET = [sys.executable, "-m", "freshet"]
+
+APP = """
+[spark]
+master = "local[2]"
+
+[streams.packets]
+schema = "host string, size int"
+source = {kind = "generator", rate = 5000, limit = 1000}
+
+[queries.large]
+sql = "SELECT host, size FROM packets WHERE size > 50"
+sinks = [{kind = "console"}]
+"""
+
+
+def freshet_command(*arguments: str | Path, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [*FRESHET, *map(str, arguments)], capture_output=True, text=True, check=False, cwd=cwd, timeout=250
+    )
+
+
+@pytest.fixture
+def app(tmp_path: Path) -> Path:
+    path = tmp_path / "app.toml"
+    path.write_text(APP)
+    return path
+
+
+@pytest.fixture
+def state(tmp_path: Path) -> Path:
+    """A state folder with an output of three tuples, an empty one, and an intermediate queue."""
+    folder = tmp_path / "state"
+    with Log.open(folder) as log:
+        for name in ("hot", "cold", "hot.filter_2"):
+            log.declare(name)
+        log.append("hot", pa.table({"k": [1, 2], "name": ["a", None], ARRIVAL: [1, 2]}))
+        log.append("hot", pa.table({"k": [3], "name": ["c"], ARRIVAL: [3]}))
+    return folder
+
+
+def test_version() -> None:
+    done = freshet_command("--version")
+    assert (done.returncode, done.stdout) == (0, f"freshet {freshet.__version__}\n")
+
+
+def test_help_teaches_by_examples_and_imports_little() -> None:
+    code = (
+        "import sys; from freshet.cli.main import app\n"
+        "try: app(['--help'])\n"
+        "except SystemExit: pass\n"
+        "print([name for name in ('pyspark', 'pyarrow', 'sqlglot', 'pandas') if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=120)
+    assert done.stdout.endswith("[]\n"), done.stdout
+    for command in ("run", "check", "explain", "read", "policies", "demo", "bench"):
+        assert f"\n  {command}  " in done.stdout
+    assert "freshet read app.toml hot --follow" in done.stdout
+    for command in ("run", "check", "explain", "read", "policies"):
+        assert f"freshet {command if command != 'policies' else 'run'} " in freshet_command(command, "--help").stdout
+
+
+def test_check_needs_no_spark(app: Path) -> None:
+    code = (
+        "import sys; from freshet.cli.main import app\n"
+        f"try: app(['check', {str(app)!r}])\n"
+        "except SystemExit: pass\n"
+        "print('pyspark' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=120)
+    assert done.stdout == f"{app}: right: 1 stream, 1 query\nFalse\n"
+
+
+def test_user_errors_are_lines_on_stderr_and_exit_code_2(app: Path) -> None:
+    app.write_text(APP.replace("sql =", "slq =").replace("rate =", "rat ="))
+    for command in ("check", "run", "explain"):
+        done = freshet_command(command, app.name, cwd=app.parent)
+        assert done.returncode == 2
+        assert done.stdout == ""
+        assert done.stderr.splitlines() == [
+            "app.toml: queries.large.sql: is missing (The query)",
+            "app.toml: queries.large.slq: unknown key (did you mean 'sql'?)",
+        ]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        (("run", "none.toml"), "none.toml: there is no such file"),
+        (("run", "app.toml", "--for", "soon"), "'soon' is not a duration"),
+        (("run", "app.toml", "--policy", "best"), "there is no policy 'best'"),
+        (("explain", "app.toml", "larg"), "there is no query 'larg' (did you mean 'large'?)"),
+        (("read", "app.toml", "large"), "app.toml has not run yet"),
+        (("read", ".", "large"), "holds no log"),
+    ],
+)
+def test_wrong_arguments(arguments: tuple[str, ...], text: str, app: Path) -> None:
+    done = freshet_command(*arguments, cwd=app.parent)
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert text in done.stderr
+    assert len(done.stderr.splitlines()) == 1, done.stderr
+
+
+def test_unexpected_errors_are_one_line_that_names_the_traceback(tmp_path: Path) -> None:
+    code = (
+        "import sys, freshet.cli\n"
+        "def boom(): raise KeyError('x')\n"
+        "sys.modules['freshet.cli.main'].app = boom\n"
+        "freshet.cli.main()"
+    )
+    environment = {**os.environ, "TMPDIR": str(tmp_path)}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment, check=False)
+    assert done.returncode == 1
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("freshet: unexpected KeyError: 'x' (traceback in ")
+    (file,) = tmp_path.glob("freshet-*.traceback")
+    assert str(file) in line
+    assert "in boom" in file.read_text()
+
+
+def test_explain(app: Path) -> None:
+    done = freshet_command("explain", app, "large")
+    assert done.returncode == 0
+    assert done.stdout.splitlines() == [
+        "query large (weight 1, starts at earliest, an error gives null)",
+        "  large.project: host, size",
+        "    large.filter_1: size > 50",
+        "      packets",
+        "  path packets -> large: reader large.filter_1, vectorised",
+        "  output large: host string, size int",
+    ]
+
+
+def test_policies_are_listed_with_what_they_do() -> None:
+    done = freshet_command("policies")
+    assert done.returncode == 0
+    lines = dict(line.split(maxsplit=1) for line in done.stdout.splitlines())
+    assert {"everything", "fcfs", "rr"} <= lines.keys()
+    assert all(len(text) > 10 for text in lines.values())
+
+
+def test_read_as_table_and_lines(state: Path) -> None:
+    done = freshet_command("read", state, "hot")
+    assert [line.split() for line in done.stdout.splitlines()] == [
+        ["k", "name"],
+        ["-" * 12, "-" * 12],
+        ["1", "a"],
+        ["2"],
+        ["3", "c"],
+    ]
+    done = freshet_command("read", state, "hot", "--as", "jsonl", "--from", "1", "--limit", "1")
+    assert done.stdout == '{"k": 2, "name": null}\n'
+    assert freshet_command("read", state, "cold").stdout == ""
+    done = freshet_command("read", state, "hto")
+    assert done.returncode == 2
+    assert "there is no query or stream 'hto' (did you mean 'hot'?); it has: hot, cold\n" in done.stderr
+
+
+def test_read_as_arrow(state: Path) -> None:
+    done = subprocess.run([*FRESHET, "read", str(state), "hot", "--as", "arrow"], capture_output=True, check=True)
+    assert pa.ipc.open_stream(done.stdout).read_all().to_pylist() == [
+        {"k": 1, "name": "a"},
+        {"k": 2, "name": None},
+        {"k": 3, "name": "c"},
+    ]
+
+
+def test_follow_sees_what_comes_until_it_is_interrupted(state: Path) -> None:
+    command = [*FRESHET, "read", str(state), "hot", "--follow", "--as", "jsonl", "--from", "2"]
+    with (
+        Log.open(state) as log,
+        subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as reading,
+    ):
+        assert reading.stdout is not None
+        assert json.loads(reading.stdout.readline())["k"] == 3
+        log.append("hot", pa.table({"k": [4], "name": ["d"], ARRIVAL: [4]}))
+        assert json.loads(reading.stdout.readline())["k"] == 4
+        reading.send_signal(signal.SIGINT)
+        rest, errors = reading.communicate(timeout=60)
+        assert (reading.returncode, rest, errors) == (0, "", "")
+
+
+@pytest.mark.spark
+def test_run_prints_the_report_alone_and_read_sees_the_output(app: Path) -> None:
+    done = freshet_command("run", app, "--json", "--policy", "fcfs")
+    assert done.returncode == 0, done.stderr
+    report = json.loads(done.stdout)
+    assert report["policy"] == "fcfs"
+    assert report["status"] == "stopped"
+    assert report["streams"]["packets"]["tuples"] == 1000
+    assert json.loads((app.parent / "report.json").read_text()) == report
+    lines = freshet_command("read", app, "large", "--as", "jsonl").stdout.splitlines()
+    assert len(lines) == report["queries"]["large"]["tuples_out"] > 0
+    assert all(json.loads(line)["size"] > 50 for line in lines)
+    # The console sink spoke, but not on standard output.
+    assert f"large 0 {lines[0]}" in done.stderr
+    assert len(freshet_command("read", app, "packets", "--as", "jsonl").stdout.splitlines()) == 1000
+
+
+@pytest.mark.spark
+def test_an_interrupt_drains_and_a_second_instance_is_refused(app: Path) -> None:
+    app.write_text(APP.replace(", limit = 1000", "").replace('{kind = "console"}', ""))
+    report = app.parent / "report.json"
+    with subprocess.Popen(
+        [*FRESHET, "run", str(app)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as running:
+        until = time.monotonic() + 200
+        while not (report.exists() and json.loads(report.read_text())["total"]["tuples_out"]):
+            assert running.poll() is None, running.communicate()
+            assert time.monotonic() < until
+            time.sleep(0.2)
+        second = freshet_command("run", app)
+        assert second.returncode == 2
+        assert "is in use by process" in second.stderr
+        assert len(second.stderr.splitlines()) == 1
+        running.send_signal(signal.SIGINT)
+        output, errors = running.communicate(timeout=200)
+    assert running.returncode == 0, errors
+    assert "fresh" in output.splitlines()[0]
+    last = json.loads(report.read_text())
+    assert last["status"] == "stopped"
+    assert last["total"]["waiting"] == 0
+    assert last["queries"]["large"]["tuples_in"] == last["streams"]["packets"]["tuples"]

@@ -1,0 +1,271 @@
+"""The demo: its application, its figures, its words, its picture, and a short real run."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from copy import deepcopy
+from itertools import combinations, pairwise
+from pathlib import Path
+from typing import Any
+
+import pyarrow.compute as pc
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import freshet
+from freshet.demo.counts import readings, unanswered
+from freshet.demo.course import Course, Sample
+from freshet.demo.monitor import LOGINS, PACKETS, monitor, text
+from freshet.demo.plot import draw, save
+from freshet.demo.seen import Seen
+from freshet.demo.story import Story
+from freshet.demo.words import paragraphs
+from freshet.demo.worth import GROUPS, group
+from freshet.kernels import why_not
+from freshet.log import LogReader
+
+DEMO = [sys.executable, "-m", "freshet", "demo"]
+PNG = b"\x89PNG\r\n\x1a\n"
+
+
+@pytest.fixture
+def recorded() -> dict[str, Any]:
+    """What a run of the demo kept, every second sample of it."""
+    found: dict[str, Any] = json.loads(Path(__file__).with_name("recorded_demo.json").read_text())
+    return found
+
+
+def run_demo(*arguments: str | Path, cwd: Path, **options: Any) -> subprocess.CompletedProcess[str]:
+    command = [*DEMO, *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, check=False, cwd=cwd, **options)
+
+
+# The application
+
+
+def test_the_file_is_right_and_can_be_copied(tmp_path: Path) -> None:
+    done = run_demo("--show", cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (0, text())
+    (tmp_path / "monitor.toml").write_text(done.stdout)
+    app = freshet.App.from_toml(tmp_path / "monitor.toml")
+    assert app.check() == []
+    assert app.state == tmp_path / "state"
+
+
+def test_it_asks_25_queries_of_different_worth_in_both_forms() -> None:
+    checked = monitor(Path()).checked()
+    queries = checked.queries
+    assert len(queries) == 25
+    assert len({query.weight for query in queries.values()}) >= 8
+    assert {group(query.weight) for query in queries.values()} == set(GROUPS)
+    assert sum(len(query.paths) > 1 for query in queries.values()) >= 2, "UNION ALL"
+    assert sum(bool(set(query.graph.streams) & queries.keys()) for query in queries.values()) >= 3, "on queries"
+    forms = [
+        why_not(path.operators, checked.schemas[path.stream]) for query in queries.values() for path in query.paths
+    ]
+    assert 2 <= sum(form is not None for form in forms) <= 4, forms
+
+
+@settings(deadline=None)
+@given(st.floats(5, 600), st.floats(10, 1e6))
+def test_the_story_is_an_overload_in_its_middle_only(seconds: float, sustained: float) -> None:
+    story = Story(seconds, sustained)
+    pieces = story.arrival()["pieces"]
+    assert sum(length for length, _ in pieces) == pytest.approx(seconds)
+    assert 0 < story.flood_start < story.flood_end < seconds / 2
+    flood = [(length, rate) for length, rate in pieces if rate > sustained]
+    assert flood == [(story.flood_end - story.flood_start, story.flood_rate)]
+    calm = [(length, rate) for length, rate in pieces if rate <= sustained]
+    mean = sum(length * rate for length, rate in calm) / sum(length for length, _ in calm)
+    assert mean == pytest.approx(story.calm_rate)
+    assert max(rate for _, rate in calm) < sustained / 2
+
+
+def test_the_story_fits_the_application() -> None:
+    assert monitor(Path(), {PACKETS: {"arrival": Story(34, 1e5).arrival()}, LOGINS: {"limit": 9}}).check() == []
+
+
+# Figures
+
+
+def test_a_row_that_was_not_answered_is_found(recorded: dict[str, Any]) -> None:
+    read, report = readings(monitor(Path())), recorded["report"]
+    assert set(unanswered(read, report).values()) == {0}
+    report["queries"]["oversize"]["tuples_out"] += 2
+    report["queries"]["dns"]["tuples_in"] += 1
+    assert {name: rows for name, rows in unanswered(read, report).items() if rows} == {"incidents": 2, "dns": -1}
+
+
+moments = st.tuples(st.floats(0.01, 3.0), st.floats(-1.0, 40.0))
+
+
+@settings(deadline=None)
+@given(st.lists(moments, min_size=1, max_size=20))
+def test_freshness_over_time_is_a_share_whatever_the_meters_believed(found: list[tuple[float, float]]) -> None:
+    course, time_ = Course(), 0.0
+    for gap, fresh in found:
+        time_ += gap
+        course.samples.append(Sample(time_, dict.fromkeys(GROUPS, 0), {"q": fresh}))
+    shares = course.freshness({"q": None})
+    assert len(shares) == len(found)
+    assert all(-1e-9 <= share <= 1 + 1e-9 for share in shares)
+
+
+def test_freshness_over_time_follows_what_turned_out() -> None:
+    # Stale from 10 s to 20 s, which was seen only at the end of it; fresh otherwise.
+    fresh = [float(time) if time < 20 else float(time - 10) for time in range(31)]
+    course = Course([Sample(float(time), {}, {"q": seconds}) for time, seconds in enumerate(fresh)])
+    shares = course.freshness({"q": None})
+    assert shares[5] == shares[10] == shares[30] == 1.0
+    assert shares[12:21] == [0.0] * 9
+
+
+def test_recovery_is_counted_from_the_end_of_the_flood() -> None:
+    waiting = [3, 5, 4, 90, 80, 30, 6, 5, 2]
+    course = Course([Sample(float(time), {"alerts": rows}, {}) for time, rows in enumerate(waiting)])
+    assert course.recovered("alerts", flood_start=2.5, flood_end=4.5) == 2.5
+    assert course.recovered("alerts", flood_start=6.5, flood_end=7.5) == 0.0
+    assert Course(course.samples[:6]).recovered("alerts", 2.5, 4.5) is None
+    assert course.peak() == (3.0, 90)
+
+
+# Words
+
+
+def test_the_words_have_the_figures_of_the_run(recorded: dict[str, Any]) -> None:
+    seen = Seen.from_json(recorded)
+    came, answered, recovered, cost = paragraphs(seen)
+    report = recorded["report"]
+    assert f"{report['streams']['packets']['tuples']:,} packets" in came
+    assert "5,000 packets/s, a quarter of the 20,000 packets/s" in came
+    assert f"{seen.course.peak()[1]:,} tuples waited" in came
+    for words in ("The 8 alerts (weight 0.9 to 1)", "The 11 dashboards", "The 6 archives", "Longest waited pager"):
+        assert words in answered
+    assert " s for the alerts, " in recovered
+    assert f"{report['workers']['units']:,} steps" in cost
+    assert f"{recorded['jobs']:,} Spark jobs" in cost
+    assert f"0 rows were lost: each query answered every tuple that came in, {report['total']['tuples_in']:,}" in cost
+
+
+def test_the_words_do_not_hide_what_went_wrong(recorded: dict[str, Any]) -> None:
+    lost, doubled, differs, calm = (deepcopy(recorded) for _ in range(4))
+    lost["unanswered"]["web"] = 5
+    assert "5 rows lost" in paragraphs(Seen.from_json(lost))[3]
+    doubled["unanswered"]["web"] = -7
+    assert "7 answered twice" in paragraphs(Seen.from_json(doubled))[3]
+    differs["outputs"]["web"] += 1
+    assert "differ from what was counted: web." in paragraphs(Seen.from_json(differs))[3]
+    for sample in calm["course"]["samples"]:
+        sample["waiting"] = dict.fromkeys(GROUPS, 0)
+    assert "not too much for this machine" in paragraphs(Seen.from_json(calm))[2]
+
+
+# The picture
+
+
+def test_no_two_labels_of_the_picture_overlap(recorded: dict[str, Any]) -> None:
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+
+    figure = draw(Seen.from_json(recorded))
+    canvas = FigureCanvasAgg(figure)
+    canvas.draw()
+    renderer = canvas.get_renderer()
+    frame = figure.bbox
+    assert figure._suptitle is not None  # type: ignore[attr-defined]
+    everything = [figure._suptitle, *figure.legends]  # type: ignore[attr-defined]
+    for axes in figure.axes:
+        labels = [*axes.get_yticklabels(), *axes.texts]
+        everything += [axes.title, axes._left_title, axes.xaxis.label, axes.yaxis.label]  # type: ignore[attr-defined]
+        boxes = [label.get_window_extent(renderer) for label in labels if label.get_text()]
+        assert not [pair for pair in combinations(boxes, 2) if pair[0].overlaps(pair[1])]
+        assert axes.get_xlabel()
+    boxes = [part.get_window_extent(renderer) for part in everything]
+    shown = [box for box in boxes if box.width > 1]
+    assert not [pair for pair in combinations(shown, 2) if pair[0].overlaps(pair[1])]
+    for box in shown:
+        assert frame.x0 <= box.x0 <= box.x1 <= frame.x1
+        assert frame.y0 <= box.y0 <= box.y1 <= frame.y1
+    names = [label.get_text() for label in figure.axes[0].get_yticklabels()]
+    assert len(names) == 25
+    weights = [float(name.split()[1]) for name in names]
+    assert all(higher >= lower for higher, lower in pairwise(weights))
+
+
+def test_a_query_that_answered_nothing_has_its_place(recorded: dict[str, Any], tmp_path: Path) -> None:
+    nothing = dict.fromkeys(recorded["report"]["queries"]["pager"]["response"]) | {"count": 0}
+    recorded["report"]["queries"]["pager"]["response"] = nothing
+    seen = Seen.from_json(recorded)
+    save(seen, tmp_path / "demo.png")
+    assert (tmp_path / "demo.png").read_bytes().startswith(PNG)
+    assert len(paragraphs(seen)) == 4
+
+
+# The command
+
+
+def test_wrong_arguments_are_said_before_anything_starts(tmp_path: Path) -> None:
+    (tmp_path / "taken").mkdir()
+    (tmp_path / "taken" / "file").touch()
+    for arguments, words in (
+        (("--policy", "best"), "there is no policy 'best'"),
+        (("--out", "none/demo.png"), "there is no such folder"),
+        (("--state", "taken"), "exists already"),
+    ):
+        done = run_demo(*arguments, cwd=tmp_path)
+        assert done.returncode == 2, done.stderr
+        assert words in done.stderr
+        assert len(done.stderr.splitlines()) == 1
+    assert (tmp_path / "taken" / "file").exists()
+
+
+def test_help_teaches(tmp_path: Path) -> None:
+    done = run_demo("--help", cwd=tmp_path)
+    assert done.returncode == 0
+    for words in ("25 continuous SQL queries", "--seconds", "--policy", "--quick", "--keep", "--show > monitor.toml"):
+        assert words in done.stdout
+
+
+@pytest.mark.spark
+@pytest.mark.timeout(900)
+def test_a_short_run_answers_everything_and_draws_it(tmp_path: Path) -> None:
+    done = run_demo("--quick", "--seconds", "5", "--state", "kept", "--keep", "--out", "seen.png", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "0 rows were lost" in done.stdout
+    assert (tmp_path / "seen.png").read_bytes().startswith(PNG)
+    seen = Seen.from_json(json.loads((tmp_path / "kept" / "demo.json").read_text()))
+    queries = seen.report["queries"]
+    assert {name: query["tuples_out"] for name, query in queries.items()} == dict(seen.outputs)
+    assert seen.report["sources"][PACKETS]["rows"] == seen.report["streams"][PACKETS]["tuples"]
+    assert seen.jobs >= seen.report["workers"]["units"]
+    with LogReader(tmp_path / "kept" / "monitor" / "state") as log:
+        packets = log.read(PACKETS, log.oldest(PACKETS), log.end(PACKETS))
+    # The answers, counted anew from what came in.
+    assert packets.num_rows == seen.report["streams"][PACKETS]["tuples"]
+    assert pc.sum(pc.greater(packets["size"], 1500)).as_py() == seen.outputs["oversize"]
+    web = pc.is_in(packets["port"], value_set=pc.cast([80, 443, 8080], "int32"))
+    assert pc.sum(web).as_py() == seen.outputs["web"]
+    assert packets.num_rows == seen.outputs["all_headers"]
+
+
+@pytest.mark.spark
+@pytest.mark.timeout(600)
+def test_an_interrupt_leaves_nothing_behind(tmp_path: Path) -> None:
+    environment = {**os.environ, "TMPDIR": str(tmp_path)}
+    with subprocess.Popen(
+        DEMO, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=tmp_path, env=environment
+    ) as running:
+        assert running.stdout is not None
+        while "1. Spark starts" not in running.stdout.readline():
+            assert running.poll() is None
+        time.sleep(5)
+        running.send_signal(signal.SIGINT)
+        _, errors = running.communicate(timeout=300)
+    assert running.returncode == 130, errors
+    assert errors.splitlines()[-1] == "Interrupted: the demo ends here."
+    assert not list(tmp_path.glob("freshet-demo*"))
