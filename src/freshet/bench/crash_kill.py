@@ -1,0 +1,104 @@
+"""When and how a process is killed: drawn from a seed, aimed at the moments that hurt."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, Literal, get_args
+
+import psutil
+
+Moment = Literal["start-up", "running", "file", "commit"]
+MOMENTS: Final[tuple[Moment, ...]] = get_args(Moment)
+
+_POLICIES: Final = ("everything", "fcfs", "rr(200)")
+_LONGEST_WATCH: Final = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class Kill:
+    """A kill to come.
+
+    Args:
+        moment: ``start-up``: at some point of the way to running; ``running``: some time after; ``file``: when a
+            segment file has just come into being, before it is committed; ``commit``: while the store is written.
+        place: In [0, 1): where in the range of possible delays.
+        tree: Whether the JVM and the Python workers die with the driver, or find out by themselves.
+        policy: How the process schedules until then.
+    """
+
+    moment: Moment
+    place: float
+    tree: bool
+    policy: str
+
+
+def draw_kills(count: int, seed: int) -> list[Kill]:
+    """As many kills, the same for the same seed. The first two are of a running process, so that there is something to
+    lose.
+
+    >>> [kill.moment for kill in draw_kills(6, seed=1)]
+    ['running', 'running', 'commit', 'running', 'running', 'commit']
+    """
+    draw = random.Random(seed)
+    kills = []
+    for number in range(count):
+        moment: Moment = draw.choices(MOMENTS, (0.2, 0.3, 0.2, 0.3))[0]
+        if number < 2 and moment == "start-up":
+            moment = "running"
+        kills.append(Kill(moment, draw.random(), draw.random() < 0.5, draw.choice(_POLICIES)))
+    return kills
+
+
+def wait_for(kill: Kill, state: Path, longest: float) -> None:
+    """Returns at the moment of a kill of a process that runs.
+
+    Args:
+        kill: Of another moment than ``start-up``.
+        state: The process's state folder.
+        longest: Seconds that a process runs at most before.
+    """
+    time.sleep(kill.place * longest)
+    if kill.moment == "file":
+        _wait_for_change(lambda: (state / "segments").stat().st_mtime_ns)
+        time.sleep(kill.place * 0.005)
+    elif kill.moment == "commit":
+        _wait_for_change(lambda: _touched(state / "store.db-wal"))
+        time.sleep(kill.place * 0.002)
+
+
+def _touched(path: Path) -> tuple[int, int]:
+    status = path.stat()
+    return status.st_mtime_ns, status.st_size
+
+
+def _wait_for_change(look: Callable[[], object]) -> None:
+    until, before = time.monotonic() + _LONGEST_WATCH, look()
+    while look() == before and time.monotonic() < until:
+        time.sleep(0.0002)
+
+
+def kill_now(driver: psutil.Process, tree: bool) -> list[psutil.Process]:
+    """Kills a driver, and with ``tree`` all that it started.
+
+    Returns:
+        What it had started, dead or about to find out.
+    """
+    others: list[psutil.Process] = driver.children(recursive=True)
+    os.kill(driver.pid, signal.SIGKILL)
+    if tree:
+        kill_all(others)
+    return others
+
+
+def kill_all(processes: list[psutil.Process]) -> None:
+    """Kills processes, of which some may be gone."""
+    for process in processes:
+        with suppress(psutil.NoSuchProcess):
+            process.kill()

@@ -1,0 +1,98 @@
+"""From measurements to figures: medians, quartiles, ratios, slopes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Values = Sequence[float] | NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """A figure and the range in which its repetitions lie."""
+
+    middle: float
+    low: float
+    high: float
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """Low and high end."""
+        return self.low, self.high
+
+    def times(self, factor: float) -> Spread:
+        """The same in another unit.
+
+        >>> Spread(0.02, 0.01, 0.03).times(1000)
+        Spread(middle=20.0, low=10.0, high=30.0)
+        """
+        return Spread(self.middle * factor, self.low * factor, self.high * factor)
+
+
+def quartiles(values: Values) -> Spread:
+    """The median with the first and the third quartile, for many repetitions.
+
+    >>> quartiles([1, 2, 3, 4, 100])
+    Spread(middle=3.0, low=2.0, high=4.0)
+    """
+    low, middle, high = np.percentile(_some(values), [25, 50, 75])
+    return Spread(float(middle), float(low), float(high))
+
+
+def extremes(values: Values) -> Spread:
+    """The median with the least and the greatest, for few repetitions.
+
+    >>> extremes([3, 1, 2])
+    Spread(middle=2.0, low=1.0, high=3.0)
+    """
+    some = _some(values)
+    return Spread(float(np.median(some)), float(some.min()), float(some.max()))
+
+
+def ratio(ours: Sequence[Sequence[float]], theirs: Sequence[Sequence[float]]) -> Spread:
+    """The ratio of two medians, from rounds in which both were measured one after the other.
+
+    The middle is the ratio of the medians over all rounds; the ends are the least and the greatest ratio of the
+    medians of one round, so that what slowed a whole round down does not show as a difference.
+
+    >>> ratio([[1.0, 1.0], [2.0, 2.0]], [[4.0, 4.0], [5.0, 5.0]])
+    Spread(middle=0.333..., low=0.25, high=0.4)
+    """
+    middle = float(np.median(np.concatenate(ours)) / np.median(np.concatenate(theirs)))
+    rounds = [float(np.median(one) / np.median(other)) for one, other in zip(ours, theirs, strict=True)]
+    return Spread(middle, min(*rounds, middle), max(*rounds, middle))
+
+
+def slope(times: Values, values: Values) -> Spread:
+    """The slope of the least-squares line, with a band of two standard errors from the residuals.
+
+    Samples of a process's memory lean on the ones before, so the error is taken from as many samples as would be
+    independent, n (1 - r) / (1 + r), where r is the correlation of neighbouring residuals.
+
+    >>> slope([0, 1, 2, 3, 4], [1, 3, 5, 7, 9])
+    Spread(middle=2.0, low=2.0, high=2.0)
+    """
+    x, y = _some(times), _some(values)
+    if len(x) < 3 or np.ptp(x) == 0.0:
+        raise ValueError("a slope needs three samples at different times")
+    centred = x - x.mean()
+    steep = float(centred @ (y - y.mean()) / (centred @ centred))
+    rest = y - y.mean() - steep * centred
+    around = float(rest @ rest)
+    if around <= 1e-18 * float(y @ y):
+        return Spread(steep, steep, steep)
+    leaning = min(max(float(rest[1:] @ rest[:-1]) / around, 0.0), 0.99)
+    repeated = (1 + leaning) / (1 - leaning)
+    error = float(np.sqrt(around / (len(x) - 2) / (centred @ centred) * repeated))
+    return Spread(steep, steep - 2 * error, steep + 2 * error)
+
+
+def _some(values: Values) -> NDArray[np.float64]:
+    array = np.asarray(values, dtype=np.float64)
+    if not len(array):
+        raise ValueError("nothing was measured")
+    return array

@@ -1,0 +1,261 @@
+"""The rig of ``freshet bench freshness``: one engine on Spark that plays the same arrivals under each policy."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Self
+
+import numpy as np
+import pyarrow as pa
+
+from freshet.bench.freshness_load import Event
+from freshet.bench.freshness_queries import SCHEMA, Question, make_rows
+from freshet.engine import Engine, LogQueues, RealClock
+from freshet.log import Log, Retention
+from freshet.model import ARRIVAL, Commit, OperatorRun, Unit, UnitResult, parse_schema
+from freshet.policies import Everything, Policy
+from freshet.spark.executor import SparkExecutor
+from freshet.sql import build_query
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_ROWS: int = 4_000_000
+"""Rows that a train may have: none is cut."""
+_LEAD: float = 0.2
+"""Seconds from the start of the feeder to the first arrival."""
+
+
+@dataclass(frozen=True, slots=True)
+class StepNote:
+    """One step: seconds from the moment the engine could begin it to the end of its commit, and what it did."""
+
+    seconds: float
+    work: float
+    """Seconds in operators, on the clock of a wall."""
+    members: int
+    runs: tuple[tuple[str, OperatorRun], ...]
+    """What the operators did, by name."""
+
+    @property
+    def overhead(self) -> float:
+        """All that is not work: deciding, planning, Spark's job, the file, the commit."""
+        return self.seconds - self.work
+
+
+@dataclass(slots=True)
+class Notes:
+    """When the engine's loop passed which point; the steps that it has made."""
+
+    free: float = 0.0
+    """Since when the engine could begin a step: the end of a commit or of a wait."""
+    began: float = 0.0
+    results: list[UnitResult] = field(default_factory=list)
+    steps: list[StepNote] = field(default_factory=list)
+    names: list[str] = field(default_factory=list)
+    """Names of the operators, by number."""
+
+    def committed(self) -> None:
+        """Ends a step."""
+        now = time.perf_counter()
+        for result in self.results:
+            runs = [run for chain in result.chains for run in chain.operators]
+            seconds = sum(run.seconds for run in runs)
+            work = max(0.0, result.finished - result.started - result.overhead)
+            # Tasks side by side: their seconds count by what they took of the time that passed.
+            share = work / seconds if seconds else 1.0
+            noted = tuple(
+                (self.names[run.operator], OperatorRun(run.operator, run.rows_in, run.rows_out, run.seconds * share))
+                for run in runs
+            )
+            self.steps.append(StepNote(now - self.began, work, len(result.chains), noted))
+        self.results = []
+        self.free = now
+
+
+class _Clock(RealClock):
+    """Notes when a wait ends."""
+
+    notes: Notes
+
+    def wait(self, until: float | None) -> bool:
+        waited = super().wait(until)
+        self.notes.free = time.perf_counter()
+        return waited
+
+
+class _Queues(LogQueues):
+    """Notes when a commit is done."""
+
+    notes: Notes
+
+    def commit(self, commits: Sequence[Commit]) -> None:
+        super().commit(commits)
+        self.notes.committed()
+
+
+class _Executor(SparkExecutor):
+    """Notes when a unit goes to Spark and when it comes back."""
+
+    notes: Notes
+
+    def submit(self, unit: Unit) -> None:
+        self.notes.began = self.notes.free
+        super().submit(unit)
+
+    def finished(self) -> list[UnitResult]:
+        results = super().finished()
+        failed = [result.retry for result in results if result.retry is not None]
+        if failed:
+            raise RuntimeError(f"a step could not run: {failed[0]}")
+        self.notes.results += results
+        return results
+
+
+@dataclass(frozen=True, slots=True)
+class Played:
+    """What a run gave.
+
+    Args:
+        staleness: 1 - F of each query over the observation period.
+        steps: Those that began in it.
+        busy: Share of the period in which a step was going on.
+        lag: Seconds from the time at which rows were due to when they were durably in the log, mean over arrivals.
+    """
+
+    staleness: dict[str, float]
+    steps: list[StepNote]
+    busy: float
+    lag: float
+
+    @property
+    def mean(self) -> float:
+        """Mean staleness over the queries (FAS Eq. 3)."""
+        return sum(self.staleness.values()) / len(self.staleness)
+
+
+class Rig:
+    """Queries on Spark, one step at a time, over streams to which a feeder appends rows when they are due.
+
+    Args:
+        session: Where it runs.
+        state: Its state folder.
+        questions: The queries.
+    """
+
+    def __init__(self, session: SparkSession, state: Path, questions: Sequence[Question]) -> None:
+        self.streams = tuple(dict.fromkeys(each.stream for each in questions))
+        self.log = Log.open(state)
+        self._clock = _Clock()
+        self._notes = self._clock.notes = Notes()
+        self._executor = _Executor(session, state, slots=1, wake=self._clock.wake)
+        queues = _Queues(self.log, self.streams)
+        self._executor.notes = queues.notes = self._notes
+        self._engine = Engine(queues, self._executor, self._clock, Everything(), most_rows=_ROWS)
+        self._pool = make_rows(1, seed=0)
+        schema = parse_schema(SCHEMA)
+        for stream in self.streams:
+            self.log.declare(stream, _NO_HISTORY)
+        for each in questions:
+            self.log.declare(each.name, _NO_HISTORY)
+            self._engine.add_query(build_query(each.name, each.sql, {each.stream: schema}), {each.stream: schema})
+            self._check_form(each.name)
+        self._notes.names = [operator.node.name for operator in self._engine.board.operators]
+
+    def _check_form(self, query: str) -> None:
+        for path in self._engine.board.network.paths(query):
+            form, why = self._executor.form(path)
+            if form != "vectorised":
+                raise RuntimeError(f"query {query} is not vectorised: {why}")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._executor.close()
+        self.log.close()
+
+    def play(self, policy: Policy, events: Sequence[Event], seconds: float) -> Played:
+        """Runs a policy over arrivals for so many seconds; works off what is left before it returns."""
+        self.log.collect()
+        tables = self._tables(events)
+        self._engine.set_policy(policy)
+        start = time.time() + _LEAD
+        self._measure_from(start)
+        self._notes.steps = []
+        feeder = _Feeder(self.log, self._clock, start, list(zip(events, tables, strict=True)))
+        feeder.start()
+        # The moment at which the observation ends is the same for all; what runs then departs after it.
+        self._engine.run(until=start + seconds)
+        steps = list(self._notes.steps)
+        feeder.finish()
+        self._drain()
+        meters = self._engine.meters.queries
+        staleness = {name: 1.0 - meter.freshness(start + seconds) for name, meter in meters.items()}
+        return Played(staleness, steps, min(1.0, sum(step.seconds for step in steps) / seconds), feeder.lag)
+
+    def _measure_from(self, start: float) -> None:
+        meters = self._engine.meters
+        meters.begin(start)
+        for state in self._engine.board.queries:
+            meters.add_query(state.name, start, state.weight, state.query.graph.streams)
+
+    def _drain(self) -> None:
+        self._engine.set_policy(Everything())
+        while not self._engine.is_idle():
+            self._engine.run(until=time.time() + 0.05)
+
+    def _tables(self, events: Sequence[Event]) -> list[pa.Table]:
+        """The rows of each arrival, without their times; made beforehand, so that the feeder only appends."""
+        most = max((event.rows for event in events), default=1)
+        if self._pool.num_rows < 2 * most:
+            self._pool = make_rows(2 * most, seed=0)
+        last = self._pool.num_rows - most
+        return [self._pool.slice(event.place % (last + 1), event.rows) for event in events]
+
+
+class _Feeder:
+    """Appends rows when they are due."""
+
+    def __init__(self, log: Log, clock: RealClock, start: float, due: Sequence[tuple[Event, pa.Table]]) -> None:
+        self._log, self._clock, self._start, self._due = log, clock, start, due
+        self._lags: list[float] = []
+        self._failure: BaseException | None = None
+        self._thread = threading.Thread(target=self._feed, name="freshet-bench-feeder", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def finish(self) -> None:
+        """Waits for the last append."""
+        self._thread.join()
+        if self._failure is not None:
+            raise self._failure
+
+    @property
+    def lag(self) -> float:
+        """Mean seconds from due to durable."""
+        return sum(self._lags) / len(self._lags) if self._lags else 0.0
+
+    def _feed(self) -> None:
+        try:
+            for event, rows in self._due:
+                due = self._start + event.time
+                arrivals = pa.array(np.full(rows.num_rows, int(due * 1e6), dtype=np.int64))
+                table = rows.append_column(ARRIVAL, arrivals)
+                time.sleep(max(0.0, due - time.time()))
+                self._log.append(event.stream, table)
+                self._clock.wake()
+                self._lags.append(time.time() - due)
+        except BaseException as error:  # reported by the thread that waits for it
+            self._failure = error
+
+
+_NO_HISTORY = Retention(history_age=0.0, history_bytes=0, bound_bytes=None)

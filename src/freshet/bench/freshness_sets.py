@@ -1,0 +1,97 @@
+"""The set mode of policies that have an order but no ratio."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import ClassVar
+
+from freshet.model import Chain, OperatorView, Plan, QueryView, Step, View
+from freshet.policies import BusyPrice, Policy, Price
+from freshet.policies.rest_costs import RestCosts
+
+
+class InOrder(Policy):
+    """Runs the next queries of another policy's order together, as many as it takes to be worth the price of a step.
+
+    A ratio policy's set ends where one more query would lower its ratio. An order has no such point, so the set ends
+    as soon as the expected work of its members has reached the price, which is the same object for both.
+
+    Args:
+        inner: The policy whose order it is; it must serve one path per decision.
+        price: Of a step.
+    """
+
+    name: ClassVar[str] = "in-order"
+
+    def __init__(self, inner: Policy, price: Price | None = None) -> None:
+        self.inner = inner
+        self.price: Price = price or BusyPrice()
+        self._costs = RestCosts()
+
+    def arrived(self, view: View, operators: Iterable[int]) -> None:
+        self.inner.arrived(view, operators)
+
+    def completed(self, view: View, operators: Iterable[int]) -> None:
+        self._costs.ran()
+        self.inner.completed(view, operators)
+
+    def changed(self, view: View, query: int) -> None:
+        self._costs.forget()
+        self.inner.changed(view, query)
+
+    def decide(self, view: View) -> Plan:
+        """One step."""
+        price = self.price.seconds(view)
+        rest = _Rest(view)
+        members: list[Chain] = []
+        work = 0.0
+        while (not members or work < price) and (plan := self.inner.decide(rest)):
+            for chain in (chain for step in plan for chain in step.chains):
+                members.append(chain)
+                first = chain.operators[0]
+                work += self._costs.of(view, first) * view.operators[first].pending
+                rest.ready.pop(first, None)
+        if not members:
+            return ()
+        self.price.took(view, work)
+        return (Step(tuple(members)),)
+
+
+class _Rest:
+    """A view without what has been chosen already."""
+
+    def __init__(self, view: View) -> None:
+        self._view = view
+        self.ready: dict[int, None] = dict(view.ready)
+
+    @property
+    def now(self) -> float:
+        return self._view.now
+
+    @property
+    def operators(self) -> Sequence[OperatorView]:
+        return self._view.operators
+
+    @property
+    def queries(self) -> Sequence[QueryView]:
+        return self._view.queries
+
+    @property
+    def overhead(self) -> float:
+        return self._view.overhead
+
+    @property
+    def idle_workers(self) -> int:
+        return self._view.idle_workers
+
+
+def one_query(name: str) -> str:
+    """The policy of a name as it is."""
+    return name
+
+
+def policy_sets() -> Mapping[str, str]:
+    """What set mode means, by policy, for those who read the figures."""
+    ratio = "the prefix of the ranking that maximises value over price plus cost (+set)"
+    order = "the next queries in its own order until their expected work reaches the price"
+    return {"fas-mcq": ratio, "rb-mcq": ratio, "rr": order, "fcfs": order}

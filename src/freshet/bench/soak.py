@@ -1,0 +1,179 @@
+"""``freshet bench soak``: a steady load for a while, and whether anything grows."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+import typer
+
+from freshet.bench.figures import Spread, slope
+from freshet.bench.memory import Memory, live_heap, measure
+from freshet.bench.registry import bench
+from freshet.bench.result import Result
+from freshet.bench.stage import Stage
+
+if TYPE_CHECKING:
+    from freshet.app.app import App
+    from freshet.app.run import Run
+
+_HEAP: Final = "1g"
+_HISTORY: Final = 20.0
+_SAMPLES_PER_HEAP: Final = 6
+_KINDS: Final = ("driver", "jvm", "workers")
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """One look at a run; ``heap`` is None where it was not measured."""
+
+    minute: float
+    memory: Memory
+    heap: float | None
+    files: int
+    bytes: int
+    tuples: int
+    waiting: int
+
+
+@bench("Memory and files over minutes of steady load.", takes="as many minutes as it is told, and half a minute more")
+def soak(
+    stage: Stage,
+    minutes: Annotated[float, typer.Option(min=0.2, help="Minutes of load, warm-up included.")] = 10.0,
+    rate: Annotated[float, typer.Option(min=1.0, help="Rows a second.")] = 2000.0,
+    queries: Annotated[int, typer.Option(min=1, help="Continuous queries.")] = 25,
+    every: Annotated[float, typer.Option(min=0.2, help="Seconds between samples.")] = 5.0,
+    warm_up: Annotated[float, typer.Option(min=0.0, max=0.9, help="Share of the time before slopes are taken.")] = 0.4,
+    master: Annotated[str, typer.Option(help="Spark master.")] = "local[*]",
+) -> Result:
+    """An application with a steady generator, many queries (most compiled, some left to Spark, one that reads the
+    output of another) and a short history. Memory that only their processes hold is sampled; slopes are least-squares
+    lines after the warm-up, their spread two standard errors. A slope whose spread holds 0 is flat within noise.
+    """
+    from freshet.spark.embedded import embedded_session
+
+    stage.say("starting Spark ...")
+    options = f"-Xms{_HEAP} -XX:+AlwaysPreTouch"
+    settings = {"spark.driver.memory": _HEAP, "spark.driver.extraJavaOptions": options}
+    app = declare(stage.folder / "state", rate, queries)
+    # Spark runs before the application does, so that its settings need not be the application's.
+    with embedded_session("freshet bench soak", master, settings, log_folder=stage.logs):
+        with app.start(master=master) as run:
+            samples = _watch(stage, run, app, minutes, every)
+        report = run.report()
+    return Result.of(_figures(samples, warm_up, rate, report), _conditions(app, rate, every))
+
+
+def declare(state: Path, rate: float, queries: int) -> App:
+    """The application: one stream, ``queries`` queries with a short history."""
+    from freshet.app import App
+    from freshet.log import Retention
+
+    short = Retention(history_age=_HISTORY, history_bytes=64 * 2**20)
+    app = App("soak", state=state)
+    columns = {"size": {"kind": "uniform", "low": 40, "high": 1500}, "port": {"kind": "uniform", "low": 0, "high": 999}}
+    arrival = {"kind": "constant", "rate": rate}
+    source = {"kind": "generator", "arrival": arrival, "columns": columns}
+    app.stream("packets", "ts timestamp, host string, port int, size int", source=source, retention=short)
+    for number in range(queries):
+        app.query(f"q{number}", _sql(number), retention=short, sinks=[_ignore] if number % 8 == 0 else [])
+    return app
+
+
+def _sql(number: int) -> str:
+    if number == 1:
+        return "SELECT host, port FROM q0 WHERE port > 100"
+    if number % 12 == 5:
+        return f"SELECT upper(host) AS host, size FROM packets WHERE size > {40 + number}"
+    return f"SELECT host, port, size * 8 AS bits FROM packets WHERE port >= {number * 20} AND size > {40 + number * 30}"
+
+
+def _ignore(table: Any, token: Any) -> None:
+    """A sink that is code of a user and keeps nothing."""
+
+
+def _watch(stage: Stage, run: Run, app: App, minutes: float, every: float) -> list[Sample]:
+    began, heap = time.monotonic(), live_heap()
+    samples: list[Sample] = []
+    total = max(int(minutes * 60 / every), 4)
+    with stage.steps("soaking", total) as advance:
+        for number in range(1, total + 1):
+            time.sleep(max(0.0, began + number * every - time.monotonic()))
+            if run.wait(0.0):
+                raise RuntimeError("the application ended by itself")
+            reachable = heap() if number % _SAMPLES_PER_HEAP == 0 else None
+            samples.append(_sample(run, app, (time.monotonic() - began) / 60, reachable))
+            advance()
+    return samples
+
+
+def _sample(run: Run, app: App, minute: float, heap: float | None) -> Sample:
+    meters = run.meters()
+    files = _sizes(app.state)
+    tuples = meters["streams"]["packets"]["tuples"]
+    return Sample(minute, measure(), heap, len(files), sum(files), tuples, meters["total"]["waiting"])
+
+
+def _sizes(folder: Path) -> list[int]:
+    """Bytes of each file below a folder in which files come and go."""
+    sizes = []
+    for root, _, names in os.walk(folder):
+        for name in names:
+            with suppress(FileNotFoundError):
+                sizes.append(Path(root, name).stat().st_size)
+    return sizes
+
+
+def _figures(
+    samples: Sequence[Sample], warm_up: float, rate: float, report: dict[str, Any]
+) -> dict[str, float | Spread]:
+    late = samples[int(len(samples) * warm_up) :]
+    minutes = [sample.minute for sample in late]
+    heaps = [(sample.minute, sample.heap) for sample in late if sample.heap is not None]
+    first, last = late[0], late[-1]
+    seconds = (last.minute - first.minute) * 60
+    figures: dict[str, float | Spread] = {
+        "memory_slope_mb_per_min": slope(minutes, [sample.memory.total for sample in late]),
+    }
+    for kind in _KINDS:
+        figures[f"{kind}_slope_mb_per_min"] = slope(minutes, [getattr(sample.memory, kind) for sample in late])
+    if len(heaps) >= 3:
+        figures["jvm_live_heap_slope_mb_per_min"] = slope(*zip(*heaps, strict=True))
+        figures["jvm_live_heap_mb"] = heaps[-1][1]
+    return figures | {
+        "memory_mb": last.memory.total,
+        **{f"{kind}_mb": getattr(last.memory, kind) for kind in _KINDS},
+        "worker_processes_max": max(sample.memory.worker_processes for sample in late),
+        "worker_processes_end": last.memory.worker_processes,
+        "files_max": max(sample.files for sample in samples),
+        "files_end": last.files,
+        "files_slope_per_min": slope(minutes, [float(sample.files) for sample in late]),
+        "state_mb_max": max(sample.bytes for sample in samples) / 1e6,
+        "open_files_max": max(sample.memory.open_files for sample in samples),
+        "open_files_slope_per_min": slope(minutes, [float(sample.memory.open_files) for sample in late]),
+        "rows_per_second": (last.tuples - first.tuples) / seconds,
+        "rows_per_second_wanted": rate,
+        "waiting_max": max(sample.waiting for sample in late),
+        "waiting_end": last.waiting,
+        "response_p95_ms": 1000 * (report["total"]["response"]["p95_s"] or 0.0),
+        "quarantined": sum(query["state"] != "active" for query in report["queries"].values()),
+        "minutes": last.minute,
+    }
+
+
+def _conditions(app: App, rate: float, every: float) -> dict[str, Any]:
+    return {
+        "load": f"{rate:g} rows a second into {len(app.queries)} queries, policy {app.settings.policy}",
+        "history_seconds": _HISTORY,
+        "memory": (
+            f"unique set of each process, every {every:g} s; the JVM's heap has a fixed size of {_HEAP} and is touched "
+            "at its start, so that the JVM's slope is what grows beside the heap"
+        ),
+        "live_heap": f"heap in use after a full collection, at every {_SAMPLES_PER_HEAP}th sample",
+        "spread": "two standard errors of a slope, for correlated residuals",
+    }

@@ -1,0 +1,166 @@
+"""Freshet's side of a comparison: one query over a stream that is in the log already, step by step."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Self
+
+import pyarrow as pa
+
+from freshet.bench.rows import SCHEMA, SQL, with_arrivals
+from freshet.engine import Engine, LogQueues, RealClock
+from freshet.log import Log, Retention
+from freshet.model import Commit, Unit, UnitResult, parse_schema
+from freshet.policies import Everything
+from freshet.spark.executor import SparkExecutor
+from freshet.sql import build_query
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+STREAM = "rows"
+
+
+@dataclass(frozen=True, slots=True)
+class StepTimes:
+    """Seconds of one step, from the end of the commit before to the end of its own; the parts add up to it.
+
+    ``decide``: queues, meters, policy and binding; ``plan``: finding the plan and describing the train to it;
+    ``job``: Spark's job with the durable output file; ``hand_over``: between the engine's thread and the
+    executor's; ``commit``: cursors and output in the store.
+    """
+
+    rows: int
+    decide: float
+    plan: float
+    job: float
+    hand_over: float
+    commit: float
+
+    @property
+    def step(self) -> float:
+        """All of it."""
+        return self.decide + self.plan + self.job + self.hand_over + self.commit
+
+
+@dataclass(slots=True)
+class Marks:
+    """When the engine's loop passed which point of the step that is running."""
+
+    committed: float = 0.0
+    submitted: float = 0.0
+    returned: float = 0.0
+    result: UnitResult | None = None
+    steps: list[StepTimes] = field(default_factory=list)
+
+    def close(self) -> None:
+        """Ends a step."""
+        now = time.perf_counter()
+        if self.result is not None:
+            plan, job = self.result.parts["plan"], self.result.parts["job"]
+            away = self.returned - self.submitted
+            self.steps.append(
+                StepTimes(
+                    self.result.unit.rows,
+                    self.submitted - self.committed,
+                    plan,
+                    job,
+                    away - plan - job,
+                    now - self.returned,
+                )
+            )
+        self.committed, self.result = now, None
+
+
+class MarkedQueues(LogQueues):
+    """Notes when a commit is done."""
+
+    def __init__(self, log: Log, marks: Marks) -> None:
+        super().__init__(log)
+        self._marks = marks
+
+    def commit(self, commits: Sequence[Commit]) -> None:
+        super().commit(commits)
+        self._marks.close()
+
+
+class MarkedExecutor(SparkExecutor):
+    """Notes when a unit goes to Spark and when it comes back."""
+
+    marks: Marks
+
+    def submit(self, unit: Unit) -> None:
+        self.marks.submitted = time.perf_counter()
+        super().submit(unit)
+
+    def finished(self) -> list[UnitResult]:
+        results = super().finished()
+        if results:
+            self.marks.returned, self.marks.result = time.perf_counter(), results[0]
+            if results[0].retry is not None:
+                raise RuntimeError(f"the step could not run: {results[0].retry}")
+        return results
+
+
+class Steps:
+    """An engine over a log of its own, with one query at a time.
+
+    Args:
+        session: Where it runs.
+        state: Its state folder.
+        most_rows: Rows of a train.
+    """
+
+    def __init__(self, session: SparkSession, state: Path, most_rows: int) -> None:
+        self.log = Log.open(state)
+        self.log.declare(STREAM, Retention(None, None, None))
+        self.schema = parse_schema(SCHEMA)
+        clock = RealClock()
+        self._marks = Marks()
+        self._executor = MarkedExecutor(session, state, slots=1, wake=clock.wake)
+        self._executor.marks = self._marks
+        self._queues = MarkedQueues(self.log, self._marks)
+        self._engine = Engine(self._queues, self._executor, clock, Everything(), most_rows=most_rows)
+        # From now on each run ends when nothing waits any more.
+        self._engine.stop(drain=True)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._executor.close()
+        self.log.close()
+
+    def append(self, rows: pa.Table) -> None:
+        """Brings rows into the log, as a source does: durably, as one segment."""
+        self.log.append(STREAM, with_arrivals(rows))
+        self._queues.notice(STREAM)
+
+    def add_query(self, name: str) -> None:
+        """Starts the query under a name, at the beginning of the stream."""
+        # Neither side cleans up behind itself while it is measured.
+        self.log.declare(name, Retention(None, None, None))
+        self._engine.add_query(build_query(name, SQL, {STREAM: self.schema}), {STREAM: self.schema})
+
+    def drop_query(self, name: str) -> None:
+        """Ends the query and deletes what it wrote."""
+        self._engine.drop_query(name)
+        self.log.forget(name)
+        self.log.collect()
+
+    def run(self) -> list[StepTimes]:
+        """Runs until nothing waits; returns the steps that it took."""
+        self._marks.steps = []
+        self._marks.committed = time.perf_counter()
+        self._engine.run()
+        return self._marks.steps
+
+    def output_rows(self, name: str) -> int:
+        """How many rows the query has written."""
+        return self.log.end(name)

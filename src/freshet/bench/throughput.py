@@ -1,0 +1,133 @@
+"""``freshet bench throughput``: how many rows a second, against the same program as one batch job."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+import pyarrow.parquet as pq
+import typer
+
+from freshet.bench.figures import Spread, extremes, ratio
+from freshet.bench.interleave import interleave
+from freshet.bench.registry import bench
+from freshet.bench.result import Result
+from freshet.bench.rows import SQL, make_rows
+from freshet.bench.stage import Stage
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from freshet.bench.steps import Steps
+
+_SEGMENT: Final = 100_000
+_FILE: Final = 1_000_000
+
+
+@bench("Rows a second through one query, against one Spark batch job over the same rows.", takes="about two minutes")
+def throughput(
+    stage: Stage,
+    rows: Annotated[int, typer.Option(min=1000, help="Rows of the stream.")] = 6_000_000,
+    train: Annotated[int, typer.Option(min=1000, help="Rows of a train.")] = 500_000,
+    rounds: Annotated[int, typer.Option(min=1, help="Rounds that are measured; in each, both sides.")] = 7,
+    warm_up: Annotated[int, typer.Option(min=0, help="Rounds before.")] = 3,
+    master: Annotated[str, typer.Option(help="Spark master.")] = "local[*]",
+) -> Result:
+    """One query (two filters and a projection) over a stream that is in the log, train by train with a durable output
+    and a commit for each; and the same program as one DataFrame job from Parquet to Parquet. Rounds alternate in one
+    JVM.
+    """
+    from freshet.bench.steps import Steps
+    from freshet.spark.embedded import embedded_session
+
+    stage.say("starting Spark ...")
+    with (
+        embedded_session("freshet bench throughput", master, log_folder=stage.logs) as session,
+        Steps(session, stage.folder / "state", most_rows=train) as steps,
+    ):
+        _fill(stage, steps, rows)
+        sides = {"freshet": _freshet(steps, rows), "batch": _batch(stage, session)}
+        with stage.steps("warming up", warm_up) as advance:
+            interleave(sides, warm_up, advance)
+        with stage.steps("measuring", rounds) as advance:
+            found = interleave(sides, rounds, advance)
+    return Result.of(_figures(rows, found), _conditions(rows, train))
+
+
+def _fill(stage: Stage, steps: Steps, rows: int) -> None:
+    """The same rows into the log, in segments as sources write them, and into Parquet files."""
+    folder = stage.folder / "input"
+    folder.mkdir()
+    for first in range(0, rows, _FILE):
+        table = make_rows(first, min(_FILE, rows - first))
+        pq.write_table(table, folder / f"{first:012}.parquet")
+        for offset in range(0, table.num_rows, _SEGMENT):
+            steps.append(table.slice(offset, _SEGMENT))
+
+
+Side = Callable[[], tuple[float, int]]
+
+
+def _freshet(steps: Steps, rows: int) -> Side:
+    number = 0
+
+    def run() -> tuple[float, int]:
+        nonlocal number
+        number += 1
+        name = f"out_{number}"
+        began = time.perf_counter()
+        steps.add_query(name)
+        done = sum(step.rows for step in steps.run())
+        seconds = time.perf_counter() - began
+        if done != rows:
+            raise RuntimeError(f"{done} of {rows} rows were processed")
+        written = steps.output_rows(name)
+        steps.drop_query(name)
+        return seconds, written
+
+    return run
+
+
+def _batch(stage: Stage, session: SparkSession) -> Side:
+    from freshet.bench.micro_batches import program
+
+    source, target = str(stage.folder / "input"), str(stage.folder / "output")
+
+    def run() -> tuple[float, int]:
+        began = time.perf_counter()
+        program(session.read.parquet(source)).write.mode("overwrite").parquet(target)
+        seconds = time.perf_counter() - began
+        return seconds, session.read.parquet(target).count()
+
+    return run
+
+
+def _figures(rows: int, found: dict[str, list[tuple[float, int]]]) -> dict[str, float | Spread]:
+    written = {count for side in found.values() for _, count in side}
+    if len(written) != 1:
+        raise RuntimeError(f"the two sides wrote different numbers of rows ({written}): the comparison means nothing")
+    rates = {name: [rows / seconds for seconds, _ in side] for name, side in found.items()}
+    return {
+        "rows_per_second": extremes(rates["freshet"]),
+        "batch_rows_per_second": extremes(rates["batch"]),
+        "throughput_vs_batch": ratio(*([[rate] for rate in rates[name]] for name in ("freshet", "batch"))),
+        "rows": rows,
+        "rows_written": written.pop(),
+    }
+
+
+def _conditions(rows: int, train: int) -> dict[str, Any]:
+    return {
+        "query": SQL,
+        "freshet": (
+            f"the query is added, and {rows:,} rows that wait in the log (segments of {_SEGMENT:,}) pass in trains of "
+            f"{train:,}; output files and commits are synced to disk; ends with the last commit"
+        ),
+        "batch": (
+            "read.parquet, where, where, select, write.parquet as one job over the same rows (snappy, files of "
+            f"{_FILE:,} rows); Spark does not sync its output to disk"
+        ),
+        "same": "one JVM, one session and its settings; rounds of both sides alternate; both warm",
+        "spread": "least and greatest over rounds",
+    }

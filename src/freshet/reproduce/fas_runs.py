@@ -1,0 +1,117 @@
+"""The simulations behind the claims of FAS: which workload, which policy, which reading."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Final, Literal
+
+from freshet.policies import FirstComeFirstServed, FreshnessAware, Policy, RateBased, RoundRobin
+from freshet.reproduce.trial import Trial
+from freshet.simulation.charge import Charge
+from freshet.simulation.outcome import Outcome
+from freshet.simulation.single import SingleWorker
+from freshet.simulation.workloads.fas import FasWorkload
+
+UTILIZATIONS: Final = (0.1, 0.3, 0.5, 0.7, 0.8, 0.9, 0.95, 0.99)
+BETAS: Final = (0.0, 0.25, 0.5, 0.75, 1.0)
+SKEWS: Final = (0.0, 0.5, 1.0, 1.5, 2.0)
+BURSTY: Final = (0, 2, 3, 4, 5, 6, 8, 10)
+TRACE_UTILIZATIONS: Final = (0.1, 0.5, 0.8, 0.95)
+HIGH: Final = 0.95
+"""The utilization at which the paper compares most."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """One way to understand what the paper leaves open (FAS §4.5, §6).
+
+    Args:
+        take: A scheduled query drains its queue, or takes one tuple. (FCFS goes by the arrival of each tuple, so it
+            takes one in either case.)
+        charge: Which operations of the calendar queue cost as much as the cheapest operator.
+        rate_free: Whether RB-MCQ, whose priorities do not change, gets by without a calendar queue.
+    """
+
+    take: Literal["drain", "one"] = "drain"
+    charge: Literal["nothing", "extracts", "extracts and inserts"] = "nothing"
+    rate_free: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.take}, charge {self.charge}" + (" but not RB-MCQ" if self.rate_free else "")
+
+
+PLAIN: Final = Reading()
+READINGS: Final = (
+    PLAIN,
+    Reading("drain", "extracts"),
+    Reading("drain", "extracts and inserts"),
+    Reading("drain", "extracts", rate_free=True),
+    Reading("drain", "extracts and inserts", rate_free=True),
+    Reading("one"),
+    Reading("one", "extracts"),
+    Reading("one", "extracts and inserts"),
+)
+
+
+PolicyName = Literal["fas", "rb", "rr", "fcfs"]
+POLICIES: Final[tuple[PolicyName, ...]] = ("fas", "rb", "rr", "fcfs")
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One simulation."""
+
+    workload: FasWorkload
+    policy: PolicyName
+    beta: float = 1.0
+    weighted: bool = True
+    reading: Reading = PLAIN
+
+
+def simulate(run: Run) -> Outcome:
+    """Runs one simulation."""
+    workload, policy = run.workload, _policy(run)
+    streams = workload.streams_of()
+    cheapest = workload.cheapest(streams)
+    charge = None
+    if run.reading.charge != "nothing" and not (run.policy == "rb" and run.reading.rate_free):
+        charge = Charge(policy, cheapest, cheapest if run.reading.charge == "extracts and inserts" else 0.0)
+    worker = SingleWorker(streams, workload.queries_of(streams), policy, seed=workload.seed, charge=charge)
+    worker.run()
+    return worker.outcome()
+
+
+def _policy(run: Run) -> Policy:
+    rows = None if run.reading.take == "drain" else 1
+    match run.policy:
+        case "rr":
+            return RoundRobin(rows)
+        case "fcfs":
+            return FirstComeFirstServed(1)
+        case "rb":
+            return RateBased(rows, weighted=run.weighted)
+        case "fas":
+            return FreshnessAware(run.beta, rows, weighted=run.weighted)
+
+
+def base(trial: Trial) -> FasWorkload:
+    """The default setting: the paper's, or scaled down to 100 queries and 10 streams of 400 tuples."""
+    return FasWorkload(queries=100, tuples=400) if trial.quick else FasWorkload()
+
+
+def on_traces(trial: Trial) -> FasWorkload:
+    """The real streams: 60 s of both traces for 250 queries, or 10 s for 50."""
+    if trial.quick:
+        return FasWorkload(queries=50, streams=2, trace_seconds=10.0)
+    return FasWorkload(streams=2, trace_seconds=60.0)
+
+
+def for_seeds(trial: Trial, run: Run) -> list[Outcome]:
+    """The outcomes of a run, one for each seed."""
+    return trial.map(simulate, seeded(trial, [run]))
+
+
+def seeded(trial: Trial, runs: Iterable[Run]) -> list[Run]:
+    """Each run for each seed."""
+    return [replace(run, workload=replace(run.workload, seed=seed)) for run in runs for seed in trial.seeds]

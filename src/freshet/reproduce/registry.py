@@ -1,0 +1,187 @@
+"""The registry of claims: what was published, how we measure it, and in which band we accept it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Final
+
+from freshet.model import UserError
+from freshet.reproduce.trial import Trial
+
+PAPERS: Final = {
+    "fas": "Tuning QoD in stream processing engines: freshness-aware scheduling (FAS)",
+    "aurora": "Resource scheduling for data streams: Aurora's run time and QoS-aware schedulers (CAR ch. 3-4)",
+}
+"""Papers by short name; each has a module of that name here, whose import registers its claims."""
+
+_claims: dict[str, list[Claim]] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """What a claim's function found.
+
+    Args:
+        values: One value for each seed.
+        readings: The same with other readings of what the paper leaves open, by a text that says which: one value per
+            seed each.
+        skipped: Why nothing could be measured, if so.
+    """
+
+    values: Sequence[float]
+    readings: Mapping[str, Sequence[float]] = field(default_factory=dict)
+    skipped: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """One published statement.
+
+    Args:
+        id: ``paper.figure.what``.
+        source: Where it stands.
+        published: The figure, as a number where there is one.
+        how: What we measure.
+        low: Least value that we accept; None: any.
+        high: Greatest value that we accept; None: any.
+        measure: Measures it.
+    """
+
+    id: str
+    source: str
+    published: float | str
+    how: str
+    low: float | None
+    high: float | None
+    measure: Callable[[Trial], Measured]
+
+    def check(self, trial: Trial) -> dict[str, Any]:
+        """Measures the claim; JSON-ready. ``ours`` is the mean over the seeds and decides, ``spread`` their range."""
+        found = self.measure(trial)
+        result: dict[str, Any] = {
+            "id": self.id,
+            "source": self.source,
+            "published": self.published,
+            "ours": None,
+            "spread": None,
+            "low": self.low,
+            "high": self.high,
+            "ok": None,
+        }
+        if found.skipped is not None:
+            return result | {"skipped": found.skipped}
+        ours = _mean(found.values)
+        ok = (self.low is None or ours >= self.low) and (self.high is None or ours <= self.high)
+        result |= {"ours": ours, "spread": [min(found.values), max(found.values)], "ok": ok}
+        if found.readings:
+            result["readings"] = {text: _mean(values) for text, values in found.readings.items()}
+        return result
+
+    def describe(self) -> dict[str, Any]:
+        """The claim without its measurement; JSON-ready."""
+        return {
+            "id": self.id,
+            "source": self.source,
+            "published": self.published,
+            "how": self.how,
+            "low": self.low,
+            "high": self.high,
+        }
+
+
+def claim(
+    id: str,  # noqa: A002 (the word of the command's output)
+    *,
+    source: str,
+    published: float | str,
+    how: str,
+    low: float | None = None,
+    high: float | None = None,
+) -> Callable[[Callable[[Trial], Measured]], Callable[[Trial], Measured]]:
+    """Registers a function as the measurement of a claim of the paper that ``id`` begins with."""
+    if low is None and high is None:
+        raise ValueError(f"claim {id} accepts everything")
+
+    def register(measure: Callable[[Trial], Measured]) -> Callable[[Trial], Measured]:
+        _claims.setdefault(id.partition(".")[0], []).append(Claim(id, source, published, how, low, high, measure))
+        return measure
+
+    return register
+
+
+def papers() -> tuple[str, ...]:
+    """Short names of the papers with claims.
+
+    >>> papers()
+    ('fas', 'aurora')
+    """
+    return tuple(PAPERS)
+
+
+def claims(paper: str) -> list[Claim]:
+    """The claims of a paper, in order.
+
+    >>> claims("fas")[0].source
+    'FAS §7.1, Fig. 3'
+    >>> claims("faz")
+    Traceback (most recent call last):
+    freshet.model.errors.UserError: there are no claims of 'faz' (there are some of: fas, aurora)
+    """
+    if paper not in PAPERS:
+        raise UserError(f"there are no claims of {paper!r} (there are some of: {', '.join(PAPERS)})")
+    import_module(f"freshet.reproduce.{paper}")
+    return _claims[paper]
+
+
+def run(
+    paper: str,
+    *,
+    quick: bool = True,
+    plots_dir: Path | None = None,
+    seeds: int | None = None,
+    jobs: int = 1,
+    ran: Callable[[], None] | None = None,
+    began: Callable[[str], None] | None = None,
+) -> dict[str, Any]:
+    """Measures all claims of a paper.
+
+    Args:
+        paper: Short name.
+        quick: Scaled-down workloads, in minutes; otherwise the sizes of the paper.
+        plots_dir: Where to put PNGs that mirror the paper's figures; None: nowhere.
+        seeds: How often.
+        jobs: Processes to use.
+        ran: Called after each simulation.
+        began: Called with a text when a claim or the plots begin.
+
+    Returns:
+        ``{"paper", "mode", "seeds", "runs", "claims": [...]}``, a claim being ``{"id", "source", "published", "ours",
+        "spread", "low", "high", "ok"}``. Claims that depend on readings have ``readings``; claims that could not be
+        measured have ``ok`` null and ``skipped``.
+    """
+    every = claims(paper)
+    trial = Trial(quick=quick, seeds=seeds, jobs=jobs, ran=ran)
+    tell = began or (lambda text: None)
+    results = []
+    for each in every:
+        tell(each.id)
+        results.append(each.check(trial))
+    if plots_dir is not None:
+        tell("plots")
+        plots_dir.mkdir(parents=True, exist_ok=True)
+        import_module(f"freshet.reproduce.{paper}_plots").plot(trial, plots_dir)
+    return {
+        "paper": paper,
+        "mode": "quick" if quick else "full",
+        "seeds": len(trial.seeds),
+        "runs": trial.runs,
+        "claims": results,
+    }
+
+
+def _mean(values: Sequence[float]) -> float:
+    return math.fsum(values) / len(values)

@@ -1,0 +1,59 @@
+"""A trial: how large and how often, and the runs made so far."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+from typing import Any, TypeVar
+
+Spec = TypeVar("Spec", bound=Hashable)
+Result = TypeVar("Result")
+
+
+class Trial:
+    """Runs simulations for claims, each only once, however many claims look at it.
+
+    Args:
+        quick: Scaled-down workloads, in minutes; otherwise the sizes of the papers.
+        seeds: How often, with other draws; None: as the mode has it.
+        jobs: Processes to use.
+        ran: Called after each run.
+
+    >>> trial = Trial(quick=True)
+    >>> trial.map(abs, [-1, 2, -1]), trial.runs
+    ([1, 2, 1], 2)
+    """
+
+    def __init__(
+        self,
+        *,
+        quick: bool = True,
+        seeds: int | None = None,
+        jobs: int = 1,
+        ran: Callable[[], None] | None = None,
+    ) -> None:
+        self.quick = quick
+        self.seeds: Sequence[int] = range(seeds or 3)
+        self.runs = 0
+        self._jobs = jobs
+        self._ran = ran or (lambda: None)
+        self._known: dict[tuple[Any, Hashable], Any] = {}
+
+    def map(self, function: Callable[[Spec], Result], specs: Iterable[Spec]) -> list[Result]:
+        """The results of a pure function; those not known yet are computed, in several processes where allowed."""
+        wanted = list(specs)
+        missing = [spec for spec in dict.fromkeys(wanted) if (function, spec) not in self._known]
+        for spec, result in zip(missing, self._compute(function, missing), strict=True):
+            self._known[function, spec] = result
+            self.runs += 1
+            self._ran()
+        return [self._known[function, spec] for spec in wanted]
+
+    def _compute(self, function: Callable[[Spec], Result], specs: Sequence[Spec]) -> Iterable[Result]:
+        if self._jobs == 1 or len(specs) < 2:
+            yield from map(function, specs)
+            return
+        # A fresh interpreter for each worker: a fork would copy threads' locks in whatever state they are.
+        with ProcessPoolExecutor(self._jobs, mp_context=get_context("spawn")) as pool:
+            yield from pool.map(function, specs)

@@ -1,0 +1,64 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import psutil
+from hypothesis import given
+from hypothesis import strategies as st
+
+from freshet.bench.crash_kill import MOMENTS, Kill, draw_kills, kill_now, wait_for
+
+
+@given(st.integers(1, 80), st.integers(0, 2**32))
+def test_kills_repeat_with_their_seed_and_never_begin_with_the_start(count, seed):
+    kills = draw_kills(count, seed)
+    assert kills == draw_kills(count, seed)
+    assert len(kills) == count
+    assert all(kill.moment != "start-up" for kill in kills[:2])
+
+
+def test_fifty_kills_are_spread_over_all_moments_and_policies():
+    kills = draw_kills(50, seed=1)
+    assert {kill.moment for kill in kills} == set(MOMENTS)
+    assert len({kill.policy for kill in kills}) == 3
+    assert {kill.tree for kill in kills} == {False, True}
+
+
+def test_a_kill_at_a_file_waits_for_one(tmp_path):
+    (tmp_path / "segments").mkdir()
+    code = "import pathlib, sys, time; time.sleep(0.5); pathlib.Path(sys.argv[1], 'new').touch()"
+    with subprocess.Popen([sys.executable, "-c", code, str(tmp_path / "segments")]):
+        wait_for(Kill("file", 0.0, True, "fcfs"), tmp_path, longest=0.0)
+        assert (tmp_path / "segments" / "new").exists()
+
+
+def _family(tmp_path: Path) -> tuple[subprocess.Popen[bytes], psutil.Process]:
+    """A process with a child of its own."""
+    code = (
+        "import subprocess, sys, time\n"
+        "child = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(600)'])\n"
+        "open(sys.argv[1], 'w').write(str(child.pid))\n"
+        "time.sleep(600)"
+    )
+    note = tmp_path / "pid"
+    parent = subprocess.Popen([sys.executable, "-c", code, str(note)])
+    while not (note.exists() and note.read_text()):
+        time.sleep(0.01)
+    return parent, psutil.Process(int(note.read_text()))
+
+
+def test_a_kill_takes_the_driver_and_where_told_all_that_it_started(tmp_path):
+    for tree in (False, True):
+        folder = tmp_path / str(tree)
+        folder.mkdir()
+        parent, child = _family(folder)
+        others = kill_now(psutil.Process(parent.pid), tree)
+        assert parent.wait() == -9
+        assert [process.pid for process in others] == [child.pid]
+        _, alive = psutil.wait_procs(others, timeout=30.0 if tree else 0.2)
+        assert bool(alive) is not tree
+        for process in alive:
+            process.kill()

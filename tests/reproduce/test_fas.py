@@ -1,0 +1,73 @@
+"""The claims of FAS hold on the scaled-down workload. The command and its plots work."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from freshet.reproduce import Trial, claims
+from freshet.reproduce import fas_runs as runs
+from freshet.reproduce.command import reproduce
+from freshet.reproduce.fas_plots import plot
+from freshet.simulation.workloads.fas import FasWorkload
+
+FIGURES = [f"fas_fig{number}.png" for number in range(3, 10)]
+
+
+@pytest.fixture(scope="module")
+def trial() -> Trial:
+    """Shared, so that each simulation runs once."""
+    return Trial(quick=True, seeds=1)
+
+
+@pytest.mark.parametrize("name", [each.id for each in claims("fas") if "fig10" not in each.id])
+def test_the_claim_holds(trial: Trial, name: str) -> None:
+    (found,) = (each for each in claims("fas") if each.id == name)
+    result = found.check(trial)
+    assert result["ok"] is True, result
+
+
+@pytest.fixture
+def tiny(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Workloads of no meaning, for tests of what is around the simulations."""
+    monkeypatch.setattr(runs, "base", lambda trial: FasWorkload(queries=10, tuples=20))
+    for module in ("fas", "fas_plots"):
+        monkeypatch.setattr(f"freshet.reproduce.{module}.trace_folder", lambda: None)
+    monkeypatch.setattr("freshet.reproduce.fas.base", lambda trial: FasWorkload(queries=10, tuples=20))
+
+
+def cli(*arguments: str) -> tuple[int, str]:
+    app = typer.Typer()
+    app.command()(reproduce)
+    result = CliRunner().invoke(app, list(arguments))
+    return result.exit_code, result.stdout
+
+
+def test_the_list_names_every_claim() -> None:
+    code, text = cli("--list", "--json")
+    listed = json.loads(text)["claims"]
+    assert code == 0
+    assert {each["id"] for each in listed} == {each.id for each in claims("fas")}
+    assert all(each["low"] is not None or each["high"] is not None for each in listed)
+
+
+@pytest.mark.usefixtures("tiny")
+def test_the_command_prints_one_object_and_draws(tmp_path: Path) -> None:
+    code, text = cli("fas", "--json", "--seeds", "1", "--plots", str(tmp_path))
+    result = json.loads(text)
+    assert code in (0, 1)  # tiny workloads need not show what the paper shows
+    assert set(result["claims"][0]) == {"id", "source", "published", "ours", "spread", "low", "high", "ok"}
+    skipped = [each for each in result["claims"] if each["ok"] is None]
+    assert [each["id"] for each in skipped] == ["fas.fig10.fas-below-rb", "fas.fig10.rb-below-rr-and-fcfs"]
+    assert sorted(file.name for file in tmp_path.iterdir()) == FIGURES
+    assert all(file.read_bytes().startswith(b"\x89PNG") for file in tmp_path.iterdir())
+
+
+@pytest.mark.usefixtures("tiny")
+def test_plots_can_be_drawn_alone(tmp_path: Path) -> None:
+    plot(Trial(seeds=1), tmp_path)
+    assert len(list(tmp_path.iterdir())) == len(FIGURES)
