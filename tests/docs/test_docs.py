@@ -1,0 +1,63 @@
+"""The Python on the pages runs, and the pages name what there is."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import BaseModel
+
+from freshet.app.config import AppSection, QuerySection, RetentionSection, SparkSection, StreamSection
+from freshet.policies.registry import POLICIES
+from freshet.sinks import KINDS as SINKS
+from freshet.sources import KINDS as SOURCES
+
+ROOT = Path(__file__).parents[2]
+PAGES = sorted(path.relative_to(ROOT) for path in [ROOT / "README.md", *(ROOT / "docs").glob("*.md")])
+BLOCK = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
+
+
+def blocks(page: Path) -> list[str]:
+    return BLOCK.findall((ROOT / page).read_text())
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("page", [page for page in PAGES if blocks(page)], ids=str)
+def test_the_python_of_a_page_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    registries: tuple[dict[str, Any], ...] = (POLICIES, SOURCES, SINKS)
+    kept = [dict(registry) for registry in registries]
+    try:
+        namespace: dict[str, object] = {"__name__": "page"}
+        for block in blocks(page):
+            exec(compile(block, str(page), "exec"), namespace)
+    finally:
+        for registry, before in zip(registries, kept, strict=True):
+            registry.clear()
+            registry.update(before)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=str)
+def test_links_lead_somewhere(page: Path) -> None:
+    text = (ROOT / page).read_text()
+    for target in re.findall(r"\]\(([^)#]+?)(?:#[^)]*)?\)", text):
+        if not target.startswith("http"):
+            assert (ROOT / page.parent / target).exists(), target
+
+
+def keys(model: type[BaseModel]) -> list[str]:
+    return [field.alias or name for name, field in model.model_fields.items()]
+
+
+@pytest.mark.parametrize("model", [AppSection, SparkSection, StreamSection, QuerySection, RetentionSection])
+def test_the_configuration_reference_has_every_key(model: type[BaseModel]) -> None:
+    text = (ROOT / "docs/configuration.md").read_text()
+    assert [key for key in keys(model) if f"| `{key}` |" not in text] == []
+
+
+@pytest.mark.parametrize("options", [*(model for model, _ in SOURCES.values()), *(model for model, _ in SINKS.values())])
+def test_the_configuration_reference_has_every_option(options: type[BaseModel]) -> None:
+    text = (ROOT / "docs/configuration.md").read_text()
+    assert [key for key in keys(options) if f"`{key}`" not in text] == []
