@@ -37,7 +37,7 @@ def build(
         failed, else None), ``policy``, ``written`` (ISO 8601),
 
         everything of :meth:`freshet.quality.Meters.snapshot`: ``time``, ``seconds``, ``queries``, ``total``,
-        ``workers``, ``decisions``, ``overhead``,
+        ``workers``, ``decisions``, ``overhead``; and ``trouble``: why steps are being tried again, else None,
 
         ``streams``: by name ``tuples``, ``late``, ``dead``, ``heartbeats``, ``bytes``, ``waiting_bytes``,
         ``held_back`` (why it takes nothing in now, else None),

@@ -72,7 +72,9 @@ def _head(report: Report) -> Text:
 
 def _notes(report: Report) -> list[str]:
     """What a person should know besides the figures."""
-    notes = [f"{name}: {query['state']}, {_first_line(query['reason'])}"
+    trouble = report.get("trouble")
+    notes = [f"trying again: {_first_line(trouble)}"] if trouble else []
+    notes += [f"{name}: {query['state']}, {_first_line(query['reason'])}"
              for name, query in report["queries"].items() if query["state"] != "active"]  # fmt: skip
     for kind in ("sources", "sinks"):
         notes += [f"{kind.removesuffix('s')} {name}: {part['state']}, {_first_line(part['reason'])}"

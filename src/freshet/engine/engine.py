@@ -72,6 +72,7 @@ class Engine:
         self._begun = False
         self._pause_until = -math.inf
         self._pause = 0.0
+        self._trouble: str | None = None
         self._look_again = -math.inf
         self._held: Mapping[str, str] = {}
 
@@ -298,7 +299,7 @@ class Engine:
             self._rest(result.retry or "", departure)
             self.policy.completed(self.board, ran)
             return
-        self._pause = 0.0
+        self._pause, self._trouble = 0.0, None
         self.overhead.add(result.overhead)
         self.board.overhead = self.overhead.seconds
         for done in result.chains:
@@ -325,6 +326,7 @@ class Engine:
     def _rest(self, why: str, now: float) -> None:
         """Gives the executor time to recover; a cancelled unit is nobody's fault."""
         if why != "cancelled":
+            self._trouble = why
             self._pause = min(LONGEST_PAUSE, 2 * self._pause or LOOK_AGAIN)
             self._pause_until = now + self._pause
 
@@ -375,7 +377,10 @@ class Engine:
     # Meters
 
     def snapshot(self) -> dict[str, Any]:
-        """All meters now; see :meth:`freshet.quality.Meters.snapshot`. Only on the loop's own thread."""
+        """All meters now; see :meth:`freshet.quality.Meters.snapshot`. Only on the loop's own thread.
+
+        ``trouble`` says why units are being tried again (a full disk, a lost cluster); None while all is well.
+        """
         operators = {}
         for state in self.board.queries:
             if state.reason != DROPPED:
@@ -383,7 +388,8 @@ class Engine:
                 self.meters.wait(state.name, Waiting.in_queues([self._queue(operator) for operator in mine]))
                 operators[state.name] = {operator.node.name: operator.statistics for operator in mine}
         running = [started for _, started in self._running.values()]
-        return self.meters.snapshot(self.clock.now(), running=running, operators=operators, overhead=self.overhead)
+        meters = self.meters.snapshot(self.clock.now(), running=running, operators=operators, overhead=self.overhead)
+        return meters | {"trouble": self._trouble}
 
     def _queue(self, operator: OperatorState) -> QueueLength:
         rows = operator.pending + operator.in_flight

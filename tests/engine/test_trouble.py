@@ -1,0 +1,110 @@
+"""Units that come back undone, queries that raise, outputs that take nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from freshet.log import LogFull
+from freshet.model import Commit, UnitResult
+from freshet.policies import Everything, RoundRobin
+from freshet.simulation.executor import Profile, SimulatedExecutor
+from freshet.simulation.log import SimulatedLog
+from freshet.simulation.world import SimulatedQuery, World
+
+
+def world(*names: str, tuples: int = 5) -> World:
+    queries = [SimulatedQuery(name, "s", (Profile(0.1),)) for name in names]
+    return World({"s": np.arange(float(tuples))}, queries, Everything())
+
+
+def answered(one: World, name: str) -> int:
+    count: int = one.engine.snapshot()["queries"][name]["tuples_out"]
+    return count
+
+
+def test_a_unit_that_cannot_run_is_tried_again_ever_more_slowly(monkeypatch: pytest.MonkeyPatch) -> None:
+    one = world("q", tuples=1)
+    tries: list[float] = []
+    finished = SimulatedExecutor.finished
+
+    def flaky(self: SimulatedExecutor) -> Sequence[UnitResult]:
+        results = finished(self)
+        if results:
+            tries.append(one.engine.clock.now())
+        if len(tries) <= 3:
+            return [replace(result, retry="the disk is full", chains=(), files=()) for result in results]
+        return results
+
+    monkeypatch.setattr(SimulatedExecutor, "finished", flaky)
+    one.run(0.5)
+    assert one.engine.snapshot()["trouble"] == "the disk is full"
+    one.run()
+    assert one.engine.snapshot()["trouble"] is None
+    assert answered(one, "q") == 1
+    pauses = np.diff(tries[:4]) - 0.1  # a try takes 0.1 s
+    assert pauses == pytest.approx([0.1, 0.2, 0.4])
+
+
+def test_a_commit_that_finds_no_room_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    one = world("q")
+    commit = SimulatedLog.commit
+    refused: list[Sequence[Commit]] = []
+
+    def full(self: SimulatedLog, commits: Sequence[Commit]) -> None:
+        if len(refused) < 2:
+            refused.append(commits)
+            raise LogFull("no room")
+        commit(self, commits)
+
+    monkeypatch.setattr(SimulatedLog, "commit", full)
+    one.run()
+    assert len(refused) == 2
+    assert answered(one, "q") == one.log.end("q") == 5
+
+
+def test_a_query_that_raises_is_quarantined_and_the_others_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    one = world("good", "bad")
+    finished = SimulatedExecutor.finished
+
+    def raising(self: SimulatedExecutor) -> Sequence[UnitResult]:
+        return [
+            replace(result, chains=tuple(
+                replace(done, failure="it raised") if self._nodes[done.chain.operators[0]].query == "bad" else done
+                for done in result.chains
+            ))
+            for result in finished(self)
+        ]  # fmt: skip
+
+    monkeypatch.setattr(SimulatedExecutor, "finished", raising)
+    one.run()
+    queries = one.engine.snapshot()["queries"]
+    assert (queries["bad"]["state"], queries["bad"]["reason"]) == ("quarantined", "it raised")
+    assert (queries["bad"]["tuples_out"], queries["bad"]["waiting"]) == (0, 5)
+    assert queries["good"]["tuples_out"] == 5
+
+
+def test_an_output_that_takes_nothing_holds_its_query_and_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    one = world("free", "held")
+
+    def held(self: SimulatedLog) -> Mapping[str, str]:
+        return {"held": "its sink is slow"} if one.engine.clock.now() < 10.0 else {}
+
+    monkeypatch.setattr(SimulatedLog, "held", held)
+    one.engine.set_policy(RoundRobin())
+    one.run(9.0)
+    assert (answered(one, "free"), answered(one, "held")) == (5, 0)
+    one.run()
+    assert answered(one, "held") == 5
+
+
+def test_a_stop_that_drains_waits_for_what_is_held(monkeypatch: pytest.MonkeyPatch) -> None:
+    one = world("held")
+    monkeypatch.setattr(SimulatedLog, "held", lambda self: {"held": "full"} if one.engine.clock.now() < 10.0 else {})
+    one.run(5.0)
+    one.engine.stop(drain=True)
+    one.run()
+    assert answered(one, "held") == 5
