@@ -57,7 +57,7 @@ def test_the_configuration_reference_has_every_key(model: type[BaseModel]) -> No
     assert [key for key in keys(model) if f"| `{key}` |" not in text] == []
 
 
-@pytest.mark.parametrize("options", [*(model for model, _ in SOURCES.values()), *(model for model, _ in SINKS.values())])
+@pytest.mark.parametrize("options", [model for kinds in (SOURCES, SINKS) for model, _ in kinds.values()])
 def test_the_configuration_reference_has_every_option(options: type[BaseModel]) -> None:
     text = (ROOT / "docs/configuration.md").read_text()
     assert [key for key in keys(options) if f"`{key}`" not in text] == []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -26,7 +27,7 @@ def plain_utility(curve: Curve, latency: float) -> float:
     points = curve.points
     if latency <= points[0][0]:
         return points[0][1]
-    for (begin, high), (end, low) in zip(points, points[1:], strict=False):
+    for (begin, high), (end, low) in pairwise(points):
         if begin < latency <= end:
             return high + (low - high) * (latency - begin) / (end - begin)
     return points[-1][1]

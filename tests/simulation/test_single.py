@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -69,7 +70,7 @@ def test_it_gives_what_the_engine_gives(seed: int, name: str, overhead: float, c
     streams, queries = setting(seed)
     fast_policy, slow_policy = POLICIES[name](), POLICIES[name]()
     charges = [Charge(policy, 1 / 256, 1 / 512) if charged else None for policy in (fast_policy, slow_policy)]
-    options = {"overhead": overhead, "seed": seed, "together": together}
+    options: dict[str, Any] = {"overhead": overhead, "seed": seed, "together": together}
     fast = SingleWorker(streams, queries, fast_policy, charge=charges[0], **options)
     fast.run()
     slow = World(streams, queries, slow_policy, charge=charges[1], **options)

@@ -42,7 +42,7 @@ class Costs:
 
     @classmethod
     def of(cls, steps: Sequence[StepNote]) -> Costs:
-        """From steps in which every query ran."""
+        """From the steps that were made."""
         sums: dict[str, list[float]] = {}
         for name, run in (noted for step in steps for noted in step.runs):
             total = sums.setdefault(name, [0.0, 0.0, 0.0])
@@ -53,6 +53,10 @@ class Costs:
             for name, (seconds, rows_in, rows_out) in sums.items()
         }
         return cls(sum(step.overhead for step in steps) / len(steps), operators)
+
+    def over(self, earlier: Costs) -> Costs:
+        """These, and what was known earlier of operators that have not run since."""
+        return Costs(self.overhead, {**earlier.operators, **self.operators})
 
     def profile(self, query: str) -> tuple[tuple[float, float], ...]:
         """(cost, selectivity) of the operators of a query, in their order."""
@@ -68,65 +72,55 @@ class Costs:
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """How much arrives, and in what form.
+    """How much is to arrive.
 
     Args:
-        rows: Of an ordinary arrival.
-        arrivals: Of an ordinary stream.
-        bursts: Of a bursty stream.
-        bursty: The bursty streams.
+        seconds: Of a run.
+        utilization: Share of that time that the arrivals need if each is a step of every query that reads it.
+        times: Work of such a step over its overhead, at least. (Where arrivals wait and are taken together, steps are
+            fewer and their work is more.)
+        bursty: The bursty streams: arrivals are :data:`BURST` times as large there, and as much rarer.
     """
 
-    rows: int
-    arrivals: int
-    bursts: int
-    bursty: tuple[str, ...]
+    seconds: float
+    utilization: float
+    times: float
+    bursty: frozenset[str]
 
-    def count(self, stream: str) -> tuple[int, int]:
-        """(arrivals, rows of each) of a stream."""
-        if stream in self.bursty:
-            return self.bursts, BURST * self.rows
-        return self.arrivals, self.rows
+    def events(self, costs: Costs, questions: Sequence[Question], seed: int) -> list[Event]:
+        """Arrivals in order, as of Poisson processes of which one knows how many tuples they gave.
 
-    def events(self, streams: Sequence[str], seconds: float, seed: int) -> list[Event]:
-        """The arrivals, in order: as of Poisson processes of which one knows how many tuples came.
-
-        The counts are fixed because the utilization of a short run would else be anything; the first arrival is at 0.
+        That number and the demand are fixed because the utilization of a short run would else be anything. There are
+        as many arrivals as the overhead allows; the first is at 0.
         """
         rng = np.random.default_rng([seed, 52])
-        drawn = []
-        for stream in streams:
-            number, rows = self.count(stream)
-            drawn += [(float(time), stream, rows) for time in rng.random(number) * seconds]
-        drawn.sort()
-        first = drawn[0][0]
-        return [Event(time - first, stream, rows, int(rng.integers(1 << 31))) for time, stream, rows in drawn]
+        readers = _readers(questions)
+        streams = list(readers)
+        weights = np.array([1.0 if stream in self.bursty else BURST for stream in streams])
+        steps = self.utilization * self.seconds / ((1.0 + self.times) * costs.overhead)
+        number = max(2, int(steps * len(streams) / len(questions)))
+        chosen = [streams[place] for place in rng.choice(len(streams), number, p=weights / weights.sum())]
+        times = np.sort(rng.random(number)) * self.seconds
+        rows = self._rows(costs, readers, chosen)
+        return [
+            Event(float(time - times[0]), stream, rows * self._size(stream), int(rng.integers(1 << 31)))
+            for time, stream in zip(times, chosen, strict=True)
+        ]
+
+    def _rows(self, costs: Costs, readers: Mapping[str, Sequence[str]], chosen: Sequence[str]) -> int:
+        """Rows of an ordinary arrival, so that all of them together are the demand that is wanted."""
+        overhead = costs.overhead * sum(len(readers[stream]) for stream in chosen)
+        # Where the time is too short for even that, work is as much as overhead.
+        work = max(self.utilization * self.seconds - overhead, overhead)
+        per_row = {stream: sum(map(costs.per_row, names)) for stream, names in readers.items()}
+        return max(1, round(work / sum(per_row[stream] * self._size(stream) for stream in chosen)))
+
+    def _size(self, stream: str) -> int:
+        return BURST if stream in self.bursty else 1
 
 
-def plan_load(
-    costs: Costs, questions: Sequence[Question], bursty: Sequence[str], seconds: float, utilization: float, times: float
-) -> Load:
-    """The load that takes ``utilization`` of the time if every arrival is a step of each of its queries.
-
-    Of all such loads, the one with the most arrivals of which a step's work is still ``times`` its overhead. (Where
-    arrivals wait and are taken together, steps are fewer and their work is more.)
-    """
-    streams = tuple(dict.fromkeys(each.stream for each in questions))
-    readers = {stream: [each.name for each in questions if each.stream == stream] for stream in streams}
-    per_row = {stream: sum(costs.per_row(name) for name in names) for stream, names in readers.items()}
-    most_steps = utilization * seconds / ((1.0 + times) * costs.overhead)
-    load = Load(1, 1, 1, tuple(bursty))
-    while True:
-        arrivals = load.arrivals + 1
-        wider = Load(1, arrivals, max(1, arrivals // BURST), tuple(bursty))
-        if _steps(wider, readers) > most_steps:
-            break
-        load = wider
-    steps = _steps(load, readers)
-    work = max(utilization * seconds - steps * costs.overhead, steps * costs.overhead)
-    demand = sum(per_row[stream] * load.count(stream)[0] * load.count(stream)[1] for stream in streams)
-    return Load(max(1, round(work / demand)), load.arrivals, load.bursts, load.bursty)
-
-
-def _steps(load: Load, readers: Mapping[str, Sequence[str]]) -> int:
-    return sum(load.count(stream)[0] * len(names) for stream, names in readers.items())
+def _readers(questions: Sequence[Question]) -> dict[str, list[str]]:
+    readers: dict[str, list[str]] = {}
+    for each in questions:
+        readers.setdefault(each.stream, []).append(each.name)
+    return readers

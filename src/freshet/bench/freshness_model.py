@@ -6,14 +6,17 @@ from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from freshet.bench.freshness_load import Costs, Event
 from freshet.bench.freshness_queries import Question
 from freshet.policies import Policy
 from freshet.simulation.executor import Profile
-from freshet.simulation.outcome import Outcome
+from freshet.simulation.outcome import stale_seconds
 from freshet.simulation.single import SingleWorker
 from freshet.simulation.world import SimulatedQuery
+
+Floats = NDArray[np.float64]
 
 _TUPLES: Final = 400
 """Simulated tuples of the smallest arrival: each stands for many rows, or drawing them would take longer than they do.
@@ -21,11 +24,27 @@ The probability that one of them matches stays 1 to many digits, as it is with a
 
 
 def predict(
-    policy: Policy, events: Sequence[Event], questions: Sequence[Question], costs: Costs, seconds: float
-) -> Outcome:
-    """The outcome of a policy over the same arrivals, each step taking its overhead and its work exactly."""
+    policy: Policy,
+    events: Sequence[Event],
+    lags: Sequence[float] | Floats,
+    questions: Sequence[Question],
+    costs: Costs,
+    seconds: float,
+) -> float:
+    """Mean staleness under a policy over the same arrivals, each step taking its overhead and its work exactly.
+
+    Args:
+        policy: The scheduler.
+        events: The arrivals; staleness counts from when they were due.
+        lags: Seconds after that, by arrival, at which the engine saw them.
+        questions: The queries.
+        costs: What was measured.
+        seconds: Of the observation.
+    """
     grain = max(1, min(event.rows for event in events) // _TUPLES)
-    streams = {stream: _arrivals(events, stream, grain) for stream in dict.fromkeys(each.stream for each in questions)}
+    due = {stream: _times(events, stream) for stream in dict.fromkeys(each.stream for each in questions)}
+    seen = {stream: _times(events, stream, lags) for stream in due}
+    streams = {stream: np.repeat(times, _tuples(events, stream, grain)) for stream, times in seen.items()}
     queries = [
         SimulatedQuery(each.name, each.stream, tuple(Profile(cost * grain, share) for cost, share in profile))
         for each in questions
@@ -33,10 +52,28 @@ def predict(
     ]
     worker = SingleWorker(streams, queries, policy, overhead=costs.overhead, together=True)
     worker.run()
-    return worker.outcome(until=seconds)
+    put_out = worker.tuples()
+    stale = []
+    for each in questions:
+        came, left = put_out[each.name]
+        stale.append(_stale(due[each.stream], seen[each.stream], came, left, seconds))
+    return float(np.mean(stale)) / seconds
 
 
-def _arrivals(events: Sequence[Event], stream: str, grain: int) -> np.ndarray:
-    mine = [event for event in events if event.stream == stream]
-    tuples = [round(event.rows / grain) for event in mine]
-    return np.repeat([event.time for event in mine], tuples).astype(np.float64)
+def _times(events: Sequence[Event], stream: str, lags: Sequence[float] | Floats | None = None) -> Floats:
+    late = np.zeros(len(events)) if lags is None else np.asarray(lags)
+    times = [event.time + lag for event, lag in zip(events, late, strict=True) if event.stream == stream]
+    return np.maximum.accumulate(np.array(times, dtype=np.float64)) if times else np.empty(0)
+
+
+def _tuples(events: Sequence[Event], stream: str, grain: int) -> list[int]:
+    return [round(event.rows / grain) for event in events if event.stream == stream]
+
+
+def _stale(due: Floats, seen: Floats, came: Floats, left: Floats, until: float) -> float:
+    """Seconds of staleness up to a moment, counted from when tuples were due rather than seen."""
+    if not len(came):
+        return 0.0
+    since = due[np.searchsorted(seen, came)]
+    early = since < until
+    return stale_seconds(since[early], np.minimum(left[early], until))

@@ -17,7 +17,7 @@ from freshet.bench.freshness_load import Event
 from freshet.bench.freshness_queries import SCHEMA, Question, make_rows
 from freshet.engine import Engine, LogQueues, RealClock
 from freshet.log import Log, Retention
-from freshet.model import ARRIVAL, Commit, OperatorRun, Unit, UnitResult, parse_schema
+from freshet.model import ARRIVAL, OperatorRun, Unit, UnitResult, parse_schema
 from freshet.policies import Everything, Policy
 from freshet.spark.executor import SparkExecutor
 from freshet.sql import build_query
@@ -55,6 +55,7 @@ class Notes:
     free: float = 0.0
     """Since when the engine could begin a step: the end of a commit or of a wait."""
     began: float = 0.0
+    running: bool = False
     results: list[UnitResult] = field(default_factory=list)
     steps: list[StepNote] = field(default_factory=list)
     names: list[str] = field(default_factory=list)
@@ -74,8 +75,12 @@ class Notes:
                 for run in runs
             )
             self.steps.append(StepNote(now - self.began, work, len(result.chains), noted))
-        self.results = []
+        self.results, self.running = [], False
         self.free = now
+
+    def open_step(self) -> float:
+        """Seconds of the step that is going on, 0 where none is."""
+        return time.perf_counter() - self.began if self.running else 0.0
 
 
 class _Clock(RealClock):
@@ -89,23 +94,13 @@ class _Clock(RealClock):
         return waited
 
 
-class _Queues(LogQueues):
-    """Notes when a commit is done."""
-
-    notes: Notes
-
-    def commit(self, commits: Sequence[Commit]) -> None:
-        super().commit(commits)
-        self.notes.committed()
-
-
 class _Executor(SparkExecutor):
     """Notes when a unit goes to Spark and when it comes back."""
 
     notes: Notes
 
     def submit(self, unit: Unit) -> None:
-        self.notes.began = self.notes.free
+        self.notes.began, self.notes.running = self.notes.free, True
         super().submit(unit)
 
     def finished(self) -> list[UnitResult]:
@@ -125,13 +120,13 @@ class Played:
         staleness: 1 - F of each query over the observation period.
         steps: Those that began in it.
         busy: Share of the period in which a step was going on.
-        lag: Seconds from the time at which rows were due to when they were durably in the log, mean over arrivals.
+        lags: Seconds from the time at which rows were due to when they were durably in the log, by arrival.
     """
 
     staleness: dict[str, float]
     steps: list[StepNote]
     busy: float
-    lag: float
+    lags: list[float]
 
     @property
     def mean(self) -> float:
@@ -154,9 +149,10 @@ class Rig:
         self._clock = _Clock()
         self._notes = self._clock.notes = Notes()
         self._executor = _Executor(session, state, slots=1, wake=self._clock.wake)
-        queues = _Queues(self.log, self.streams)
-        self._executor.notes = queues.notes = self._notes
-        self._engine = Engine(queues, self._executor, self._clock, Everything(), most_rows=_ROWS)
+        self._executor.notes = self._notes
+        self._queues = LogQueues(self.log)
+        self._queues.committed = self._notes.committed
+        self._engine = Engine(self._queues, self._executor, self._clock, Everything(), most_rows=_ROWS)
         self._pool = make_rows(1, seed=0)
         schema = parse_schema(SCHEMA)
         for stream in self.streams:
@@ -190,16 +186,33 @@ class Rig:
         start = time.time() + _LEAD
         self._measure_from(start)
         self._notes.steps = []
-        feeder = _Feeder(self.log, self._clock, start, list(zip(events, tables, strict=True)))
+        feeder = _Feeder(self._queues, self._clock, start, list(zip(events, tables, strict=True)))
         feeder.start()
         # The moment at which the observation ends is the same for all; what runs then departs after it.
         self._engine.run(until=start + seconds)
-        steps = list(self._notes.steps)
+        ended, running = len(self._notes.steps), self._notes.running
+        busy = (sum(step.seconds for step in self._notes.steps) + self._notes.open_step()) / seconds
         feeder.finish()
+        self._engine.set_policy(Everything())
         self._drain()
+        steps = self._notes.steps[: ended + running]
+        # Now that all has departed nothing is an expectation: each interval of staleness is known.
         meters = self._engine.meters.queries
         staleness = {name: 1.0 - meter.freshness(start + seconds) for name, meter in meters.items()}
-        return Played(staleness, steps, min(1.0, sum(step.seconds for step in steps) / seconds), feeder.lag)
+        return Played(staleness, steps, min(1.0, busy), feeder.lags)
+
+    def work_off(self, policy: Policy, rows: int) -> list[StepNote]:
+        """Appends rows to all streams and runs until all queries have read them."""
+        self.log.collect()
+        now = time.time()
+        events = [Event(0.0, stream, rows, 0) for stream in self.streams]
+        self._engine.set_policy(policy)
+        self._notes.steps = []
+        for event, table in zip(events, self._tables(events), strict=True):
+            self._queues.log.append(event.stream, _arriving(table, now))
+            self._queues.notice(event.stream)
+        self._drain()
+        return list(self._notes.steps)
 
     def _measure_from(self, start: float) -> None:
         meters = self._engine.meters
@@ -208,7 +221,6 @@ class Rig:
             meters.add_query(state.name, start, state.weight, state.query.graph.streams)
 
     def _drain(self) -> None:
-        self._engine.set_policy(Everything())
         while not self._engine.is_idle():
             self._engine.run(until=time.time() + 0.05)
 
@@ -224,9 +236,12 @@ class Rig:
 class _Feeder:
     """Appends rows when they are due."""
 
-    def __init__(self, log: Log, clock: RealClock, start: float, due: Sequence[tuple[Event, pa.Table]]) -> None:
-        self._log, self._clock, self._start, self._due = log, clock, start, due
-        self._lags: list[float] = []
+    def __init__(
+        self, queues: LogQueues, clock: RealClock, start: float, due: Sequence[tuple[Event, pa.Table]]
+    ) -> None:
+        self._queues, self._clock, self._start, self._due = queues, clock, start, due
+        self.lags: list[float] = []
+        """Seconds from due to durable, by arrival."""
         self._failure: BaseException | None = None
         self._thread = threading.Thread(target=self._feed, name="freshet-bench-feeder", daemon=True)
 
@@ -239,23 +254,23 @@ class _Feeder:
         if self._failure is not None:
             raise self._failure
 
-    @property
-    def lag(self) -> float:
-        """Mean seconds from due to durable."""
-        return sum(self._lags) / len(self._lags) if self._lags else 0.0
-
     def _feed(self) -> None:
         try:
             for event, rows in self._due:
                 due = self._start + event.time
-                arrivals = pa.array(np.full(rows.num_rows, int(due * 1e6), dtype=np.int64))
-                table = rows.append_column(ARRIVAL, arrivals)
+                table = _arriving(rows, due)
                 time.sleep(max(0.0, due - time.time()))
-                self._log.append(event.stream, table)
+                self._queues.log.append(event.stream, table)
+                self._queues.notice(event.stream)
+                self.lags.append(time.time() - due)
                 self._clock.wake()
-                self._lags.append(time.time() - due)
         except BaseException as error:  # reported by the thread that waits for it
             self._failure = error
+
+
+def _arriving(rows: pa.Table, moment: float) -> pa.Table:
+    """The rows as the log wants them."""
+    return rows.append_column(ARRIVAL, pa.array(np.full(rows.num_rows, int(moment * 1e6), dtype=np.int64)))
 
 
 _NO_HISTORY = Retention(history_age=0.0, history_bytes=0, bound_bytes=None)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import ClassVar
 
 from freshet.model import Chain, OperatorView, Plan, QueryView, Step, View
-from freshet.policies import BusyPrice, Policy, Price
+from freshet.policies import BusyPrice, Policy, Price, RatioPolicy, create
 from freshet.policies.rest_costs import RestCosts
 
 
@@ -85,13 +85,11 @@ class _Rest:
         return self._view.idle_workers
 
 
-def one_query(name: str) -> str:
-    """The policy of a name as it is."""
-    return name
+def with_sets(name: str) -> Policy:
+    """The policy of a name in set mode.
 
-
-def policy_sets() -> Mapping[str, str]:
-    """What set mode means, by policy, for those who read the figures."""
-    ratio = "the prefix of the ranking that maximises value over price plus cost (+set)"
-    order = "the next queries in its own order until their expected work reaches the price"
-    return {"fas-mcq": ratio, "rb-mcq": ratio, "rr": order, "fcfs": order}
+    >>> with_sets("fas-mcq").name, with_sets("rr").name
+    ('fas-mcq', 'in-order')
+    """
+    policy = create(name)
+    return create(f"{name}+set") if isinstance(policy, RatioPolicy) else InOrder(policy)

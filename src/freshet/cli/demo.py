@@ -108,7 +108,7 @@ def _tell(folder: Path, seconds: float, rounds: int, policy: str | None, check: 
     tell = partial(print, "  ", flush=True)
     found = measure(folder / "calibration", policy, rounds, CALIBRATION, tell, check)
     story = Story(seconds, found.packets_per_s)
-    print(f"   It sustains about {story.sustained:,.0f} packets/s.\n")
+    print(f"   On two cores it sustains about {story.sustained:,.0f} packets/s.\n")
     print(
         f"2. {seconds:.0f} seconds of traffic: calm at {story.calm_rate:,.0f} packets/s; from second"
         f" {story.flood_start:.0f} to {story.flood_end:.0f} a flood of {story.flood_rate:,.0f} packets/s ...\n",

@@ -21,8 +21,8 @@ def _came(seen: Seen) -> Iterator[str]:
     yield f"{len(report['queries'])} queries watched {streams}, scheduled by {report['policy']}."
     yield (
         f"Calm traffic was about {_rate(story.calm_rate)}, a quarter of the {_rate(story.sustained)} that this machine"
-        f" was found to sustain. From second {story.flood_start:.0f} to second {story.flood_end:.0f} a flood of"
-        f" {_rate(story.flood_rate)} came: {story.flood_rate / story.sustained:.1f} times what it sustains."
+        f" was found to sustain on two cores. From second {story.flood_start:.0f} to second {story.flood_end:.0f}"
+        f" a flood of {_rate(story.flood_rate)} came: {story.flood_rate / story.sustained:.1f} times what it sustains."
     )
     when, most = seen.course.peak()
     yield (

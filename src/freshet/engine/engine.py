@@ -102,7 +102,9 @@ class Engine:
 
     def _measure(self, state: QueryState) -> None:
         query = state.query
-        self.meters.add_query(query.name, self.clock.now(), state.weight, query.graph.streams, query.curve)
+        # What the tuples of a hidden query are worth is metered where they come out.
+        curve = None if query.hidden else query.curve
+        self.meters.add_query(query.name, self.clock.now(), state.weight, query.graph.streams, curve)
 
     def drop_query(self, name: str) -> None:
         """Ends a query; what it was running is given up, what it has written stays in its output."""

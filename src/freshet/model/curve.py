@@ -73,6 +73,33 @@ class Curve:
         """
         return cls([(0.0, 1.0), (seconds, 1.0), (seconds + grace, 0.0)])
 
+    @classmethod
+    def total(cls, curves: Sequence[Curve], delays: Sequence[float] | None = None) -> Curve:
+        """The sum of curves, each reached a delay later: what is at stake where several queries wait for one tuple.
+
+        Its slope is what all of them lose per second, and its critical points are all of theirs, sooner by the delays.
+
+        >>> both = Curve.total([Curve([(0, 1), (4, 0)]), Curve.deadline(2.0)], [1.0, 0.0])
+        >>> both.utility(1.0), both.slope(1.0), both.utility(2.5)
+        (1.5, 0.25, 0.125)
+        """
+        late = list(delays) if delays is not None else [0.0] * len(curves)
+        pairs = list(zip(curves, late, strict=True))
+        places = {0.0, *(x - delay for curve, delay in pairs for x, _ in curve.points if x > delay)}
+        points: list[Point] = []
+        for place in sorted(places):
+            # On both sides of a place: a sudden drop is two points.
+            before, after = (sum(curve._beside(place + delay, side) for curve, delay in pairs) for side in (0, 1))
+            points += [(place, before), (place, after)] if place and after < before else [(place, min(before, after))]
+        return cls(points)
+
+    def _beside(self, latency: float, after: int) -> float:
+        """The utility at a latency, or just after it."""
+        if not after:
+            return self.utility(latency)
+        low = [utility for place, utility in self.points if place == latency]
+        return min([self.utility(latency), *low])
+
     @property
     def promise(self) -> float:
         """The latency up to which nothing is lost: where the curve begins to fall; infinite where it never does."""

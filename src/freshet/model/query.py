@@ -76,6 +76,7 @@ class Query:
         period: Seconds between releases of a periodic query (RT §2.2).
         deadline: Seconds after release by which an instance should be answered.
         curve: What its answers are worth by their latency (CAR §4.2); None: the same at any latency.
+        hidden: Whether it is work that other queries share, which nobody reads for itself.
     """
 
     name: str
@@ -88,6 +89,7 @@ class Query:
     deadline: float | None = None
     columns: tuple[str, ...] = field(default=())
     curve: Curve | None = None
+    hidden: bool = False
 
     def __post_init__(self) -> None:
         if not 0.0 < self.weight <= 1.0:

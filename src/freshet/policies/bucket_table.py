@@ -110,15 +110,16 @@ class BucketTable:
     """
 
     def __init__(self, ranges: Sequence[Ranges]) -> None:
-        width = max((len(each.ends) for each in ranges), default=0)
-        self._ends = np.full((len(ranges), width + 1), math.inf)
-        self._buckets = np.zeros((len(ranges), width + 1), dtype=np.int64)
-        for number, each in enumerate(ranges):
-            self._ends[number, : len(each.ends)] = each.ends
-            self._buckets[number, : len(each.buckets)] = each.buckets
+        # All curves lie behind each other on one axis, so that one search serves all latencies.
+        self._span = 2.0 * max((end for each in ranges for end in each.ends), default=1.0)
+        beyond = 0.75 * self._span
+        shifted = enumerate((*each.ends, beyond) for each in ranges)
+        self._places = np.array([end + self._span * number for number, ends in shifted for end in ends])
+        self._ends = np.array([end for each in ranges for end in (*each.ends, math.inf)])
+        self._buckets = np.array([bucket for each in ranges for bucket in each.buckets], dtype=np.int64)
 
     def look_up(self, numbers: Numbers, latencies: Floats) -> tuple[Numbers, Floats]:
         """The bucket of each latency, and the latency up to which it stays there."""
-        ends = self._ends[numbers]
-        place = (ends < latencies[:, None]).sum(axis=1)
-        return self._buckets[numbers, place], ends[np.arange(len(numbers)), place]
+        within = np.minimum(np.maximum(latencies, 0.0), 0.75 * self._span)
+        found = np.searchsorted(self._places, within + self._span * numbers, side="left")
+        return self._buckets[found], self._ends[found]

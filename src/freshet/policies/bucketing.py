@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from itertools import chain, islice
+from operator import attrgetter, itemgetter
 from typing import ClassVar, Final
 
 import numpy as np
 
 from freshet.model import UserError, View
-from freshet.policies.bucket_table import BucketTable, Grid, Ranges, ranges_of
+from freshet.policies.bucket_table import BucketTable, Floats, Grid, Numbers, Ranges, ranges_of
 from freshet.policies.calendar_queue import CalendarQueue
 from freshet.policies.number_set import NumberSet
 from freshet.policies.schedule import LEVEL, SchedulePolicy
@@ -22,6 +23,8 @@ _DAYS: Final = 8
 """Days of the calendar in the width of a slack bucket: how precisely a transition is timed."""
 
 _WORD: Final = 64
+_MEAN_ARRIVAL: Final = attrgetter("mean_arrival")
+_PENDING: Final = attrgetter("pending")
 
 
 class Bucketing(SchedulePolicy):
@@ -48,21 +51,29 @@ class Bucketing(SchedulePolicy):
         if partitions < 1:
             raise UserError(f"{self.name}: {partitions} partitions are none: use 1 or more")
         self.partitions = partitions
-        self._buckets: dict[int, dict[int, None]] = {}
-        self._used = NumberSet()
-        self._place: dict[int, int] = {}
         self._news: list[Iterable[int]] = []
-        self._days = CalendarQueue()
-        self._due: dict[int, list[int]] = {}
-        self._day_of: dict[int, int] = {}
+        self._buckets: dict[int, dict[int, None]]
+        self._used: NumberSet
+        self._place: dict[int, int]
+        self._days: CalendarQueue
+        self._due: dict[int, list[int]]
+        self._day_of: dict[int, int]
+        self._empty()
         self._lists: list[Ranges] = []
         self._classes: list[int] = []
         self._stale = True
+        self._rest: Floats
+        self._rest_version = -1
 
     # Notices
 
     def arrived(self, view: View, operators: Iterable[int]) -> None:
         """Tuples came into the queues of these operators."""
+        self._news.append(operators)
+
+    def completed(self, view: View, operators: Iterable[int]) -> None:
+        """These operators ran, or failed to: those with waiting tuples come back."""
+        super().completed(view, operators)
         self._news.append(operators)
 
     def changed(self, view: View, query: int) -> None:
@@ -76,11 +87,29 @@ class Bucketing(SchedulePolicy):
         """Operators bucket by bucket, the steepest and most urgent first."""
         if self._stale:
             self._lay_out(view)
+        if len(view.ready) <= self.size:
+            return self._all_in_order(view)
         chosen = self._place_and_choose(view)
         if not chosen:
             # Nobody told us of them: they were held, or could not be run.
             self._news.append(view.ready)
             chosen = self._place_and_choose(view)
+        return chosen
+
+    def _all_in_order(self, view: View) -> Sequence[int]:
+        """Where all fit into the schedule nothing waits in a bucket: it is enough to order them."""
+        numbers = list(view.ready)
+        if len(numbers) < _MANY:
+            buckets = [self._look_up(view, number)[0] for number in numbers]
+            order: Iterable[int] = sorted(range(len(numbers)), key=buckets.__getitem__)
+        else:
+            found = self._look_up_many(view, numbers)[0]
+            order, buckets = np.argsort(found, kind="stable").tolist(), found.tolist()
+        self.operations += 1 + 2 * len(numbers) + len(set(buckets)) + self.grid.buckets // _WORD
+        if self._place:
+            self._empty()
+        chosen = [numbers[place] for place in order]
+        self._news = [chosen]
         return chosen
 
     def _place_and_choose(self, view: View) -> list[int]:
@@ -100,12 +129,16 @@ class Bucketing(SchedulePolicy):
         self._lists = [ranges_of(curve, self.grid) for curve in distinct]
         numbers = {curve: number for number, curve in enumerate(distinct)}
         self._classes = [numbers[curve] for curve in curves]
+        self._class_of = np.array([self._classes[operator.query] for operator in view.operators], dtype=np.int64)
         self._table = BucketTable(self._lists)
         self._day = self.grid.slack_width / _DAYS
-        self._buckets, self._used, self._place = {}, NumberSet(), {}
-        self._days, self._due, self._day_of = CalendarQueue(), {}, {}
+        self._empty()
         self._news.append(view.ready)
         self._stale = False
+
+    def _empty(self) -> None:
+        self._buckets, self._used, self._place = {}, NumberSet(), {}
+        self._days, self._due, self._day_of = CalendarQueue(), {}, {}
 
     def _take_news(self, view: View) -> Iterable[tuple[int, float]]:
         """Places the operators whose queues changed or whose day has come; tells when each must move on."""
@@ -115,17 +148,11 @@ class Bucketing(SchedulePolicy):
         ready = view.ready
         placed = [number for number in operators if number in ready]
         if len(placed) != len(operators):
-            self._put_aside(view, [number for number in operators if number not in ready])
+            # They run, are held or are empty: a notice brings them back.
+            for number in operators.keys() - set(placed):
+                self._leave(number)
         self.operations += len(placed)
         return self._put_by_loop(view, placed) if len(placed) < _MANY else self._put_by_array(view, placed)
-
-    def _put_aside(self, view: View, numbers: Sequence[int]) -> None:
-        """Operators that are running or held are looked at again next time; empty ones come back with a notice."""
-        for number in numbers:
-            self._leave(number)
-        later = [number for number in numbers if view.operators[number].pending]
-        if later:
-            self._news.append(later)
 
     def _come_due(self, now: float) -> list[int]:
         """Operators whose day has come."""
@@ -139,23 +166,47 @@ class Bucketing(SchedulePolicy):
     def _put_by_loop(self, view: View, numbers: Sequence[int]) -> Iterable[tuple[int, float]]:
         dues = []
         for number in numbers:
-            operator = view.operators[number]
-            work, arrival = self.computation(view, number), operator.mean_arrival
-            bucket, end = self._lists[self._classes[operator.query]].look_up(view.now - arrival + work)
+            bucket, due = self._look_up(view, number)
             self._put(number, bucket)
-            dues.append((number, arrival - work + end))
+            dues.append((number, due))
         return dues
 
     def _put_by_array(self, view: View, numbers: Sequence[int]) -> Iterable[tuple[int, float]]:
-        every, classes = view.operators, self._classes
-        operators = [every[number] for number in numbers]
-        arrivals = np.array([operator.mean_arrival for operator in operators])
-        work = np.array([self.computation(view, number) for number in numbers])
-        curves = np.array([classes[operator.query] for operator in operators])
-        buckets, ends = self._table.look_up(curves, view.now - arrivals + work)
+        buckets, dues = self._look_up_many(view, numbers)
         for number, bucket in zip(numbers, buckets.tolist(), strict=True):
             self._put(number, bucket)
-        return zip(numbers, (arrivals - work + ends).tolist(), strict=True)
+        return zip(numbers, dues.tolist(), strict=True)
+
+    def _look_up(self, view: View, number: int) -> tuple[int, float]:
+        """The bucket of an operator now, and the moment up to which it stays there."""
+        operator = view.operators[number]
+        since = operator.mean_arrival - self.computation(view, number)
+        bucket, end = self._lists[self._classes[operator.query]].look_up(view.now - since)
+        return bucket, since + end
+
+    def _look_up_many(self, view: View, numbers: Sequence[int]) -> tuple[Numbers, Floats]:
+        """The same of many operators: a loop only where the view is read, and that one in C."""
+        count = len(numbers)
+        places = np.array(numbers)
+        operators = itemgetter(*numbers)(view.operators)
+        since = np.fromiter(map(_MEAN_ARRIVAL, operators), np.float64, count)
+        if self.push:
+            since -= np.fromiter(map(_PENDING, operators), np.float64, count) * self._rest_costs(view, places)
+        else:
+            since -= np.fromiter((self.computation(view, number) for number in numbers), np.float64, count)
+        buckets, ends = self._table.look_up(self._class_of[places], view.now - since)
+        return buckets, since + ends
+
+    def _rest_costs(self, view: View, places: Numbers) -> Floats:
+        """C of operators, kept in an array as long as the costs are."""
+        if self._rest_version != self.costs.version:
+            self._rest, self._rest_version = np.full(len(view.operators), np.nan), self.costs.version
+        found: Floats = self._rest[places]
+        if np.isnan(found).any():
+            for number in places[np.isnan(found)].tolist():
+                self._rest[number] = self.costs.of(view, number)
+            found = self._rest[places]
+        return found
 
     def _put(self, number: int, bucket: int) -> None:
         old = self._place.get(number)
@@ -206,7 +257,7 @@ class Bucketing(SchedulePolicy):
         self.operations += 1 + visited + passed // _WORD + len(chosen)
         for number in chosen:
             self._leave(number)
-        # They come back when they have run, if tuples still wait.
+        # Should one not be started, it is still ready next time.
         self._news.append(chosen)
         return chosen
 

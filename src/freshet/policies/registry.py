@@ -18,9 +18,10 @@ from freshet.policies.rb_mcq import RateBased
 from freshet.policies.round_robin import RoundRobin
 from freshet.policies.set_step import SetStep
 
-POLICIES: Final[dict[str, Callable[..., Policy]]] = {
-    policy.name: policy for policy in (Everything, FirstComeFirstServed, RoundRobin, RateBased, FreshnessAware, *AURORA)
-}
+_CLASSES: Final[tuple[type[Policy], ...]] = (
+    Everything, FirstComeFirstServed, RoundRobin, RateBased, FreshnessAware, *AURORA,
+)  # fmt: skip
+POLICIES: Final[dict[str, Callable[..., Policy]]] = {policy.name: policy for policy in _CLASSES}
 _CALL: Final = re.compile(r"\s*([a-z][a-z0-9-]*)\s*(?:\(\s*([^()]*?)\s*\))?\s*(\+\s*set)?\s*")
 
 

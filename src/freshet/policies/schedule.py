@@ -63,8 +63,10 @@ class SchedulePolicy(Policy):
         if self.fuse:
             return self._fused(view, chosen)
         if isinstance(self.trains, WholeQueue):
-            steps = self._steps
-            return tuple([steps.get(number) or self._step(view, number) for number in chosen])
+            try:
+                return tuple(map(self._steps.__getitem__, chosen))
+            except KeyError:
+                return tuple(self._step(view, number) for number in chosen)
         return tuple(Step((self._chain(view, number),), self.trains.rows(view, number)) for number in chosen)
 
     def computation(self, view: View, operator: int) -> float:
@@ -99,8 +101,7 @@ class SchedulePolicy(Policy):
         return chain
 
     def _step(self, view: View, operator: int) -> Step:
-        step = self._steps[operator] = Step((self._chain(view, operator),))
-        return step
+        return self._steps.setdefault(operator, Step((self._chain(view, operator),)))
 
     def _fused(self, view: View, chosen: Sequence[int]) -> Plan:
         members = chosen[: self._keeping_promises(view, chosen)]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from itertools import islice
 from typing import ClassVar, Final
 
 import numpy as np
@@ -88,7 +87,7 @@ class SlopeSlack(SchedulePolicy):
         queries = np.array([operators[number].query for number in ready])
         slopes, slacks = self._table.look_up(queries, view.now - arrivals + work)
         best = np.lexsort((slacks, -slopes))[: self.size].tolist()
-        return [(-float(slopes[place]), float(slacks[place]), ready[place]) for place in islice(best, self.size)]
+        return [(-float(slopes[place]), float(slacks[place]), ready[place]) for place in best]
 
     def curve_of(self, view: View, query: int) -> Curve:
         """The latency curve of a query."""

@@ -260,7 +260,8 @@ class BoxWorld:
 
     def _run(self, chain: Chain, limit: int | None) -> None:
         view = self._view
-        for number in chain.operators:
+        operators = chain.operators
+        for place, number in enumerate(operators, 1):
             if self._next <= view.now:
                 self._admit()
             box = view.operators[number]
@@ -274,7 +275,8 @@ class BoxWorld:
             if box.after is None:
                 self._leave(box, train, begin)
             else:
-                self._pass_on(box, train)
+                # What the next call takes at once never waits: nobody need be told.
+                self._pass_on(box, train, tell=place == len(operators) or operators[place] != box.after)
 
     def _take(self, number: int, box: _Box, limit: int | None) -> list[float]:
         if limit is None or limit >= box.pending:
@@ -295,7 +297,7 @@ class BoxWorld:
         query.arrivals += train
         query.departures += departures
 
-    def _pass_on(self, box: _Box, train: list[float]) -> None:
+    def _pass_on(self, box: _Box, train: list[float], *, tell: bool) -> None:
         if box.selectivity < 1.0:
             kept = np.flatnonzero(self._random.random(len(train)) < box.selectivity).tolist()
             train = [train[place] for place in kept]
@@ -307,7 +309,8 @@ class BoxWorld:
         if not after.pending:
             self._view.ready[box.after] = None
         after.pending += len(train)
-        self._came.append(box.after)
+        if tell:
+            self._came.append(box.after)
 
     def times(self, query: str) -> tuple[Floats, Floats]:
         """Arrivals and departures of a query's output tuples, in the order in which they left."""

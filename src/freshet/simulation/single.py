@@ -205,6 +205,10 @@ class SingleWorker:
             groups.setdefault((line.stream, line.operator.next, rows), []).append(chain)
         return [chain for group in groups.values() for chain in group]
 
+    def tuples(self) -> dict[str, tuple[Floats, Floats]]:
+        """Arrivals and departures of the tuples that each query has put out."""
+        return {query.name: _tuples(self._lines[query.paths[0][0]]) for query in self._view.queries}
+
     def outcome(self, until: float | None = None) -> Outcome:
         """The quality of all outputs, over the time from 0 until now.
 
@@ -212,7 +216,7 @@ class SingleWorker:
             until: Look at the time up to here only, as where tuples stop coming while a backlog is left that depends on
                 the policy.
         """
-        queries = {query.name: _tuples(self._lines[query.paths[0][0]]) for query in self._view.queries}
+        queries = self.tuples()
         if until is not None:
             queries = {name: _cut(*times, until) for name, times in queries.items()}
         weights = {query.name: query.weight for query in self._view.queries}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, Literal
 
@@ -16,6 +15,8 @@ from freshet.simulation.executor import Profile
 
 Floats = NDArray[np.float64]
 
+Process = Literal["even", "staggered", "poisson"]
+"""How tuples arrive; see :class:`AuroraWorkload`."""
 DROP: Final = 1e-4
 """Seconds from a curve's first critical point to its second (CAR §4.3.2)."""
 
@@ -31,9 +32,9 @@ class AuroraWorkload:
     turn, the tightest to the first. With ``deadline_range`` each is drawn evenly from it, and its utility falls to none
     at twice the deadline (the three points of CAR §3.4.1).
 
-    *Arrivals* are evenly spaced, as CAR §3.4.4 says of its workload: at all inputs at once (``even``), which the clusters
-    of its Fig. 4.2 and the deadlines of its Table 4.4 suggest, or one input after the other (``staggered``); or
-    they are Poisson. ``burst`` tuples are gathered and delivered together (CAR §3.4.4).
+    *Arrivals* are evenly spaced, as CAR §3.4.4 says of its workload: at all inputs at once (``even``), which the
+    clusters of its Fig. 4.2 and the deadlines of its Table 4.4 suggest, or one input after the other (``staggered``);
+    or they are Poisson. ``burst`` tuples are gathered and delivered together (CAR §3.4.4).
 
     Args:
         rate: Tuples per second, all inputs together.
@@ -57,7 +58,7 @@ class AuroraWorkload:
     deadline_range: tuple[float, float] | None = None
     rate: float = 1200.0
     tuples: int = 100_000
-    process: Literal["even", "staggered", "poisson"] = "even"
+    process: Process = "even"
     burst: int = 1
     heavy: float = 0.0
     calm: int = 0
@@ -131,7 +132,7 @@ class AuroraWorkload:
         if self.process != "poisson":
             # One input after the other, or all at once.
             first = number / self._inputs_of_all if self.process == "staggered" else 0.0
-            marks: Floats = (np.arange(count) + first) / share
+            marks: Floats = (np.arange(count, dtype=np.float64) + first) / share
         else:
             marks = Poisson(share, seed=100_003 * self.seed + number).first(count)
         begins, rates, places = [], [], []
@@ -178,11 +179,3 @@ def _gathered(times: Floats, burst: int) -> Floats:
     if burst == 1:
         return times
     return times[np.arange(len(times)) // burst * burst]
-
-
-def by_query(arrivals: Mapping[tuple[int, int], Floats]) -> dict[int, Floats]:
-    """All arrivals of each application."""
-    found: dict[int, list[Floats]] = {}
-    for (number, _), times in arrivals.items():
-        found.setdefault(number, []).append(times)
-    return {number: np.sort(np.concatenate(times)) for number, times in found.items()}

@@ -1,0 +1,165 @@
+"""Claims of CAR §4.4.3 and §4.5.1: buckets, and 10,000 boxes."""
+
+from __future__ import annotations
+
+from freshet.reproduce.aurora_measures import BUCKETS, LARGE_SIZE, PUSHED, SLOPE, minus, over
+from freshet.reproduce.aurora_runs import (
+    LARGE_RATES,
+    PARTITIONS,
+    Found,
+    Run,
+    ahead,
+    large,
+    qos,
+    runs,
+    sustained,
+    varied,
+)
+from freshet.reproduce.registry import Measured, claim
+from freshet.reproduce.trial import Trial
+
+
+def large_runs(trial: Trial, policy: str) -> list[Run]:
+    """10,000 boxes at rising rates."""
+    return [Run(large(trial, rate), policy, LARGE_SIZE, partitions=7) for rate in LARGE_RATES]
+
+
+@claim(
+    "aurora.fig4.15.calibration",
+    source="CAR §4.5.1, Fig. 4.15",
+    published=3500.0,
+    how="tuples/s that fixed-priority push-through sustains (average QoS at least 0.95); the price of a call is set "
+    "by it",
+    low=3250.0,
+    high=3750.0,
+)
+def _(trial: Trial) -> Measured:
+    return Measured(sustained(trial, large_runs(trial, PUSHED[0])))
+
+
+@claim(
+    "aurora.fig4.15.bucketing-sustains-most",
+    source="CAR §4.5.1, Fig. 4.15",
+    published=1.29,
+    how="tuples/s that bucketing push-through sustains over the more that one of the other two does",
+    low=1.0,
+)
+def _(trial: Trial) -> Measured:
+    rates = {policy: sustained(trial, large_runs(trial, policy)) for policy in PUSHED}
+    others = [max(pair) for pair in zip(rates[PUSHED[0]], rates[PUSHED[1]], strict=True)]
+    return Measured(over(rates[PUSHED[2]], others), {f"{policy} sustains": each for policy, each in rates.items()})
+
+
+@claim(
+    "aurora.fig4.15.slope-slack-keeps-up-with-fixed",
+    source="CAR §4.5.1, Fig. 4.15",
+    published=1.0,
+    how="tuples/s that slope-slack push-through sustains over what fixed-priority push-through does; 0: it sustains "
+    "none of the rates from 1,500 on",
+    low=0.9,
+)
+def _(trial: Trial) -> Measured:
+    slope, fixed = (large_runs(trial, policy) for policy in (PUSHED[1], PUSHED[0]))
+    readings = {f"QoS of slope-slack at {run.bed.rate:g}/s": qos(runs(trial, run)) for run in slope}
+    return Measured(over(sustained(trial, slope), sustained(trial, fixed)), readings)
+
+
+def scheduling_share(trial: Trial, policy: str) -> list[float]:
+    """Share of the run time spent scheduling at 4,000 tuples/s."""
+    found = runs(trial, Run(large(trial, 4000.0), policy, LARGE_SIZE, partitions=7))
+    return [each.outcome.scheduling / each.outcome.seconds for each in found]
+
+
+@claim(
+    "aurora.table4.5.calibration",
+    source="CAR §4.5.1, Table 4.5",
+    published=0.075,
+    how="share of run time that fixed-priority push-through spends scheduling at 4,000/s: the price of an operation is "
+    "set by it",
+    low=0.07,
+    high=0.08,
+)
+def _(trial: Trial) -> Measured:
+    return Measured(scheduling_share(trial, PUSHED[0]))
+
+
+@claim(
+    "aurora.table4.5.slope-slack-above-fixed",
+    source="CAR §4.5.1, Table 4.5",
+    published=2.13,
+    how="scheduling share of slope-slack push-through over that of fixed-priority push-through at 4,000/s (0.16 and "
+    "0.075 published)",
+    low=1.0,
+)
+def _(trial: Trial) -> Measured:
+    shares = {policy: scheduling_share(trial, policy) for policy in PUSHED}
+    return Measured(over(shares[PUSHED[1]], shares[PUSHED[0]]), {f"{name}": each for name, each in shares.items()})
+
+
+@claim(
+    "aurora.table4.5.bucketing-below-fixed",
+    source="CAR §4.5.1, Table 4.5",
+    published=0.53,
+    how="scheduling share of bucketing push-through over that of fixed-priority push-through at 4,000/s (0.04, 0.075)",
+    high=1.0,
+)
+def _(trial: Trial) -> Measured:
+    return Measured(over(scheduling_share(trial, PUSHED[2]), scheduling_share(trial, PUSHED[0])))
+
+
+def by_partitions(trial: Trial) -> dict[int, list[Found]]:
+    """Bucketing with more and more buckets, a box at a time, a schedule of a tenth of all boxes as in Table 4.2."""
+    ahead(trial, [Run(varied(trial), BUCKETS, 100, partitions=count) for count in PARTITIONS])
+    return {count: runs(trial, Run(varied(trial), BUCKETS, 100, partitions=count)) for count in PARTITIONS}
+
+
+@claim(
+    "aurora.fig4.12.one-bucket-is-worst",
+    source="CAR §4.4.3, Fig. 4.12",
+    published=0.42,
+    how="average QoS with 20 partitions minus that with one (0.85, 0.43); 200 applications of 5 boxes",
+    low=0.0,
+)
+def _(trial: Trial) -> Measured:
+    found = by_partitions(trial)
+    readings = {f"{count} partitions": qos(each) for count, each in found.items()}
+    readings["slope-slack"] = qos(runs(trial, Run(varied(trial), SLOPE, 100)))
+    return Measured(minus(qos(found[20]), qos(found[1])), readings)
+
+
+@claim(
+    "aurora.fig4.12.too-many-buckets",
+    source="CAR §4.4.3, Fig. 4.12",
+    published="a maximum near 20 partitions, below slope-slack from 260 on",
+    how="best average QoS of 2 to 100 partitions minus that of 260",
+    low=0.0,
+)
+def _(trial: Trial) -> Measured:
+    found = {count: qos(each) for count, each in by_partitions(trial).items()}
+    best = [max(values) for values in zip(*(found[count] for count in PARTITIONS[1:-1]), strict=True)]
+    return Measured(minus(best, found[260]))
+
+
+@claim(
+    "aurora.fig4.12.bucketing-above-slope-slack",
+    source="CAR §4.4.3, Fig. 4.12",
+    published=0.05,
+    how="average QoS of bucketing with 20 partitions minus that of slope-slack (0.85, 0.80)",
+    low=0.0,
+)
+def _(trial: Trial) -> Measured:
+    return Measured(minus(qos(by_partitions(trial)[20]), qos(runs(trial, Run(varied(trial), SLOPE, 100)))))
+
+
+@claim(
+    "aurora.fig4.13.overhead-grows-with-buckets",
+    source="CAR §4.4.3, Fig. 4.13",
+    published="grows beyond about 30 partitions",
+    how="seconds of scheduling with 260 partitions over those with 20",
+    low=1.0,
+)
+def _(trial: Trial) -> Measured:
+    found = by_partitions(trial)
+    many, few = ([each.outcome.scheduling for each in found[count]] for count in (260, 20))
+    by = {f"{count} partitions": [each.outcome.scheduling for each in all_] for count, all_ in found.items()}
+    return Measured(over(many, few), by)

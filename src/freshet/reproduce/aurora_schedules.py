@@ -1,0 +1,205 @@
+"""Claims of CAR §4.3 and §4.5: schedulers on a small network, a box at a time and with push-through."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from freshet.reproduce.aurora_measures import FIXED, PUSHED, ROBIN, SLOPE, least, mean, minus, over
+from freshet.reproduce.aurora_runs import (
+    RATES,
+    SIZES,
+    Found,
+    Run,
+    ahead,
+    branching,
+    deep,
+    qos,
+    runs,
+    small,
+    unbranched,
+)
+from freshet.reproduce.registry import Measured, claim
+from freshet.reproduce.trial import Trial
+from freshet.simulation.workloads.aurora import AuroraWorkload
+
+
+def curve_of(trial: Trial, policy: str, make: Callable[..., AuroraWorkload] = small, size: int = 10) -> list[float]:
+    """Average QoS over all rates, for each seed."""
+    every = [Run(make(trial, rate), policy, None if policy == ROBIN else size) for rate in RATES]
+    ahead(trial, every)
+    return mean(qos(runs(trial, run)) for run in every)
+
+
+def by_rate(
+    trial: Trial, policies: Sequence[str], make: Callable[..., AuroraWorkload] = small
+) -> dict[str, list[float]]:
+    """QoS at each rate, for the record."""
+    return {
+        f"{policy} at {rate:g}/s": qos(runs(trial, Run(make(trial, rate), policy, None if policy == ROBIN else 10)))
+        for policy in policies
+        for rate in RATES
+    }
+
+
+def poisson(trial: Trial, rate: float) -> AuroraWorkload:
+    """The small network with Poisson arrivals."""
+    return small(trial, rate, process="poisson")
+
+
+@claim(
+    "aurora.fig4.4.rr-lowest",
+    source="CAR §4.3.2, Fig. 4.4",
+    published="round robin is lowest",
+    how="average QoS over rates from 800 to 1,800/s: the lower one of fixed-priority and slope-slack minus round robin",
+    low=0.0,
+)
+def _(trial: Trial) -> Measured:
+    def gap(make: Callable[..., AuroraWorkload]) -> list[float]:
+        aware = least(curve_of(trial, policy, make) for policy in (FIXED, SLOPE))
+        return minus(aware, curve_of(trial, ROBIN, make))
+
+    return Measured(gap(small), {"Poisson arrivals": gap(poisson), **by_rate(trial, (ROBIN, FIXED, SLOPE))})
+
+
+@claim(
+    "aurora.fig4.4.fixed-above-slope-slack",
+    source="CAR §4.3.2, Fig. 4.4",
+    published="fixed-priority is above slope-slack",
+    how="average QoS over the rates: fixed-priority minus slope-slack, both a box at a time",
+    low=0.0,
+)
+def _(trial: Trial) -> Measured:
+    values = {text: minus(curve_of(trial, FIXED, make), curve_of(trial, SLOPE, make)) for text, make in MAKES.items()}
+    return Measured(values["even arrivals"], values)
+
+
+MAKES = {"even arrivals": small, "Poisson arrivals": poisson}
+
+
+@claim(
+    "aurora.fig4.14a.push-lifts-slope-slack",
+    source="CAR §4.5, Fig. 4.14(a)",
+    published="a significant improvement",
+    how="average QoS over the rates: slope-slack with push-through minus without",
+    low=0.0,
+)
+def _(trial: Trial) -> Measured:
+    values = {
+        text: minus(curve_of(trial, f"{SLOPE}-push", make), curve_of(trial, SLOPE, make))
+        for text, make in MAKES.items()
+    }
+    return Measured(values["even arrivals"], values | by_rate(trial, PUSHED[:2]))
+
+
+@claim(
+    "aurora.fig4.14a.push-lifts-fixed-less",
+    source="CAR §4.5, Fig. 4.14(a)",
+    published="not much of an improvement for fixed-priority",
+    how="gain of average QoS by push-through: slope-slack's minus fixed-priority's",
+    low=0.0,
+)
+def _(trial: Trial) -> Measured:
+    def gain(policy: str) -> list[float]:
+        return minus(curve_of(trial, f"{policy}-push"), curve_of(trial, policy))
+
+    return Measured(minus(gain(SLOPE), gain(FIXED)))
+
+
+@claim(
+    "aurora.fig4.14b.deep-queries-hurt-boxes",
+    source="CAR §4.5, Fig. 4.14(b)",
+    published="box at a time falls with depth, push-through does not",
+    how="average QoS over the rates lost by queries four times as deep: the less of fixed-priority's and slope-slack's "
+    "a box at a time, minus the more of theirs with push-through; a call costs the same in a cheaper box",
+    low=0.0,
+)
+def _(trial: Trial) -> Measured:
+    loss = {
+        policy: minus(curve_of(trial, policy), curve_of(trial, policy, deep)) for policy in (FIXED, SLOPE, *PUSHED[:2])
+    }
+    boxes = least((loss[FIXED], loss[SLOPE]))
+    pushed = [max(pair) for pair in zip(loss[PUSHED[0]], loss[PUSHED[1]], strict=True)]
+    return Measured(minus(boxes, pushed), {f"loss of {policy}": values for policy, values in loss.items()})
+
+
+def ten_boxes(trial: Trial, policy: str) -> list[Found]:
+    """CAR §4.3.1: ten applications of one box, 8,000 tuples/s that come together, ten for each application."""
+    bed = small(trial, 8000.0, applications=10, depth=1, deadlines=(0.01, 0.02), burst=10)
+    return runs(trial, Run(bed, policy, 10))
+
+
+@claim(
+    "aurora.fig4.2.both-meet-deadlines",
+    source="CAR §4.3.1, Fig. 4.2-4.3",
+    published=0.99,
+    how="the lower one of the average QoS of fixed-priority and of slope-slack, ten one-box applications, 8,000/s in "
+    "rounds of ten tuples each",
+    low=0.95,
+)
+def _(trial: Trial) -> Measured:
+    found = {policy: qos(ten_boxes(trial, policy)) for policy in (FIXED, SLOPE)}
+    return Measured(least(found.values()), found)
+
+
+def by_size(trial: Trial, policy: str, make: Callable[..., AuroraWorkload] = small) -> dict[int, list[Found]]:
+    """Schedule sizes from 1 to 100 at 1,200 tuples/s."""
+    ahead(trial, [Run(make(trial, 1200.0), policy, size) for size in SIZES])
+    return {size: runs(trial, Run(make(trial, 1200.0), policy, size)) for size in SIZES}
+
+
+@claim(
+    "aurora.fig4.5.overhead-falls-with-size",
+    source="CAR §4.4.1, Fig. 4.5",
+    published="falls",
+    how="seconds of scheduling at size 100 over those at size 1, the greater one of fixed-priority and slope-slack",
+    high=1.0,
+)
+def _(trial: Trial) -> Measured:
+    ratios = []
+    for policy in (FIXED, SLOPE):
+        found = by_size(trial, policy)
+        ratios.append(
+            over([each.outcome.scheduling for each in found[100]], [each.outcome.scheduling for each in found[1]])
+        )
+    return Measured([max(pair) for pair in zip(*ratios, strict=True)])
+
+
+@claim(
+    "aurora.fig4.6.size-has-an-optimum",
+    source="CAR §4.4.1, Fig. 4.6",
+    published="best near 10, low at 1 and from 20 on",
+    how="best average QoS of sizes 2 to 50 minus the better one of sizes 1 and 100, the less of fixed-priority and "
+    "slope-slack",
+    low=0.0,
+)
+def _(trial: Trial) -> Measured:
+    gaps: list[list[float]] = []
+    readings: dict[str, list[float]] = {}
+    for policy in (FIXED, SLOPE):
+        by = {size: qos(found) for size, found in by_size(trial, policy).items()}
+        inner = [max(values) for values in zip(*(by[size] for size in SIZES[1:-1]), strict=True)]
+        gaps.append([a - max(b, c) for a, b, c in zip(inner, by[1], by[100], strict=True)])
+        readings |= {f"{policy}({size})": values for size, values in by.items()}
+    return Measured(least(gaps), readings)
+
+
+TOPOLOGY_RATES = (1200.0, 1600.0, 1800.0, 2000.0, 2200.0)
+
+
+@claim(
+    "aurora.fig4.25.fan-out-equals-straight",
+    source="CAR §4.7, Fig. 4.25-4.26",
+    published=0.0,
+    how="greatest difference of the average QoS between 10 trees with 8 inputs each and 80 straight queries, over "
+    "rates and the three push-through schedulers; a tree merges tuples on the way, so it needs fewer calls",
+    high=0.1,
+)
+def _(trial: Trial) -> Measured:
+    differences, readings = [], {}
+    for policy in PUSHED:
+        for rate in TOPOLOGY_RATES:
+            straight, tree = (qos(runs(trial, Run(make(trial, rate), policy, 10))) for make in (unbranched, branching))
+            differences.append([abs(each) for each in minus(straight, tree)])
+            readings[f"{policy}, {rate:g}/s, straight"] = straight
+            readings[f"{policy}, {rate:g}/s, tree"] = tree
+    return Measured([max(values) for values in zip(*differences, strict=True)], readings)

@@ -1,0 +1,144 @@
+"""The study of freshness on Spark: its load, its queries, its model, and a run that is far too short to mean much."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from freshet.bench.freshness import BURSTY, STREAMS, error, freshness
+from freshet.bench.freshness_load import BURST, SUFFIXES, Costs, Event, Load
+from freshet.bench.freshness_model import predict
+from freshet.bench.freshness_queries import SCHEMA, make_rows, questions
+from freshet.bench.freshness_rig import StepNote
+from freshet.bench.freshness_sets import InOrder, with_sets
+from freshet.bench.stage import Stage
+from freshet.kernels import Program
+from freshet.model import ARRIVAL, OperatorRun, parse_schema
+from freshet.policies import FirstComeFirstServed, FixedPrice, Policy, RoundRobin, create
+from freshet.simulation.executor import Profile
+from freshet.simulation.single import SingleWorker
+from freshet.simulation.world import SimulatedQuery
+from freshet.sql import build_query
+
+
+def costs_of(asked, overhead: float, per_link: float = 1e-8) -> Costs:
+    profile = {suffix: (per_link, 0.5 if suffix != "project" else 1.0) for suffix in SUFFIXES}
+    return Costs(
+        overhead,
+        {f"{each.name}.{suffix}": (c * each.links, s) for each in asked for suffix, (c, s) in profile.items()},
+    )
+
+
+def test_queries_have_the_selectivity_and_the_relative_cost_they_are_made_for() -> None:
+    schema = parse_schema(SCHEMA)
+    rows = make_rows(20_000, seed=3)
+    table = rows.append_column(ARRIVAL, [np.zeros(rows.num_rows, dtype=np.int64)])
+    asked = questions(60, STREAMS)
+    assert len({text for each in asked for text in each.predicates}) == 2 * len(asked)
+    for each in asked[:12]:
+        query = build_query(each.name, each.sql, {each.stream: schema})
+        (path,) = query.paths
+        assert [operator.name for operator in path.operators] == [f"{each.name}.{suffix}" for suffix in SUFFIXES]
+        [output] = Program([path.operators], schema).run(table)
+        assert output.failure is None
+        assert output.passed[-1] / rows.num_rows == pytest.approx(each.selectivity, abs=0.05)
+        assert each.sql.count("%") >= each.links
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    seed=st.integers(0, 1000),
+    seconds=st.floats(5.0, 60.0),
+    overhead=st.floats(0.005, 0.05),
+    utilization=st.floats(0.3, 1.2),
+)
+def test_arrivals_need_the_share_of_time_that_is_wanted(
+    seed: int, seconds: float, overhead: float, utilization: float
+) -> None:
+    asked = questions(50, STREAMS)
+    costs = costs_of(asked, overhead)
+    events = Load(seconds, utilization, 6.0, BURSTY).events(costs, asked, seed)
+    assert events[0].time == 0.0
+    assert [event.time for event in events] == sorted(event.time for event in events)
+    assert events[-1].time < seconds
+    plain = {event.rows for event in events if event.stream not in BURSTY}
+    bursts = {event.rows for event in events if event.stream in BURSTY}
+    assert len(plain) <= 1
+    assert bursts <= {BURST * rows for rows in plain} or not plain
+    steps = [(event, each.name) for event in events for each in asked if each.stream == event.stream]
+    work = sum(event.rows * costs.per_row(name) for event, name in steps)
+    if len(events) > 2:
+        assert work + len(steps) * overhead == pytest.approx(utilization * seconds, rel=0.02)
+        assert work / (len(steps) * overhead) > 5.0
+
+
+def test_costs_are_sums_over_steps() -> None:
+    def step(seconds: float, rows: int, passed: int, whole: float) -> StepNote:
+        return StepNote(whole, seconds, 1, (("q.filter_1", OperatorRun(0, rows, passed, seconds)),))
+
+    costs = Costs.of([step(1.0, 100, 50, 1.5), step(2.0, 300, 50, 2.3)])
+    assert costs.overhead == pytest.approx(0.4)
+    assert costs.operators == {"q.filter_1": (3.0 / 400, 0.25)}
+    earlier = Costs(9.0, {"q.filter_1": (9.0, 0.9), "q.filter_2": (1.0, 0.5)})
+    assert costs.over(earlier).operators == {"q.filter_1": (3.0 / 400, 0.25), "q.filter_2": (1.0, 0.5)}
+    assert costs.over(earlier).overhead == costs.overhead
+
+
+def steps_of(policy: Policy, overhead: float = 0.0) -> tuple[int, float]:
+    queries = [SimulatedQuery(f"q{number}", "s", (Profile(1.0),)) for number in range(6)]
+    worker = SingleWorker({"s": np.zeros(2)}, queries, policy, overhead=overhead, together=True)
+    worker.run()
+    return worker.decisions, worker.outcome().response
+
+
+@pytest.mark.parametrize("inner", [RoundRobin, FirstComeFirstServed])
+def test_an_order_runs_together_what_is_worth_the_price(inner: type[Policy]) -> None:
+    assert steps_of(InOrder(inner(), FixedPrice(0.0))) == steps_of(inner())
+    assert steps_of(InOrder(inner(), FixedPrice(4.0)))[0] == 3
+    decisions, response = steps_of(InOrder(inner(), FixedPrice(100.0)))
+    assert decisions == 1
+    assert response == 12.0
+
+
+def test_set_mode_is_there_for_every_policy() -> None:
+    for name in ("fas-mcq", "rb-mcq", "rr", "fcfs"):
+        # The overhead is learned in the first step.
+        assert steps_of(with_sets(name), overhead=5.0)[0] < steps_of(create(name), overhead=5.0)[0]
+
+
+def test_a_prediction_is_what_one_can_work_out_by_hand() -> None:
+    asked = questions(10, ("s1", "s2"))[:1]
+    costs = Costs(0.5, {"q0.filter_1": (1e-3, 1.0), "q0.filter_2": (0.0, 1.0), "q0.project": (0.0, 1.0)})
+    events = [Event(0.0, "s1", 1000, 0), Event(5.0, "s1", 2000, 0)]
+    # From due to departure: lag, overhead and work, cut off at the end.
+    stale = (0.25 + 0.5 + 1.0) + min(0.25 + 0.5 + 2.0, 10.0 - 5.0)
+    assert predict(create("rr"), events, [0.25, 0.25], asked, costs, 10.0) == pytest.approx(stale / 10.0)
+    assert predict(create("rr"), events, [0.0, 0.0], asked, costs, 6.0) == pytest.approx((1.5 + 1.0) / 6.0)
+
+
+def test_the_error_is_relative_and_over_policies() -> None:
+    spread = error({"a": [1.1, 1.1], "b": [1.8, 2.0]}, {"a": [1.0, 1.0], "b": [2.0, 2.0]})
+    assert spread.middle == pytest.approx((0.1 + 0.05) / 2)
+    assert spread.ends == pytest.approx((0.05, 0.1))
+
+
+@pytest.mark.spark
+@pytest.mark.timeout(1200)
+def test_freshness_gives_its_figures(spark, tmp_path) -> None:
+    result = freshness(Stage(tmp_path), seconds=2.0, repeat=1, queries=10, warm_up=1)
+    figures = result.figures
+    for mode in ("", "_set"):
+        for other in ("rb", "rr", "fcfs"):
+            expected = figures[f"staleness_fas{mode}"] / figures[f"staleness_{other}{mode}"]
+            assert figures[f"staleness_fas_vs_{other}{mode}"] == pytest.approx(expected)
+        for policy in ("fas", "rb", "rr", "fcfs"):
+            assert 0.0 < figures[f"staleness_{policy}{mode}"] <= 1.0
+            assert 0.0 < figures[f"predicted_staleness_{policy}{mode}"] <= 1.0
+        assert figures[f"simulator_error{mode}"] >= 0.0
+        assert 0.0 < figures[f"utilization{mode}"] <= 1.0
+        assert figures[f"overhead_ms{mode}"] > 0.0
+        assert figures[f"steps{mode}"] > 0
+    assert figures["queries_per_step"] == 1.0
+    assert result.spread.keys() >= {"staleness_fas_vs_rb", "staleness_fas_vs_rb_set", "simulator_error"}

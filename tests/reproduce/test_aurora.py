@@ -1,0 +1,70 @@
+"""The claims of CAR on workloads of a test's size: the machinery, the calibration, and claims that hold at any size."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from freshet.reproduce import Trial, claims
+from freshet.reproduce.aurora_runs import PRICES, Run, fluctuating, large, runs, seeded, simulate, small, sustained
+
+
+def by_id(name: str) -> dict[str, object]:
+    (found,) = [each for each in claims("aurora") if each.id == name]
+    return found.check(Trial(quick=True, seeds=1))
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "aurora.fig3.7.min-cost-wins-cheap-boxes",
+        "aurora.fig3.7.min-latency-wins-dear-boxes",
+        "aurora.fig3.8.min-memory-needs-least",
+        "aurora.table4.5.calibration",
+        "aurora.table4.5.slope-slack-above-fixed",
+        "aurora.table4.5.bucketing-below-fixed",
+        "aurora.fig4.2.both-meet-deadlines",
+        "aurora.fig4.6.size-has-an-optimum",
+    ],
+)
+def test_a_claim_holds(name: str) -> None:
+    result = by_id(name)
+    assert result["ok"] is True, result
+
+
+def test_what_threads_cost_is_not_measured() -> None:
+    result = by_id("aurora.fig3.3.state-based")
+    assert result["ok"] is None
+    assert "threads" in str(result["skipped"])
+
+
+def test_the_price_of_an_operation_is_calibrated() -> None:
+    outcome = simulate(Run(large(Trial(), 4000.0), "fixed-priority-push", 300)).outcome
+    assert outcome.scheduling / outcome.seconds == pytest.approx(0.075, abs=0.002)
+
+
+def test_seeds_are_one_run_where_nothing_is_drawn() -> None:
+    trial = Trial(quick=True, seeds=3)
+    run = Run(replace(small(trial), tuples=200), "fixed-priority-push", 10)
+    assert seeded(run, 1) == seeded(run, 2)
+    assert len(runs(trial, run)) == 3
+    assert trial.runs == 1
+    assert seeded(replace(run, bed=replace(run.bed, process="poisson")), 1).bed.seed == 1
+
+
+def test_a_rate_is_sustained_up_to_the_first_that_is_not() -> None:
+    trial = Trial(quick=True, seeds=1)
+    every = [
+        Run(replace(small(trial, rate), tuples=2000), "fixed-priority-push", 10) for rate in (800.0, 1200.0, 4000.0)
+    ]
+    assert sustained(trial, every) == [1200.0]
+
+
+def test_late_tuples_are_counted_by_period_and_kind() -> None:
+    bed = replace(fluctuating(Trial(quick=True)), calm=500, storm=500, tuples=1000)
+    found = simulate(Run(bed, "slope-slack-push", 10, prices=PRICES))
+    every = sum(each.missed + each.made for _, each in found.counts)
+    assert every == 1000
+    assert found.missed(storm=True) + found.missed(storm=False) == found.outcome.qos.late
+    assert found.share_missed(storm=True, tight=True) >= found.share_missed(storm=True, tight=False)
