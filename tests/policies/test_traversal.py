@@ -149,9 +149,15 @@ TREES = [BoxTree(f"q{number}", (Profile(0.1),) * 6, (3, 2, 3, 5, 5, None)) for n
 ARRIVALS = {(number, place): np.linspace(0.0, 2.0, 9) for number in range(3) for place in TREES[0].inputs}
 
 
+def counting(name: str) -> TwoLevel:
+    policy = create(name)
+    assert isinstance(policy, TwoLevel)
+    return policy
+
+
 @pytest.mark.parametrize("name", ["aaat", "aaat-min-cost", "aaat-min-latency", "aaat-min-memory", "baat", "taat"])
 def test_every_tuple_of_a_tree_leaves_once(name: str) -> None:
-    world = BoxWorld(TREES, ARRIVALS, create(name), prices=Prices(call=0.01))
+    world = BoxWorld(TREES, ARRIVALS, counting(name), prices=Prices(call=0.01))
     world.run()
     for number in range(3):
         came = sorted(time for (tree, _), times in ARRIVALS.items() if tree == number for time in times)
@@ -172,7 +178,7 @@ def test_auto_is_as_fast_as_the_faster_one(call: float) -> None:
     latencies = {}
     for name in ("aaat", "aaat-min-cost", "aaat-min-latency"):
         arrivals = {(0, place): np.zeros(3) for place in TREES[0].inputs}
-        world = BoxWorld(TREES[:1], arrivals, create(name), prices=Prices(call=call))
+        world = BoxWorld(TREES[:1], arrivals, counting(name), prices=Prices(call=call))
         world.run()
         latencies[name] = world.outcome().latency
     assert latencies["aaat"] == min(latencies.values())
