@@ -77,7 +77,7 @@ class Timed:
 
 
 def schedule_figures(
-    stage: Stage, boxes: Sequence[int] = BOXES, *, seconds: float = 3.0, repeats: int = 3, seed: int = 0
+    stage: Stage, boxes: Sequence[int] = BOXES, *, seconds: float = 6.0, repeats: int = 3, seed: int = 0
 ) -> dict[str, Spread]:
     """Real microseconds per decision and per tuple, and the share of run time spent deciding, of every scheduler.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 from freshet.model import View
@@ -40,6 +41,14 @@ class RestCosts:
             value = self._values[operator]
         return value
 
+    def known(self, view: View, operators: Iterable[int]) -> Mapping[int, float]:
+        """The values of these operators, and maybe of others."""
+        values = self._values
+        for number in operators:
+            if number not in values:
+                self._look_up(view, number)
+        return values
+
     def _look_up(self, view: View, operator: int) -> None:
         path = view.operators[operator].path
         rest = 0.0
@@ -50,7 +59,7 @@ class RestCosts:
     def ran(self, units: int = 1) -> None:
         """Operators ran: after enough of it, all is looked up again."""
         self._ran += units
-        if self._ran > min(self._total, _RUNS_PER_ENTRY * len(self._values)):
+        if self._ran > min(3 * self._total, _RUNS_PER_ENTRY * len(self._values)):
             self.forget()
 
     def forget(self) -> None:
