@@ -160,3 +160,18 @@ def test_policies_can_be_exchanged_while_queues_inside_hold_tuples() -> None:
     world.engine.set_policy(Everything())
     world.run()
     assert outputs(world) == expected
+
+
+def test_a_refused_query_leaves_nothing_behind() -> None:
+    world = World({"s": np.arange(3.0)}, [SimulatedQuery("q", "s", (Profile(0.1),))], RoundRobin())
+    unknown = SimulatedQuery("bad", "s", (Profile(0.1),))
+    with pytest.raises(KeyError):  # the executor knows no such operator
+        world.engine.add_query(unknown.query(), {})
+    good = SimulatedQuery("good", "s", (Profile(0.1),))
+    world.engine.executor._profiles.update(good.profiles())  # type: ignore[attr-defined]
+    world.engine.add_query(good.query(), {})
+    world.run()
+    assert {name: query["tuples_out"] for name, query in world.engine.snapshot()["queries"].items()} == {
+        "q": 3,
+        "good": 3,
+    }

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from freshet.model import UserError, parse_schema, schema_text
+from freshet.model import Stream, UserError, parse_schema, schema_text
 from freshet.model.schema import type_text
 
 SIMPLE = st.sampled_from(
@@ -72,3 +72,8 @@ def test_what_is_wrong_is_said(ddl: str, problem: str) -> None:
 def test_arrow_types_that_spark_does_not_have() -> None:
     with pytest.raises(UserError, match="has no name in Spark"):
         type_text(pa.uint8())
+
+
+def test_a_time_zone_is_one_that_there_is() -> None:
+    with pytest.raises(UserError, match="time_zone 'Europe/Berln' is not known"):
+        Stream("s", parse_schema("k int"), time_zone="Europe/Berln")

@@ -76,6 +76,11 @@ def _notes(report: Report) -> list[str]:
     notes = [f"trying again: {_first_line(trouble)}"] if trouble else []
     notes += [f"{name}: {query['state']}, {_first_line(query['reason'])}"
              for name, query in report["queries"].items() if query["state"] != "active"]  # fmt: skip
+    for name, stream in report["streams"].items():
+        aside = [
+            f"{stream[kind]:,} {what}" for kind, what in (("dead", "dead letters"), ("late", "late")) if stream[kind]
+        ]
+        notes += [f"stream {name}: {', '.join(aside)}"] if aside else []
     for kind in ("sources", "sinks"):
         notes += [f"{kind.removesuffix('s')} {name}: {part['state']}, {_first_line(part['reason'])}"
                   for name, part in report[kind].items() if part["reason"]]  # fmt: skip

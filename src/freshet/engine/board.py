@@ -125,6 +125,16 @@ class Board:
         self.queries.append(state)
         return state
 
+    def withdraw(self, state: QueryState) -> None:
+        """Undoes the latest :meth:`add`: nobody has seen its numbers yet, so they are free again."""
+        first = state.paths[0][0]
+        for operator in self.operators[first:]:
+            self.readers[operator.node.reads].remove(operator.node.number)
+        del self.operators[first:], self.network.nodes[first:]
+        self.queries.remove(state)
+        del self.numbers[state.name]
+        self.network.drop(state.name)
+
     def drop(self, state: QueryState) -> None:
         """Takes a query out; its numbers stay behind."""
         self.network.drop(state.name)

@@ -87,7 +87,7 @@ class Engine:
         try:
             outputs = self.executor.install(board.network.nodes, self.schemas, fail)
         except Exception:
-            board.drop(state)
+            board.withdraw(state)
             raise
         self.schemas[query.name] = outputs[query.name]
         for operator in board.of(state):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from zoneinfo import ZoneInfo
 
 import pyarrow as pa
 
@@ -35,6 +36,12 @@ class Stream:
     lateness: float | None = None
 
     def __post_init__(self) -> None:
+        try:
+            ZoneInfo(self.time_zone)
+        except (KeyError, ValueError, OSError):
+            raise UserError(
+                f"stream {self.name}: time_zone {self.time_zone!r} is not known: use for example 'UTC', 'Europe/Berlin'"
+            ) from None
         if self.event_time is None:
             if self.lateness is not None:
                 raise UserError(f"stream {self.name}: a lateness needs an event_time column")

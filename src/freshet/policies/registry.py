@@ -56,6 +56,8 @@ def create(text: str) -> Policy:
     try:
         arguments = [float(part) if "." in part else int(part) for part in (match.group(2) or "").split(",") if part]
         policy = make(*arguments)
+        if getattr(policy, "rows", None) == 0:
+            raise ValueError("a train has at least one tuple")
     except (TypeError, ValueError) as error:
         raise UserError(f"policy {text!r}: its arguments do not fit: {error}") from None
     return _with_sets(policy, text) if match.group(3) else policy

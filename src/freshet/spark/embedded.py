@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pyarrow as pa
@@ -33,7 +33,8 @@ def embedded_session(
         yield session
     finally:
         if not ran:
-            session.stop()
+            with suppress(OSError):  # a JVM that has ended is stopped already
+                session.stop()
 
 
 def outputs_of(

@@ -14,7 +14,7 @@ from typing import Final
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
-from freshet.model import Node, Unit, UnitResult
+from freshet.model import FreshetError, Node, Unit, UnitResult
 from freshet.spark.analysis import Analysis
 from freshet.spark.failures import Retry, message, retry_reason
 from freshet.spark.installation import Form, Installation
@@ -106,10 +106,20 @@ class SparkExecutor:
             self._changed.notify()
 
     def finished(self) -> list[UnitResult]:
-        """Units that finished since the last call; does not wait."""
+        """Units that finished since the last call; does not wait.
+
+        Raises:
+            FreshetError: Spark's JVM has ended: no try of any unit can succeed any more.
+        """
         with self._changed:
             results, self._results = self._results, []
+        if any(result.retry is not None for result in results) and self._is_gone():
+            raise FreshetError("Spark's JVM has ended (see spark.out in the state folder); start again to go on")
         return results
+
+    def _is_gone(self) -> bool:
+        process = getattr(self._context._gateway, "proc", None)
+        return process is not None and process.poll() is not None
 
     def next_finish(self) -> float | None:
         """Unknown: this is the real world."""
