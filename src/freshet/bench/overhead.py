@@ -89,7 +89,7 @@ def _conditions(rows: int) -> dict[str, Any]:
         ),
         "micro_batch": (
             f"triggerExecution as Spark reports it, one Parquet file of {rows} rows per trigger, files present before "
-            "the query starts, Parquet sink with checkpoint, which Spark does not sync to disk"
+            "the query starts, Parquet sink with checkpoint, synced to disk or not as Spark does it"
         ),
         "same": "one JVM, one session and its settings, the same rows; blocks of both sides alternate; both warm",
         "spread": "quartiles over steps and micro-batches; for the ratio, least and greatest of a round",

@@ -126,7 +126,7 @@ def _conditions(rows: int, train: int) -> dict[str, Any]:
         ),
         "batch": (
             "read.parquet, where, where, select, write.parquet as one job over the same rows (snappy, files of "
-            f"{_FILE:,} rows); Spark does not sync its output to disk"
+            f"{_FILE:,} rows); output synced to disk or not as Spark does it"
         ),
         "same": "one JVM, one session and its settings; rounds of both sides alternate; both warm",
         "spread": "least and greatest over rounds",
