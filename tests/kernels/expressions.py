@@ -56,6 +56,8 @@ class Expression:
     def _common(self, a: list[str]) -> str | None:
         if self.op in ("col", "lit"):
             return self.text
+        if self.op == "call":
+            return self.text.format(*a)
         if self.op == "IN":
             return f"({a[0]} IN ({', '.join(a[1:])}))"
         if self.op == "BETWEEN":

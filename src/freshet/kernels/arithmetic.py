@@ -11,6 +11,7 @@ from sqlglot import exp
 
 from freshet.kernels.conversion import convert
 from freshet.kernels.frame import Frame
+from freshet.kernels.intervals import INTERVAL, shifted
 from freshet.kernels.literals import cast_literal, number
 from freshet.kernels.node import Evaluate, Node, Rule, Scope
 from freshet.kernels.overflow import add, multiply, subtract
@@ -53,6 +54,8 @@ _COSTS: Final = {"+": 3.0, "-": 3.0, "*": 4.0, "/": 4.0, "%": 15.0}
 
 def operate(sign: str, left: Node, right: Node) -> Node:
     """A binary operation in the common type of its sides; ``/`` is always a double."""
+    if INTERVAL in (left.kind, right.kind) and sign in ("+", "-"):
+        return shifted(sign, left, right)
     kind = _result(sign, left.kind, right.kind)
     left, right = convert(left, kind), convert(right, kind)
     kernel = _INTEGRAL[sign] if is_integral(kind) else _FRACTIONAL[sign]

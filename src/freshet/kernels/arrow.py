@@ -65,9 +65,9 @@ def take(value: Value, index: Index) -> Value:
         valid = valid[index]
     if type(values) is np.ndarray:
         return Value(values[index], valid)
-    rows = _from_buffers(_INDEX, len(index), [None, pa.py_buffer(index)], 0)
     if type(values) is Text:
-        return Value(Text(_TAKE.call([values.array, rows], _UNCHECKED)), valid)
+        return Value(values.take(index), valid)
+    rows = _from_buffers(_INDEX, len(index), [None, pa.py_buffer(index)], 0)
     return Value(_TAKE.call([values, rows], _UNCHECKED), valid)
 
 

@@ -15,6 +15,8 @@ from freshet.kernels.conversion import convert
 from freshet.kernels.frame import Frame
 from freshet.kernels.literals import moment
 from freshet.kernels.node import Node, Rule, Scope, literal, reuse
+from freshet.kernels.text import COMPARE
+from freshet.kernels.text_tests import TEXT_COST, text_test
 from freshet.kernels.types import (
     BOOLEAN,
     DTYPES,
@@ -32,9 +34,6 @@ from freshet.kernels.value import Mask, Value, both, total
 
 Test = Callable[[Any, Any], Mask]
 Floats = npt.NDArray[np.float64]
-
-TEXT_COST: Final = 15.0
-"""Cost of comparing a string, where comparing one number costs 1."""
 
 _FLIPPED: Final = {"=": "=", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 _PLAIN: Final[dict[str, Test]] = {
@@ -159,14 +158,20 @@ def _compare_text(scope: Scope, sign: str, left: Node, right: Node) -> Node:
             BOOLEAN, key, _pairwise(left, right, lambda a, b: a.compare_text(sign, b)), (left, right), TEXT_COST
         )
     word = right.constant
+    if sign != "=":
+        function = COMPARE[sign]
+        return text_test(scope, key, left, lambda words: function(words, word))
     if left.column is not None:
         scope.text_tests[left.column] += 1
 
     def evaluate(frame: Frame) -> Value:
         value = left(frame)
-        return Value(value.values.compare(sign, word), value.valid, value.errors)
+        return Value(value.values.equal(word), value.valid, value.errors)
 
-    return Node(BOOLEAN, key, evaluate, (left,), TEXT_COST)
+    made = Node(BOOLEAN, key, evaluate, (left,), TEXT_COST)
+    if left.column is not None:
+        scope.tests_of(left.column).nodes.append(made)
+    return made
 
 
 def _compare_constant(sign: str, left: Node, right: Node) -> Node:

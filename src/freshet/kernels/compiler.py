@@ -1,4 +1,4 @@
-"""From the text of an expression to its node: one rule per type of sqlglot's expressions."""
+"""From the text of an expression to its node: one rule per type of sqlglot's expressions and per function."""
 
 from __future__ import annotations
 
@@ -9,12 +9,29 @@ from functools import lru_cache
 from typing import Final
 
 import pyarrow as pa
-import sqlglot
 from sqlglot import exp
+from sqlglot.errors import SqlglotError
 
-from freshet.kernels import arithmetic, comparisons, literals, logic, membership, references
-from freshet.kernels.node import Node, Rule
+from freshet.kernels import (
+    arithmetic,
+    casts,
+    comparisons,
+    conditional,
+    intervals,
+    literals,
+    logic,
+    mathematics,
+    membership,
+    patterns,
+    references,
+    strings,
+    times,
+)
+from freshet.kernels.lookup import SHARED_COST, TOGETHER, NumberSets, TextTests
+from freshet.kernels.node import Function, Node, Rule
+from freshet.kernels.types import DTYPES
 from freshet.kernels.unsupported import Unsupported
+from freshet.sql.dialect import Freshet
 
 RULES: Final[dict[type[exp.Expression], Rule]] = {
     **references.RULES,
@@ -23,8 +40,26 @@ RULES: Final[dict[type[exp.Expression], Rule]] = {
     **logic.RULES,
     **arithmetic.RULES,
     **membership.RULES,
+    **conditional.RULES,
+    **casts.RULES,
+    **intervals.RULES,
+    **mathematics.RULES,
+    **strings.RULES,
+    **patterns.RULES,
 }
+"""By type of sqlglot's expressions."""
 
+FUNCTIONS: Final[dict[str, Function]] = {
+    **conditional.FUNCTIONS,
+    **casts.FUNCTIONS,
+    **mathematics.FUNCTIONS,
+    **strings.FUNCTIONS,
+    **times.FUNCTIONS,
+}
+"""By the name of a function in lower case."""
+
+_ENCODE_FROM: Final = 4
+"""A column of text is worth a dictionary when it is tested so often."""
 
 _SAME_ESCAPES: Final = re.compile(r"\\[\\'\"nt]")
 """Escapes in strings that Spark and sqlglot read alike."""
@@ -36,9 +71,9 @@ class Compiler:
     >>> compiler = Compiler([("k", pa.int32()), ("v", pa.float64())])
     >>> str(compiler.text("k + v").kind)
     'double'
-    >>> compiler.text("upper(k) = 'X'")
+    >>> compiler.text("sha1(k) = 'X'")
     Traceback (most recent call last):
-    freshet.kernels.unsupported.Unsupported: UPPER
+    freshet.kernels.unsupported.Unsupported: function sha1
     """
 
     def __init__(self, columns: Sequence[tuple[str, pa.DataType]]) -> None:
@@ -46,6 +81,8 @@ class Compiler:
         self._columns = [_column(number, kind) for number, (_, kind) in enumerate(columns)]
         self._names = [name.lower() for name, _ in columns]
         self._nodes: dict[str, Node] = {}
+        self._tests: dict[int, TextTests] = {}
+        self._sets: dict[str, NumberSets] = {}
 
     def text(self, text: str) -> Node:
         """The node of an expression's text."""
@@ -53,10 +90,19 @@ class Compiler:
 
     def compile(self, expression: exp.Expression) -> Node:
         """The node of an expression."""
+        if isinstance(expression, exp.Anonymous):
+            return self._intern(self._call(expression))
         rule = RULES.get(type(expression))
         if rule is None:
             raise Unsupported(_label(expression))
         return self._intern(rule(self, expression))
+
+    def _call(self, expression: exp.Anonymous) -> Node:
+        name = expression.name.lower()
+        function = FUNCTIONS.get(name)
+        if function is None:
+            raise Unsupported(f"function {name}")
+        return function(self, [self.compile(argument) for argument in expression.expressions])
 
     def resolve(self, name: str) -> Node:
         """The node of a column; as in Spark, case does not matter."""
@@ -64,6 +110,35 @@ class Compiler:
         if self._names.count(wanted) != 1:
             raise Unsupported(f"column {name} is {'not there' if wanted not in self._names else 'ambiguous'}")
         return self._columns[self._names.index(wanted)]
+
+    def tests_of(self, column: int) -> TextTests:
+        """The tests of a column of text that are done together."""
+        return self._tests.setdefault(column, TextTests())
+
+    def sets_of(self, node: Node) -> NumberSets:
+        """The sets of numbers that a node is tested against together."""
+        return self._sets.setdefault(node.key, NumberSets(node.key, DTYPES[node.kind]))
+
+    def settle(self) -> frozenset[int]:
+        """All has been compiled: gives the columns of text that are worth a dictionary.
+
+        Tests that are done together cost one bit per row, so that none is put off until there are few survivors.
+        """
+        encoded = frozenset(column for column, count in self.text_tests.items() if count >= _ENCODE_FROM)
+        together: list[TextTests | NumberSets] = [self._tests[column] for column in encoded if column in self._tests]
+        together += [sets for sets in self._sets.values() if len(sets) >= TOGETHER]
+        for tests in together:
+            for node in tests.nodes:
+                node.cost = SHARED_COST
+        self.release()
+        return encoded
+
+    def release(self) -> None:
+        """Lets go of what is only needed while compiling, and would make cycles with the nodes."""
+        for tests in self._tests.values():
+            tests.nodes.clear()
+        for sets in self._sets.values():
+            sets.nodes.clear()
 
     def _intern(self, node: Node) -> Node:
         if node.column is not None or node.is_constant:
@@ -83,11 +158,11 @@ def _parse(text: str) -> exp.Expression:
     if "\\" in _SAME_ESCAPES.sub("", text):
         raise Unsupported("a backslash in a string")
     try:
-        parsed = sqlglot.parse_one(text, dialect="spark")
-    except sqlglot.errors.SqlglotError as error:
+        [tree] = Freshet().parse(text)
+    except (SqlglotError, ValueError) as error:
         raise Unsupported(f"sqlglot cannot read {text!r}: {str(error).splitlines()[0]}") from None
-    assert isinstance(parsed, exp.Expression)
-    return parsed
+    assert isinstance(tree, exp.Expression)
+    return tree
 
 
 def _label(expression: exp.Expression) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from collections.abc import Set as AbstractSet
+from typing import Any
 
 import pyarrow as pa
 
@@ -14,11 +15,13 @@ from freshet.kernels.value import Index, Value
 class Frame:
     """Columns by number, and the values of expressions that more than one place asks for (by their key)."""
 
-    __slots__ = ("_index", "_load", "_root", "_values", "cache", "rows")
+    __slots__ = ("_index", "_load", "_root", "_values", "bits", "cache", "rows")
 
     def __init__(self, rows: int, values: list[Value | None], load: Callable[[int], Value] | None = None) -> None:
         self.rows = rows
         self.cache: dict[str, Value] = {}
+        self.bits: dict[tuple[str, int], Any] = {}
+        """What tests that are done together keep of it (see :class:`~freshet.kernels.lookup.NumberSets`)."""
         self._values = values
         self._load = load
         self._root: Frame | None = None
@@ -44,6 +47,11 @@ class Frame:
                 value = self._load(number)
             self._values[number] = value
         return value
+
+    @property
+    def index(self) -> Index | None:
+        """Numbers of its rows in the frame that it was taken from; None: it was not."""
+        return self._index
 
     def take(self, index: Index) -> Frame:
         """The rows with the given numbers; a column is gathered when it is used."""

@@ -28,7 +28,7 @@ from freshet.kernels.types import (
 )
 from freshet.kernels.unsupported import Unsupported
 
-_NUMBERS: Final = {
+NUMBERS: Final = {
     exp.DataType.Type.TINYINT: pa.int8(),
     exp.DataType.Type.SMALLINT: pa.int16(),
     exp.DataType.Type.INT: INT,
@@ -36,7 +36,7 @@ _NUMBERS: Final = {
     exp.DataType.Type.FLOAT: FLOAT,
     exp.DataType.Type.DOUBLE: DOUBLE,
 }
-_TYPED_TEXT: Final = {
+TIMES: Final = {
     exp.DataType.Type.DATE: DATE,
     exp.DataType.Type.TIMESTAMPNTZ: TIMESTAMP_NTZ,
     exp.DataType.Type.TIMESTAMP: TIMESTAMP,
@@ -97,11 +97,11 @@ def cast_literal(expression: exp.Cast, sign: str = "") -> Node:
         inner = inner.this
     if not isinstance(inner, exp.Literal):
         raise Unsupported("CAST")
-    if inner.is_string and not inside and not sign and target in _TYPED_TEXT:
-        return moment(inner.this, _TYPED_TEXT[target])
-    if inner.is_string or target not in _NUMBERS or (sign and inside):
+    if inner.is_string and not inside and not sign and target in TIMES:
+        return moment(inner.this, TIMES[target])
+    if inner.is_string or target not in NUMBERS or (sign and inside):
         raise Unsupported("CAST")
-    node = _as(_NUMBERS[target], f"-{inner.this}" if inside else f"{sign}{inner.this}")
+    node = _as(NUMBERS[target], f"-{inner.this}" if inside else f"{sign}{inner.this}")
     # A decimal has no negative zero, so neither has its cast.
     return literal(node.kind, 0.0) if inside and node.constant == 0.0 and is_fractional(node.kind) else node
 
@@ -142,6 +142,4 @@ RULES: Final[dict[type[exp.Expression], Rule]] = {
     exp.Literal: _literal,
     exp.Null: lambda scope, expression: literal(VOID, None),
     exp.Boolean: lambda scope, expression: literal(BOOLEAN, bool(expression.this)),
-    exp.Cast: lambda scope, expression: cast_literal(expression),
-    exp.TryCast: lambda scope, expression: cast_literal(expression),
 }

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from decimal import Decimal
 from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from sqlglot import exp
 
 from freshet.kernels.bounds import Bound, bound
-from freshet.kernels.comparisons import TEXT_COST, check_scale, compare
+from freshet.kernels.comparisons import check_scale, compare
 from freshet.kernels.conversion import convert
 from freshet.kernels.frame import Frame
 from freshet.kernels.literals import moment
 from freshet.kernels.logic import connect
 from freshet.kernels.node import Node, Rule, Scope, quiet
+from freshet.kernels.text_tests import text_test
 from freshet.kernels.types import (
     BOOLEAN,
     DTYPES,
@@ -29,12 +31,7 @@ from freshet.kernels.types import (
     name,
 )
 from freshet.kernels.unsupported import Unsupported
-from freshet.kernels.value import Mask, Value
-
-_FEW: Final = 6
-"""Up to so many literals are compared one after the other, more are looked up."""
-
-Find = Callable[[Any], Mask]
+from freshet.kernels.value import Value
 
 
 def among(scope: Scope, node: Node, items: Sequence[Node]) -> Node:
@@ -46,33 +43,46 @@ def among(scope: Scope, node: Node, items: Sequence[Node]) -> Node:
     key = f"IN({node.key};{','.join(item.key for item in items)})"
     if node.kind == VOID or not known:
         return _unknown(key, node)
-    wide, find, cost = _finder(scope, node, known)
-    open_ended = len(known) < len(items)
+    found = _found(scope, key, node, known)
+    return found if len(known) == len(items) else _only_true(found)
+
+
+def _only_true(found: Node) -> Node:
+    """What is not found may be the NULL of the list."""
 
     def evaluate(frame: Frame) -> Value:
-        value = wide(frame)
-        found = find(value.values)
-        if not open_ended:
-            return Value(found, value.valid, value.errors)
-        return Value(found, found if value.valid is None else found & value.valid, value.errors)
+        value = found(frame)
+        known = value.values if value.valid is None else value.values & value.valid
+        return Value(value.values, known, value.errors)
 
-    return Node(BOOLEAN, key, evaluate, (wide,), cost)
+    return Node(BOOLEAN, f"{found.key}?", evaluate, (found,), 0.3)
 
 
-def _finder(scope: Scope, node: Node, known: Sequence[Node]) -> tuple[Node, Find, float]:
-    """The node in the common type, how to find the literals in it, and at what cost."""
+def _found(scope: Scope, key: str, node: Node, known: Sequence[Node]) -> Node:
+    """Whether a value is one of the literals, in their common type."""
     if is_integral(node.kind) and _exact(known):
-        return node, _find_numbers(_whole(node, known)), float(len(known))
+        return _among_numbers(scope, key, node, _whole(node, known))
     kind = common_of((node.kind, *(item.kind for item in known)))
     if kind == STRING:
-        if node.column is not None:
-            scope.text_tests[node.column] += 1
         words = pa.array([item.constant for item in known], STRING)
-        return node, lambda text: text.among(words), TEXT_COST
+        return text_test(scope, key, node, lambda array: pc.is_in(array, value_set=words))
     if kind not in DTYPES:
         raise Unsupported(f"IN of {name(kind)}")
     constants = [convert(item, kind).constant for item in known]
-    return convert(node, kind), _find_numbers(np.array(constants, DTYPES[kind])), float(len(known))
+    return _among_numbers(scope, key, convert(node, kind), np.array(constants, DTYPES[kind]))
+
+
+def _among_numbers(scope: Scope, key: str, node: Node, numbers: np.ndarray[Any, Any]) -> Node:
+    sets = scope.sets_of(node)
+    slot = sets.add(key, numbers)
+
+    def evaluate(frame: Frame) -> Value:
+        value = node(frame)
+        return Value(sets.find(frame, value.values, slot), value.valid, value.errors)
+
+    made = Node(BOOLEAN, key, evaluate, (node,), float(len(numbers)))
+    sets.nodes.append(made)
+    return made
 
 
 def _exact(known: Sequence[Node]) -> bool:
@@ -86,20 +96,6 @@ def _whole(node: Node, known: Sequence[Node]) -> np.ndarray[Any, Any]:
     dtype = DTYPES[node.kind]
     bounds = (bound("=", Decimal(item.constant), dtype) for item in known)
     return np.array([item.constant for item in bounds if isinstance(item, Bound)], dtype)
-
-
-def _find_numbers(numbers: np.ndarray[Any, Any]) -> Find:
-    if not 0 < len(numbers) <= _FEW:
-        return lambda values: np.isin(values, numbers)
-    first, *others = numbers
-
-    def find(values: Any) -> Mask:
-        found: Mask = np.equal(values, first)
-        for other in others:
-            found |= np.equal(values, other)
-        return found
-
-    return find
 
 
 def _unknown(key: str, node: Node) -> Node:

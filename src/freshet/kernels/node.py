@@ -11,8 +11,10 @@ import pyarrow as pa
 from sqlglot import exp
 
 from freshet.kernels.frame import Frame
+from freshet.kernels.lookup import NumberSets, TextTests
 from freshet.kernels.text import Text
 from freshet.kernels.types import DTYPES, STRING
+from freshet.kernels.unsupported import Unsupported
 from freshet.kernels.value import Value
 
 Evaluate = Callable[[Frame], Value]
@@ -92,6 +94,12 @@ class Scope(Protocol):
     text_tests: Counter[int]
     """How many tests against literals there are on each column of text."""
 
+    def tests_of(self, column: int) -> TextTests:
+        """The tests of a column of text that are done together."""
+
+    def sets_of(self, node: Node) -> NumberSets:
+        """The sets of numbers that a node is tested against together."""
+
     def compile(self, expression: exp.Expression) -> Node:
         """The node of a part of the expression."""
 
@@ -101,6 +109,20 @@ class Scope(Protocol):
 
 Rule = Callable[[Scope, Any], Node]
 """Compiles one type of sqlglot's expressions."""
+
+Function = Callable[[Scope, Sequence[Node]], Node]
+"""Compiles the call of a function, given its arguments."""
+
+
+def fixed(count: int, function: Callable[..., Node]) -> Function:
+    """A function of exactly so many arguments, which are given to it one by one."""
+
+    def call(scope: Scope, nodes: Sequence[Node]) -> Node:
+        if len(nodes) != count:
+            raise Unsupported(f"a function of {count} with {len(nodes)} arguments")
+        return function(*nodes)
+
+    return call
 
 
 def reuse(node: Node) -> Node:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
 
 import numpy as np
 import pyarrow as pa
@@ -11,11 +10,9 @@ import pyarrow as pa
 from freshet.kernels.chain import ChainOutput, CompiledChain
 from freshet.kernels.compiler import Compiler
 from freshet.kernels.frame import Frame
+from freshet.kernels.outputs import Outputs
 from freshet.kernels.unsupported import Unsupported
 from freshet.model import ARRIVAL, Filter, Project
-
-_ENCODE_FROM: Final = 4
-"""A column of text is worth a dictionary when it is tested so often."""
 
 
 def why_not(operators: Sequence[Filter | Project], schema: pa.Schema) -> str | None:
@@ -23,8 +20,8 @@ def why_not(operators: Sequence[Filter | Project], schema: pa.Schema) -> str | N
 
     >>> why_not([Filter("f", "v > 1")], pa.schema([("v", pa.float64())])) is None
     True
-    >>> why_not([Filter("f", "v LIKE 'x%'")], pa.schema([("v", pa.string())]))
-    'LIKE'
+    >>> why_not([Filter("f", "v RLIKE 'x+'")], pa.schema([("v", pa.string())]))
+    'REGEXP_LIKE'
     """
     try:
         Program([operators], schema)
@@ -54,8 +51,8 @@ class Program:
         self._schema = pa.schema([*fields, pa.field(ARRIVAL, pa.int64())])
         compiler = Compiler([(field.name, field.type) for field in self._schema])
         self._chains = [CompiledChain(operators, self._schema, compiler) for operators in chains]
-        tests = compiler.text_tests.items()
-        self._encode = frozenset(column for column, count in tests if count >= _ENCODE_FROM)
+        self._encode = compiler.settle()
+        self._outputs = Outputs(self._chains)
         self.schemas: tuple[pa.Schema, ...] = tuple(chain.schema for chain in self._chains)
         """Columns and types of the outputs, as Spark has them, ARRIVAL last."""
 
@@ -63,16 +60,9 @@ class Program:
         """The outputs of all chains. A chain that raises does not stop the others."""
         frame = Frame.of_table(self._in_order(table), self._encode)
         with np.errstate(all="ignore"):
-            return [_run(chain, frame) for chain in self._chains]
+            return self._outputs.run(frame)
 
     def _in_order(self, table: pa.Table) -> pa.Table:
         if table.schema.names == self._schema.names:
             return table
         return table.select(self._schema.names)
-
-
-def _run(chain: CompiledChain, frame: Frame) -> ChainOutput:
-    try:
-        return chain.run(frame)
-    except Exception as error:  # whatever it is, it is this chain's failure alone
-        return chain.failed(f"{type(error).__name__}: {error}")
