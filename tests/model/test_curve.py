@@ -95,6 +95,10 @@ def test_a_sudden_drop_is_reached_at_its_latency() -> None:
         ([(0, math.nan)], "outside"),
         ([(0, 1), (math.inf, 0)], "finite"),
         ([(0, 2), (1, 0)], r"query q: utility 2 at latency 0 s is outside \[0, 1\]"),
+        ([(0, 1, 2)], "query q: a point of a latency curve is"),
+        ([("soon", 1)], "query q: 'soon' is not a duration"),
+        ([(None, 1)], "query q: a latency is a duration such as '500 ms' or a number of seconds, not None"),
+        ([(0, "all")], "query q: a utility is a number from 0 to 1, not 'all'"),
     ],
 )
 def test_what_users_are_told(points: list[tuple[float, float]], text: str) -> None:

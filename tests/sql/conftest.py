@@ -24,3 +24,9 @@ STREAMS: dict[str, pa.Schema] = {
 @pytest.fixture
 def streams() -> dict[str, pa.Schema]:
     return STREAMS
+
+
+@pytest.fixture
+def times() -> dict[str, str | None]:
+    """Packets have an event time, all others go by their arrival; nothing is known of the time of calls."""
+    return {name: "ts" if name == "packets" else None for name in STREAMS if name != "calls"}

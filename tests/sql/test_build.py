@@ -5,8 +5,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from freshet.model import Aggregate, Filter, Join, NotRunnable, Project, UserError, Window, parse_schema
+from freshet.model import Aggregate, Filter, Join, NotRunnable, Path, Project, UserError, Window, parse_schema
 from freshet.sql import SqlError, build_query
+from freshet.sql.later import located
 
 PREDICATES = [
     "size > 3",
@@ -68,21 +69,20 @@ def test_settings_are_passed_on(streams: dict[str, pa.Schema]) -> None:
     assert (query.weight, query.start, query.on_error) == (0.5, "latest", "fail")
 
 
-def test_windows_and_joins_are_not_runnable_yet(streams: dict[str, pa.Schema]) -> None:
+def test_window_that_nothing_is_computed_over_has_no_effect(streams: dict[str, pa.Schema]) -> None:
     query = build_query("q", "SELECT src FROM packets [ROWS 5]", streams)
     assert query.graph.operators["q.window_1"] == Window("q.window_1", "rows", rows=5)
-    with pytest.raises(NotRunnable, match="window"):
-        _ = query.paths
+    assert query.paths == (Path("q", "packets", (Project("q.project", (("src", "src"),)),)),)
 
 
 def test_join_holds_all_that_its_run_needs(streams: dict[str, pa.Schema]) -> None:
-    text = "SELECT a.value FROM S0 [RANGE 1 s] a LEFT JOIN R0 ON a.ID = R0.ID"
+    text = "SELECT a.value FROM S0 [RANGE 1 s] a LEFT JOIN R0 [NOW] ON a.ID = R0.ID"
     query = build_query("q", text, streams)
     join = query.graph.operators["q.join_1"]
     assert isinstance(join, Join)
     assert (join.kind, join.condition, join.left, join.right) == ("left", "a.ID = R0.ID", "a", "R0")
     assert join.columns == (("a_ID", "a.ID"), ("value", "a.value"), ("type", "a.type"), ("R0_ID", "R0.ID"))
-    assert query.graph.inputs["q.join_1"] == ("q.window_1", "R0")
+    assert query.graph.inputs["q.join_1"] == ("q.window_1", "q.window_2")
 
 
 def test_having_alone_needs_a_window_too(streams: dict[str, pa.Schema]) -> None:
@@ -113,3 +113,32 @@ def test_error_knows_its_place(streams: dict[str, pa.Schema]) -> None:
 def test_hidden_column_of_a_log_is_not_selected() -> None:
     schema = pa.schema([("v", pa.int32()), ("__arrival", pa.int64())])
     assert build_query("q", "SELECT * FROM s", {"s": schema}).columns == ("v",)
+
+
+def test_the_arguments_of_every_function_are_known() -> None:
+    from freshet.sql.functions import IN_GRAMMAR, functions
+    from freshet.sql.signatures import signatures
+
+    named = {name for name, kind in functions().items() if kind in ("scalar", "aggregate")} - {*IN_GRAMMAR, "cast"}
+    assert signatures().keys() == named
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "place"),
+    [
+        ("SELECT src FROM packets [ROWS 5]", "window", "["),
+        ("SELECT a.src FROM packets [NOW] a JOIN calls [NOW] c ON a.size = c.id", "join", "calls [NOW] c"),
+        ("SELECT max(size) AS m FROM packets [ROWS 5]", "aggregate", "max(size"),
+        ("SELECT src FROM packets [ROWS 5] GROUP BY src", "aggregate", "src"),
+        ("SELECT DISTINCT src FROM packets [ROWS 5]", "distinct", "src"),
+        ("SELECT src FROM packets PERIOD 10 SECONDS", "PERIOD", "PERIOD"),
+    ],
+)
+def test_what_is_not_run_yet_is_said_at_its_place(
+    text: str, kind: str, place: str, streams: dict[str, pa.Schema]
+) -> None:
+    error = located(build_query("q", text, streams), NotRunnable(f"query q: {kind} is parsed and checked"))
+    assert error.place is not None
+    first, last = error.place
+    assert text[first : last + 1] == place
+    assert str(error).startswith(f"query q, line 1: {kind} is parsed and checked\n")

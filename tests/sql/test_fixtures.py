@@ -27,14 +27,18 @@ def dump(query: Query) -> str:
 
 
 @pytest.mark.parametrize(("text", "expected"), cases("good"))
-def test_query_becomes_graph(text: str, expected: str, streams: dict[str, pa.Schema]) -> None:
-    assert dump(build_query("q", text, streams)) == expected
+def test_query_becomes_graph(
+    text: str, expected: str, streams: dict[str, pa.Schema], times: dict[str, str | None]
+) -> None:
+    assert dump(build_query("q", text, streams, times=times)) == expected
 
 
 @pytest.mark.parametrize(("text", "expected"), cases("bad"))
-def test_wrong_query_is_explained(text: str, expected: str, streams: dict[str, pa.Schema]) -> None:
+def test_wrong_query_is_explained(
+    text: str, expected: str, streams: dict[str, pa.Schema], times: dict[str, str | None]
+) -> None:
     with pytest.raises(SqlError) as caught:
-        build_query("q", text, streams)
+        build_query("q", text, streams, times=times)
     assert str(caught.value) == expected
     assert isinstance(caught.value, UserError)
 

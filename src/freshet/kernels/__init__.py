@@ -1,11 +1,12 @@
-"""The vectorised form of filters and projections: SQL expressions compiled to NumPy and Arrow, without Spark.
+"""The vectorised form of filters, projections and folds: compiled to NumPy and Arrow, without Spark.
 
 The answers are exactly Spark's in ANSI mode, where an evaluation error gives NULL and is counted. What the
 compiled subset leaves out raises :class:`Unsupported`; such chains run as Spark plans.
 """
 
 from freshet.kernels.chain import ChainOutput
+from freshet.kernels.folds import CompiledFold, Folded, compile_fold
 from freshet.kernels.program import Program, why_not
 from freshet.kernels.unsupported import Unsupported
 
-__all__ = ["ChainOutput", "Program", "Unsupported", "why_not"]
+__all__ = ["ChainOutput", "CompiledFold", "Folded", "Program", "Unsupported", "compile_fold", "why_not"]

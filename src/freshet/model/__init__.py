@@ -6,6 +6,7 @@ Times inside decisions are seconds as ``float``; times inside the log are micros
 
 from freshet.model.curve import Curve
 from freshet.model.errors import FreshetError, NotRunnable, UserError
+from freshet.model.fold import Call, Fold, Moving, Panes, Side, Validity, is_state, is_state_of, state_stream
 from freshet.model.network import Network, Node
 from freshet.model.operator import (
     Aggregate,
@@ -14,36 +15,42 @@ from freshet.model.operator import (
     Join,
     Operator,
     Project,
+    SetOperation,
     Union,
     Window,
 )
 from freshet.model.plan import Chain, Plan, Step
-from freshet.model.query import Path, Query, QueryGraph
+from freshet.model.query import Path, PathOperator, Query, QueryGraph
 from freshet.model.schema import ARRIVAL, parse_schema, schema_text
 from freshet.model.stream import Stream
 from freshet.model.train import Segment, SegmentFile, Train
-from freshet.model.unit import ChainResult, Commit, OperatorRun, Unit, UnitResult, Work
+from freshet.model.unit import ChainResult, Commit, OperatorRun, State, Unit, UnitResult, Work
 from freshet.model.units import duration_text, parse_bytes, parse_duration
 from freshet.model.view import OperatorView, QueryView, View
 
 __all__ = [
     "ARRIVAL",
     "Aggregate",
+    "Call",
     "Chain",
     "ChainResult",
     "Commit",
     "Curve",
     "Distinct",
     "Filter",
+    "Fold",
     "FreshetError",
     "Join",
+    "Moving",
     "Network",
     "Node",
     "NotRunnable",
     "Operator",
     "OperatorRun",
     "OperatorView",
+    "Panes",
     "Path",
+    "PathOperator",
     "Plan",
     "Project",
     "Query",
@@ -51,6 +58,9 @@ __all__ = [
     "QueryView",
     "Segment",
     "SegmentFile",
+    "SetOperation",
+    "Side",
+    "State",
     "Step",
     "Stream",
     "Train",
@@ -58,12 +68,16 @@ __all__ = [
     "Unit",
     "UnitResult",
     "UserError",
+    "Validity",
     "View",
     "Window",
     "Work",
     "duration_text",
+    "is_state",
+    "is_state_of",
     "parse_bytes",
     "parse_duration",
     "parse_schema",
     "schema_text",
+    "state_stream",
 ]

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
+from collections import Counter
 from collections.abc import Sequence
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from freshet.model.errors import UserError
+from freshet.model.units import duration_text, parse_duration
 
 Floats = NDArray[np.float64]
 Point = tuple[float, float]
@@ -49,18 +52,31 @@ class Curve:
         self.critical: tuple[float, ...] = tuple(self._ends)
 
     @classmethod
-    def for_query(cls, name: str, points: Sequence[Point]) -> Curve:
-        """The curve that a user gives for a query: its utilities must lie in [0, 1], so that curves compare.
+    def parse(cls, points: Any) -> Curve:
+        """The curve that a user writes: latencies as durations, utilities in [0, 1], so that curves compare.
 
-        >>> Curve.for_query("q", [(0, 1), (1, 1.5)])
+        >>> Curve.parse([[0, 1.0], ["500ms", 1.0], ["2 s", 0]])
+        Curve([(0.0, 1.0), (0.5, 1.0), (2.0, 0.0)])
+        >>> Curve.parse([[0, 1], [1, 1.5]])
         Traceback (most recent call last):
-        freshet.model.errors.UserError: query q: utility 1.5 at latency 1 s is outside [0, 1]
+        freshet.model.errors.UserError: utility 1.5 at latency 1 s is outside [0, 1]
         """
-        for latency, utility in points:
-            if not 0.0 <= utility <= 1.0:
-                raise UserError(f"query {name}: utility {utility:g} at latency {latency:g} s is outside [0, 1]")
+        if isinstance(points, Curve):
+            points = points.points
+        if isinstance(points, str) or not isinstance(points, Sequence):
+            raise UserError(f'a latency curve is a list such as [[0, 1.0], ["500 ms", 1.0], [2, 0.0]], not {points!r}')
+        return cls([_point(point) for point in points])
+
+    @classmethod
+    def for_query(cls, name: str, points: Any) -> Curve:
+        """The same, where errors name the query.
+
+        >>> Curve.for_query("q", [(0, 0.5), (1, 1)])
+        Traceback (most recent call last):
+        freshet.model.errors.UserError: query q: a latency curve never rises, but it does from 0.5 to 1 at 1 s
+        """
         try:
-            return cls(points)
+            return cls.parse(points)
         except UserError as error:
             raise UserError(f"query {name}: {error}") from None
 
@@ -84,12 +100,16 @@ class Curve:
         (1.5, 0.25, 0.125)
         """
         late = list(delays) if delays is not None else [0.0] * len(curves)
-        pairs = list(zip(curves, late, strict=True))
+        # Many queries have few curves.
+        pairs = Counter(zip(curves, late, strict=True))
         places = {0.0, *(x - delay for curve, delay in pairs for x, _ in curve.points if x > delay)}
         points: list[Point] = []
         for place in sorted(places):
             # On both sides of a place: a sudden drop is two points.
-            before, after = (sum(curve._beside(place + delay, side) for curve, delay in pairs) for side in (0, 1))
+            before, after = (
+                sum(count * curve._beside(place + delay, side) for (curve, delay), count in pairs.items())
+                for side in (0, 1)
+            )
             points += [(place, before), (place, after)] if place and after < before else [(place, min(before, after))]
         return cls(points)
 
@@ -150,6 +170,14 @@ class Curve:
         """(end, slope) of each piece, in order; after the last end the slope is 0."""
         return tuple(zip(self._ends, self._slopes, strict=True))
 
+    def text(self) -> str:
+        """For people.
+
+        >>> Curve([(0, 1), (0.5, 1), (2, 0)]).text()
+        '1 at 0 s, 1 at 500 ms, 0 at 2 s'
+        """
+        return ", ".join(f"{utility:g} at {duration_text(latency)}" for latency, utility in self.points)
+
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Curve) and self.points == other.points
 
@@ -158,6 +186,21 @@ class Curve:
 
     def __repr__(self) -> str:
         return f"Curve({list(self.points)})"
+
+
+def _point(point: Any) -> Point:
+    """A latency and a utility as a user writes them."""
+    if isinstance(point, str) or not isinstance(point, Sequence) or len(point) != 2:
+        raise UserError(f'a point of a latency curve is [latency, utility], such as ["500 ms", 1.0], not {point!r}')
+    latency, utility = point
+    if isinstance(latency, bool) or not isinstance(latency, str | int | float):
+        raise UserError(f"a latency is a duration such as '500 ms' or a number of seconds, not {latency!r}")
+    if isinstance(utility, bool) or not isinstance(utility, int | float):
+        raise UserError(f"a utility is a number from 0 to 1, not {utility!r}")
+    seconds = parse_duration(latency) if isinstance(latency, str) else float(latency)
+    if not 0.0 <= utility <= 1.0:
+        raise UserError(f"utility {utility:g} at latency {duration_text(seconds)} is outside [0, 1]")
+    return seconds, float(utility)
 
 
 def _checked(points: Sequence[Point]) -> tuple[Point, ...]:

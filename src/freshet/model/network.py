@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from freshet.model.errors import UserError
+from freshet.model.fold import Side
 from freshet.model.operator import Filter, Project
-from freshet.model.query import Query
+from freshet.model.query import PathOperator, Query
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +28,7 @@ class Node:
     number: int
     name: str
     query: str
-    operator: Filter | Project
+    operator: PathOperator
     path: tuple[int, ...]
     reads: str
     writes: str
@@ -60,6 +61,7 @@ class Network:
     def __init__(self) -> None:
         self.nodes: list[Node] = []
         self._paths: dict[str, tuple[tuple[int, ...], ...]] = {}
+        self._ports: dict[str, tuple[int, ...]] = {}
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._paths)
@@ -88,12 +90,32 @@ class Network:
             ]
             numbered.append(numbers)
         self._paths[query.name] = tuple(numbered)
+        self._ports |= self._ports_of(numbered)
         return self._paths[query.name]
 
     def paths(self, query: str) -> tuple[tuple[int, ...], ...]:
         """The numbers of each path of a query."""
         return self._paths[query]
 
+    def ports(self, fold: str) -> tuple[int, ...]:
+        """The numbers of the nodes that are a fold's inputs: those of a join's left side first, else in path order.
+
+        A side of a join has one for each path that leads to it: two, where it reads a join itself.
+        """
+        return self._ports[fold]
+
     def drop(self, query: str) -> tuple[tuple[int, ...], ...]:
         """Forgets a query; returns the numbers of its paths."""
-        return self._paths.pop(query)
+        paths = self._paths.pop(query)
+        for fold in self._ports_of(paths):
+            del self._ports[fold]
+        return paths
+
+    def _ports_of(self, paths: Iterable[tuple[int, ...]]) -> dict[str, tuple[int, ...]]:
+        found: dict[str, list[tuple[int, int]]] = {}
+        for number in (number for path in paths for number in path):
+            operator = self.nodes[number].operator
+            if not isinstance(operator, Filter | Project):
+                side = operator.port if isinstance(operator, Side) else 0
+                found.setdefault(operator.fold, []).append((side, number))
+        return {fold: tuple(number for _, number in sorted(each)) for fold, each in found.items()}

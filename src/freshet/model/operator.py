@@ -35,7 +35,10 @@ class Union:
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """A window over its input, such as ``[RANGE w SLIDE d]``, ``[PARTITION BY k ROWS n]``, ``[NOW]``."""
+    """A window over its input, such as ``[RANGE w SLIDE d]``, ``[PARTITION BY k ROWS n]``, ``[NOW]``.
+
+    ``time`` is the column that TUMBLE, HOP or window() name; None: the input's own time.
+    """
 
     name: str
     kind: Literal["range", "rows", "now", "unbounded"]
@@ -43,6 +46,7 @@ class Window:
     slide: float | None = None
     rows: int | None = None
     partition: tuple[str, ...] = ()
+    time: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,4 +82,12 @@ class Distinct:
     name: str
 
 
-Operator = Filter | Project | Union | Window | Join | Aggregate | Distinct
+@dataclass(frozen=True, slots=True)
+class SetOperation:
+    """EXCEPT or INTERSECT of its two inputs, which have the same columns, at every boundary of their windows."""
+
+    name: str
+    kind: Literal["except", "intersect"]
+
+
+Operator = Filter | Project | Union | Window | Join | Aggregate | Distinct | SetOperation

@@ -2,22 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
 from freshet.model.curve import Curve
 from freshet.model.errors import NotRunnable, UserError
+from freshet.model.fold import Fold
 from freshet.model.operator import Filter, Operator, Project, Union
+
+PathOperator = Filter | Project | Fold
+"""What stands on a path."""
 
 
 @dataclass(frozen=True, slots=True)
 class Path:
-    """One way of a tuple through a query: from a stream, through operators, to the query's output."""
+    """One way of a tuple through a query: from a stream, through operators, to the query's output.
+
+    Paths that meet in a fold (the two sides of a join, the members of a UNION under an aggregate) share its state.
+    """
 
     query: str
     stream: str
-    operators: tuple[Filter | Project, ...]
+    operators: tuple[PathOperator, ...]
+
+    @property
+    def folds(self) -> tuple[Fold, ...]:
+        """Its operators that remember, in order."""
+        return tuple(operator for operator in self.operators if not isinstance(operator, Filter | Project))
+
+    @property
+    def stateless(self) -> tuple[Filter | Project, ...]:
+        """Its operators up to the first that remembers; all, where none does."""
+        plain: list[Filter | Project] = []
+        for operator in self.operators:
+            if not isinstance(operator, Filter | Project):
+                break
+            plain.append(operator)
+        return tuple(plain)
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +61,17 @@ class QueryGraph:
     inputs: Mapping[str, tuple[str, ...]]
     root: str
 
+    @classmethod
+    def straight(cls, stream: str, operators: Sequence[Filter | Project]) -> QueryGraph:
+        """One path over one stream.
+
+        >>> QueryGraph.straight("s", [Filter("q.filter_1", "v > 1"), Filter("q.filter_2", "v < 9")]).inputs
+        {'q.filter_1': ('s',), 'q.filter_2': ('q.filter_1',)}
+        """
+        names = [operator.name for operator in operators]
+        inputs = {name: (source,) for name, source in zip(names, [stream, *names[:-1]], strict=True)}
+        return cls({operator.name: operator for operator in operators}, inputs, names[-1])
+
     @property
     def streams(self) -> tuple[str, ...]:
         """Names of the streams (or queries) that are read, each once, in order of appearance."""
@@ -46,7 +79,7 @@ class QueryGraph:
         return tuple(dict.fromkeys(names))
 
     def paths(self, query: str) -> tuple[Path, ...]:
-        """The paths of a query of filters, projections and unions; other operators are not runnable yet."""
+        """The paths of a query of filters, projections and unions; others need :attr:`Query.lowered`."""
         return tuple(Path(query, stream, operators) for stream, operators in self._paths_to(query, self.root))
 
     def _paths_to(self, query: str, node: str) -> list[tuple[str, tuple[Filter | Project, ...]]]:
@@ -77,6 +110,9 @@ class Query:
         deadline: Seconds after release by which an instance should be answered.
         curve: What its answers are worth by their latency (CAR §4.2); None: the same at any latency.
         hidden: Whether it is work that other queries share, which nobody reads for itself.
+        lowered: Its paths, where its graph has windows, joins, aggregates or DISTINCT.
+        event_time: Column of its output that carries event time.
+        has_time: Whether a window over its output is possible: by ``event_time``, or by the arrival where that is None.
     """
 
     name: str
@@ -90,6 +126,9 @@ class Query:
     columns: tuple[str, ...] = field(default=())
     curve: Curve | None = None
     hidden: bool = False
+    lowered: tuple[Path, ...] | None = None
+    event_time: str | None = None
+    has_time: bool = True
 
     def __post_init__(self) -> None:
         if not 0.0 < self.weight <= 1.0:
@@ -100,4 +139,4 @@ class Query:
         """Its runnable paths; raises :class:`NotRunnable` where a part is left to a later version."""
         if self.period is not None:
             raise NotRunnable(f"query {self.name}: PERIOD is parsed and checked, but not run by this version")
-        return self.graph.paths(self.name)
+        return self.graph.paths(self.name) if self.lowered is None else self.lowered

@@ -35,8 +35,8 @@ _SIMPLE: Final[dict[exp.DType, pa.DataType]] = {
 }
 
 
-def parse_schema(ddl: str) -> pa.Schema:
-    """The Arrow schema of a Spark DDL text.
+def parse_schema(ddl: str, *, own: bool = False) -> pa.Schema:
+    """The Arrow schema of a Spark DDL text; names that Freshet keeps for itself are allowed in its ``own``.
 
     >>> parse_schema("k bigint, v double, ts timestamp").names
     ['k', 'v', 'ts']
@@ -56,7 +56,7 @@ def parse_schema(ddl: str) -> pa.Schema:
     fields: list[pa.Field] = []
     for column in columns:
         name = column.name
-        if name.startswith("__"):
+        if name.startswith("__") and not own:
             raise UserError(
                 f"schema {ddl!r}: column {name} begins with two underscores, which Freshet keeps for itself"
             )

@@ -20,11 +20,30 @@ class Work:
 
 
 @dataclass(frozen=True, slots=True)
+class State:
+    """The state of a fold as a unit finds it, and how far event time comes with the unit.
+
+    Args:
+        fold: The fold.
+        ranges: The live range of each of its state streams, in order; empty where it has none yet.
+        before: Watermark of each of its ports when the unit begins, in microseconds; None: none is known yet.
+        after: The same when the unit has been processed.
+    """
+
+    fold: str
+    ranges: tuple[Train, ...]
+    before: tuple[int | None, ...]
+    after: tuple[int | None, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Unit:
     """A step bound to trains; its id names the Spark job group and every file that its tasks write."""
 
     id: str
     works: tuple[Work, ...]
+    states: tuple[State, ...] = ()
+    """States of the folds in its chains."""
 
     @property
     def rows(self) -> int:
@@ -50,6 +69,7 @@ class ChainResult:
     earliest to the latest. Simulated executors give all of them, with the time at which each departed;
     on Spark ``departures`` is None: all depart when the unit is committed.
     ``failure`` is set where the chain raised: its part of the unit is not committed.
+    ``dropped`` says how many rows go from the low end of the state streams of its folds.
     """
 
     chain: Chain
@@ -60,6 +80,7 @@ class ChainResult:
     departures: np.ndarray | None = None
     errors: int = 0
     failure: str | None = None
+    dropped: tuple[tuple[str, int], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,3 +109,5 @@ class Commit:
     cursors: tuple[tuple[str, str, int, int], ...] = ()
     """(reader, stream, first, end)"""
     files: tuple[SegmentFile, ...] = ()
+    watermarks: tuple[tuple[str, int], ...] = ()
+    """(stream, microseconds): from the stream's end on, as it is with these files, no tuple is from before."""

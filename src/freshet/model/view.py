@@ -21,7 +21,8 @@ class OperatorView(Protocol):
 
     @property
     def pending(self) -> int:
-        """Tuples waiting in its queue, not counting those being processed."""
+        """Tuples waiting in its queue, not counting those being processed; one where none waits, but event time has
+        passed windows that are to be closed."""
 
     @property
     def head_arrival(self) -> float:

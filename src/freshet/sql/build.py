@@ -15,10 +15,12 @@ from typing import Literal
 
 import pyarrow as pa
 
+from freshet.model.curve import Curve
 from freshet.model.errors import UserError
 from freshet.model.query import Query, QueryGraph
 from freshet.sql.errors import SqlError
 from freshet.sql.graph import GraphBuilder
+from freshet.sql.lower import lower
 from freshet.sql.select import SelectBuilder
 from freshet.sql.text import parse_query
 
@@ -31,6 +33,8 @@ def build_query(
     weight: float = 1.0,
     start: Literal["earliest", "latest"] = "earliest",
     on_error: Literal["null", "fail"] = "null",
+    curve: Curve | None = None,
+    times: Mapping[str, str | None] | None = None,
 ) -> Query:
     """A continuous query from its text.
 
@@ -41,6 +45,10 @@ def build_query(
         weight: Importance in (0, 1].
         start: Where a new query begins to read.
         on_error: What an evaluation error does.
+        curve: What its answers are worth by their latency.
+        times: Column of event time of the streams and queries that it may read, None for the arrival
+            (:attr:`Query.event_time`, where :attr:`Query.has_time`). What is not in it has no time that a window could
+            go by. Not given: all go by the arrival.
 
     Raises:
         SqlError: The text is wrong; the message shows where and says what would be right.
@@ -60,6 +68,8 @@ def build_query(
         tree = parse_query(text)
         graph = GraphBuilder(streams)
         output = SelectBuilder(graph).query(tree, name)
+        # What a periodic query sees is decided at its release.
+        lowered = None if "period" in tree.meta else lower(name, graph, output.node, times, tree.meta.get("emit"))
     except SqlError as error:
         raise error.within(name, text) from None
     return Query(
@@ -72,4 +82,8 @@ def build_query(
         period=tree.meta.get("period"),
         deadline=tree.meta.get("deadline"),
         columns=output.names,
+        curve=curve,
+        lowered=None if lowered is None else lowered.paths,
+        event_time=None if lowered is None else lowered.event_time,
+        has_time=lowered is not None and lowered.has_time,
     )

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Sequence
+from itertools import pairwise
 from typing import Final
 
 import pyarrow as pa
@@ -10,11 +11,12 @@ from sqlglot import exp
 
 from freshet.model.schema import type_text
 from freshet.sql.errors import did_you_mean, fail
-from freshet.sql.functions import NOT_IN_LOG, arrival_form, functions, is_aggregate, name_of
-from freshet.sql.types import is_known, is_number, is_time, type_of
+from freshet.sql.fitting import castable, comparable, computable, share_a_column
+from freshet.sql.functions import NOT_IN_LOG, UNIT_FUNCTIONS, arrival_form, functions, is_aggregate, name_of
+from freshet.sql.signatures import signatures
+from freshet.sql.types import Columns, is_known, is_number, is_time, type_of
 
 _COMPARISONS: Final = (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.NullSafeEQ, exp.NullSafeNEQ)
-_ARITHMETIC: Final = (exp.Add, exp.Sub, exp.Mul, exp.Div, exp.Mod, exp.IntDiv)
 
 
 def check_functions(tree: exp.Expr, *, aggregates: str | None) -> exp.Expr:
@@ -76,43 +78,169 @@ def _check_aggregate(node: exp.Expr, name: str, why_not: str | None) -> None:
         raise fail(f"{name_of(inside)}() stands inside {name}(): use a sub-query for the inner aggregate", inside)
 
 
-def check_types(tree: exp.Expr, columns: Mapping[str, pa.DataType]) -> None:
+def check_types(tree: exp.Expr, columns: Columns) -> None:
     """Rejects what is wrong for sure by its types; what is not known passes."""
     for node in tree.walk():
-        if isinstance(node, exp.And | exp.Or):
-            _check_boolean(node.left, columns, f"{node.key.upper()} joins conditions")
-            _check_boolean(node.right, columns, f"{node.key.upper()} joins conditions")
-        elif isinstance(node, exp.Not):
-            _check_boolean(node.this, columns, "NOT takes a condition")
-        elif isinstance(node, _ARITHMETIC):
-            _check_operand(node.left, columns)
-            _check_operand(node.right, columns)
-        elif isinstance(node, _COMPARISONS):
-            _check_comparison(node, columns)
+        for kinds, check in _CHECKS:
+            if isinstance(node, kinds):
+                check(node, columns)
+                break
 
 
-def check_condition(tree: exp.Expr, columns: Mapping[str, pa.DataType], clause: str) -> None:
+def check_condition(tree: exp.Expr, columns: Columns, clause: str) -> None:
     """Rejects a WHERE, HAVING or ON that is not a condition."""
     _check_boolean(tree, columns, f"{clause} takes a condition")
     check_types(tree, columns)
 
 
-def _check_boolean(tree: exp.Expr, columns: Mapping[str, pa.DataType], what: str) -> None:
+def _check_boolean(tree: exp.Expr, columns: Columns, what: str) -> None:
     kind = type_of(tree, columns)
     if is_known(kind) and not pa.types.is_boolean(kind):
         raise fail(f"{what}, but this is {type_text(kind)}: compare it with something", tree)
 
 
-def _check_operand(tree: exp.Expr, columns: Mapping[str, pa.DataType]) -> None:
+def _check_logic(node: exp.Connector, columns: Columns) -> None:
+    _check_boolean(node.left, columns, f"{node.key.upper()} joins conditions")
+    _check_boolean(node.right, columns, f"{node.key.upper()} joins conditions")
+
+
+def _check_not(node: exp.Not, columns: Columns) -> None:
+    _check_boolean(node.this, columns, "NOT takes a condition")
+
+
+def _check_arithmetic(node: exp.Binary, columns: Columns) -> None:
+    for operand in (node.left, node.right):
+        _check_operand(operand, columns)
+    left, right = type_of(node.left, columns), type_of(node.right, columns)
+    if not computable(type(node), left, right):
+        sign = _SIGNS[type(node)]
+        raise fail(f"{type_text(left)} {sign} {type_text(right)} has no meaning{_remedy(node, left, right)}", node)
+
+
+def _remedy(node: exp.Binary, left: pa.DataType, right: pa.DataType) -> str:
+    if is_time(left) and is_number(right) and isinstance(node, exp.Add | exp.Sub):
+        return f": use an interval, as in {_SIGNS[type(node)]} INTERVAL 5 SECONDS"
+    return ": CAST one of them"
+
+
+def _check_negative(node: exp.Neg, columns: Columns) -> None:
+    _check_operand(node.this, columns)
+    kind = type_of(node.this, columns)
+    if is_time(kind):
+        raise fail(f"a minus stands before numbers, but this is {type_text(kind)}", node.this)
+
+
+def _check_operand(tree: exp.Expr, columns: Columns) -> None:
     kind = type_of(tree, columns)
     if pa.types.is_boolean(kind) or pa.types.is_nested(kind) or pa.types.is_binary(kind):
         raise fail(f"arithmetic takes numbers, but this is {type_text(kind)}", tree)
 
 
-def _check_comparison(node: exp.Binary, columns: Mapping[str, pa.DataType]) -> None:
-    left, right = type_of(node.left, columns), type_of(node.right, columns)
-    for one, two in ((left, right), (right, left)):
-        number_and_other = is_number(one) and (is_time(two) or pa.types.is_boolean(two))
-        nested_and_simple = pa.types.is_nested(one) and is_known(two) and not pa.types.is_nested(two)
-        if number_and_other or nested_and_simple:
-            raise fail(f"{type_text(left)} cannot be compared with {type_text(right)}: CAST one of them", node)
+def _check_comparison(node: exp.Binary, columns: Columns) -> None:
+    _check_comparable(node, [node.left, node.right], columns)
+
+
+def _check_between(node: exp.Between, columns: Columns) -> None:
+    for bound in (node.args["low"], node.args["high"]):
+        _check_comparable(node, [node.this, bound], columns)
+
+
+def _check_in(node: exp.In, columns: Columns) -> None:
+    for value in node.expressions:
+        _check_comparable(node, [node.this, value], columns)
+
+
+def _check_comparable(node: exp.Expr, pair: list[exp.Expr], columns: Columns) -> None:
+    left, right = (type_of(tree, columns) for tree in pair)
+    if not comparable(left, right):
+        raise fail(f"{type_text(left)} cannot be compared with {type_text(right)}: CAST one of them", node)
+
+
+def _check_case(node: exp.Case, columns: Columns) -> None:
+    branches = node.args["ifs"]
+    for branch in branches:
+        if node.this is None:
+            _check_boolean(branch.this, columns, "WHEN takes a condition")
+        else:
+            _check_comparable(branch.this, [node.this, branch.this], columns)
+    results = [*(branch.args["true"] for branch in branches), node.args.get("default")]
+    _check_one_column([result for result in results if result is not None], columns, "the branches of a CASE")
+
+
+def _check_one_column(values: Sequence[exp.Expr], columns: Columns, what: str) -> None:
+    known = [(value, type_of(value, columns)) for value in values if not isinstance(value, exp.Null)]
+    for (_, first), (value, other) in pairwise(known):
+        if not share_a_column(first, other):
+            raise fail(
+                f"{what} have one type, but this is {type_text(other)} after {type_text(first)}: CAST one", value
+            )
+
+
+def _check_cast(node: exp.Cast, columns: Columns) -> None:
+    kind, wanted = type_of(node.this, columns), type_of(node, columns)
+    if not castable(kind, wanted):
+        raise fail(f"{type_text(kind)} cannot be CAST to {type_text(wanted)}", node)
+
+
+def _check_text(node: exp.Binary, columns: Columns) -> None:
+    kind = type_of(node.this, columns)
+    if pa.types.is_nested(kind):
+        raise fail(
+            f"{node.key.upper().replace('REGEXPLIKE', 'RLIKE')} takes a text, but this is {type_text(kind)}", node
+        )
+
+
+def _check_element(node: exp.Bracket, columns: Columns) -> None:
+    kind = type_of(node.this, columns)
+    if is_known(kind) and not pa.types.is_nested(kind):
+        raise fail(f"[...] takes an element of an array or a map, but this is {type_text(kind)}", node.this)
+
+
+def _check_field(node: exp.Dot, columns: Columns) -> None:
+    kind, name = type_of(node.this, columns), node.expression.name
+    if is_known(kind) and not pa.types.is_nested(kind):
+        raise fail(f"only a struct has fields, but this is {type_text(kind)}", node.this)
+    if pa.types.is_struct(kind):
+        names = [field.name for field in kind]
+        if name.lower() not in map(str.lower, names):
+            hint = did_you_mean(name, names) or f" (fields: {', '.join(names)})"
+            raise fail(f"unknown field {name}{hint}", node)
+
+
+def _check_call(node: exp.Anonymous, columns: Columns) -> None:
+    name, arguments = str(name_of(node)), node.expressions
+    known = signatures().get(name)
+    if known is None or (name in UNIT_FUNCTIONS and len(arguments) == 3):
+        return
+    # Named arguments and DISTINCT are left to Spark.
+    if any(isinstance(argument, exp.Star | exp.Distinct | exp.Kwarg | exp.PropertyEQ) for argument in arguments):
+        return
+    if not known.takes(len(arguments)):
+        raise fail(f"{name}() takes {known.wanted}, not {len(arguments)}", node)
+    for place, argument in enumerate(arguments):
+        kind = type_of(argument, columns)
+        if known.refuses(place, len(arguments), kind):
+            which = ("first", "second", "third")[place]
+            raise fail(f"{name}() does not take {type_text(kind)} as its {which} argument: CAST it", argument)
+    if name in _ONE_COLUMN:
+        _check_one_column(arguments[_ONE_COLUMN[name] :], columns, f"the values of {name}()")
+
+
+_ONE_COLUMN: Final = {"coalesce": 0, "nvl": 0, "ifnull": 0, "greatest": 0, "least": 0, "if": 1, "nvl2": 1}
+"""Functions that give one of their arguments, from the numbered one on."""
+_SIGNS: Final = {exp.Add: "+", exp.Sub: "-", exp.Mul: "*", exp.Div: "/", exp.Mod: "%", exp.IntDiv: "div"}
+_CHECKS: Final[tuple[tuple[tuple[type[exp.Expr], ...], Callable[..., None]], ...]] = (
+    ((exp.And, exp.Or), _check_logic),
+    ((exp.Not,), _check_not),
+    (tuple(_SIGNS), _check_arithmetic),
+    ((exp.Neg,), _check_negative),
+    (_COMPARISONS, _check_comparison),
+    ((exp.Between,), _check_between),
+    ((exp.In,), _check_in),
+    ((exp.Case,), _check_case),
+    ((exp.Cast,), _check_cast),
+    ((exp.Like, exp.ILike, exp.RegexpLike), _check_text),
+    ((exp.Bracket,), _check_element),
+    ((exp.Dot,), _check_field),
+    ((exp.Anonymous,), _check_call),
+)

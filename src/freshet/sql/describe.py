@@ -1,9 +1,10 @@
-"""A query graph as text for people."""
+"""A query graph, and the paths of a query, as text for people."""
 
 from __future__ import annotations
 
-from freshet.model.operator import Aggregate, Distinct, Filter, Join, Operator, Project, Union, Window
-from freshet.model.query import QueryGraph
+from freshet.model.fold import Call, Fold, Moving, Panes, Side, Validity
+from freshet.model.operator import Aggregate, Distinct, Filter, Join, Operator, Project, SetOperation, Union, Window
+from freshet.model.query import PathOperator, Query, QueryGraph
 from freshet.model.units import duration_text
 
 
@@ -28,7 +29,34 @@ def _lines(graph: QueryGraph, node: str, depth: int) -> list[str]:
     return ["  " * depth + text, *below]
 
 
-def operator_text(operator: Operator) -> str:
+def describe_paths(query: Query) -> str:
+    """The paths of a query, each with its operators in order, and what they remember.
+
+    >>> from freshet.model import parse_schema
+    >>> from freshet.sql.build import build_query
+    >>> text = "SELECT k, count(*) AS n FROM s [RANGE 1 MINUTE SLIDE 10 SECONDS] GROUP BY k"
+    >>> print(describe_paths(build_query("q", text, {"s": parse_schema("k int, v int")})))
+    s -> q
+      q.aggregate.input: k
+      q.aggregate: every 10 s over 1 min of arrival, for each k: count(*) AS __a1
+        remembers partial answers of each group for 1 min
+      q.project: k, __a1 AS n
+    """
+    return "\n".join(
+        line for path in query.paths for line in (f"{path.stream} -> {query.name}", *_path(path.operators))
+    )
+
+
+def _path(operators: tuple[PathOperator, ...]) -> list[str]:
+    lines = []
+    for operator in operators:
+        lines.append(f"  {operator.name}: {operator_text(operator)}")
+        if not isinstance(operator, Filter | Project):
+            lines.append(f"    remembers {state_text(operator)}")
+    return lines
+
+
+def operator_text(operator: Operator | Fold) -> str:
     """What an operator does, in one line.
 
     >>> operator_text(Window("q.window_1", "range", size=60.0, slide=10.0))
@@ -41,6 +69,8 @@ def operator_text(operator: Operator) -> str:
             return _columns_text(operator.columns)
         case Union():
             return "UNION ALL"
+        case SetOperation():
+            return operator.kind.upper()
         case Distinct():
             return "DISTINCT"
         case Window():
@@ -53,6 +83,80 @@ def operator_text(operator: Operator) -> str:
             keys = f" GROUP BY {', '.join(operator.keys)}" if operator.keys else ""
             having = f" HAVING {operator.having}" if operator.having else ""
             return f"{_columns_text(operator.columns)}{keys}{having}"
+        case Panes() | Moving():
+            return _computation_text(operator)
+        case Side():
+            return _side_text(operator)
+
+
+def state_text(fold: Fold) -> str:
+    """What a fold remembers, and for how long.
+
+    >>> state_text(Moving("q.m", None, rows=5, partition=("k",)))
+    'the last 5 tuples of each k'
+    """
+    match fold:
+        case Panes():
+            return f"partial answers of each group {_for_how_long(fold.validity)}"
+        case Moving(rows=int(rows)):
+            return f"the last {rows} tuples" + (f" of each {', '.join(fold.partition)}" if fold.partition else "")
+        case Moving(size=int(size)):
+            return f"tuples for {_span_text(size)}"
+        case Moving():
+            return "one partial answer"
+        case Side():
+            own = _for_how_long(fold.validity[fold.port])
+            outer = fold.kind == "left" and fold.port == 0
+            return f"tuples {own}" + (", and which of them found no partner" if outer else "")
+
+
+def _computation_text(fold: Panes | Moving) -> str:
+    calls = ", ".join(_call_text(call) for call in fold.calls) or "once"
+    keys = f", for each {', '.join(fold.keys)}" if fold.keys else ""
+    if isinstance(fold, Panes):
+        changes = ", told at every change" if fold.emit == "changes" else ""
+        return f"every {_span_text(fold.slide)} over {_validity_text(fold.validity)}{keys}: {calls}{changes}"
+    if fold.rows is not None:
+        over = f"the last {fold.rows} tuples" + (f" of its {', '.join(fold.partition)}" if fold.partition else "")
+    elif fold.size is not None:
+        over = f"the last {_span_text(fold.size)} of {_time_text(fold.time)}"
+    else:
+        over = "all tuples so far"
+    return f"with each tuple over {over}{keys}: {calls}"
+
+
+def _side_text(side: Side) -> str:
+    left, right = side.keys
+    on = " AND ".join(f"left.{one} = right.{two}" for one, two in zip(left, right, strict=True)) or "any"
+    own, other = side.validity[side.port], side.validity[1 - side.port]
+    name = ("left", "right")[side.port]
+    kind = "LEFT JOIN" if side.kind == "left" else "JOIN"
+    return f"{name} side of {kind} {side.fold} ON {on}, {_validity_text(own)} with {_validity_text(other)}"
+
+
+def _call_text(call: Call) -> str:
+    share = "" if call.parameter is None else f", {call.parameter:g}"
+    name, column = call.function, call.column or "*"
+    text = f"count(DISTINCT {column})" if name == "count_distinct" else f"{name}({column}{share})"
+    return f"{text} AS {call.output}"
+
+
+def _validity_text(validity: Validity) -> str:
+    if validity.size is None:
+        return f"{validity.time} to {validity.until}"
+    return f"{_span_text(validity.size)} of {_time_text(validity.time)}"
+
+
+def _for_how_long(validity: Validity) -> str:
+    return f"until {validity.until}" if validity.size is None else f"for {_span_text(validity.size)}"
+
+
+def _time_text(time: str | None) -> str:
+    return "arrival" if time is None else time
+
+
+def _span_text(microseconds: int) -> str:
+    return duration_text(microseconds / 1e6)
 
 
 def _columns_text(columns: tuple[tuple[str, str], ...]) -> str:

@@ -1,4 +1,4 @@
-"""The dialect: Spark SQL with windows after a stream's name and PERIOD ... DEADLINE ... at the end.
+"""The dialect: Spark SQL with windows after a name, and EMIT CHANGES and PERIOD ... DEADLINE ... at the end.
 
 Functions stay calls by name (`exp.Anonymous`): what the user wrote is what Spark gets. The Spark dialect would
 translate many of them to sqlglot's own vocabulary and back, and not every round trip keeps the meaning.
@@ -16,7 +16,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from freshet.model.errors import UserError
 from freshet.model.units import parse_duration
-from freshet.sql.errors import SqlError, did_you_mean
+from freshet.sql.errors import Place, SqlError, did_you_mean
 
 WINDOW_FORMS: Final = (
     "[RANGE 1 MINUTE], [RANGE 1 MINUTE SLIDE 10 SECONDS], [ROWS 500], [PARTITION BY k ROWS 10], [NOW] or [UNBOUNDED]"
@@ -26,7 +26,7 @@ _KEPT_FUNCTION_PARSERS: Final = ("CAST", "TRY_CAST", "EXTRACT", "TRIM", "SUBSTRI
 
 
 class StreamWindow(exp.Expression):
-    """A window after the name of a stream."""
+    """A window after the name of a stream or a sub-query; ``time`` is the column that TUMBLE and HOP name."""
 
     arg_types: ClassVar[dict[str, bool]] = {
         "kind": True,
@@ -34,6 +34,7 @@ class StreamWindow(exp.Expression):
         "slide": False,
         "rows": False,
         "partition": False,
+        "time": False,
     }
 
 
@@ -53,19 +54,18 @@ class FreshetParser(SparkParser):
 
     def parse(self, raw_tokens: list[Token], sql: str) -> list[exp.Expr | None]:
         tokens, promises = split_promises(raw_tokens)
+        tokens, emit = split_emit(tokens)
         trees = super().parse(tokens, sql)
         if trees and trees[-1] is not None:
-            trees[-1].meta.update(promises)
+            trees[-1].meta.update(promises, **emit)
         return trees
 
     def _parse_table_parts(
         self, schema: bool = False, is_db_reference: bool = False, wildcard: bool = False, fast: bool = False
     ) -> exp.Table | exp.Dot | None:
         table = super()._parse_table_parts(schema, is_db_reference, wildcard, fast)
-        if isinstance(table, exp.Table) and self._match(TokenType.L_BRACKET):
-            table.set("window", self._parse_stream_window())
-            if self._curr.token_type == TokenType.L_BRACKET:
-                raise self._wrong("a stream has one window")
+        if isinstance(table, exp.Table):
+            self._add_window(table)
         return table
 
     def _parse_table(self, *args: Any, **kwargs: Any) -> Any:
@@ -76,9 +76,17 @@ class FreshetParser(SparkParser):
 
     def _parse_subquery(self, *args: Any, **kwargs: Any) -> Any:
         subquery = super()._parse_subquery(*args, **kwargs)
-        if subquery is not None and self._curr and self._curr.token_type == TokenType.L_BRACKET:
-            raise self._wrong("a window belongs after the name of a stream, not after a sub-query")
+        if subquery is not None and self._add_window(subquery) and not subquery.alias:
+            subquery.set("alias", self._parse_table_alias())
         return subquery
+
+    def _add_window(self, node: exp.Expr) -> bool:
+        if not self._match(TokenType.L_BRACKET):
+            return False
+        node.set("window", self._parse_stream_window())
+        if self._curr and self._curr.token_type == TokenType.L_BRACKET:
+            raise self._wrong("a stream has one window")
+        return True
 
     def _parse_stream_window(self) -> StreamWindow:
         opening = self._prev
@@ -168,6 +176,20 @@ def split_promises(tokens: list[Token]) -> tuple[list[Token], dict[str, float]]:
         span = (tokens[first].start, tokens[first].end)
         raise SqlError("DEADLINE needs a PERIOD before it: PERIOD 10 SECONDS DEADLINE 5 SECONDS", span)
     return tokens[:first] + tokens[place:], promises
+
+
+def split_emit(tokens: list[Token]) -> tuple[list[Token], dict[str, Place]]:
+    """Cuts ``EMIT CHANGES`` off the end; returns the rest and where it stood."""
+    end = len(tokens)
+    while end and tokens[end - 1].token_type == TokenType.SEMICOLON:
+        end -= 1
+    # No SQL ends in two names of which the first is not an alias of a stream: FROM s EMIT CHANGES has no other meaning.
+    if end < 2 or tokens[end - 2].text.upper() != "EMIT" or tokens[end - 2].token_type != TokenType.VAR:
+        return tokens, {}
+    if tokens[end - 1].text.upper() != "CHANGES":
+        span = (tokens[end - 1].start, tokens[end - 1].end)
+        raise SqlError("EMIT is followed by CHANGES; without it a window's rows come once, when it closes", span)
+    return tokens[: end - 2] + tokens[end:], {"emit": (tokens[end - 2].start, tokens[end - 1].end)}
 
 
 def read_duration(tokens: list[Token], word: str) -> tuple[float, int]:

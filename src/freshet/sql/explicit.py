@@ -12,6 +12,7 @@ import pyarrow as pa
 from sqlglot import exp
 
 from freshet.model.schema import type_text
+from freshet.sql.calls import AGGREGATES
 from freshet.sql.functions import name_of
 from freshet.sql.types import is_number, is_time, type_of
 
@@ -20,6 +21,8 @@ _COMPARISONS = (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.NullSafeE
 
 def make_explicit(tree: exp.Expr, columns: Mapping[str, pa.DataType]) -> exp.Expr:
     """A resolved expression with its implicit casts of texts and its map look-ups written out; it is changed.
+
+    Aggregates of numbers take texts as numbers, too.
 
     >>> from freshet.sql.text import parse_expression, to_sql
     >>> to_sql(make_explicit(parse_expression("s > 5"), {"s": pa.string()}))
@@ -33,6 +36,8 @@ def make_explicit(tree: exp.Expr, columns: Mapping[str, pa.DataType]) -> exp.Exp
             _cast_texts([node.this, node.args["low"], node.args["high"]], columns)
         elif isinstance(node, exp.In) and node.expressions:
             _cast_texts([node.this, *node.expressions], columns)
+        elif AGGREGATES.get(name_of(node) or "", "count") not in ("count", "min", "max"):
+            _cast_argument(node, columns)
         elif isinstance(node, exp.Bracket) or name_of(node) == "element_at":
             _look_up(node, columns)
     inner: exp.Expr = root.this
@@ -48,6 +53,12 @@ def _cast_texts(operands: list[exp.Expr], columns: Mapping[str, pa.DataType]) ->
     for operand, kind in zip(operands, kinds, strict=True):
         if pa.types.is_string(kind):
             operand.replace(exp.Cast(this=operand.copy(), to=exp.DataType.build(target, dialect="spark")))
+
+
+def _cast_argument(call: exp.Expr, columns: Mapping[str, pa.DataType]) -> None:
+    argument = call.expressions[0] if call.expressions else None
+    if argument is not None and pa.types.is_string(type_of(argument, columns)):
+        argument.replace(exp.Cast(this=argument.copy(), to=exp.DataType.build("DOUBLE")))
 
 
 def _target(others: list[pa.DataType]) -> str | None:

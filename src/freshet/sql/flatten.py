@@ -10,10 +10,8 @@ from sqlglot import exp
 from freshet.model.operator import Filter, Project
 from freshet.model.schema import ARRIVAL
 from freshet.sql.errors import SqlError
-from freshet.sql.text import column, parse_expression, rename_variables, to_sql
-
-# What needs no brackets wherever it is put: nothing can bind tighter than it does.
-_CLOSED = (exp.Column, exp.Literal, exp.Anonymous, exp.Paren, exp.Cast, exp.Case, exp.Null, exp.Boolean, exp.Dot)
+from freshet.sql.inline import inline
+from freshet.sql.text import column, parse_expression, to_sql
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,19 +49,8 @@ def flatten(operators: Sequence[Filter | Project], columns: Sequence[str]) -> Fl
 
 
 def _inline(text: str, values: Mapping[str, exp.Expr], operator: str) -> exp.Expr:
-    root = exp.Paren(this=parse_expression(text))
-    rename_variables(root, {node.name.lower() for value in values.values() for node in value.find_all(exp.Column)})
-    for node in list(root.find_all(exp.Column)):
-        name = node.name.lower()
-        if name == ARRIVAL:
-            continue
-        if name not in values:
+    tree = parse_expression(text)
+    for node in tree.find_all(exp.Column):
+        if node.name.lower() not in values and node.name.lower() != ARRIVAL:
             raise SqlError(f"{operator} reads column {node.name}, which is not there (there: {', '.join(values)})")
-        node.replace(_bracketed(values[name], node.parent is root))
-    inner: exp.Expr = root.this
-    inner.pop()
-    return inner
-
-
-def _bracketed(value: exp.Expr, alone: bool) -> exp.Expr:
-    return value.copy() if alone or isinstance(value, _CLOSED) else exp.Paren(this=value.copy())
+    return inline(tree, values)

@@ -22,7 +22,7 @@ from sqlglot import exp
 
 from freshet.model.schema import ARRIVAL
 
-_IN_GRAMMAR: Final = ("timestampadd", "timestampdiff")
+IN_GRAMMAR: Final = ("timestampadd", "timestampdiff")
 """Functions that Spark's parser knows and its registry does not."""
 
 
@@ -35,7 +35,7 @@ def functions() -> dict[str, str]:
     """
     lines = resources.files("freshet.sql").joinpath("functions.txt").read_text().splitlines()
     registered = {name: kind for line in lines for name, kind in [line.split()]}
-    return dict.fromkeys(_IN_GRAMMAR, "scalar") | registered
+    return dict.fromkeys(IN_GRAMMAR, "scalar") | registered
 
 
 def name_of(node: exp.Expr | None) -> str | None:

@@ -23,6 +23,12 @@ class GraphBuilder:
     def __init__(self, streams: Mapping[str, pa.Schema]) -> None:
         self.operators: dict[str, Operator] = {}
         self.inputs: dict[str, tuple[str, ...]] = {}
+        self.relations: dict[str, Relation] = {}
+        """What each node and each stream gives out."""
+        self.notes: dict[str, tuple[exp.Expr | None, ...]] = {}
+        """Where nodes stand in the text: one place, or those of the two sides of a join."""
+        self.conditions: dict[str, exp.Expr] = {}
+        """What joins join on, over their own columns."""
         self._streams = streams
         self._prefixes: set[str] = set()
 
@@ -32,11 +38,15 @@ class GraphBuilder:
         make: Callable[[str], Operator],
         inputs: tuple[Relation, ...],
         columns: tuple[tuple[str, pa.DataType], ...] | None = None,
+        *places: exp.Expr | None,
     ) -> Relation:
         """Adds an operator under the name; returns what it gives out (by default what it reads)."""
         self.operators[name] = make(name)
         self.inputs[name] = tuple(relation.node for relation in inputs)
-        return Relation(name, inputs[0].columns if columns is None else columns)
+        self.notes[name] = places
+        relation = Relation(name, inputs[0].columns if columns is None else columns, self.has_window(name))
+        self.relations[name] = relation
+        return relation
 
     def scratch(self) -> GraphBuilder:
         """An empty graph over the same streams, to look at what a query would give out."""
@@ -64,7 +74,10 @@ class GraphBuilder:
         spelled = {name.lower(): name for name in self._streams} | {name: name for name in self._streams}
         name = spelled.get(table.name) or spelled.get(table.name.lower())
         if name is None:
-            hint = did_you_mean(table.name, self._streams) or f" (there are: {', '.join(self._streams)})"
+            known = f" (there are: {', '.join(self._streams)})" if self._streams else ": none is declared"
+            hint = did_you_mean(table.name, self._streams) or known
             raise fail(f"unknown stream {table.name}{hint}", table.this)
         schema = self._streams[name]
-        return Relation(name, tuple((field.name, field.type) for field in schema if field.name != ARRIVAL))
+        columns = tuple((field.name, field.type) for field in schema if field.name != ARRIVAL)
+        self.relations[name] = Relation(name, columns)
+        return self.relations[name]

@@ -3,17 +3,58 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
 from sqlglot import exp
 
+from freshet.model.fold import WINDOW_END, WINDOW_START
+from freshet.model.schema import ARRIVAL
 from freshet.sql.check import check_functions
 from freshet.sql.errors import fail
 from freshet.sql.explicit import make_explicit
 from freshet.sql.functions import is_aggregate, name_of
 from freshet.sql.scope import Scope
-from freshet.sql.text import to_sql
+from freshet.sql.text import column, to_sql
 
 _NO_AGGREGATE = "GROUP BY takes columns and expressions of one tuple"
+_OF_THE_ROW: Final = (ARRIVAL, WINDOW_START, WINDOW_END)
+"""What every row of an aggregate has, without being a key."""
+
+
+def in_window(tree: exp.Expr, key: exp.Expr | None) -> exp.Expr:
+    """The tree with start and end of the window in the place of a key ``window(ts, ...)``; the tree is changed.
+
+    Raises:
+        SqlError: A window() is not that key.
+    """
+    root = exp.Paren(this=tree)
+    text = None if key is None else to_sql(key)
+    bounds = {"start": WINDOW_START, "end": WINDOW_END}
+    for node in list(root.find_all(exp.Anonymous)):
+        if name_of(node) not in ("window", "session_window", "window_time"):
+            continue
+        if to_sql(node) != text:
+            raise fail(f"{name_of(node)}() stands in GROUP BY only, as in GROUP BY window(ts, '1 minute')", node)
+        field = node.parent
+        if isinstance(field, exp.Dot) and field.expression.name.lower() in bounds:
+            field.replace(column(bounds[field.expression.name.lower()]))
+        else:
+            parts = [part for name, bound in bounds.items() for part in (exp.Literal.string(name), column(bound))]
+            node.replace(exp.Anonymous(this="NAMED_STRUCT", expressions=parts))
+    inner: exp.Expr = root.this
+    inner.pop()
+    return inner
+
+
+def take_window(keys: Sequence[exp.Expr]) -> tuple[list[exp.Expr], exp.Expr | None]:
+    """The keys without ``window(ts, ...)``, and that key."""
+    windows = [key for key in keys if name_of(key) in ("window", "session_window")]
+    for key in windows:
+        if name_of(key) == "session_window":
+            raise fail("session_window() is not supported: GROUP BY window(ts, '1 minute')", key)
+    if len(windows) > 1:
+        raise fail("a GROUP BY has one window", windows[1])
+    return [key for key in keys if not any(key is window for window in windows)], windows[0] if windows else None
 
 
 def group_keys(tree: exp.Select, scope: Scope) -> tuple[list[exp.Expr], dict[str, exp.Expr]]:
@@ -49,12 +90,14 @@ def _inner(value: exp.Expr, scope: Scope) -> exp.Expr:
 
 def check_grouping(tree: exp.Expr, keys: Sequence[exp.Expr]) -> None:
     """Raises where a column stands neither in GROUP BY nor inside an aggregate."""
-    texts = {to_sql(key).lower() for key in keys}
+    texts = {to_sql(key) for key in keys}
     _check(tree, texts)
 
 
 def _check(tree: exp.Expr, keys: set[str]) -> None:
-    if is_aggregate(tree) or to_sql(tree).lower() in keys:
+    if is_aggregate(tree) or to_sql(tree) in keys:
+        return
+    if isinstance(tree, exp.Column) and tree.name.lower() in _OF_THE_ROW:
         return
     if isinstance(tree, exp.Filter):
         return _check(tree.this, keys)

@@ -47,6 +47,7 @@ class FromBuilder:
         self._ctes = ctes
         self._windows = 0
         self._unnamed = 0
+        self._first: exp.Expr | None = None
 
     def build(self, tree: exp.Select, where: Sequence[exp.Expr]) -> Joined:
         """Builds the members and their joins; conditions of WHERE that a join takes over are used up."""
@@ -57,6 +58,7 @@ class FromBuilder:
         # FROM a JOIN b, c: sqlglot keeps the joins of the first member on the member itself.
         nested = list(clause.this.args.get("joins") or ())
         joins = nested + joins
+        self._first = clause.this
         members = [self._member(clause.this), *(self._member(join.this) for join in joins)]
         _check_aliases(members, [clause.this, *(join.this for join in joins)])
         sources = sources_of([(alias, relation) for alias, relation in members])
@@ -77,7 +79,9 @@ class FromBuilder:
         if isinstance(node, exp.Subquery):
             self._unnamed += not node.alias
             alias = node.alias or f"sub_{self._unnamed}"
-            return alias, self._queries.query(node.this, f"{self._prefix}.{alias}", self._ctes)
+            relation = self._queries.query(node.this, f"{self._prefix}.{alias}", self._ctes)
+            window = node.args.get("window")
+            return alias, self._window(relation, window) if window else relation
         if not isinstance(node, exp.Table) or not isinstance(node.this, exp.Identifier):
             raise fail("FROM takes streams, queries and sub-queries", node)
         for key in ("sample", "pivots", "version", "when"):
@@ -94,26 +98,12 @@ class FromBuilder:
         cte = self._ctes.get(node.name.lower()) if not node.db else None
         if cte is None:
             return self._graph.stream(node)
-        if node.args.get("window"):
-            raise fail("a window belongs after the name of a stream, not after a sub-query", node)
         others = {name: tree for name, tree in self._ctes.items() if name != node.name.lower()}
         return self._queries.query(cte, f"{self._prefix}.{node.name}", others)
 
     def _window(self, relation: Relation, window: StreamWindow) -> Relation:
-        keys = [
-            Scope(sources_of([(relation.node, relation)])).resolve(key) for key in window.args.get("partition") or ()
-        ]
-        size, slide = window.args.get("size"), window.args.get("slide")
-        if size is not None and slide is not None and slide > size:
-            raise fail("SLIDE is at most the RANGE, else tuples fall between the windows", window)
         self._windows += 1
-        texts = tuple(to_sql(key) for key in keys)
-        kind, rows = window.args["kind"], window.args.get("rows")
-        return self._graph.add(
-            f"{self._prefix}.window_{self._windows}",
-            lambda name: Window(name, kind, size, slide, rows, texts),
-            (relation,),
-        )
+        return add_window(self._graph, f"{self._prefix}.window_{self._windows}", relation, window)
 
     def _join(
         self,
@@ -134,7 +124,8 @@ class FromBuilder:
         if kind == "left" and condition is None:
             raise fail("LEFT JOIN needs a condition: LEFT JOIN ... ON a.k = b.k", join.this)
         kind = "inner" if kind == "cross" and condition is not None else kind
-        return self._add_join(number, kind, condition, left, right, sources[:number])
+        nodes = (self._first if number == 1 else join.this, join.this)
+        return self._add_join(number, kind, condition, left, right, sources[:number], nodes)
 
     def _add_join(
         self,
@@ -144,6 +135,7 @@ class FromBuilder:
         left: Relation,
         right: Source,
         before: Sequence[Source],
+        nodes: tuple[exp.Expr | None, exp.Expr],
     ) -> Relation:
         left_name = before[0].alias if len(before) == 1 else "joined"
         while left_name.lower() == right.alias.lower():
@@ -157,12 +149,28 @@ class FromBuilder:
         text = None if condition is None else to_sql(_qualify(condition, places))
         kinds = [kind for _, kind in (*left.columns, *right.relation.columns)]
         columns: tuple[tuple[str, pa.DataType], ...] = tuple(zip(names, kinds, strict=True))
-        return self._graph.add(
-            f"{self._prefix}.join_{number}",
-            lambda name: Join(name, kind, text, left_name, right.alias, texts),
-            (left, right.relation),
-            columns,
-        )
+        name = f"{self._prefix}.join_{number}"
+        if condition is not None:
+            self._graph.conditions[name] = condition
+        made = Join(name, kind, text, left_name, right.alias, texts)
+        return self._graph.add(name, lambda _: made, (left, right.relation), columns, *nodes)
+
+
+def add_window(graph: GraphBuilder, name: str, relation: Relation, window: StreamWindow) -> Relation:
+    """Puts a window over a relation."""
+    scope = Scope(sources_of([(relation.node, relation)]))
+    keys = tuple(to_sql(scope.resolve(key)) for key in window.args.get("partition") or ())
+    size, slide = window.args.get("size"), window.args.get("slide")
+    if size is not None and slide is not None and slide > size:
+        raise fail("SLIDE is at most the RANGE, else tuples fall between the windows", window)
+    named = window.args.get("time")
+    time = None if named is None else scope.resolve(named)
+    if time is not None and not isinstance(time, exp.Column):
+        raise fail("a window goes by a time column of its stream: compute it in the query before", named)
+    made = Window(
+        name, window.args["kind"], size, slide, window.args.get("rows"), keys, None if time is None else time.name
+    )
+    return graph.add(name, lambda _: made, (relation,), None, window)
 
 
 def _check_aliases(members: Sequence[tuple[str, Relation]], nodes: Sequence[exp.Expr]) -> None:

@@ -4,22 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
+from typing import Final
 
 import pyarrow as pa
 from sqlglot import exp
 
+from freshet.model.fold import WINDOW_END, WINDOW_START
 from freshet.model.schema import ARRIVAL
 from freshet.sql.errors import did_you_mean, fail
 from freshet.sql.functions import BARE_FUNCTIONS
 from freshet.sql.text import column, identifier, rename_variables
 
+_WINDOW_COLUMNS: Final = {"window_start": WINDOW_START, "window_end": WINDOW_END}
+
 
 @dataclass(frozen=True, slots=True)
 class Relation:
-    """What an operator or a stream gives out: the name of the node and its columns."""
+    """What an operator or a stream gives out: the name of the node, its columns, and whether it has a window.
+
+    Over a window ``window_start`` and ``window_end`` can be named, where no column has these names.
+    """
 
     node: str
     columns: tuple[tuple[str, pa.DataType], ...]
+    windowed: bool = False
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -94,11 +102,13 @@ class Scope:
     @property
     def types(self) -> dict[str, pa.DataType]:
         """Types of the joined input's columns, by name in lower case."""
-        return {
+        columns = {
             joined.lower(): kind
             for source in self.sources
             for joined, (_, kind) in zip(source.joined, source.relation.columns, strict=True)
         }
+        windowed = any(source.relation.windowed for source in self.sources)
+        return columns | (dict.fromkeys(_WINDOW_COLUMNS.values(), pa.timestamp("us", tz="UTC")) if windowed else {})
 
     def resolve(self, tree: exp.Expr) -> exp.Expr:
         """A copy of a tree in which every name is a column of the joined input, spelled as there."""
@@ -135,7 +145,7 @@ class Scope:
             return None
         for source in self.sources:
             if source.alias.lower() == parts[0].lower():
-                joined = source.find(parts[1])
+                joined = source.find(parts[1]) or _window_column(parts[1:], [source])
                 return None if joined is None else column(joined, *parts[2:])
         return None
 
@@ -155,6 +165,9 @@ class Scope:
             for field in parts[1:]:
                 tree = exp.Dot(this=tree, expression=identifier(field))
             return tree
+        bound = _window_column(parts, self.sources)
+        if bound is not None:
+            return column(bound)
         if len(parts) == 1 and parts[0].lower() in BARE_FUNCTIONS and not node.this.quoted:
             return exp.Anonymous(this=parts[0].upper(), expressions=[])
         return None
@@ -173,6 +186,11 @@ class Scope:
         hint = did_you_mean(name, known) or f" (columns: {_listing(known)})"
         place = node.this if owner else node
         return fail(f"unknown column {name} of {' and '.join(s.alias for s in searched)}{hint}", place)
+
+
+def _window_column(parts: Sequence[str], sources: Sequence[Source]) -> str | None:
+    windowed = len(parts) == 1 and any(source.relation.windowed for source in sources)
+    return _WINDOW_COLUMNS.get(parts[0].lower()) if windowed else None
 
 
 def _listing(names: Sequence[str], most: int = 12) -> str:

@@ -1,29 +1,31 @@
-"""SELECT to operators: FROM, then WHERE, then GROUP BY or the projection, then DISTINCT; and UNION ALL of them."""
+"""SELECT to operators: FROM, WHERE, GROUP BY or the projection, DISTINCT; and UNION, EXCEPT, INTERSECT of them."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import Final
+from typing import Final, Literal
 
 import pyarrow as pa
 from sqlglot import exp
 
-from freshet.model.operator import Aggregate, Distinct, Filter, Project, Union
+from freshet.model.operator import Aggregate, Distinct, Filter, Project, SetOperation, Union, Window
 from freshet.model.schema import type_text
+from freshet.sql.calls import read_call
 from freshet.sql.check import check_condition, check_functions, check_types
 from freshet.sql.dialect import Freshet
 from freshet.sql.errors import fail
 from freshet.sql.explicit import make_explicit
-from freshet.sql.functions import has_aggregate, name_of
+from freshet.sql.functions import has_aggregate, is_aggregate, name_of
 from freshet.sql.graph import GraphBuilder
-from freshet.sql.grouping import check_grouping, group_keys
+from freshet.sql.grouping import check_grouping, group_keys, in_window, take_window
 from freshet.sql.items import Item, check_names, expand
-from freshet.sql.joins import FromBuilder
+from freshet.sql.joins import FromBuilder, add_window
 from freshet.sql.scope import Relation, Scope
 from freshet.sql.text import to_sql
 from freshet.sql.types import common_type, is_known, type_of
+from freshet.sql.windows import window_key
 
 _RUNS: Final = frozenset(
     (
@@ -83,26 +85,38 @@ class SelectBuilder:
         if isinstance(tree, exp.Union):
             return self._union(tree, prefix, known, shape)
         if isinstance(tree, exp.SetOperation):
-            raise fail(f"{tree.key.upper()} is not supported: only UNION and UNION ALL are", tree)
+            return self._set_operation(tree, prefix, known, shape)
         if not isinstance(tree, exp.Select):
             raise fail("a continuous query is a SELECT", tree)
         return self._select(tree, prefix, known, shape)
 
     def _union(self, tree: exp.Union, prefix: str, ctes: Ctes, shape: Shape | None) -> Relation:
+        built, columns = self._members(tree, _branches(tree), prefix, ctes, shape)
+        union = self._graph.add(f"{prefix}.union", Union, built, columns, tree)
+        if not tree.args.get("distinct"):
+            return union
+        self._check_distinct(union.node, tree)
+        return self._graph.add(f"{prefix}.distinct", Distinct, (union,), None, tree.expression)
+
+    def _set_operation(self, tree: exp.SetOperation, prefix: str, ctes: Ctes, shape: Shape | None) -> Relation:
+        kind: Literal["except", "intersect"] = "except" if isinstance(tree, exp.Except) else "intersect"
+        if not tree.args.get("distinct"):
+            raise fail(f"{kind.upper()} ALL is not supported: {kind.upper()} without ALL is", tree.expression)
+        built, columns = self._members(tree, [tree.this, tree.expression], prefix, ctes, shape)
+        name = f"{prefix}.{kind}"
+        return self._graph.add(name, lambda _: SetOperation(name, kind), built, columns, tree.expression)
+
+    def _members(
+        self, tree: exp.SetOperation, branches: Sequence[exp.Expr], prefix: str, ctes: Ctes, shape: Shape | None
+    ) -> tuple[tuple[Relation, ...], tuple[tuple[str, pa.DataType], ...]]:
         _reject_clauses(tree, allowed={"this", "expression", "distinct", "with_"})
-        branches = _branches(tree)
         relations = [self._preview(branch, prefix, ctes) for branch in branches]
-        shape = _union_shape(branches, relations, shape)
+        shape = _union_shape(branches, relations, shape, f"{'a' if tree.key == 'union' else 'an'} {tree.key.upper()}")
         built = tuple(
             self.query(branch, f"{prefix}.branch_{number}", ctes, shape)
             for number, branch in enumerate(branches, start=1)
         )
-        columns = tuple(zip(shape.names, shape.types, strict=True))
-        union = self._graph.add(f"{prefix}.union", Union, built, columns)
-        if not tree.args.get("distinct"):
-            return union
-        self._check_distinct(union.node, tree)
-        return self._graph.add(f"{prefix}.distinct", Distinct, (union,))
+        return built, tuple(zip(shape.names, shape.types, strict=True))
 
     def _preview(self, tree: exp.Expr, prefix: str, ctes: Ctes) -> Relation:
         # The output names and types of all branches are needed before the first branch can be built.
@@ -122,7 +136,8 @@ class SelectBuilder:
             relation = self._project(tree, prefix, relation, scope, shape)
         if tree.args.get("distinct"):
             self._check_distinct(relation.node, tree)
-            relation = self._graph.add(f"{prefix}.distinct", Distinct, (relation,))
+            place = tree.expressions[0]
+            relation = self._graph.add(f"{prefix}.distinct", Distinct, (relation,), None, place)
         return relation
 
     def _project(
@@ -137,25 +152,39 @@ class SelectBuilder:
     def _aggregate(
         self, tree: exp.Select, prefix: str, relation: Relation, scope: Scope, shape: Shape | None
     ) -> Relation:
-        if not tree.args.get("group") and not self._graph.has_window(relation.node):
-            call = next((node for item in tree.expressions for node in item.walk() if has_aggregate(node)), tree)
-            raise fail(
-                "an aggregate over a stream without an end needs a window or GROUP BY: "
-                "put for example [RANGE 1 MINUTE] or [UNBOUNDED] after the stream's name",
-                call,
-            )
         keys, named = group_keys(tree, scope)
-        items = _items(tree, scope, named, aggregates=None)
+        keys, window = take_window(keys)
+        place = tree.args["group"] if tree.args.get("group") else _first_aggregate(tree)
+        if window is not None:
+            relation, scope = self._group_window(window, f"{prefix}.window", relation, scope)
+        elif not self._graph.has_window(relation.node):
+            what = "GROUP BY" if tree.args.get("group") else "an aggregate"
+            example = "[RANGE 1 MINUTE]" if what == "GROUP BY" else "[RANGE 1 MINUTE] or [UNBOUNDED]"
+            raise fail(
+                f"{what} over a stream without an end needs a window: put for example {example} after the stream's name"
+                + (", or write GROUP BY window(ts, '1 minute')" if what == "GROUP BY" else ""),
+                place,
+            )
+        items = _items(tree, scope, named, aggregates=None, window=window)
         for item in items:
             check_grouping(item.value, keys)
-        having = self._having(tree, scope, items, named, keys)
+            _check_calls(item.value)
+        having = self._having(tree, scope, items, named, keys, window)
         columns = _columns(items, scope, shape)
         texts = tuple((name, to_sql(value)) for name, value, _ in columns)
         kinds = tuple((name, kind) for name, _, kind in columns)
         key_texts = tuple(to_sql(key) for key in keys)
         return self._graph.add(
-            f"{prefix}.aggregate", lambda name: Aggregate(name, key_texts, texts, having), (relation,), kinds
+            f"{prefix}.aggregate", lambda name: Aggregate(name, key_texts, texts, having), (relation,), kinds, place
         )
+
+    def _group_window(self, key: exp.Expr, name: str, relation: Relation, scope: Scope) -> tuple[Relation, Scope]:
+        """Puts the window of a GROUP BY over what is grouped."""
+        if len(scope.sources) == 1 and isinstance(self._graph.operators.get(scope.sources[0].relation.node), Window):
+            raise fail("a stream has one window: after its name, or in GROUP BY", key)
+        windowed = add_window(self._graph, name, relation, window_key(key))
+        sources = [replace(source, relation=replace(source.relation, windowed=True)) for source in scope.sources]
+        return windowed, Scope(sources)
 
     def _having(
         self,
@@ -164,6 +193,7 @@ class SelectBuilder:
         items: Sequence[Item],
         named: Mapping[str, exp.Expr],
         keys: Sequence[exp.Expr],
+        window: exp.Expr | None,
     ) -> str | None:
         clause = tree.args.get("having")
         if clause is None:
@@ -171,18 +201,19 @@ class SelectBuilder:
         aliases = {item.name.lower(): item.value for item in items} | dict(named)
         # As in Spark, an alias hides a column that is not grouped by.
         first = set(aliases) - {to_sql(key).lower() for key in keys}
-        resolved = Scope(scope.sources, aliases, first).resolve(clause.this)
+        resolved = in_window(Scope(scope.sources, aliases, first).resolve(clause.this), window)
         condition = check_functions(resolved, aggregates=None)
         check_condition(condition, scope.types, "HAVING")
         condition = make_explicit(condition, scope.types)
         check_grouping(condition, keys)
+        _check_calls(condition)
         return to_sql(condition)
 
     def _check_distinct(self, node: str, tree: exp.Expr) -> None:
         if not self._graph.has_window(node):
             raise fail(
                 "DISTINCT over a stream without an end needs a window: "
-                "put for example [RANGE 1 MINUTE] or [UNBOUNDED] after the stream's name",
+                "put for example [RANGE 1 MINUTE] after the stream's name",
                 tree.expressions[0] if tree.expressions else tree,
             )
 
@@ -218,18 +249,21 @@ def _branches(tree: exp.Expr) -> list[exp.Expr]:
     return members
 
 
-def _union_shape(branches: Sequence[exp.Expr], relations: Sequence[Relation], outer: Shape | None) -> Shape:
+def _union_shape(
+    branches: Sequence[exp.Expr], relations: Sequence[Relation], outer: Shape | None, operation: str
+) -> Shape:
     first = relations[0]
     kinds = [kind for _, kind in first.columns]
     for branch, relation in zip(branches[1:], relations[1:], strict=True):
         if len(relation.columns) != len(kinds):
             raise fail(
-                f"the branches of a UNION have the same columns, but the first has {len(kinds)} "
+                f"the branches of {operation} have the same columns, but the first has {len(kinds)} "
                 f"and this one {len(relation.columns)}",
                 branch,
             )
         kinds = [
-            _common(kind, other, name, branch) for kind, (name, other) in zip(kinds, relation.columns, strict=True)
+            _common(kind, other, name, branch, operation)
+            for kind, (name, other) in zip(kinds, relation.columns, strict=True)
         ]
     if outer is None:
         return Shape(first.names, tuple(kinds))
@@ -237,13 +271,13 @@ def _union_shape(branches: Sequence[exp.Expr], relations: Sequence[Relation], ou
     return Shape(outer.names, tuple(kind if is_known(kind) else other for other, kind in wanted))
 
 
-def _common(one: pa.DataType, two: pa.DataType, name: str, branch: exp.Expr) -> pa.DataType:
+def _common(one: pa.DataType, two: pa.DataType, name: str, branch: exp.Expr, operation: str) -> pa.DataType:
     if not is_known(one) or not is_known(two):
         return pa.null()
     kind = common_type(one, two)
     if not is_known(kind):
         raise fail(
-            f"column {name} of a UNION is {type_text(one)} in one branch and {type_text(two)} in another: CAST one",
+            f"column {name} of {operation} is {type_text(one)} in one branch and {type_text(two)} in another: CAST one",
             branch,
         )
     return kind
@@ -264,12 +298,31 @@ def _is_grouped(tree: exp.Select) -> bool:
     return any(has_aggregate(item) for item in tree.expressions)
 
 
-def _items(tree: exp.Select, scope: Scope, named: Mapping[str, exp.Expr], aggregates: str | None) -> list[Item]:
+def _first_aggregate(tree: exp.Select) -> exp.Expr:
+    parts = [*tree.expressions, *filter(None, [tree.args.get("having")])]
+    return next((node for part in parts for node in part.walk() if has_aggregate(node)), tree)
+
+
+def _check_calls(tree: exp.Expr) -> None:
+    """Rejects aggregates that are not computed over windows."""
+    for node in tree.walk():
+        if is_aggregate(node):
+            read_call(node)
+
+
+def _items(
+    tree: exp.Select,
+    scope: Scope,
+    named: Mapping[str, exp.Expr],
+    aggregates: str | None,
+    window: exp.Expr | None = None,
+) -> list[Item]:
     """The columns of a SELECT, resolved and checked; one may use the aliases before it, as in Spark."""
     items: list[Item] = []
     aliases = dict(named)
     for item in expand(tree, scope):
-        value = check_functions(Scope(scope.sources, aliases).resolve(item.value), aggregates=aggregates)
+        value = in_window(Scope(scope.sources, aliases).resolve(item.value), window)
+        value = check_functions(value, aggregates=aggregates)
         check_types(value, scope.types)
         value = make_explicit(value, scope.types)
         items.append(Item(item.given or _text_name(item.value), value, item.place, item.given))
@@ -296,7 +349,7 @@ def _columns(items: Sequence[Item], scope: Scope, shape: Shape | None) -> list[t
     for item, kind, name, wanted in zip(items, kinds, shape.names, shape.types, strict=True):
         value = item.value
         if isinstance(value, exp.Null):
-            raise fail(f"NULL has no type in a UNION: write CAST(NULL AS type) AS {name}", item.place)
+            raise fail(f"NULL has no type here: write CAST(NULL AS type) AS {name}", item.place)
         if is_known(wanted) and kind != wanted:
             value = exp.Cast(this=value, to=exp.DataType.build(type_text(wanted), dialect="spark"))
         columns.append((name, value, wanted))

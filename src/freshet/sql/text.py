@@ -14,6 +14,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 from freshet.sql.dialect import Freshet
 from freshet.sql.errors import Place, SqlError, did_you_mean
 from freshet.sql.functions import UNIT_FUNCTIONS, name_of
+from freshet.sql.windows import spread_table_functions
 
 _PLAIN_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _RESERVED: Final = frozenset(
@@ -125,6 +126,8 @@ _CLAUSES: Final = [
     "NOT",
     "PERIOD",
     "DEADLINE",
+    "EXCEPT",
+    "INTERSECT",
 ]
 _CLOSING: Final = {TokenType.L_PAREN: TokenType.R_PAREN, TokenType.L_BRACKET: TokenType.R_BRACKET}
 
@@ -193,7 +196,7 @@ def rename_variables(tree: exp.Expr, taken: Set[str]) -> None:
 
 
 def parse_query(text: str) -> exp.Expr:
-    """The tree of a query; ``meta`` of it holds ``period`` and ``deadline`` where they are given."""
+    """The tree of a query; ``meta`` of it holds ``period``, ``deadline`` and ``emit`` where they are given."""
     tokens = _tokens(text)
     _check_brackets(tokens)
     try:
@@ -205,6 +208,7 @@ def parse_query(text: str) -> exp.Expr:
     if not trees or not isinstance(trees[0], exp.Query):
         place = (tokens[0].start, tokens[0].end) if tokens else None
         raise SqlError("a continuous query begins with SELECT", place)
+    spread_table_functions(trees[0])
     return _tidy(trees[0])
 
 

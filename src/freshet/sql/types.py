@@ -15,7 +15,9 @@ from sqlglot import exp
 from sqlglot.optimizer.annotate_types import annotate_types
 
 from freshet.model.errors import UserError
+from freshet.model.fold import AggregateFunction
 from freshet.model.schema import ARRIVAL, parse_schema, type_text
+from freshet.sql.calls import AGGREGATES
 from freshet.sql.functions import CAST_FUNCTIONS, UNIT_FUNCTIONS, name_of
 
 UNKNOWN: Final = pa.null()
@@ -113,7 +115,7 @@ def _literal(tree: exp.Literal, columns: Columns) -> pa.DataType:
 def _arithmetic(tree: exp.Binary, columns: Columns) -> pa.DataType:
     left, right = type_of(tree.this, columns), type_of(tree.expression, columns)
     if not (is_number(left) and is_number(right)):
-        return UNKNOWN
+        return _mixed_arithmetic(tree, left, right)
     if pa.types.is_decimal(left) or pa.types.is_decimal(right):
         if pa.types.is_floating(left) or pa.types.is_floating(right):
             return pa.float64()
@@ -121,6 +123,17 @@ def _arithmetic(tree: exp.Binary, columns: Columns) -> pa.DataType:
     if isinstance(tree, exp.Div):
         return pa.float64()
     return _wider_number(left, right)
+
+
+def _mixed_arithmetic(tree: exp.Binary, left: pa.DataType, right: pa.DataType) -> pa.DataType:
+    """Of a number and a text, which becomes a number; of a date and days."""
+    for number, other in ((left, right), (right, left)):
+        if is_number(number) and pa.types.is_string(other):
+            whole = number in _INTEGERS and not isinstance(tree, exp.Div)
+            return pa.int64() if whole else pa.float64()
+        if pa.types.is_date(other) and number in _INTEGERS[:3] and isinstance(tree, exp.Add | exp.Sub):
+            return other if number is right or isinstance(tree, exp.Add) else UNKNOWN
+    return UNKNOWN
 
 
 def _decimal_arithmetic(tree: exp.Binary, left: pa.DataType, right: pa.DataType) -> pa.DataType:
@@ -186,23 +199,41 @@ def _call(tree: exp.Anonymous, columns: Columns) -> pa.DataType:
         values = {"if": arguments[1:], "nvl2": arguments[1:], "nullif": arguments[:1]}.get(name, arguments)
         return _common_of(values, columns)
     kinds = tuple(type_of(argument, columns) for argument in arguments)
+    if name in AGGREGATES:
+        return aggregate_type(AGGREGATES[name], kinds[0] if kinds else UNKNOWN)
     if name in UNIT_FUNCTIONS and len(kinds) == 3:
         return pa.int64() if "diff" in name else UNKNOWN
-    if name in ("abs", "positive", "negative", "min", "max") and len(kinds) == 1:
+    if name in ("abs", "positive", "negative") and len(kinds) == 1:
         return kinds[0]
-    if name in ("sum", "avg", "round", "bround", "ceil", "ceiling", "floor", "sequence"):
+    if name in ("round", "bround", "ceil", "ceiling", "floor", "sequence"):
         return _numeric_call(name, kinds)
     if not all(is_known(kind) for kind in kinds):
         kinds = tuple(kind if is_known(kind) else None for kind in kinds)
     return _function_type(name, tuple(None if kind is None else type_text(kind) for kind in kinds))
 
 
+def aggregate_type(function: AggregateFunction, kind: pa.DataType) -> pa.DataType:
+    """The type of an aggregate over values of a type.
+
+    >>> aggregate_type("sum", pa.int32()), aggregate_type("avg", pa.decimal128(10, 2))
+    (DataType(int64), Decimal128Type(decimal128(14, 6)))
+    """
+    if function in ("count", "count_distinct"):
+        return pa.int64()
+    if function in ("min", "max", "approx_percentile"):
+        return kind
+    if function not in ("sum", "avg"):
+        return pa.float64()
+    if pa.types.is_decimal(kind):
+        digits, after = (10, 0) if function == "sum" else (4, 4)
+        return pa.decimal128(min(38, kind.precision + digits), min(38, kind.scale + after))
+    if function == "sum" and kind in _INTEGERS:
+        return pa.int64()
+    return pa.float64() if kind in _INTEGERS or pa.types.is_floating(kind) else UNKNOWN
+
+
 def _numeric_call(name: str, kinds: tuple[pa.DataType, ...]) -> pa.DataType:
     kind = kinds[0] if kinds else UNKNOWN
-    if name == "sum" and kind in _INTEGERS:
-        return pa.int64()
-    if name in ("sum", "avg") and (kind in _INTEGERS or pa.types.is_floating(kind)):
-        return pa.float64()
     if name in ("ceil", "ceiling", "floor") and len(kinds) == 1:
         return pa.int64() if kind in _INTEGERS or pa.types.is_floating(kind) else UNKNOWN
     if name in ("round", "bround") and (kind in _INTEGERS or pa.types.is_floating(kind)):
@@ -259,6 +290,11 @@ def _inner(tree: exp.Expr, columns: Columns) -> pa.DataType:
     return type_of(tree.this, columns)
 
 
+def _negative(tree: exp.Neg, columns: Columns) -> pa.DataType:
+    kind = type_of(tree.this, columns)
+    return pa.float64() if pa.types.is_string(kind) else kind
+
+
 _BOOLEAN: Final = (
     exp.Predicate, exp.And, exp.Or, exp.Not, exp.Boolean, exp.Between, exp.In, exp.Is, exp.Like, exp.ILike,
     exp.RegexpLike, exp.NullSafeEQ, exp.NullSafeNEQ, exp.Escape,
@@ -270,7 +306,8 @@ _RULES: Final[tuple[tuple[tuple[type[exp.Expr], ...], Callable[..., pa.DataType]
     (_BOOLEAN, _always(pa.bool_())),
     ((exp.Add, exp.Sub, exp.Mul, exp.Div, exp.Mod), _arithmetic),
     ((exp.IntDiv,), _always(pa.int64())),
-    ((exp.Paren, exp.Neg, exp.BitwiseNot, exp.Filter), _inner),
+    ((exp.Neg,), _negative),
+    ((exp.Paren, exp.BitwiseNot, exp.Filter), _inner),
     ((exp.Case,), _branches),
     ((exp.Anonymous,), _call),
     ((exp.Dot,), _field),

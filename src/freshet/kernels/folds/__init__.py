@@ -1,0 +1,10 @@
+"""Folds compiled to NumPy and Arrow: aggregates at boundaries, moving aggregates and joins, without Spark.
+
+A compiled fold has no memory of its own. It is given tuples and the rows of its state streams, and says what it gives
+out, what it appends to the state and how much of it goes.
+"""
+
+from freshet.kernels.folds.compile import compile_fold
+from freshet.kernels.folds.folded import CompiledFold, Folded
+
+__all__ = ["CompiledFold", "Folded", "compile_fold"]

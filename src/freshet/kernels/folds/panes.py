@@ -1,0 +1,151 @@
+"""Aggregates at boundaries, from panes that are merged and never recomputed.
+
+Panes as in J. Li et al., "No pane, no gain: efficient evaluation of sliding-window aggregates over data streams",
+SIGMOD Record 34(1), 2005, only that they are not cut at fixed places: a pane is what counts at the same boundaries.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+
+from freshet.kernels.folds.arrays import Ints, arrow, flat, join, select, take
+from freshet.kernels.folds.boundaries import Places, SortedPanes
+from freshet.kernels.folds.calls import Calls, Wanted
+from freshet.kernels.folds.folded import Folded, Watermarks
+from freshet.kernels.folds.groups import canonical, check_key, encode_groups, examples
+from freshet.kernels.folds.pane_details import pane_detail
+from freshet.kernels.folds.pane_stream import FIRST, LAST, NEWEST, PaneStream, numbers
+from freshet.kernels.folds.times import check_time, earliest, spans, time_type
+from freshet.kernels.folds.upkeep import keep_up
+from freshet.kernels.value import Mask
+from freshet.model import ARRIVAL, Panes
+from freshet.model.fold import WINDOW_END, WINDOW_START
+
+
+class CompiledPanes:
+    """A :class:`~freshet.model.Panes` for tuples of a schema; see :func:`~freshet.kernels.folds.compile_fold`."""
+
+    def __init__(self, operator: Panes, schema: pa.Schema) -> None:
+        check_time(schema, operator.validity.time)
+        for key in operator.keys:
+            check_key(schema, key)
+        self._operator: Final = operator
+        self._calls: Final = Calls(operator.calls, schema)
+        kinds = [schema.field(key).type for key in operator.keys]
+        self._panes: Final = PaneStream(kinds, self._calls.partials)
+        self._details: Final = tuple(pane_detail(detail, kinds, schema) for detail in self._calls.details)
+        self._streams: Final = (self._panes, *(detail.stream for detail in self._details))
+        self._time: Final = time_type(schema, operator.validity.time)
+        keys = [pa.field(key, kind) for key, kind in zip(operator.keys, kinds, strict=True)]
+        ends = [pa.field(WINDOW_START, self._time), pa.field(WINDOW_END, self._time)]
+        self.output: Final = pa.schema([*keys, *self._calls.fields, *ends])
+        self.states: Final = tuple(stream.schema for stream in self._streams)
+        self._whole: Final = self.output.append(pa.field(ARRIVAL, pa.int64()))
+
+    def run(self, table: pa.Table, states: Sequence[pa.Table], before: Watermarks, after: Watermarks) -> Folded:
+        done, closed = self._closed(before), self._closed(after)
+        fresh = self._fresh(table, done)
+        output, errors = self._whole.empty_table(), 0
+        closes = _is_later(closed, done)
+        early = self._operator.emit == "changes" and fresh[0].num_rows > 0
+        if closes or early:
+            output, errors = self._emit(states, fresh, done, closed if closes else done, early)
+        kept = [self._keep(*each, closed) for each in zip(self._streams, states, fresh, strict=True)]
+        appended, dropped = zip(*kept, strict=True)
+        return Folded(output, appended, dropped, errors)
+
+    def due(self, states_nonempty: bool, before: Watermarks, after: Watermarks) -> bool:
+        return states_nonempty and _is_later(self._closed(after), self._closed(before))
+
+    def _closed(self, watermarks: Watermarks) -> int | None:
+        """The last boundary that has passed."""
+        watermark = earliest(watermarks)
+        return None if watermark is None else watermark // self._operator.slide
+
+    def _fresh(self, table: pa.Table, done: int | None) -> list[pa.Table]:
+        """The panes of new tuples, for each stream."""
+        start, end, known = spans(table, self._operator.validity)
+        first, last = start // self._operator.slide + 1, end // self._operator.slide
+        counts: Mask = first <= last if known is None else (first <= last) & known
+        if done is not None:
+            counts &= last > done
+        if not counts.all():
+            table, first, last = select(table, counts), first[counts], last[counts]
+        keys = [canonical(flat(table, key)) for key in self._operator.keys]
+        arrivals = NEWEST.lift(flat(table, ARRIVAL))
+        lifted = [p.lift(flat(table, p.column or ARRIVAL)) for p in self._calls.partials]
+        panes = self._panes.make(first, last, keys, [*lifted, arrivals])
+        return [panes, *(detail.make(table, first, last, keys) for detail in self._details)]
+
+    def _emit(
+        self, states: Sequence[pa.Table], fresh: Sequence[pa.Table], done: int | None, closed: int | None, early: bool
+    ) -> tuple[pa.Table, int]:
+        """The answers at the boundaries that closed and, if early, at the later ones that new tuples count at."""
+        until = None if early else closed
+        panes = [_within(pair, done, until) for pair in zip(states, fresh, strict=True)]
+        if not panes[0].num_rows:
+            return self._whole.empty_table(), 0
+        codes, size, keys = self._groups(panes)
+        order = SortedPanes(codes[0], size, numbers(panes[0], FIRST), numbers(panes[0], LAST))
+        places = order.places(done, closed) if closed != done else Places(codes[0][:0], codes[0][:0])
+        if early:
+            new = np.arange(len(codes[0])) >= len(codes[0]) - int(_counting(fresh[0], done, until).sum())
+            places = Places(*map(np.concatenate, zip(places, order.places(closed, None, new), strict=True)))
+        rows = [loaded.take(order.order) for loaded in self._panes.load(panes[0])]
+        found = order.windows(places).reduce(self._panes.partials, rows)
+        results, errors = self._calls.finish(found, self._detailed(panes[1:], codes[1:], size, places))
+        one = examples(codes[0], size)[places.codes]
+        columns = [*(take(key, one) for key in keys), *results, *self._ends(places.boundaries)]
+        columns.append(arrow(found[-1].arrays[0], pa.int64()))
+        output = pa.Table.from_arrays(columns, schema=self._whole)
+        return output.take(pa.array(np.argsort(places.boundaries, kind="stable"))), errors
+
+    def _detailed(
+        self, panes: Sequence[pa.Table], codes: Sequence[Ints], size: int, places: Places
+    ) -> dict[Wanted, Ints]:
+        found: dict[Wanted, Ints] = {}
+        for detail, some, code in zip(self._details, panes, codes, strict=True):
+            shares = [share for wanted, share in self._calls.wanted if wanted == detail.detail]
+            answers = detail.answer(some, code, size, places, shares)
+            found |= {(detail.detail, share): answer for share, answer in zip(shares, answers, strict=True)}
+        return found
+
+    def _groups(self, panes: Sequence[pa.Table]) -> tuple[list[Ints], int, list[pa.Array]]:
+        """Numbers of the groups of all streams' panes, a bound on them, and the keys of the first stream's."""
+        keys = [[flat(some, name) for name in self._panes.keys] for some in panes]
+        counts = [some.num_rows for some in panes]
+        codes, size = encode_groups([join(columns) for columns in zip(*keys, strict=True)], sum(counts))
+        return np.split(codes, np.cumsum(counts)[:-1]), size, keys[0]
+
+    def _ends(self, boundaries: Ints) -> list[pa.Array]:
+        ends, size = boundaries * self._operator.slide, self._operator.validity.size
+        start = pa.nulls(len(ends), self._time) if size is None else arrow(ends - size, self._time)
+        return [start, arrow(ends, self._time)]
+
+    def _keep(self, stream: PaneStream, state: pa.Table, fresh: pa.Table, closed: int | None) -> tuple[pa.Table, int]:
+        if closed is None:
+            return keep_up(state, None, fresh, stream.compact)
+        fresh = select(fresh, numbers(fresh, LAST) > closed)
+        return keep_up(state, numbers(state, LAST) > closed, fresh, stream.compact)
+
+
+def _is_later(one: int | None, other: int | None) -> bool:
+    return one is not None and (other is None or one > other)
+
+
+def _counting(panes: pa.Table, done: int | None, until: int | None) -> Mask:
+    keep: Mask = np.ones(panes.num_rows, np.bool_)
+    if done is not None:
+        keep &= numbers(panes, LAST) > done
+    if until is not None:
+        keep &= numbers(panes, FIRST) <= until
+    return keep
+
+
+def _within(tables: Sequence[pa.Table], done: int | None, until: int | None) -> pa.Table:
+    """The panes that count at a boundary after one and up to another."""
+    return pa.concat_tables([select(table, _counting(table, done, until)) for table in tables])

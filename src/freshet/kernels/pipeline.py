@@ -1,0 +1,151 @@
+"""A chain with folds: compiled pieces and folds in turn, over one train and the folds' states."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from time import perf_counter_ns
+
+import pyarrow as pa
+
+from freshet.kernels.folds import CompiledFold, compile_fold
+from freshet.kernels.program import Program
+from freshet.model import ARRIVAL, Filter, Project
+from freshet.model.fold import Fold
+
+Stateless = Filter | Project
+
+
+@dataclass
+class Memory:
+    """The state of one fold within a unit: what it was, and what the chains of the unit have made of it so far.
+
+    Args:
+        states: The live rows of each state stream.
+        before: Watermark of each port when the unit begins, in microseconds.
+        after: Watermark of each port when it has been processed.
+    """
+
+    states: list[pa.Table]
+    before: tuple[int | None, ...]
+    after: tuple[int | None, ...]
+    appended: list[list[pa.Table]] = field(default_factory=list)
+    """New rows of each state stream that are not dropped again."""
+    dropped: list[int] = field(default_factory=list)
+    """Rows that were there before the unit and go, from the low end of each state stream."""
+
+    def __post_init__(self) -> None:
+        self._old = [table.num_rows for table in self.states]
+        self.appended = [[] for _ in self.states]
+        self.dropped = [0 for _ in self.states]
+
+    def change(self, appended: Sequence[pa.Table], dropped: Sequence[int]) -> None:
+        """Takes what one run of the fold did."""
+        for number, (rows, gone) in enumerate(zip(appended, dropped, strict=True)):
+            kept = self.states[number].slice(gone)
+            self.states[number] = pa.concat_tables([kept, rows]) if rows.num_rows else kept
+            old = min(gone, self._old[number] - self.dropped[number])
+            self.dropped[number] += old
+            self.appended[number] = _without(self.appended[number], gone - old)
+            if rows.num_rows:
+                self.appended[number].append(rows)
+
+
+def _without(tables: Sequence[pa.Table], rows: int) -> list[pa.Table]:
+    """The tables without their first rows."""
+    left = []
+    for table in tables:
+        gone = min(rows, table.num_rows)
+        rows -= gone
+        if gone < table.num_rows:
+            left.append(table.slice(gone))
+    return left
+
+
+@dataclass(frozen=True, slots=True)
+class Piped:
+    """What a pipeline made of a train; see :class:`~freshet.kernels.ChainOutput`."""
+
+    table: pa.Table
+    passed: tuple[int, ...]
+    nanos: tuple[int, ...]
+    errors: int = 0
+
+
+class Pipeline:
+    """Pieces of filters and projections, and folds between them.
+
+    Args:
+        operators: The chain.
+        schema: Columns of its input, the arrival apart.
+        others: For each join, by the name of its fold, the columns of the input on the other side.
+
+    Raises:
+        Unsupported: A piece is outside the compiled subset.
+    """
+
+    def __init__(
+        self, operators: Sequence[Stateless | Fold], schema: pa.Schema, others: Mapping[str, pa.Schema] | None = None
+    ) -> None:
+        self._pieces: list[Program | tuple[str, CompiledFold]] = []
+        self.folds: dict[str, CompiledFold] = {}
+        """Its folds by name."""
+        columns = pa.schema([each for each in schema if each.name != ARRIVAL])
+        for piece in split(operators):
+            if isinstance(piece, tuple):
+                program = Program([piece], columns)
+                self._pieces.append(program)
+                columns = pa.schema(list(program.schemas[0])[:-1])
+            else:
+                fold = compile_fold(piece, columns, (others or {}).get(piece.fold))
+                self._pieces.append((piece.fold, fold))
+                self.folds[piece.fold] = fold
+                columns = fold.output
+        self.schema = columns
+        """Columns that it gives out, the arrival apart."""
+
+    def run(self, table: pa.Table, memories: Mapping[str, Memory]) -> Piped:
+        """Runs the chain; the memories of its folds are changed."""
+        passed: list[int] = []
+        nanos: list[int] = []
+        errors = 0
+        for piece in self._pieces:
+            began = perf_counter_ns()
+            if isinstance(piece, Program):
+                [output] = piece.run(table)
+                if output.failure is not None:
+                    raise RuntimeError(output.failure)
+                table = pa.Table.from_batches([output.batch])
+                passed += output.passed
+                nanos += output.nanos
+                errors += output.errors
+                continue
+            name, fold = piece
+            memory = memories[name]
+            folded = fold.run(table, memory.states, memory.before, memory.after)
+            memory.change(folded.appended, folded.dropped)
+            table = folded.output
+            errors += folded.errors
+            passed.append(table.num_rows)
+            nanos.append(perf_counter_ns() - began)
+        return Piped(table, tuple(passed), tuple(nanos), errors)
+
+
+def split(operators: Sequence[Stateless | Fold]) -> list[tuple[Stateless, ...] | Fold]:
+    """The pieces of a chain: runs of stateless operators, and each fold by itself.
+
+    >>> from freshet.model.fold import Panes, Validity
+    >>> panes = Panes("q.panes", Validity("ts", 60), 60)
+    >>> [type(piece).__name__ for piece in split([Filter("f", "a"), Project("p", ()), panes, Filter("g", "b")])]
+    ['tuple', 'Panes', 'tuple']
+    """
+    pieces: list[tuple[Stateless, ...] | Fold] = []
+    for operator in operators:
+        if isinstance(operator, Filter | Project):
+            if pieces and isinstance(pieces[-1], tuple):
+                pieces[-1] = (*pieces[-1], operator)
+            else:
+                pieces.append((operator,))
+        else:
+            pieces.append(operator)
+    return pieces

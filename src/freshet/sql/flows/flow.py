@@ -1,0 +1,182 @@
+"""What all flows have in common."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Final, Literal
+
+from sqlglot import exp
+
+from freshet.model.operator import Filter, Project
+from freshet.model.query import PathOperator
+from freshet.sql.errors import SqlError, fail
+from freshet.sql.inline import column_names, inline
+from freshet.sql.text import column, to_sql
+
+TIME: Final = "__time"
+"""Hidden column: the time of a tuple, a timestamp."""
+PASSES: Final = "__passes"
+"""Hidden column: whether a tuple of a window of rows passes the filters behind the window."""
+MEMBER: Final = "__member"
+"""Hidden column: number of the member of a set operation that a tuple is from."""
+
+Clock = Literal["arrival", "event", "none"]
+"""What a tuple's time is: its arrival, the hidden column :data:`TIME`, or nothing that is known."""
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """How long the tuples of a flow count.
+
+    Args:
+        size: Microseconds for which a tuple is valid, or the most of them; None: without end, or by rows.
+        slide: Microseconds between the boundaries at which answers are given; None: with each tuple.
+        rows: Number of tuples, for a window of rows.
+        partitions: Number of columns by which a window of rows is partitioned.
+        width: Microseconds from the start to the end of the window, where that is one number.
+        interval: Whether the hidden columns FROM and UNTIL say how long each tuple is valid, not its time and the size.
+        outer: Whether there are tuples whose partner is missing in it.
+        problem: Why nothing can be done with it.
+    """
+
+    size: int | None = None
+    slide: int | None = None
+    rows: int | None = None
+    partitions: int = 0
+    width: int | None = None
+    interval: bool = False
+    outer: bool = False
+    problem: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Traits:
+    """What is known of a flow.
+
+    Args:
+        names: Its columns.
+        clock: What the time of its tuples is.
+        span: How long they count; None: there is no window.
+        events: Columns that carry event time (lower case), hidden ones too.
+        bounds: Columns (lower case) that are the start or the end of the window, and which of the two.
+        ordered: Whether the order of its tuples is one of the log, not of the schedule.
+        marked: Whether filters stand behind its window of rows, so that :data:`PASSES` tells which tuples pass.
+    """
+
+    names: tuple[str, ...]
+    clock: Clock
+    span: Span | None = None
+    events: tuple[str, ...] = ()
+    bounds: Mapping[str, str] = field(default_factory=dict)
+    ordered: bool = True
+    marked: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Want:
+    """What the reader of a flow asks for.
+
+    Args:
+        name: Name of the projection that computes the columns.
+        columns: ``(name, expression)`` over the flow's columns.
+        filters: ``(name, predicate)`` over the flow's columns.
+        time: Column of the flow by whose times the reader goes; None: the flow's own.
+    """
+
+    name: str
+    columns: tuple[tuple[str, exp.Expr], ...]
+    filters: tuple[tuple[str, exp.Expr], ...] = ()
+    time: str | None = None
+
+    def inlined(self, values: Mapping[str, exp.Expr]) -> Want:
+        """The same in terms of what the columns are made of."""
+        time = values.get(self.time.lower()) if self.time is not None else None
+        return replace(
+            self,
+            columns=tuple((name, inline(value, values)) for name, value in self.columns),
+            filters=tuple((name, inline(value, values)) for name, value in self.filters),
+            time=self.time if time is None else time.name,
+        )
+
+    def reads(self) -> set[str]:
+        """Names in lower case of the columns that it reads."""
+        trees = (value for _, value in (*self.columns, *self.filters))
+        return {name for tree in trees for name in column_names(tree)}
+
+    def after(self, operators: tuple[PathOperator, ...]) -> tuple[PathOperator, ...]:
+        """The operators with its filters and its projection behind them."""
+        filters = (Filter(name, to_sql(value)) for name, value in self.filters)
+        columns = tuple((name, to_sql(value)) for name, value in self.columns)
+        return (*operators, *filters, Project(self.name, columns))
+
+
+@dataclass(frozen=True, slots=True)
+class Strand:
+    """A path under construction: the stream it begins with, and its operators so far."""
+
+    stream: str
+    operators: tuple[PathOperator, ...]
+
+
+class Flow(ABC):
+    """A part of a query graph.
+
+    Args:
+        traits: What is known of it.
+        place: Where it stands in the text, for errors.
+    """
+
+    def __init__(self, traits: Traits, place: exp.Expr | None = None) -> None:
+        self.traits = traits
+        self.place = place
+
+    @abstractmethod
+    def emit(self, want: Want) -> tuple[Strand, ...]:
+        """The paths that give what a reader wants."""
+
+    def lag(self, name: str) -> int:
+        """By how many microseconds at most the event time in a column lies behind the time since which a tuple counts.
+
+        That is what FROM says of a pair: it is the time of the later of its tuples.
+        """
+        span = self.traits.span
+        return 0 if span is None or span.size is None else span.size
+
+    def wrong(self, problem: str) -> SqlError:
+        """An error at the place of this part; the caller raises it."""
+        return fail(problem, self.place)
+
+
+def micros(time: exp.Expr) -> exp.Expr:
+    """Microseconds since the epoch of a timestamp."""
+    return exp.Anonymous(this="UNIX_MICROS", expressions=[time.copy()])
+
+
+def timestamp(microseconds: exp.Expr) -> exp.Expr:
+    """The timestamp of microseconds since the epoch."""
+    return exp.Anonymous(this="TIMESTAMP_MICROS", expressions=[microseconds.copy()])
+
+
+def plus(tree: exp.Expr, number: int) -> exp.Expr:
+    """A tree plus a number."""
+    kind = exp.Add if number >= 0 else exp.Sub
+    return kind(this=tree.copy(), expression=_whole(abs(number)))
+
+
+def boundary(microseconds: exp.Expr, slide: int) -> exp.Expr:
+    """The last boundary at or before a time; a true floor, also before the epoch."""
+    remainder = exp.Mod(this=microseconds.copy(), expression=_whole(slide))
+    positive = exp.Paren(this=exp.Add(this=remainder, expression=_whole(slide)))
+    floor = exp.Mod(this=positive, expression=_whole(slide))
+    return exp.Sub(this=microseconds.copy(), expression=exp.Paren(this=floor))
+
+
+def hidden(name: str) -> exp.Expr:
+    """A column by name."""
+    return column(name)
+
+
+def _whole(number: int) -> exp.Expr:
+    return exp.Literal.number(number)

@@ -1,0 +1,203 @@
+"""Aggregates over windows: at the boundaries of sliding windows, or with each tuple."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from sqlglot import exp
+
+from freshet.model.fold import FROM, UNTIL, WINDOW_END, WINDOW_START, Call, Moving, Panes
+from freshet.model.schema import ARRIVAL
+from freshet.sql.calls import Aggregated, when
+from freshet.sql.errors import fail
+from freshet.sql.flows.flow import PASSES, TIME, Flow, Span, Strand, Traits, Want, hidden, micros, plus, timestamp
+from freshet.sql.flows.inputs import Inputs
+from freshet.sql.flows.window import NO_WINDOW_COLUMNS, partition_name, validity
+
+_NEEDS_SLIDE = (
+    "over several streams or a join this needs windows with the same SLIDE, as in [RANGE 1 MINUTE SLIDE 10 SECONDS]: "
+    "without it the answer would depend on which stream came first"
+)
+_UNBOUNDED = (
+    "over [UNBOUNDED] every {} that ever came would have to be remembered: give a window an end, "
+    "as in [RANGE 1 DAY SLIDE 1 MINUTE]"
+)
+_OUTER = (
+    "nothing is computed over a LEFT JOIN: that a tuple has no partner is known only after its window; "
+    "make the join a sub-query with its time column and put a window behind it"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Computation:
+    """What to compute over a window: for each combination of keys, some calls. Names are those of the fold's input."""
+
+    inputs: Inputs
+    keys: tuple[str, ...]
+    calls: tuple[Call, ...]
+
+
+class Computing:
+    """Collects the keys and calls of a computation over a flow.
+
+    >>> from freshet.sql.text import parse_expression
+    >>> computing = Computing(marked=False)
+    >>> computing.key(parse_expression("src")), computing.call(Aggregated("sum", parse_expression("size * 2")))
+    ('src', '__a1')
+    >>> computing.done().calls
+    (Call(output='__a1', function='sum', column='__c1', parameter=None),)
+    """
+
+    def __init__(self, marked: bool) -> None:
+        self._marked = marked
+        self._inputs = Inputs()
+        self._keys: list[str] = []
+        self._calls: dict[tuple[str, str | None, float | None], Call] = {}
+
+    def key(self, value: exp.Expr) -> str:
+        """The column of a key."""
+        if self._marked and not isinstance(value, exp.Column):
+            # Tuples that do not pass only take up room in the window: nothing of theirs is evaluated.
+            value = when(hidden(PASSES), value)
+        name = self._inputs.name(value)
+        if name not in self._keys:
+            self._keys.append(name)
+        return name
+
+    def call(self, call: Aggregated) -> str:
+        """The column of a call's answer."""
+        argument = call.argument
+        if self._marked:
+            argument = when(hidden(PASSES), argument)
+        column = None if argument is None else self._inputs.name(argument)
+        key = (call.function, column, call.parameter)
+        if key not in self._calls:
+            output = f"__a{len(self._calls) + 1}"
+            self._calls[key] = Call(output, call.function, column, call.parameter)
+        return self._calls[key].output
+
+    def done(self) -> Computation:
+        """All of it."""
+        return Computation(self._inputs, tuple(self._keys), tuple(self._calls.values()))
+
+
+def fold_flow(name: str, computation: Computation, child: Flow, place: exp.Expr | None) -> Flow:
+    """The flow of a computation over a window; its columns are the keys and the calls.
+
+    Raises:
+        SqlError: There is no window, or not one over which this can be computed.
+    """
+    span = child.traits.span
+    if span is None:
+        raise fail(
+            "over a stream without an end this needs a window: put for example [RANGE 1 MINUTE SLIDE 10 SECONDS] "
+            "after the name of the stream or the sub-query",
+            place,
+        )
+    if span.problem is not None:
+        raise fail(span.problem, place)
+    if span.outer:
+        raise fail(_OUTER, place)
+    if span.slide is not None:
+        return PanesFlow(name, computation, child, place)
+    if not child.traits.ordered or span.interval:
+        raise fail(_NEEDS_SLIDE, place)
+    if span.size is None and span.rows is None:
+        _check_unbounded(computation, place)
+    return MovingFlow(name, computation, child, place)
+
+
+def _check_unbounded(computation: Computation, place: exp.Expr | None) -> None:
+    if computation.keys:
+        raise fail(_UNBOUNDED.format("group"), place)
+    for call in computation.calls:
+        if call.function in ("count_distinct", "approx_percentile"):
+            raise fail(_UNBOUNDED.format("value"), place)
+
+
+class PanesFlow(Flow):
+    """Answers at the boundaries of a sliding window.
+
+    What it gives out is a relation that is there at one boundary each: a row counts from a microsecond before its
+    boundary up to it, so that whatever is computed over it without another window is computed boundary by boundary.
+    """
+
+    def __init__(self, name: str, computation: Computation, child: Flow, place: exp.Expr | None) -> None:
+        span = child.traits.span
+        assert span is not None
+        assert span.slide is not None
+        names = (*computation.keys, *(call.output for call in computation.calls))
+        own = Span(1, span.slide, width=span.width, interval=True)
+        super().__init__(Traits(names, "event", own, (WINDOW_END,), {WINDOW_END: WINDOW_END}), place)
+        self._validity, needed, self._time = validity(child)
+        inputs = computation.inputs.copy()
+        inputs.add(needed)
+        self._columns = inputs.columns
+        self._panes = Panes(name, self._validity, span.slide, computation.keys, computation.calls)
+        self._child = child
+
+    def emit(self, want: Want) -> tuple[Strand, ...]:
+        end = hidden(WINDOW_END)
+        values = {TIME: end, FROM: plus(micros(end), -1), UNTIL: micros(end)}
+        if self._panes.validity.size is None and WINDOW_START in want.reads():
+            # Only here is it known how wide the windows of pairs, or of rows of a window, are.
+            width = self.traits.span.width if self.traits.span is not None else None
+            if width is None:
+                raise self.wrong("window_start is not one moment where the windows have different sizes")
+            values[WINDOW_START] = timestamp(plus(micros(end), -width))
+        behind = want.inlined(values)
+        strands = self._child.emit(Want(f"{self._panes.name}.input", self._columns, time=self._time))
+        return tuple(Strand(strand.stream, behind.after((*strand.operators, self._panes))) for strand in strands)
+
+
+class MovingFlow(Flow):
+    """Answers with each tuple, over the tuples before it."""
+
+    def __init__(self, name: str, computation: Computation, child: Flow, place: exp.Expr | None) -> None:
+        traits = child.traits
+        names = (*computation.keys, *(call.output for call in computation.calls))
+        kept = [key.lower() for key in computation.keys if key.lower() in traits.events]
+        events = (*kept, WINDOW_END) if traits.clock != "none" else tuple(kept)
+        bounds = {WINDOW_END: WINDOW_END, WINDOW_START: WINDOW_START}
+        super().__init__(Traits(names, traits.clock, None, events, bounds), place)
+        self._name = name
+        self._computation = computation
+        self._child = child
+
+    def emit(self, want: Want) -> tuple[Strand, ...]:
+        span, marked = self._child.traits.span, self._child.traits.marked
+        assert span is not None
+        inputs, carried = self._computation.inputs.copy(), list(self._computation.keys)
+        partition = tuple(inputs.name(hidden(partition_name(number))) for number in range(span.partitions))
+        want = self._windowed(want, span)
+        by_event = self._child.traits.clock == "event"
+        if by_event and (TIME in want.reads() or span.size is not None):
+            inputs.name(hidden(TIME))
+        if by_event and TIME in want.reads():
+            carried.append(TIME)
+        if marked:
+            carried.append(inputs.name(hidden(PASSES)))
+            want = replace(want, filters=((f"{self._name}.passed", hidden(PASSES)), *want.filters))
+        time = TIME if by_event and span.size is not None else None
+        moving = Moving(
+            self._name, time, span.size, span.rows, partition, self._computation.keys, self._computation.calls,
+            tuple(carried),
+        )  # fmt: skip
+        strands = self._child.emit(Want(f"{self._name}.input", inputs.columns, time=time))
+        return tuple(Strand(strand.stream, want.after((*strand.operators, moving))) for strand in strands)
+
+    def _windowed(self, want: Want, span: Span) -> Want:
+        arrival = self._child.traits.clock == "arrival"
+        time = timestamp(hidden(ARRIVAL)) if arrival else hidden(TIME)
+        values = {TIME: time} if arrival else {}
+        asked = want.reads()
+        if WINDOW_END in asked:
+            if self._child.traits.clock == "none":
+                raise self.wrong(NO_WINDOW_COLUMNS)
+            values[WINDOW_END] = time
+        if WINDOW_START in asked:
+            if span.size is None:
+                raise self.wrong("window_start is not known of a window without a RANGE")
+            start = hidden(ARRIVAL) if arrival else micros(time)
+            values[WINDOW_START] = timestamp(plus(start, -span.size))
+        return want.inlined(values)

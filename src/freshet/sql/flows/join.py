@@ -1,0 +1,280 @@
+"""Joins: pairs of tuples that are valid at the same time."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import pyarrow as pa
+from sqlglot import exp
+
+from freshet.model.fold import FROM, UNTIL, WINDOW_END, WINDOW_START, Side
+from freshet.model.operator import Join
+from freshet.model.schema import ARRIVAL, type_text
+from freshet.sql.errors import fail
+from freshet.sql.flows.aggregate import conjuncts
+from freshet.sql.flows.flow import (
+    Clock,
+    Flow,
+    Span,
+    Strand,
+    Traits,
+    Want,
+    boundary,
+    hidden,
+    plus,
+    timestamp,
+)
+from freshet.sql.flows.inputs import Inputs
+from freshet.sql.flows.window import NO_WINDOW_COLUMNS, validity
+from freshet.sql.inline import column_names, inline
+from freshet.sql.text import column
+from freshet.sql.types import common_type, is_known, is_number, type_of
+
+Port = Literal[0, 1]
+Named = tuple[str, exp.Expr]
+_PORTS: tuple[Port, Port] = (0, 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """An ON taken apart: pairs of keys, conditions on one side, and those that need both; over the joined columns."""
+
+    keys: tuple[tuple[exp.Expr, exp.Expr], ...]
+    own: tuple[tuple[Named, ...], tuple[Named, ...]]
+    both: tuple[Named, ...]
+
+
+class JoinFlow(Flow):
+    """A join of two flows with windows.
+
+    Args:
+        join: The operator.
+        condition: Its ON over the joined columns.
+        columns: Names and types of the joined columns, those of the left input first.
+        inputs: The two inputs.
+        sides: Where they stand in the text.
+    """
+
+    def __init__(
+        self,
+        join: Join,
+        condition: exp.Expr | None,
+        columns: Sequence[tuple[str, pa.DataType]],
+        inputs: tuple[Flow, Flow],
+        sides: tuple[exp.Expr | None, exp.Expr | None],
+    ) -> None:
+        names = tuple(name for name, _ in columns)
+        super().__init__(Traits(names, "none"), sides[1])
+        self._name = join.name
+        self._kind: Literal["inner", "left"] = "left" if join.kind == "left" else "inner"
+        self._inputs = inputs
+        self._types = {name.lower(): kind for name, kind in columns}
+        own = [(port, name) for port in _PORTS for name in inputs[port].traits.names]
+        self._places = {joined.lower(): place for joined, place in zip(names, own, strict=True)}
+        spans = [self._span(inputs[port], (join.left, join.right)[port], sides[port]) for port in _PORTS]
+        self._condition = self._taken_apart(condition)
+        self.traits = replace(
+            self.traits, clock=self._clock(), span=self._pair_span(spans), events=self._events(), ordered=False,
+            bounds={WINDOW_START: WINDOW_START, WINDOW_END: WINDOW_END},
+        )  # fmt: skip
+
+    def _span(self, side: Flow, alias: str, place: exp.Expr | None) -> Span:
+        span = side.traits.span
+        if span is None:
+            raise fail(
+                f"{alias} needs a window in a join, as in [RANGE 1 MINUTE]: "
+                "else all its tuples would have to be remembered for ever",
+                place,
+            )
+        if span.problem is not None:
+            raise fail(span.problem, place)
+        if span.rows is not None:
+            raise fail(
+                f"{alias} has a window of rows: which rows meet in a join would depend on the order in which streams "
+                "came; write a window of time, as in [RANGE 10 SECONDS]",
+                place,
+            )
+        if span.size is None:
+            raise fail(
+                f"{alias} [UNBOUNDED] would have to be remembered for ever in a join: write how long a tuple counts, "
+                "as in [RANGE 1 DAY]",
+                place,
+            )
+        return span
+
+    def _clock(self) -> Clock:
+        clocks = {side.traits.clock for side in self._inputs}
+        return "arrival" if clocks == {"arrival"} else "none"
+
+    def _pair_span(self, spans: Sequence[Span]) -> Span:
+        left, right = spans
+        assert left.size is not None
+        assert right.size is not None
+        if self._kind == "left":
+            if {left.slide, right.slide} - {None, 1}:
+                raise self.wrong("a LEFT JOIN goes tuple by tuple: leave SLIDE out")
+            return Span(left.size, interval=True, outer=True)
+        slide = _common_slide(left, right)
+        if slide is None and (left.slide is not None or right.slide is not None):
+            raise self.wrong("the windows of a join have the same SLIDE, or none of them has one")
+        width = left.width if left.width == right.width else None
+        outer = left.outer or right.outer
+        return Span(min(left.size, right.size), slide, width=width, interval=True, outer=outer)
+
+    def _events(self) -> tuple[str, ...]:
+        # The right columns of a left tuple without a partner are NULL, and so is the time in them.
+        ports = _PORTS if self._kind == "inner" else _PORTS[:1]
+        return tuple(
+            joined
+            for joined, (port, name) in self._places.items()
+            if port in ports and name.lower() in self._inputs[port].traits.events
+        )
+
+    def lag(self, name: str) -> int:
+        port, own = self._places[name.lower()]
+        return self._inputs[port].lag(own)
+
+    def _sides(self, tree: exp.Expr) -> set[int]:
+        """The inputs that a condition over the joined columns reads; both, where it goes by the pair itself."""
+        names = column_names(tree)
+        if names & {ARRIVAL, WINDOW_START, WINDOW_END, FROM, UNTIL}:
+            return {0, 1}
+        return {self._places[name][0] for name in names if name in self._places}
+
+    def _taken_apart(self, condition: exp.Expr | None) -> Condition:
+        keys: list[tuple[exp.Expr, exp.Expr]] = []
+        own: tuple[list[Named], list[Named]] = ([], [])
+        both: list[Named] = []
+        for number, part in enumerate([] if condition is None else conjuncts(condition), start=1):
+            name, sides = f"{self._name}.on_{number}", self._sides(part)
+            pair = self._key(part)
+            if _is_same_window(part):
+                continue
+            if pair is not None:
+                keys.append(pair)
+            elif self._kind == "left" and sides != {1}:
+                raise self.wrong(
+                    "ON of a LEFT JOIN takes equal columns of both streams and conditions on the right stream alone, "
+                    "as in ON a.k = b.k AND b.v > 1"
+                )
+            elif len(sides) == 1:
+                own[sides.pop()].append((name, part))
+            else:
+                both.append((name, part))
+        return Condition(tuple(keys), (tuple(own[0]), tuple(own[1])), tuple(both))
+
+    def _key(self, part: exp.Expr) -> tuple[exp.Expr, exp.Expr] | None:
+        if not isinstance(part, exp.EQ):
+            return None
+        sides = [self._sides(part.this), self._sides(part.expression)]
+        if sorted(map(sorted, sides)) != [[0], [1]]:
+            return None
+        pair = (part.this, part.expression) if sides[0] == {0} else (part.expression, part.this)
+        left, right = (type_of(each, self._types) for each in pair)
+        kind = common_type(left, right)
+        # Numbers of different types are compared as they are.
+        if left == right or not is_known(kind) or is_number(kind):
+            return pair
+        return _cast(pair[0], left, kind), _cast(pair[1], right, kind)
+
+    def emit(self, want: Want) -> tuple[Strand, ...]:
+        filters = (*self._condition.both, *self._together())
+        pushed: tuple[list[Named], list[Named]] = (list(self._condition.own[0]), list(self._condition.own[1]))
+        kept: list[Named] = []
+        for name, predicate in want.filters:
+            sides = self._sides(predicate)
+            if _is_same_window(predicate):
+                continue
+            # A condition on one input cuts what has to be remembered; NULLs for a missing partner are seen behind.
+            if len(sides) == 1 and (self._kind == "inner" or sides == {0}):
+                pushed[sides.pop()].append((name, predicate))
+            else:
+                kept.append((name, predicate))
+        behind = replace(want, filters=(*filters, *kept)).inlined(self._window_values(want))
+        return self._emit(behind, pushed, want.time)
+
+    def _emit(self, behind: Want, pushed: tuple[list[Named], list[Named]], time: str | None) -> tuple[Strand, ...]:
+        asked = behind.reads()
+        taken = (Inputs(), Inputs())
+        own = {joined: column(name) for joined, (_, name) in self._places.items()}
+        keys = tuple(
+            tuple(taken[port].name(inline(pair[port], own)) for pair in self._condition.keys) for port in _PORTS
+        )
+        columns = tuple(
+            (name, port, taken[port].name(column(place)))
+            for name, (port, place) in zip(self.traits.names, self._places.values(), strict=True)
+            if name.lower() in asked
+        )
+        valid = [validity(side) for side in self._inputs]
+        strands: list[Strand] = []
+        for port, name in zip(_PORTS, ("left", "right"), strict=True):
+            taken[port].add(valid[port][1])
+            side = Side(
+                f"{self._name}.{name}", self._name, port, self._kind, (valid[0][0], valid[1][0]), (keys[0], keys[1]),
+                columns, self._behind(time),
+            )  # fmt: skip
+            wanted = Want(
+                f"{side.name}.input",
+                taken[port].columns,
+                tuple((each, inline(predicate, own)) for each, predicate in pushed[port]),
+                valid[port][2],
+            )
+            strands += [
+                Strand(strand.stream, behind.after((*strand.operators, side)))
+                for strand in self._inputs[port].emit(wanted)
+            ]
+        return tuple(strands)
+
+    def _behind(self, time: str | None) -> tuple[int, int]:
+        """How far the times that a reader goes by may lie behind the watermarks of the inputs.
+
+        A pair is valid since the later of its tuples came, and that one is at or after its input's watermark. The event
+        time of one of its tuples lies behind by less than this tuple is valid.
+        """
+        if time is None or time.lower() not in self._places:
+            longest = self.traits.span.size if self.traits.span is not None else None
+            return (0, longest or 0) if self._kind == "left" else (0, 0)
+        port, _ = self._places[time.lower()]
+        span, lag = self._inputs[port].traits.span, self.lag(time)
+        own = lag if span is not None and span.interval else 0
+        return (own, lag) if port == 0 else (lag, own)
+
+    def _together(self) -> tuple[Named, ...]:
+        """With a SLIDE, two tuples are a pair if there is a boundary at which both count."""
+        span = self.traits.span
+        if span is None or span.slide is None or span.slide == 1 or span.size == 1:
+            return ()
+        last = boundary(hidden(UNTIL), span.slide)
+        return ((f"{self._name}.together", exp.GT(this=last, expression=hidden(FROM))),)
+
+    def _window_values(self, want: Want) -> Mapping[str, exp.Expr]:
+        if not {WINDOW_START, WINDOW_END} & want.reads():
+            return {}
+        span = self.traits.span
+        if span is None or span.slide is None or span.slide != span.width:
+            raise self.wrong(NO_WINDOW_COLUMNS)
+        end = boundary(hidden(UNTIL), span.slide)
+        return {WINDOW_START: timestamp(plus(end, -span.slide)), WINDOW_END: timestamp(end)}
+
+
+def _common_slide(left: Span, right: Span) -> int | None:
+    if left.slide == right.slide:
+        return left.slide
+    # What is there for one moment meets what is there then, at that moment.
+    moments = [span.slide for span in (left, right) if span.slide == 1]
+    return 1 if moments and None in (left.slide, right.slide) else None
+
+
+def _is_same_window(part: exp.Expr) -> bool:
+    """``a.window_start = b.window_start``: true for every pair, because its tuples meet in a window."""
+    if not isinstance(part, exp.EQ) or not isinstance(part.this, exp.Column):
+        return False
+    return part.this.name in (WINDOW_START, WINDOW_END) and part.this == part.expression
+
+
+def _cast(tree: exp.Expr, kind: pa.DataType, wanted: pa.DataType) -> exp.Expr:
+    if kind == wanted:
+        return tree
+    return exp.Cast(this=tree.copy(), to=exp.DataType.build(type_text(wanted), dialect="spark"))

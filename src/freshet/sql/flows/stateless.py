@@ -1,0 +1,143 @@
+"""Flows that remember nothing: streams, filters, projections, unions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pyarrow as pa
+from sqlglot import exp
+
+from freshet.model.fold import FROM, UNTIL, WINDOW_END, WINDOW_START
+from freshet.model.schema import ARRIVAL
+from freshet.sql.flows.flow import MEMBER, PASSES, TIME, Clock, Flow, Span, Strand, Traits, Want, hidden, timestamp
+
+
+class StreamFlow(Flow):
+    """A stream, or the output of another query.
+
+    Args:
+        name: Its name.
+        columns: Names and types of its columns.
+        clock: What the time of its tuples is.
+        event_time: The column of event time.
+    """
+
+    def __init__(
+        self, name: str, columns: Sequence[tuple[str, pa.DataType]], clock: Clock, event_time: str | None
+    ) -> None:
+        events = () if event_time is None else (event_time.lower(),)
+        super().__init__(Traits(tuple(name for name, _ in columns), clock, events=events))
+        self._name = name
+        self._event_time = event_time
+        kind = next((kind for name, kind in columns if name == event_time), None)
+        self._is_local = kind == pa.timestamp("us")
+
+    def emit(self, want: Want) -> tuple[Strand, ...]:
+        time = timestamp(hidden(ARRIVAL)) if self._event_time is None else hidden(self._event_time)
+        if self._is_local:
+            time = exp.Cast(this=time, to=exp.DataType.build("TIMESTAMP"))
+        want = want.inlined({TIME: time})
+        assert not want.reads() & {FROM, UNTIL, PASSES, MEMBER, WINDOW_START, WINDOW_END}
+        return (Strand(self._name, want.after(())),)
+
+
+class FilterFlow(Flow):
+    """The tuples of a flow for which a predicate is true."""
+
+    def __init__(self, name: str, predicate: exp.Expr, child: Flow) -> None:
+        traits = child.traits
+        by_rows = traits.span is not None and traits.span.rows is not None
+        super().__init__(replace(traits, marked=traits.marked or by_rows), child.place)
+        self._name = name
+        self._predicate = predicate
+        self._child = child
+
+    def emit(self, want: Want) -> tuple[Strand, ...]:
+        if PASSES not in want.reads():
+            return self._child.emit(replace(want, filters=((self._name, self._predicate), *want.filters)))
+        # The tuples that a window of rows counts are those before the filter, so that they must all go on.
+        both = exp.And(this=_operand(self._predicate), expression=hidden(PASSES)) if self._child.traits.marked else None
+        return self._child.emit(want.inlined({PASSES: self._predicate if both is None else both}))
+
+    def lag(self, name: str) -> int:
+        return self._child.lag(name)
+
+
+class ProjectFlow(Flow):
+    """Columns computed from a flow's."""
+
+    def __init__(self, columns: Sequence[tuple[str, exp.Expr]], child: Flow) -> None:
+        self._child = child
+        self._values = {name.lower(): value for name, value in columns}
+        plain = {name: value.name.lower() for name, value in self._values.items() if isinstance(value, exp.Column)}
+        traits = child.traits
+        events = [name for name, source in plain.items() if source in traits.events]
+        bounds = {name: traits.bounds[source] for name, source in plain.items() if source in traits.bounds}
+        super().__init__(
+            replace(
+                traits,
+                names=tuple(name for name, _ in columns),
+                events=(*events, *(name for name in traits.events if name.startswith("__"))),
+                bounds=bounds | {name: which for name, which in traits.bounds.items() if name.startswith("__")},
+            ),
+            child.place,
+        )
+
+    def emit(self, want: Want) -> tuple[Strand, ...]:
+        return self._child.emit(want.inlined(self._values))
+
+    def lag(self, name: str) -> int:
+        value = self._values.get(name.lower())
+        return self._child.lag(name if value is None else value.name)
+
+
+class UnionFlow(Flow):
+    """The tuples of several flows with the same columns."""
+
+    def __init__(self, members: Sequence[Flow], place: exp.Expr | None) -> None:
+        first = members[0].traits
+        clocks = {member.traits.clock for member in members}
+        clock: Clock = "none" if "none" in clocks else "arrival" if clocks == {"arrival"} else "event"
+        shared = [name for name in first.events if all(name in member.traits.events for member in members)]
+        bounds = {
+            name: which
+            for name, which in first.bounds.items()
+            if all(member.traits.bounds.get(name) == which for member in members)
+        }
+        span = _common_span([member.traits.span for member in members], same_clock=len(clocks) == 1)
+        marked = any(member.traits.marked for member in members)
+        super().__init__(Traits(first.names, clock, span, tuple(shared), bounds, len(members) == 1, marked), place)
+        self._members = tuple(members)
+
+    def emit(self, want: Want) -> tuple[Strand, ...]:
+        return tuple(
+            strand
+            for number, member in enumerate(self._members)
+            for strand in member.emit(want.inlined({MEMBER: exp.Literal.number(number)}))
+        )
+
+    def lag(self, name: str) -> int:
+        return max(member.lag(name) for member in self._members)
+
+
+def _common_span(spans: Sequence[Span | None], same_clock: bool) -> Span | None:
+    if len(set(spans)) == 1 and (same_clock or spans[0] is None or spans[0].interval):
+        return spans[0]
+    known = [span for span in spans if span is not None]
+    problem = next((span.problem for span in known if span.problem is not None), None)
+    slides = {span.slide for span in known}
+    if problem is None and (len(known) < len(spans) or len(slides) > 1 or None in slides):
+        problem = (
+            "all members need windows with the same SLIDE, as in [RANGE 1 MINUTE SLIDE 10 SECONDS], "
+            "so that there are moments at which each of them has an answer"
+        )
+    if problem is not None:
+        return Span(problem=problem)
+    widths = {span.width for span in known}
+    sizes = [span.size for span in known if span.size is not None]
+    return Span(max(sizes), known[0].slide, width=widths.pop() if len(widths) == 1 else None, interval=True)
+
+
+def _operand(tree: exp.Expr) -> exp.Expr:
+    return exp.Paren(this=tree.copy()) if isinstance(tree, exp.Or) else tree.copy()

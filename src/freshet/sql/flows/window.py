@@ -1,0 +1,131 @@
+"""A window over a flow, and how it says for how long tuples count."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from sqlglot import exp
+
+from freshet.model.fold import FROM, UNTIL, WINDOW_END, WINDOW_START, Validity
+from freshet.model.operator import Window
+from freshet.model.schema import ARRIVAL
+from freshet.sql.flows.flow import (
+    PASSES,
+    TIME,
+    Clock,
+    Flow,
+    Span,
+    Strand,
+    Want,
+    boundary,
+    hidden,
+    micros,
+    plus,
+    timestamp,
+)
+from freshet.sql.text import parse_expression
+
+_NO_TIME = (
+    "a window needs the time of its tuples, and {} has none: select the time column in it "
+    "(of a window: window_end), so that it is passed on"
+)
+NO_WINDOW_COLUMNS = (
+    "window_start and window_end are known of an aggregate or a DISTINCT over a window, "
+    "and of single tuples only where windows do not overlap, as in [RANGE 1 MINUTE SLIDE 1 MINUTE]"
+)
+
+
+class WindowFlow(Flow):
+    """The tuples of a flow, each for as long as the window says.
+
+    A window by itself lets every tuple pass; whoever computes something over it asks for its span.
+    """
+
+    def __init__(self, window: Window, child: Flow, source: str, place: exp.Expr | None) -> None:
+        super().__init__(child.traits, place)
+        self._child = child
+        self._partition = window.partition
+        self._span = _span(window)
+        self._column: str | None = None
+        clock = child.traits.clock
+        if self._span.size is not None:
+            clock, self._column = self._time(window, source)
+        self.traits = replace(
+            child.traits,
+            span=self._span,
+            clock=clock,
+            # What was the end of a window inside is a plain column here.
+            bounds={WINDOW_START: WINDOW_START, WINDOW_END: WINDOW_END},
+            events=tuple(name for name in child.traits.events if not name.startswith("__")),
+            marked=False,
+        )
+
+    def _time(self, window: Window, source: str) -> tuple[Clock, str | None]:
+        traits = self._child.traits
+        if window.time is not None:
+            if window.time.lower() in traits.events:
+                return "event", window.time
+            declared = next((name for name in traits.events if not name.startswith("__")), None)
+            instead = (
+                f"declare event_time = '{window.time}' for the stream" if declared is None else f"that is {declared}"
+            )
+            raise self.wrong(f"{window.time} is not the event time of {source}: {instead}")
+        if traits.clock != "none":
+            return traits.clock, None
+        column = next((name for name in traits.events if not name.startswith("__")), None)
+        if column is None:
+            raise self.wrong(_NO_TIME.format(source))
+        return "event", column
+
+    def emit(self, want: Want) -> tuple[Strand, ...]:
+        time = hidden(TIME) if self._column is None else hidden(self._column)
+        values = {} if self._column is None else {TIME: time}
+        values |= {PASSES: exp.true()} | self._partition_values()
+        size = self._span.size
+        if size is not None:
+            start = hidden(ARRIVAL) if self.traits.clock == "arrival" else micros(time)
+            values |= {FROM: start, UNTIL: plus(start, size)}
+            if {WINDOW_START, WINDOW_END} & want.reads():
+                if self._span.slide != size:
+                    raise self.wrong(NO_WINDOW_COLUMNS)
+                first = boundary(start, size)
+                values |= {WINDOW_START: timestamp(first), WINDOW_END: timestamp(plus(first, size))}
+        elif {WINDOW_START, WINDOW_END} & want.reads():
+            raise self.wrong(NO_WINDOW_COLUMNS)
+        return self._child.emit(want.inlined(values))
+
+    def _partition_values(self) -> dict[str, exp.Expr]:
+        return {partition_name(number): parse_expression(text) for number, text in enumerate(self._partition)}
+
+
+def partition_name(number: int) -> str:
+    """Hidden column by which a window of rows is partitioned, counted from 0."""
+    return f"__partition_{number + 1}"
+
+
+def validity(flow: Flow) -> tuple[Validity, tuple[tuple[str, exp.Expr], ...], str | None]:
+    """How long a flow's tuples are valid, the columns that say it, and the column by whose times that goes."""
+    span = flow.traits.span
+    assert span is not None
+    if span.interval:
+        return Validity(FROM, until=UNTIL), ((FROM, hidden(FROM)), (UNTIL, hidden(UNTIL))), None
+    if flow.traits.clock == "arrival":
+        return Validity(None, span.size), (), None
+    return Validity(TIME, span.size), ((TIME, hidden(TIME)),), TIME
+
+
+def _span(window: Window) -> Span:
+    match window.kind:
+        case "range":
+            size, slide = _micros(window.size or 0.0), None if window.slide is None else _micros(window.slide)
+            return Span(size, slide, width=size)
+        case "now":
+            return Span(1, 1, width=1)
+        case "rows":
+            return Span(rows=window.rows, partitions=len(window.partition))
+        case "unbounded":
+            return Span()
+
+
+def _micros(seconds: float) -> int:
+    return max(1, round(seconds * 1e6))

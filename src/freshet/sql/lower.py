@@ -1,0 +1,135 @@
+"""From a query graph to paths: windows, joins and aggregates become folds.
+
+A fold is what remembers (:mod:`freshet.model.fold`). In front of it stands one projection to plain columns, behind it
+the filters and the projection that make the answer of what it gives out.
+
+What has no effect disappears: a window that nothing is computed over, projections of sub-queries, columns that nobody
+reads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from sqlglot import exp
+
+from freshet.model.fold import Panes
+from freshet.model.operator import Aggregate, Distinct, Filter, Join, Project, SetOperation, Union, Window
+from freshet.model.query import Path, PathOperator
+from freshet.sql.errors import Place, SqlError
+from freshet.sql.flows.aggregate import aggregate_flow, distinct_flow, set_flow
+from freshet.sql.flows.flow import Flow, Strand, Want
+from freshet.sql.flows.join import JoinFlow
+from freshet.sql.flows.stateless import FilterFlow, ProjectFlow, StreamFlow, UnionFlow
+from freshet.sql.flows.window import WindowFlow
+from freshet.sql.graph import GraphBuilder
+from freshet.sql.text import column, parse_expression
+
+Times = Mapping[str, str | None] | None
+"""Column of event time of each stream and query that has a time; None: the arrival."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lowered:
+    """A query as paths.
+
+    Args:
+        paths: Its paths; None: it has no part that remembers, and its graph tells them.
+        event_time: Column of its output that carries event time.
+        has_time: Whether its output has a time: that column, or the arrival.
+    """
+
+    paths: tuple[Path, ...] | None
+    event_time: str | None
+    has_time: bool
+
+
+def lower(query: str, graph: GraphBuilder, root: str, times: Times, changes: Place | None = None) -> Lowered:
+    """The paths of a query.
+
+    Args:
+        query: Its name.
+        graph: Its graph.
+        root: The node that gives out its answer.
+        times: The time of what it reads; None: all go by the arrival. What is not in it has no time.
+        changes: Where EMIT CHANGES stands: a window's rows come each time that they change.
+
+    Raises:
+        SqlError: A part has no meaning without a bound, or is not run.
+    """
+    flow = _Lowering(graph, times).flow(root)
+    shown = {name.lower(): name for name in flow.traits.names}
+    event_time = next((shown[name] for name in shown if name in flow.traits.events), None)
+    has_time = event_time is not None or flow.traits.clock == "arrival"
+    simple = all(isinstance(operator, Filter | Project | Union) for operator in graph.operators.values())
+    if simple and changes is None:
+        return Lowered(None, event_time, has_time)
+    columns = tuple((name, column(name)) for name in flow.traits.names)
+    strands = flow.emit(Want(f"{query}.project", columns, time=event_time))
+    if changes is not None:
+        strands = tuple(replace(strand, operators=_with_changes(strand, changes)) for strand in strands)
+    return Lowered(tuple(Path(query, strand.stream, strand.operators) for strand in strands), event_time, has_time)
+
+
+class _Lowering:
+    """Flows of the nodes of a graph."""
+
+    def __init__(self, graph: GraphBuilder, times: Times) -> None:
+        self._graph = graph
+        self._times = times
+
+    def flow(self, node: str) -> Flow:
+        """The flow of a node."""
+        operator = self._graph.operators.get(node)
+        if operator is None:
+            return self._stream(node)
+        inputs = [self.flow(name) for name in self._graph.inputs[node]]
+        note = self._graph.notes.get(node, ())
+        place = note[0] if note else None
+        match operator:
+            case Filter():
+                return FilterFlow(node, parse_expression(operator.predicate), inputs[0])
+            case Project():
+                columns = [(name, parse_expression(text)) for name, text in operator.columns]
+                return ProjectFlow(columns, inputs[0])
+            case Union():
+                return UnionFlow(inputs, place)
+            case Window():
+                return WindowFlow(operator, inputs[0], self._source(self._graph.inputs[node][0]), place)
+            case Aggregate():
+                return aggregate_flow(operator, inputs[0], place)
+            case Distinct():
+                return distinct_flow(node, inputs[0], place)
+            case SetOperation():
+                return set_flow(node, operator.kind, inputs, place)
+            case Join():
+                return self._join(operator, (inputs[0], inputs[1]), note)
+
+    def _stream(self, name: str) -> Flow:
+        columns = self._graph.relations[name].columns
+        if self._times is None or self._times.get(name, "") is None:
+            return StreamFlow(name, columns, "arrival", None)
+        time = self._times.get(name)
+        return StreamFlow(name, columns, "none" if time is None else "event", time)
+
+    def _source(self, node: str) -> str:
+        return "the sub-query" if node in self._graph.operators else node
+
+    def _join(self, join: Join, inputs: tuple[Flow, Flow], places: tuple[exp.Expr | None, ...]) -> Flow:
+        columns = self._graph.relations[join.name].columns
+        left, right = places
+        return JoinFlow(join, self._graph.conditions.get(join.name), columns, inputs, (left, right))
+
+
+def _with_changes(strand: Strand, place: Place) -> tuple[PathOperator, ...]:
+    """The operators with the last fold telling its changes."""
+    places = [place for place, operator in enumerate(strand.operators) if not isinstance(operator, Filter | Project)]
+    last = strand.operators[places[-1]] if places else None
+    if not isinstance(last, Panes):
+        raise SqlError(
+            "EMIT CHANGES is for an aggregate over a window with a SLIDE, as in [RANGE 1 MINUTE SLIDE 10 SECONDS]; "
+            "everything else tells its rows at once anyway",
+            place,
+        )
+    return (*strand.operators[: places[-1]], replace(last, emit="changes"), *strand.operators[places[-1] + 1 :])

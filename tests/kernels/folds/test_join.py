@@ -1,0 +1,172 @@
+"""Joins over random logs of two inputs, cut and interleaved at random, equal a nested loop over both."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from random import Random
+from typing import Any, Literal
+
+import pyarrow as pa
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from tests.kernels.folds.aggregates import group_key
+from tests.kernels.folds.logs import SCHEMA, Memory, make_log, table
+
+from freshet.kernels.folds import CompiledFold, compile_fold
+from freshet.model import ARRIVAL, Side, UserError, Validity
+from freshet.model.fold import FROM, UNTIL
+
+OTHER = SCHEMA.append(pa.field("until", pa.int64()))
+OTHER = OTHER.set(OTHER.get_field_index("t"), pa.field("t", pa.int32()))
+COLUMNS: tuple[tuple[str, Literal[0, 1], str], ...] = (
+    ("a", 0, "i"),
+    ("b", 1, "s"),
+    ("c", 0, "k"),
+    ("d", 1, "ts"),
+    ("e", 0, "i"),
+)
+KEYS: list[tuple[tuple[str, ...], tuple[str, ...]]] = [
+    ((), ()), (("k",), ("k",)), (("k", "b"), ("k", "b")), (("f",), ("f",)), (("t",), ("t",)), (("t",), ("i",)),
+    (("i",), ("v",)), (("c",), ("d",)), (("s",), ("k",)), (("t", "k"), ("c", "s")),
+]  # fmt: skip
+SLOW = settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
+Row = dict[str, Any]
+
+
+def sides(kind: Any, validity: tuple[Validity, Validity], keys: Any) -> list[CompiledFold]:
+    return [
+        compile_fold(Side("j.left", "j", 0, kind, validity, keys, COLUMNS), SCHEMA, OTHER),
+        compile_fold(Side("j.right", "j", 1, kind, validity, keys, COLUMNS), OTHER, SCHEMA),
+    ]
+
+
+def span(row: Row, validity: Validity) -> tuple[int, int] | None:
+    end = row["until"] if validity.size is None else row["ts"] + validity.size
+    return None if end is None or end <= row["ts"] else (row["ts"], end)
+
+
+def meets(left: Row, right: Row, keys: Any) -> bool:
+    pairs = [(group_key(left[a]), group_key(right[b])) for a, b in zip(*keys, strict=True)]
+    return all(a is not None and b is not None and _equal(a, b) for a, b in pairs)
+
+
+def _equal(a: Any, b: Any) -> bool:
+    if isinstance(a, float) or isinstance(b, float):
+        return bool(a == b) if isinstance(a, str) or isinstance(b, str) else float(a) == float(b)
+    return bool(a == b)
+
+
+def nested_loop(lefts: list[Row], rights: list[Row], validity: Any, keys: Any, left_join: int | None) -> Counter[Any]:
+    """All pairs, and the left tuples without partner that no watermark (given, or None) leaves open."""
+    found: Counter[Any] = Counter()
+    for left in lefts:
+        one, met = span(left, validity[0]), False
+        if one is None:
+            continue
+        for right in rights:
+            two = span(right, validity[1])
+            if two is not None and max(one[0], two[0]) < min(one[1], two[1]) and meets(left, right, keys):
+                met = True
+                ends = (max(one[0], two[0]), min(one[1], two[1]), max(left[ARRIVAL], right[ARRIVAL]))
+                found[(left["i"], right["s"], left["k"], right["ts"], left["i"], *ends)] += 1
+        if not met and left_join is not None and one[1] <= left_join:
+            found[(left["i"], None, left["k"], None, left["i"], *one, left[ARRIVAL])] += 1
+    return found
+
+
+@SLOW
+@given(
+    st.integers(0, 2**32),
+    st.integers(0, 40),
+    st.sampled_from(["inner", "left"]),
+    st.sampled_from([1, 5, 30]),
+    st.sampled_from([1, 8, None]),
+    st.sampled_from(KEYS),
+)
+def test_pairs_come_once(seed: int, count: int, kind: str, size: int, other: int | None, keys: Any) -> None:
+    random = Random(seed)
+    logs = [make_log(random, count, False), make_log(random, count, False)]
+    for step in logs[1]:
+        for row in step.rows:
+            row["until"] = random.choice([None, row["ts"] - 1, row["ts"] + 1, row["ts"] + 9])
+    validity = (Validity("ts", size), Validity("ts", other, "until" if other is None else None))
+    folds = sides(kind, validity, keys)
+    memory = Memory(folds[0])
+    waiting = [list(log) for log in logs]
+    marks: list[int | None] = [None, None]
+    got: Counter[Any] = Counter()
+    live: list[list[Row]] = [[], []]
+    while any(waiting):
+        port = random.choice([side for side in (0, 1) if waiting[side]])
+        step = waiting[port].pop(0)
+        before = list(marks)
+        # In a unit of both sides, the first chain runs before any watermark moves.
+        moves = random.random() < 0.7 or not waiting[port]
+        if moves:
+            marks[port] = step.watermark
+        rows = memory.run(folds[port], table(step.rows, [SCHEMA, OTHER][port]), before, list(marks))
+        got.update((*(row[c] for c in "abcde"), row[FROM], row[UNTIL], row[ARRIVAL]) for row in rows)
+        live[port] += step.rows
+        check_bound(memory, live, marks, validity, kind)
+    decided = None if kind == "inner" else (marks[1] if marks[1] is not None else -(10**9))
+    want = nested_loop(live[0], live[1], validity, keys, decided)
+    assert got == want
+
+
+def check_bound(memory: Memory, rows: Sequence[list[Row]], marks: list[Any], validity: Any, kind: str) -> None:
+    spans = [[s for row in rows[port] if (s := span(row, validity[port])) is not None] for port in (0, 1)]
+    for port in (0, 1):
+        limit = marks[1 - port]
+        if kind == "left" and port == 1:
+            limit = None if marks[0] is None or marks[1] is None else min(marks[0], marks[1] - validity[0].size)
+        live = [s for s in spans[port] if limit is None or s[1] > limit]
+        assert memory.states[port].num_rows <= 2 * len(live) + 1
+
+
+def test_many_pairs_in_several_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("freshet.kernels.folds.windows.CHUNK", 7)
+    folds = sides("inner", (Validity("ts", 5), Validity("ts", 5)), (("t",), ("t",)))
+    base: Row = dict.fromkeys(OTHER.names)
+    rows = [{**base, "ts": n, "t": n % 3, "i": n, "s": str(n), ARRIVAL: n} for n in range(60)]
+    memory = Memory(folds[0])
+    assert memory.run(folds[0], table(rows), [None, None], [None, None]) == []
+    got = memory.run(folds[1], table(rows, OTHER), [None, None], [None, None])
+    assert len(got) == sum(abs(a - b) < 5 and a % 3 == b % 3 for a in range(60) for b in range(60))
+
+
+def test_a_left_tuple_waits_for_its_partner_until_none_can_come() -> None:
+    folds = sides("left", (Validity("ts", 10), Validity("ts", 10)), (("k",), ("k",)))
+    base: Row = dict.fromkeys(OTHER.names)
+    memory = Memory(folds[0])
+    rows = [{**base, "ts": 5, "k": k, "i": i, ARRIVAL: i} for i, k in enumerate(["a", "b", None])]
+    assert memory.run(folds[0], table(rows), [None, None], [5, 0]) == []
+    assert not folds[0].due(False, [5, 0], [5, 15])
+    assert folds[0].due(True, [5, 0], [5, 15])
+    right = table([{**base, "ts": 14, "k": "b", "s": "x", ARRIVAL: 9}], OTHER)
+    assert [(row["a"], row["b"]) for row in memory.run(folds[1], right, [5, 0], [5, 14])] == [(1, "x")]
+    alone = memory.run(folds[0], table([]), [5, 14], [5, 15])
+    assert [(row["a"], row["b"], row[FROM], row[UNTIL], row[ARRIVAL]) for row in alone] == [
+        (0, None, 5, 15, 0),
+        (2, None, 5, 15, 2),
+    ]
+    assert memory.run(folds[0], table([]), [5, 15], [50, 50]) == []
+    assert [state.num_rows for state in memory.states] == [0, 0]
+
+
+def test_keys_that_cannot_be_compared_are_refused() -> None:
+    with pytest.raises(UserError, match="CAST one to the type of the other"):
+        sides("inner", (Validity("ts", 5), Validity("ts", 5)), (("s",), ("i",)))
+
+
+def test_a_left_tuple_that_was_decided_is_not_decided_again() -> None:
+    """It stays in the state behind one that is still open, and its end is the watermark itself."""
+    folds = sides("left", (Validity("ts", 10), Validity("ts", 10)), (("k",), ("k",)))
+    base: Row = dict.fromkeys(OTHER.names)
+    memory = Memory(folds[0])
+    rows = [{**base, "ts": ts, "k": "a", "i": ts, ARRIVAL: 0} for ts in (90, 91, 5, 92)]
+    memory.run(folds[0], table(rows), [None, None], [5, 0])
+    assert [row["a"] for row in memory.run(folds[0], table([]), [5, 0], [5, 15])] == [5]
+    assert memory.states[0].num_rows == 4
+    assert memory.run(folds[0], table([]), [5, 15], [5, 16]) == []

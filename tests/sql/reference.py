@@ -1,0 +1,217 @@
+"""A slow reference for folds: the paths of a query over whole streams at once, as if all time had passed."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from functools import cache
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+
+from freshet.model import Call, Filter, Moving, Panes, PathOperator, Project, Query, Side, Validity
+
+Row = dict[str, Any]
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+MACROS = """
+CREATE MACRO unix_micros(t) AS epoch_us(t);
+CREATE MACRO timestamp_micros(t) AS to_timestamp(t / 1000000);
+SET TimeZone = 'UTC';
+"""
+
+
+def answers(query: Query, streams: Mapping[str, Sequence[Row]]) -> list[tuple[Any, ...]]:
+    """The rows that a query gives out, in no particular order."""
+    ways = [_Way(list(path.operators), [dict(row) for row in streams[path.stream]]) for path in query.paths]
+    while any(way.left for way in ways):
+        for way in ways:
+            way.run_to_fold()
+        waiting = [way for way in ways if way.left]
+        if waiting:
+            _fold(waiting)
+    return [tuple(row[name] for name in query.columns) for way in ways for row in way.rows]
+
+
+class _Way:
+    """A path with the rows that are on it."""
+
+    def __init__(self, left: list[PathOperator], rows: list[Row]) -> None:
+        self.left = left
+        self.rows = rows
+
+    @property
+    def fold(self) -> str:
+        operator = self.left[0]
+        assert not isinstance(operator, Filter | Project)
+        return operator.fold
+
+    def passes(self, fold: str) -> bool:
+        return any(not isinstance(each, Filter | Project) and each.fold == fold for each in self.left)
+
+    def run_to_fold(self) -> None:
+        while self.left and isinstance(operator := self.left[0], Filter | Project):
+            self.rows = _stateless(operator, self.rows)
+            self.left.pop(0)
+
+
+def _fold(ways: Sequence[_Way]) -> None:
+    """Runs a fold that everything which leads to it has reached."""
+    fold = next(way.fold for way in ways if all(other.fold == way.fold for other in ways if other.passes(way.fold)))
+    at = [way for way in ways if way.fold == fold]
+    operators = [way.left.pop(0) for way in at]
+    first = operators[0]
+    if isinstance(first, Side):
+        ports = [operator.port for operator in operators if isinstance(operator, Side)]
+        sides = [[row for way, of in zip(at, ports, strict=True) if of == port for row in way.rows] for port in (0, 1)]
+        rows = _join(first, sides[0], sides[1])
+    else:
+        assert all(operator == first for operator in operators)
+        together = [row for way in at for row in way.rows]
+        assert isinstance(first, Panes | Moving)
+        rows = _panes(first, together) if isinstance(first, Panes) else _moving(first, together)
+    for way in at:
+        way.rows = []
+    at[0].rows = rows
+
+
+def _stateless(operator: Filter | Project, rows: list[Row]) -> list[Row]:
+    if not rows:
+        return []
+    if isinstance(operator, Filter):
+        return fetch(f"SELECT * FROM rows WHERE {operator.predicate}", rows=rows)
+    columns = ", ".join(f'{text} AS "{name}"' for name, text in operator.columns)
+    return fetch(f"SELECT {columns}, __arrival FROM rows", rows=rows)
+
+
+@cache
+def _connection() -> duckdb.DuckDBPyConnection:
+    connection = duckdb.connect(config={"threads": "1"})
+    connection.execute(MACROS)
+    return connection
+
+
+def run(text: str, **tables: Sequence[Row]) -> duckdb.DuckDBPyConnection:
+    """Runs SQL over tables."""
+    for name, rows in tables.items():
+        _connection().register(name, pa.Table.from_pylist(list(rows), schema=_schema(rows)))
+    return _connection().execute(text)
+
+
+def _schema(rows: Sequence[Row]) -> pa.Schema | None:
+    """Types of the columns, so that a column of NULLs has one too."""
+
+    def kind(name: str) -> pa.DataType:
+        values = [row[name] for row in rows if row[name] is not None]
+        if values and isinstance(values[0], datetime):
+            return pa.timestamp("us", tz="UTC")
+        if values and isinstance(values[0], bool | float | str):
+            return pa.array(values).type
+        return pa.int64()
+
+    return pa.schema([(name, kind(name)) for name in rows[0]]) if rows else None
+
+
+def fetch(text: str, **tables: Sequence[Row]) -> list[Row]:
+    """The rows of SQL over tables."""
+    cursor = run(text, **tables)
+    names = [column[0] for column in cursor.description or ()]
+    return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
+
+
+def micros(value: Any) -> int:
+    return value if isinstance(value, int) else (value - EPOCH) // timedelta(microseconds=1)
+
+
+def _interval(row: Row, validity: Validity) -> tuple[int, int]:
+    start = row["__arrival"] if validity.time is None else micros(row[validity.time])
+    if validity.until is not None:
+        return start, row[validity.until]
+    assert validity.size is not None
+    return start, start + validity.size
+
+
+def _key(row: Row, names: Iterable[str]) -> tuple[Any, ...]:
+    return tuple((row[name] is not None, row[name]) for name in names)
+
+
+def _panes(panes: Panes, rows: list[Row]) -> list[Row]:
+    at: dict[tuple[Any, ...], list[Row]] = {}
+    for row in rows:
+        start, until = _interval(row, panes.validity)
+        for boundary in range((start // panes.slide + 1) * panes.slide, until + 1, panes.slide):
+            at.setdefault((boundary, _key(row, panes.keys)), []).append(row)
+    result = []
+    for (boundary, _), members in sorted(at.items(), key=lambda item: item[0]):
+        end = EPOCH + timedelta(microseconds=boundary)
+        start_of = end - timedelta(microseconds=panes.validity.size or 0)
+        keys = {name: members[0][name] for name in panes.keys}
+        bounds = {"__window_start": start_of, "__window_end": end}
+        result.append(
+            keys | _calls(panes.calls, members) | bounds | {"__arrival": max(r["__arrival"] for r in members)}
+        )
+    return result
+
+
+def _moving(moving: Moving, rows: list[Row]) -> list[Row]:
+    result = []
+    for number, row in enumerate(rows):
+        before = [r for r in rows[: number + 1] if _key(r, moving.partition) == _key(row, moving.partition)]
+        if moving.rows is not None:
+            before = before[-moving.rows :]
+        if moving.size is not None:
+            times = [r["__arrival"] if moving.time is None else micros(r[moving.time]) for r in before]
+            before = [r for r, time in zip(before, times, strict=True) if times[-1] - moving.size < time <= times[-1]]
+        members = [r for r in before if _key(r, moving.keys) == _key(row, moving.keys)]
+        carried = {name: row[name] for name in moving.carried}
+        result.append(carried | _calls(moving.calls, members) | {"__arrival": row["__arrival"]})
+    return result
+
+
+def _join(side: Side, left: list[Row], right: list[Row]) -> list[Row]:
+    result, found = [], set()
+    for (number, one), two in itertools.product(enumerate(left), right):
+        keys = [(one[a], two[b]) for a, b in zip(*side.keys, strict=True)]
+        (start, end), (other, until) = _interval(one, side.validity[0]), _interval(two, side.validity[1])
+        valid = max(start, other), min(end, until)
+        if all(a is not None and a == b for a, b in keys) and valid[0] < valid[1]:
+            found.add(number)
+            result.append(_pair(side, one, two, valid))
+    if side.kind == "left":
+        nobody = dict.fromkeys(name for _, port, name in side.columns if port == 1)
+        result += [
+            _pair(side, one, nobody, _interval(one, side.validity[0]))
+            for number, one in enumerate(left)
+            if number not in found
+        ]
+    return result
+
+
+def _pair(side: Side, one: Row, two: Row, valid: tuple[int, int]) -> Row:
+    columns = {name: (one, two)[port][column] for name, port, column in side.columns}
+    arrival = max(one["__arrival"], two.get("__arrival", one["__arrival"]))
+    return columns | {"__from": valid[0], "__until": valid[1], "__arrival": arrival}
+
+
+_FUNCTIONS: Mapping[str, Callable[[list[Any]], Any]] = {
+    "count": len,
+    "count_distinct": lambda values: len(set(values)),
+    "sum": lambda values: sum(values) if values else None,
+    "avg": lambda values: sum(values) / len(values) if values else None,
+    "min": lambda values: min(values, default=None),
+    "max": lambda values: max(values, default=None),
+}
+
+
+def _calls(calls: Sequence[Call], rows: Sequence[Row]) -> Row:
+    return {
+        call.output: _FUNCTIONS[call.function](
+            [
+                1 if call.column is None else row[call.column]
+                for row in rows
+                if not call.column or row[call.column] is not None
+            ]
+        )
+        for call in calls
+    }

@@ -1,0 +1,195 @@
+"""Queries with the paths they become; see ``fixtures/lowered.txt`` for the paths in words."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from freshet.model import Filter, Network, NotRunnable, Panes, Project, Query, Side, Validity, parse_schema
+from freshet.sql import SqlError, build_query, describe_paths, query_schema
+from freshet.sql.describe import operator_text
+
+Times = dict[str, str | None]
+Streams = dict[str, pa.Schema]
+
+
+def cases() -> list[tuple[str, str]]:
+    blocks = (Path(__file__).parent / "fixtures" / "lowered.txt").read_text().removesuffix("\n").split("\n====\n")
+    return [(text, expected) for text, expected in (block.split("\n----\n") for block in blocks)]
+
+
+@pytest.mark.parametrize(("text", "expected"), cases())
+def test_query_becomes_paths(text: str, expected: str, streams: Streams, times: Times) -> None:
+    query = build_query("q", text, streams, times=times)
+    time = query.event_time or ("arrival" if query.has_time else "none")
+    assert f"{describe_paths(query)}\ntime: {time}" == expected
+
+
+@pytest.mark.parametrize("text", [text for text, _ in cases()])
+def test_a_fold_reads_plain_columns_and_its_names_are_unique(text: str, streams: Streams, times: Times) -> None:
+    query = build_query("q", text, streams, times=times)
+    network = Network()
+    network.add(query)
+    assert len({node.name for node in network.nodes}) == len(network.nodes)
+    for path in query.paths:
+        assert isinstance(path.operators[-1], Project)
+        for before, operator in zip(path.operators, path.operators[1:], strict=False):
+            if not isinstance(operator, Filter | Project):
+                assert isinstance(before, Project)
+                assert before.name == f"{operator.name}.input"
+
+
+@pytest.mark.parametrize("text", [text for text, _ in cases()])
+def test_all_paths_of_a_query_give_out_the_same_columns(text: str, streams: Streams, times: Times) -> None:
+    query = build_query("q", text, streams, times=times)
+    schemas = {
+        tuple((field.name, field.type) for field in query_schema(_turned(query, number), streams))
+        for number in range(len(query.paths))
+    }
+    assert len(schemas) == 1
+    assert [name for name, _ in schemas.pop()] == list(query.columns)
+
+
+def _turned(query: Query, number: int) -> Query:
+    from dataclasses import replace
+
+    return replace(query, lowered=(*query.paths[number:], *query.paths[:number]))
+
+
+def test_types_of_what_folds_give_out() -> None:
+    schemas = {"s": parse_schema("t timestamp, i int, r float, d decimal(10,2), b boolean, x string")}
+    text = (
+        "SELECT count(*) AS n, sum(i) AS si, sum(r) AS sr, sum(d) AS sd, avg(d) AS ad, avg(i) AS ai, max(b) AS mb, "
+        "approx_percentile(r, 0.5) AS p, stddev(i) AS st, sum(x) AS sx, window_end AS e, sum(d) / count(*) AS q "
+        "FROM s [RANGE 1 MINUTE SLIDE 1 MINUTE]"
+    )
+    schema = query_schema(build_query("q", text, schemas, times={"s": "t"}), schemas)
+    assert [str(kind) for kind in schema.types] == [
+        "int64", "int64", "double", "decimal128(20, 2)", "decimal128(14, 6)", "double", "bool", "float", "double",
+        "double", "timestamp[us, tz=UTC]", "decimal128(38, 20)",
+    ]  # fmt: skip
+
+
+def sides(text: str, streams: Streams, times: Times) -> list[tuple[str, tuple[int, int]]]:
+    query = build_query("q", text, streams, times=times)
+    folds = [fold for path in query.paths for fold in path.folds if isinstance(fold, Side)]
+    return [(fold.name, fold.behind) for fold in folds]
+
+
+def test_watermarks_of_a_join_go_by_the_time_that_is_read(streams: Streams, times: Times) -> None:
+    join = "FROM packets [RANGE 5 s] a JOIN packets [RANGE 7 s] b ON a.src = b.dst"
+    assert sides(f"SELECT a.ts {join}", streams, times)[0] == ("q.join_1.left", (0, 5_000_000))
+    assert sides(f"SELECT b.ts {join}", streams, times)[0] == ("q.join_1.left", (7_000_000, 0))
+    assert sides(f"SELECT a.src {join}", streams, times)[0] == ("q.join_1.left", (0, 0))
+    outer = join.replace("JOIN", "LEFT JOIN")
+    assert sides(f"SELECT a.ts {outer}", streams, times)[0] == ("q.join_1.left", (0, 5_000_000))
+    # That a left tuple has no partner is known when the right side has passed its window.
+    assert sides(f"SELECT a.src {outer}", streams, times)[0] == ("q.join_1.left", (0, 5_000_000))
+    window = f"SELECT count(*) {join} GROUP BY window(b.ts, '1 minute')"
+    assert sides(window, streams, times)[0] == ("q.join_1.left", (7_000_000, 0))
+
+
+def test_watermarks_of_nested_joins(streams: Streams, times: Times) -> None:
+    text = (
+        "SELECT {} FROM packets [RANGE 5 s] a JOIN packets [RANGE 7 s] b ON a.src = b.dst "
+        "JOIN packets [RANGE 9 s] c ON b.src = c.dst"
+    )
+    found = dict(sides(text.format("a.ts"), streams, times))
+    assert found["q.join_1.left"] == (0, 0)
+    assert found["q.join_2.left"] == (5_000_000, 5_000_000)
+    found = dict(sides(text.format("c.ts"), streams, times))
+    assert found["q.join_2.right"] == (9_000_000, 0)
+
+
+def test_a_side_keeps_what_is_read(streams: Streams, times: Times) -> None:
+    text = (
+        "SELECT p.src, s.value FROM packets [RANGE 5 s] p JOIN Speed [NOW] s ON p.size = s.lane AND upper(p.src) = type"
+    )
+    left, right = build_query("q", text, streams, times=times).paths
+    assert left.operators[-2] == Side(
+        "q.join_1.left",
+        "q.join_1",
+        0,
+        "inner",
+        (Validity("__time", 5_000_000), Validity(None, 1)),
+        (("size", "__c1"), ("lane", "type")),
+        (("src", 0, "src"), ("value", 1, "value")),
+    )
+    assert isinstance(right.operators[-2], Side)
+    assert right.operators[-2].port == 1
+
+
+def test_ports_of_folds(streams: Streams, times: Times) -> None:
+    text = (
+        "SELECT count(*) AS n FROM packets [RANGE 5 s SLIDE 1 s] a, packets [RANGE 7 s SLIDE 1 s] b, "
+        "Speed [RANGE 9 s SLIDE 1 s] c WHERE a.src = b.dst AND b.size = c.lane"
+    )
+    network = Network()
+    network.add(build_query("q", text, streams, times=times))
+    names = {fold: [network.nodes[n].name for n in network.ports(fold)] for fold in ("q.join_2", "q.aggregate")}
+    assert names == {
+        "q.join_2": ["q.join_2.left@1", "q.join_2.left@2", "q.join_2.right@3"],
+        "q.aggregate": ["q.aggregate@1", "q.aggregate@2", "q.aggregate@3"],
+    }
+    network.drop("q")
+    with pytest.raises(KeyError):
+        network.ports("q.join_2")
+
+
+def test_a_window_over_the_output_of_a_query(streams: Streams, times: Times) -> None:
+    counts = "SELECT src, count(*) AS n{} FROM packets [RANGE 1 MINUTE SLIDE 10 SECONDS] GROUP BY src"
+    timed = build_query("counts", counts.format(", window_end AS at"), streams, times=times)
+    known = streams | {"counts": query_schema(timed, streams)}
+    assert (timed.event_time, timed.has_time) == ("at", True)
+    text = "SELECT max(n) AS m FROM counts [RANGE 1 HOUR SLIDE 1 HOUR]"
+    query = build_query("q", text, known, times=times | {"counts": timed.event_time})
+    (panes,) = query.paths[0].folds
+    assert isinstance(panes, Panes)
+    assert query.paths[0].operators[0] == Project("q.aggregate.input", (("n", "n"), ("__time", "at")))
+    without = build_query("counts", counts.format(""), streams, times=times)
+    assert (without.event_time, without.has_time) == (None, False)
+    with pytest.raises(SqlError, match="counts has none: select the time column in it"):
+        build_query("q", text, known, times=times)
+
+
+def test_what_passes_tuples_on_passes_their_time_on(streams: Streams, times: Times) -> None:
+    def time(text: str) -> tuple[str | None, bool]:
+        query = build_query("q", text, streams, times=times)
+        return query.event_time, query.has_time
+
+    assert time("SELECT src, ts AS t FROM packets WHERE ok") == ("t", True)
+    assert time("SELECT src, ts + INTERVAL 1 HOUR AS t FROM packets") == (None, False)
+    assert time("SELECT ts FROM packets UNION ALL SELECT ts FROM packets WHERE ok") == ("ts", True)
+    assert time("SELECT ts, price FROM packets UNION ALL SELECT now(), value FROM Speed") == (None, False)
+    assert time("SELECT lane FROM Speed") == (None, True)
+    assert time("SELECT id FROM calls") == (None, False)
+
+
+def test_without_times_all_go_by_the_arrival(streams: Streams) -> None:
+    query = build_query("q", "SELECT count(*) AS n FROM packets [RANGE 1 MINUTE SLIDE 1 MINUTE]", streams)
+    (panes,) = query.paths[0].folds
+    assert isinstance(panes, Panes)
+    assert panes.validity == Validity(None, 60_000_000)
+
+
+def test_local_times_are_taken_as_utc() -> None:
+    schemas = {"s": parse_schema("at timestamp_ntz, v int")}
+    query = build_query("q", "SELECT sum(v) AS n FROM s [RANGE 1 s SLIDE 1 s]", schemas, times={"s": "at"})
+    assert operator_text(query.paths[0].operators[0]) == "v, CAST(at AS TIMESTAMP) AS __time"
+
+
+def test_columns_of_the_stream_win_over_those_of_the_window() -> None:
+    schemas = {"s": parse_schema("window_end int, v int")}
+    text = "SELECT window_end, window_start, sum(v) AS n FROM s [RANGE 1 s SLIDE 1 s] GROUP BY window_end"
+    query = build_query("q", text, schemas)
+    columns = (("window_end", "window_end"), ("window_start", "__window_start"), ("n", "__a1"))
+    assert query.paths[0].operators[-1] == Project("q.project", columns)
+
+
+def test_periodic_queries_are_left_to_their_release(streams: Streams, times: Times) -> None:
+    query = build_query("q", "SELECT count(*) AS n FROM packets [RANGE 1 s] PERIOD 1 s", streams, times=times)
+    assert query.lowered is None
+    with pytest.raises(NotRunnable, match="PERIOD"):
+        _ = query.paths
