@@ -36,16 +36,23 @@ def test_an_intermediate_queue_comes_with_its_first_tuples_and_goes_with_its_rea
         assert queues.end("q.project") == 1
         assert log.cursor("q.project") == 0
         assert queues.arrival("q.project", 0) == 2.0
-        for reader in ("q.filter_1", "q.project"):
-            queues.drop_reader(reader)
-        assert list(log.streams()) == ["s"]
-        assert log.readers() == {}
+        queues.park(["q.filter_1", "q.project", "q.never"])
+        readers = log.readers()
+        assert readers["q.filter_1"].parked
+        # What waits between two operators is nowhere else, so it is held while the query is out.
+        assert readers["q.project"].quarantined
+        log.declare("s", Retention(0, 0))
+        log.collect()
+        assert (log.oldest("s"), log.oldest("q.project"), log.end("q.project")) == (2, 0, 1)
+        queues.park(["q.filter_1", "q.project"])
+        assert queues.start_reader("q.filter_1", "s", "earliest") == 2
+        assert queues.start_reader("q.project", "q.project", "earliest") == 0
 
 
 def test_what_is_unknown_to_the_log_is_left_alone(tmp_path: Path) -> None:
     with Log.open(tmp_path) as log:
         queues = LogQueues(log)
-        queues.drop_reader("q.project")
+        queues.park(["q.project"])
         queues.set_need("q.project", False)
 
 

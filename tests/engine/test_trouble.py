@@ -97,8 +97,11 @@ def test_an_output_that_takes_nothing_holds_its_query_and_no_other(monkeypatch: 
     one.engine.set_policy(RoundRobin())
     one.run(9.0)
     assert (answered(one, "free"), answered(one, "held")) == (5, 0)
+    states = {name: (query["state"], query["reason"]) for name, query in one.engine.snapshot()["queries"].items()}
+    assert states == {"free": ("active", None), "held": ("held back", "its sink is slow")}
     one.run()
     assert answered(one, "held") == 5
+    assert one.engine.snapshot()["queries"]["held"]["state"] == "active"
 
 
 def test_a_stop_that_drains_waits_for_what_is_held(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -143,6 +143,32 @@ def test_a_quarantined_reader_holds_data_up_to_the_bound_and_its_losses_are_reco
         assert len(log.ledger()) == 1
 
 
+def test_a_parked_reader_holds_nothing_and_keeps_its_place(tmp_path: Path) -> None:
+    with Log.open(tmp_path) as log:
+        log.declare("s", NO_HISTORY)
+        for reader in ("out", "well"):
+            log.start_reader(reader, "s")
+        for value in range(4):
+            log.append("s", rows(value))
+        log.advance("out", "s", 1, {"fingerprint": "f"})
+        log.park(["out"])
+        assert log.meters().streams["s"].waiting_bytes > 0, "for the other one"
+        log.advance("well", "s", 3)
+        assert (log.collect().lost, log.oldest("s"), log.cursor("out")) == (0, 3, 1)
+    with Log.open(tmp_path) as log:
+        found = log.readers()["out"]
+        assert (found.parked, found.needed, found.next, found.state) == (True, False, 1, {"fingerprint": "f"})
+        assert log.ledger() == [], "it is told when it comes back, not before"
+        assert log.start_reader("out", "s", "latest") == 3
+        assert [(loss.reader, loss.first, loss.end, loss.why) for loss in log.ledger()] == [
+            ("out", 1, 3, "parked, and retention let it go")
+        ]
+        assert log.readers()["out"].needed
+        log.park(["out"])
+        assert log.start_reader("out", "s") == 3
+        assert len(log.ledger()) == 1, "it missed nothing"
+
+
 def test_others_keep_what_a_quarantined_reader_would_lose(tmp_path: Path) -> None:
     with Log.open(tmp_path) as log:
         log.declare("s", Retention(0, 0, bound_bytes=None))

@@ -153,6 +153,10 @@ def test_malformed_rows_go_to_the_dead_letters_and_kill_nothing(tmp_path):
         letters = [json.loads(line) for line in (tmp_path / "state" / "dead" / "s.jsonl").read_text().splitlines()]
     assert [(row["k"], row["v"]) for row in found] == [("a", 1), ('g, "h"', 7), ("z", 9)]
     assert dead == len(letters) == 6
+    reasons = [letter["reason"] for letter in letters]
+    assert reasons[0] == "2 fields, the header has 3"
+    assert reasons[2] == "not a line of CSV: unexpected end of data"
+    assert reasons[4:] == ["4 fields, the header has 3", "not UTF-8 text"]
     texts = [letter["row"] for letter in letters]
     assert texts[0] == "2,b"
     assert texts[1]["ts"] == "x"

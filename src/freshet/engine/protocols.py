@@ -21,20 +21,23 @@ class QueueLog(Protocol):
     def start_reader(self, reader: str, stream: str, at: Literal["earliest", "latest"]) -> int:
         """The reader's cursor; a reader that is new starts at the given end."""
 
-    def drop_reader(self, reader: str) -> None:
-        """Forgets a reader: it needs nothing any more."""
+    def park(self, readers: Sequence[str]) -> None:
+        """Sends readers out: they keep their place, and need nothing until they are started again."""
 
     def set_need(self, reader: str, needed: bool) -> None:
         """Whether the reader's place holds data beyond the bounds (a quarantined one's does not)."""
 
     def grown(self) -> Sequence[str]:
-        """Streams that got tuples since the last call."""
+        """Streams that got tuples, or whose watermark moved, since the last call."""
 
     def next_arrival(self) -> float | None:
         """When the next tuple will come, where that is known (simulated time)."""
 
     def end(self, stream: str) -> int:
         """The offset after the newest tuple."""
+
+    def watermark(self, stream: str, offset: int) -> int | None:
+        """Microseconds: no tuple at or behind an offset is from before that event time; None: nobody knows."""
 
     def arrival(self, stream: str, offset: int) -> float:
         """When the tuple at an offset arrived, in seconds."""
@@ -63,6 +66,9 @@ class Executor(Protocol):
         self, nodes: Sequence[Node], schemas: Mapping[str, pa.Schema], fail_on_error: AbstractSet[str]
     ) -> Mapping[str, pa.Schema]:
         """Prepares for these operators; returns the schemas of the queries' outputs by query name."""
+
+    def states(self, fold: str) -> int:
+        """How many state streams an installed fold has."""
 
     def submit(self, unit: Unit) -> None:
         """Starts a unit."""

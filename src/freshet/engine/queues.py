@@ -8,10 +8,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final, Literal
 
 from freshet.log import Lagged, Log, LogFull, Retention
-from freshet.model import Commit, FreshetError, Train
+from freshet.model import Commit, FreshetError, Train, is_state
+from freshet.policies.sharing import is_shared
 
 QUEUE: Final = Retention(history_age=0.0, history_bytes=0)
 """Nobody reads an intermediate queue again, so it keeps no history."""
+STATE: Final = Retention(history_age=0.0, history_bytes=0, bound_bytes=None)
+"""A state is of use as a whole only, so that no bound may cut it."""
 FULL_DISK_PAUSE: Final = 0.5
 """Seconds between tries of a commit that found the disk full."""
 
@@ -44,7 +47,7 @@ class LogQueues:
         return self.log.epoch
 
     def notice(self, stream: str) -> None:
-        """Says that a stream got tuples; from any thread, followed by a wake of the clock."""
+        """Says that a stream got tuples or a watermark; from any thread, followed by a wake of the clock."""
         with self._lock:
             self._grown[stream] = None
 
@@ -58,12 +61,19 @@ class LogQueues:
             return 0
         return self.log.start_reader(reader, stream, at)
 
-    def drop_reader(self, reader: str) -> None:
-        """Forgets a reader, and the intermediate queue that only it could read."""
-        if reader in self.log.streams():
-            self.log.forget(reader)
-        elif self.log.cursor(reader) is not None:
-            self.log.drop_reader(reader)
+    def park(self, readers: Sequence[str]) -> None:
+        """Sends readers out.
+
+        What is in an intermediate queue, or comes from shared work, is nowhere else, its input being consumed. So its
+        reader is not parked but holds it as a quarantined one does: up to the bound, and not when the disk is nearly
+        full.
+        """
+        known = self.log.readers()
+        there = [name for name in readers if name in known and not known[name].parked]
+        for name in there:
+            if _is_queue(name, known[name].stream):
+                self.log.set_need(name, False)
+        self.log.park([name for name in there if not _is_queue(name, known[name].stream)])
 
     def set_need(self, reader: str, needed: bool) -> None:
         """Whether the reader's place holds data beyond the bounds."""
@@ -71,7 +81,7 @@ class LogQueues:
             self.log.set_need(reader, needed)
 
     def grown(self) -> Sequence[str]:
-        """Streams that got tuples since the last call."""
+        """Streams that got tuples, or whose watermark moved, since the last call."""
         with self._lock:
             grown, self._grown = list(self._grown), {}
         return grown
@@ -88,6 +98,13 @@ class LogQueues:
         except FreshetError:
             return 0
 
+    def watermark(self, stream: str, offset: int) -> int | None:
+        """How far event time is at an offset, in microseconds."""
+        try:
+            return self.log.watermark(stream, offset)
+        except FreshetError:
+            return None
+
     def arrival(self, stream: str, offset: int) -> float:
         """When a tuple arrived, in seconds; for one that retention has removed, when the oldest one left did."""
         try:
@@ -100,8 +117,8 @@ class LogQueues:
         return self.log.bytes(stream, first, end)
 
     def train(self, stream: str, first: int, end: int) -> Train:
-        """The range as a train."""
-        return self.log.train(stream, first, end)
+        """The range as a train; an empty one of a queue that is not there yet, too."""
+        return self.log.train(stream, first, end) if first < end else Train(stream, first, end)
 
     def held(self) -> Mapping[str, str]:
         """Streams whose readers are so far behind that the bound is hit, each with the reason.
@@ -128,6 +145,7 @@ class LogQueues:
     def commit(self, commits: Sequence[Commit]) -> None:
         """Makes results durable; while the disk is full, frees what may go and tries again."""
         written = [member[0] for commit in commits for file in commit.files for member in file.members]
+        written += [stream for commit in commits for stream, _ in commit.watermarks]
         self._make_queues(written)
         while True:
             try:
@@ -145,5 +163,10 @@ class LogQueues:
         known = self.log.streams()
         for stream in streams:
             if stream not in known:
-                self.log.declare(stream, QUEUE)
+                self.log.declare(stream, STATE if is_state(stream) else QUEUE)
                 self.log.start_reader(stream, stream)
+
+
+def _is_queue(reader: str, stream: str) -> bool:
+    """Whether a stream keeps no history: an intermediate queue, or the output of shared work."""
+    return stream == reader or is_shared(stream)

@@ -6,7 +6,7 @@ A state folder holds ``store.db`` (what exists), ``segments`` (files of Arrow IP
 
 from freshet.log.collect import Collected
 from freshet.log.errors import CursorMoved, Deposed, Lagged, LogFull, StoreFailed
-from freshet.log.intake import Intake, Receipt
+from freshet.log.intake import Intake, Malformed, Receipt
 from freshet.log.lines import DurableLines, json_line
 from freshet.log.log import Log
 from freshet.log.reader import LogReader
@@ -30,6 +30,7 @@ __all__ = [
     "LogMeters",
     "LogReader",
     "Loss",
+    "Malformed",
     "PosixStorage",
     "ReaderState",
     "Receipt",

@@ -53,17 +53,16 @@ def _forget(tx: Transaction, state: LogState, now_us: int, pressure: bool, done:
             _raise(tx, stream, floor, now_us, pressure, done)
     spent = state.spent(floors)
     tx.executemany("DELETE FROM segments WHERE sequence = ?", [(row,) for row in spent])
-    # Of heartbeats at one offset the newest says all that the others said.
-    tx.execute(
-        "DELETE FROM heartbeats WHERE sequence NOT IN (SELECT max(sequence) FROM heartbeats GROUP BY stream, at)"
-        " OR EXISTS (SELECT 1 FROM streams WHERE id = stream AND at < oldest)"
-    )
+    # The newest watermark at or below the oldest offset holds for it still.
+    raised = ((state.streams[name], floor) for name, floor in floors.items())
+    kept = [(stream.id, at) for stream, floor in raised if (at := stream.marks.last_before(floor)) is not None]
+    tx.executemany("DELETE FROM heartbeats WHERE stream = ? AND at < ?", kept)
     tx.after(lambda: _forgotten(state, floors, spent, done))
 
 
 def _floor(stream: StreamState, now_us: int, pressure: bool) -> int:
     needed = [reader.next for reader in stream.readers.values() if reader.needed]
-    quarantined = [reader.next for reader in stream.readers.values() if not reader.needed]
+    quarantined = [reader.next for reader in stream.readers.values() if reader.quarantined]
     floor = keep_from(stream.index, stream.retention, needed, quarantined, now_us, pressure)
     return stream.index.whole(floor)
 
@@ -81,7 +80,8 @@ def _raise(tx: Transaction, stream: StreamState, floor: int, now_us: int, pressu
 
 
 def _overtaken(stream: StreamState, floor: int) -> Iterator[ReaderState]:
-    return (reader for reader in stream.readers.values() if not reader.needed and reader.next < floor)
+    # A parked reader is told when it comes back: once, not at every collection while it is out.
+    return (reader for reader in stream.readers.values() if reader.quarantined and reader.next < floor)
 
 
 def _forgotten(state: LogState, floors: dict[str, int], spent: list[int], done: Collected) -> None:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from functools import partial
 from typing import Any, Literal
 
 from freshet.log.errors import CursorMoved
 from freshet.log.readable import Readable
 from freshet.log.records import Loss
 from freshet.log.state import ReaderState, StreamState
-from freshet.log.store import Store, Transaction
+from freshet.log.store import NEEDED, PARKED, Store, Transaction
 from freshet.model import FreshetError
 
 
@@ -18,16 +20,21 @@ class Cursors(Readable):
     """The part of a log that knows how far each query and each sink has come."""
 
     _store: Store
+    now: Callable[[], float]
 
     def start_reader(self, reader: str, stream: str, at: Literal["earliest", "latest"] | int = "earliest") -> int:
-        """Registers a reader; one that is registered already goes on from its cursor, which is returned."""
+        """Registers a reader; one that is registered already goes on from its cursor, which is returned.
+
+        One that was parked is at work again. Where retention has let tuples go meanwhile, it goes on from the oldest
+        that is left, and what it missed is written to the ledger.
+        """
 
         def work(tx: Transaction) -> int:
             known = self._state.readers.get(reader)
             if known is not None:
                 if known.stream != stream:
                     raise FreshetError(f"reader {reader} reads {known.stream}, not {stream}; drop it first")
-                return known.next
+                return self._unpark(tx, known) if known.parked else known.next
             found = self._state.stream(stream)
             cursor = _place(found, at)
             tx.execute("INSERT INTO readers (name, stream, next) VALUES (?, ?, ?)", (reader, found.id, cursor))
@@ -48,6 +55,30 @@ class Cursors(Readable):
 
         return self._store.write(work, alone=True)
 
+    def park(self, readers: Iterable[str]) -> None:
+        """Sends readers out, all in one transaction: each keeps its cursor and its state and holds no data, until
+        :meth:`start_reader` brings it back."""
+        names = list(readers)
+
+        def work(tx: Transaction) -> None:
+            known = [self._state.reader(name) for name in names]
+            tx.executemany("UPDATE readers SET needed = ? WHERE name = ?", [(PARKED, name) for name in names])
+            for reader in known:
+                tx.after(partial(_set_need, reader, False, parked=True))
+
+        self._store.write(work, alone=True)
+
+    def _unpark(self, tx: Transaction, reader: ReaderState) -> int:
+        first, cursor = reader.next, max(reader.next, self._state.stream(reader.stream).index.oldest)
+        if cursor > first:
+            why, now = "parked, and retention let it go", round(self.now() * 1e6)
+            tx.execute("INSERT INTO ledger VALUES (?, ?, ?, ?, ?, ?)",
+                       (reader.name, reader.stream, first, cursor, why, now))  # fmt: skip
+        tx.execute("UPDATE readers SET next = ?, needed = ? WHERE name = ?", (cursor, NEEDED, reader.name))
+        tx.after(lambda: self._moved({reader.name: cursor}))
+        tx.after(lambda: _set_need(reader, True, parked=False))
+        return cursor
+
     def drop_reader(self, reader: str) -> None:
         """Forgets a reader; nothing is kept for it any more."""
 
@@ -55,6 +86,23 @@ class Cursors(Readable):
             self._state.reader(reader)
             tx.execute("DELETE FROM readers WHERE name = ?", (reader,))
             tx.after(lambda: self._state.drop_reader(reader))
+
+        self._store.write(work, alone=True)
+
+    def replace_readers(self, gone: Iterable[str], come: Iterable[tuple[str, str, int, Mapping[str, Any]]]) -> None:
+        """Forgets readers and registers others, (name, stream, offset, state) each, all in one transaction."""
+        old, new = list(gone), list(come)
+
+        def work(tx: Transaction) -> None:
+            for reader in old:
+                self._state.reader(reader)
+                tx.execute("DELETE FROM readers WHERE name = ?", (reader,))
+                tx.after(partial(self._state.drop_reader, reader))
+            for reader, stream, at, state in new:
+                found = self._state.stream(stream)
+                values = (reader, found.id, _place(found, at), json.dumps(dict(state)))
+                tx.execute("INSERT INTO readers (name, stream, next, state) VALUES (?, ?, ?, ?)", values)
+                tx.after(partial(self._state.add_reader, ReaderState(reader, stream, at, state=dict(state))))
 
         self._store.write(work, alone=True)
 
@@ -88,26 +136,27 @@ class Cursors(Readable):
 
         def work(tx: Transaction) -> None:
             known = self._state.reader(reader)
+            if known.parked:
+                raise FreshetError(f"reader {reader} is parked; start it first")
             tx.execute("UPDATE readers SET needed = ? WHERE name = ?", (needed, reader))
-            tx.after(lambda: setattr(known, "needed", needed))
+            tx.after(lambda: _set_need(known, needed, parked=False))
 
         self._store.write(work, alone=True)
 
     def ledger(self) -> list[Loss]:
-        """All that quarantined readers have lost."""
+        """All that readers have lost: quarantined ones beyond the bound, parked ones to retention."""
         rows = self._store.rows("SELECT reader, stream, first, end, why, time FROM ledger ORDER BY rowid")
         return [Loss(*row) for row in rows]
 
     def readers(self) -> dict[str, ReaderState]:
         """All registered readers, as they are now."""
         with self._lock:
-            return {
-                name: ReaderState(name, reader.stream, reader.next, reader.needed, dict(reader.state))
-                for name, reader in self._state.readers.items()
-            }
+            return {name: replace(reader, state=dict(reader.state)) for name, reader in self._state.readers.items()}
 
     def _move(self, tx: Transaction, reader: str, stream: str, first: int, end: int) -> None:
         known = self._state.reader(reader)
+        if known.parked:
+            raise CursorMoved(f"{reader} is parked, so it cannot move")
         cursor = tx.draft.get(("cursor", reader), known.next)
         if (known.stream, cursor) != (stream, first):
             raise CursorMoved(
@@ -122,6 +171,10 @@ class Cursors(Readable):
         for name, cursor in cursors.items():
             if name in self._state.readers:
                 self._state.readers[name].next = cursor
+
+
+def _set_need(reader: ReaderState, needed: bool, *, parked: bool) -> None:
+    reader.needed, reader.parked = needed, parked
 
 
 def _place(stream: StreamState, at: Literal["earliest", "latest"] | int) -> int:

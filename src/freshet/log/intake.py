@@ -18,6 +18,21 @@ from freshet.model import ARRIVAL, Stream
 Rows: TypeAlias = pa.Table | pa.RecordBatch | Sequence[Mapping[str, Any]]
 
 
+class Malformed(str):
+    """The text of a row that could not even be divided into columns, and why: it becomes a dead letter.
+
+    >>> Malformed("1,2,3", "3 fields, the header has 2").reason
+    '3 fields, the header has 2'
+    """
+
+    reason: str
+
+    def __new__(cls, text: str, reason: str) -> Malformed:
+        row = super().__new__(cls, text)
+        row.reason = reason
+        return row
+
+
 @dataclass(frozen=True, slots=True)
 class Receipt:
     """What became of the rows of one append: offsets [first, end), and how many were set aside."""
@@ -34,7 +49,8 @@ class Intake:
     A row that does not fit the schema is a dead letter: a value of another type (see
     :mod:`freshet.log.conversion`), a column that the stream does not have, an event time that is NULL. A column
     that is missing is NULL. A row is late if its event time lies more than the stream's lateness before the newest
-    event time that came before it. Both kinds are kept, with the reason, in JSON lines in the state folder.
+    event time that came before it (a heartbeat's, too). Both kinds are kept, with the reason, in JSON lines in the
+    state folder.
 
     >>> import tempfile
     >>> from pathlib import Path
@@ -53,6 +69,8 @@ class Intake:
     def __init__(self, log: Log, stream: Stream) -> None:
         self._log = log
         self._stream = stream
+        self.event_time = stream.event_time
+        """Column of the stream's event time; None: its time is the arrival."""
         self._schema = stream.schema.append(pa.field(ARRIVAL, pa.int64()))
         self._lock = threading.Lock()
 
@@ -87,8 +105,35 @@ class Intake:
                 dead=_set_aside(rows, reasons, times),
                 late=_set_aside(rows, late, times),
                 newest=newest,
+                watermark=self._watermark(newest, times[kept]),
             )
         return Receipt(offsets.start, offsets.stop, len(reasons), len(late))
+
+    def heartbeat(self, time_us: int) -> bool:
+        """Says that time has come so far: a tuple that comes later is judged by it, as if a tuple of that time had
+        come. False where that is no news, or where nothing is ever late.
+
+        Args:
+            time_us: Event time, microseconds since the epoch; of a stream without event time the wall clock's.
+        """
+        name, lateness = self._stream.name, self._stream.lateness
+        if self._stream.event_time is None:
+            self._log.heartbeat(name, time_us)
+            return True
+        with self._lock:
+            known = self._log.newest(name)
+            if lateness is None or (known is not None and time_us <= known):
+                return False
+            self._log.heartbeat(name, time_us, lateness_us=round(lateness * 1e6))
+            return True
+
+    def _watermark(self, newest: int | None, arrivals: npt.NDArray[np.int64]) -> int | None:
+        """From when on tuples may still come after these."""
+        if self._stream.event_time is None:
+            return int(arrivals.max()) if len(arrivals) else None
+        if self._stream.lateness is None or newest is None:
+            return None
+        return newest - round(self._stream.lateness * 1e6)
 
     def _columns(self, rows: pa.Table | Sequence[Mapping[str, Any]]) -> tuple[list[Any], dict[int, str]]:
         """The columns of the schema, and for each row that does not fit the first reason."""
@@ -116,7 +161,9 @@ class Intake:
             return dict.fromkeys(range(len(rows)), reason) if strange else {}
         reasons = {}
         for number, row in enumerate(rows):
-            if not isinstance(row, Mapping):
+            if isinstance(row, Malformed):
+                reasons[number] = row.reason
+            elif not isinstance(row, Mapping):
                 reasons[number] = f"a row must be a mapping of columns to values, not {type(row).__name__}"
             elif not known.issuperset(row):
                 strange = [str(name) for name in row if name not in known]
@@ -149,6 +196,10 @@ class Intake:
             return {}, int(newest[-1])
         behind = newest[:-1] - times
         is_late = behind > round(self._stream.lateness * 1e6)
+        closed = self._log.watermark(self._stream.name)
+        if closed is not None:
+            # Said when the lateness was less; windows have been closed by it.
+            is_late |= times < closed
         reasons = {
             int(place): f"{lag / 1e6:g} s behind the newest event time; the lateness is {self._stream.lateness:g} s"
             for place, lag in zip(places[is_late], behind[is_late], strict=True)

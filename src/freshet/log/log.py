@@ -66,6 +66,8 @@ class Log(Cursors):
         self._lock = self._store.lock
         self._state = LogState()
         self._state.catch_up(self._store.rows)
+        for name, clock in self._store.rows("SELECT name, clock FROM streams"):
+            self._state.streams[name].clock = clock
         self._intakes: dict[str, Asides] = {}
         for stream in self._state.streams.values():
             self._intakes[stream.name] = Asides(self._asides, stream)
@@ -109,8 +111,15 @@ class Log(Cursors):
     ) -> None:
         self.close()
 
-    def declare(self, stream: str, retention: Retention | None = None) -> None:
-        """Adds a stream, or changes the retention of one that is there."""
+    def declare(self, stream: str, retention: Retention | None = None, clock: str | None = None) -> None:
+        """Adds a stream, or changes the retention of one that is there.
+
+        Args:
+            stream: Its name.
+            retention: What it keeps.
+            clock: What its watermarks are about: the column of its event time, or the arrival. Where that is not what
+                it was, the watermarks that are there say nothing and are forgotten. None: as it was.
+        """
         rules = retention or Retention()
 
         def work(tx: Transaction) -> None:
@@ -120,6 +129,11 @@ class Log(Cursors):
                 (stream, json.dumps(asdict(rules))),
             ).fetchone()
             tx.after(lambda: self._declared(stream, id_, rules))
+            known = self._state.streams.get(stream)
+            if clock is not None and (known is None or known.clock != clock):
+                tx.execute("UPDATE streams SET clock = ?, newest = NULL WHERE id = ?", (clock, id_))
+                tx.execute("DELETE FROM heartbeats WHERE stream = ?", (id_,))
+                tx.after(lambda: _set_clock(self._state.streams[stream], clock))
 
         self._store.write(work, alone=True)
 
@@ -159,6 +173,7 @@ class Log(Cursors):
         dead: Sequence[Mapping[str, Any]] = (),
         late: Sequence[Mapping[str, Any]] = (),
         newest: int | None = None,
+        watermark: int | None = None,
     ) -> range:
         """Appends tuples, what was set aside with them, and how far the source is; all durable at return, or none.
 
@@ -169,6 +184,7 @@ class Log(Cursors):
             dead: Dead letters, one JSON line each.
             late: Late rows, one JSON line each.
             newest: Newest event time seen, in microseconds.
+            watermark: No tuple that comes later is from before this time, in microseconds; None: nobody knows.
 
         Returns:
             The offsets of the tuples.
@@ -189,7 +205,7 @@ class Log(Cursors):
                     lengths = intake.write(dead, late)
                     file = self._write(stream, _monotone(table, self._state.stream(stream).arrival))
                 more = _Arrived(source_position, newest, len(dead), len(late), *lengths)
-                return self._store.write(lambda tx: self._append(tx, stream, file, more))
+                return self._store.write(lambda tx: self._append(tx, stream, file, more, watermark))
             except LogFull:
                 intake.reset()
                 if file is not None:
@@ -203,7 +219,9 @@ class Log(Cursors):
         writer.add(stream, table)
         return writer.finish()
 
-    def _append(self, tx: Transaction, name: str, file: SegmentFile | None, more: _Arrived) -> range:
+    def _append(
+        self, tx: Transaction, name: str, file: SegmentFile | None, more: _Arrived, watermark: int | None
+    ) -> range:
         stream = self._state.stream(name)
         first = tx.draft.get(("next", stream.id), stream.index.end)
         last = 0
@@ -216,23 +234,50 @@ class Log(Cursors):
             (more.position_text, more.newest, last, more.dead, more.late, more.dead_bytes, more.late_bytes, stream.id),
         )
         tx.after(lambda: more.apply(stream))
+        if watermark is not None:
+            self._mark(tx, stream, watermark)
         return range(first, tx.draft.get(("next", stream.id), stream.index.end))
 
-    def heartbeat(self, stream: str, time_us: int) -> None:
-        """Says that nothing came up to a time; an entry of the append sequence."""
+    def heartbeat(self, stream: str, time_us: int, *, lateness_us: int | None = None) -> None:
+        """Says that time has come so far and nothing came: the watermark moves on.
+
+        Args:
+            stream: A declared stream.
+            time_us: The time that is reached, in microseconds.
+            lateness_us: Of a stream with event time: tuples may come that are older by so much. None: the stream's
+                time is the arrival, and no tuple after this arrives before it.
+        """
 
         def work(tx: Transaction) -> None:
             found = self._state.stream(stream)
-            sequence = self._sequence(tx, 1)
-            at = tx.draft.get(("next", found.id), found.index.end)
-            tx.execute("INSERT INTO heartbeats VALUES (?, ?, ?, ?)", (sequence, found.id, at, time_us))
-            tx.execute("UPDATE streams SET heartbeats = heartbeats + 1 WHERE id = ?", (found.id,))
-            tx.after(lambda: _count_heartbeat(found))
+            column = "arrival" if lateness_us is None else "newest"
+            reached = f"{column} = max(coalesce({column}, ?), ?)"
+            tx.execute(
+                f"UPDATE streams SET heartbeats = heartbeats + 1, {reached} WHERE id = ?",
+                (time_us, time_us, found.id),
+            )
+            self._mark(tx, found, time_us - (lateness_us or 0))
+            tx.after(lambda: _beat(found, column, time_us))
 
-        self._store.write(work)
+        # Tuples whose lateness is being judged must not come behind it.
+        with self._intake(stream):
+            self._store.write(work)
+
+    def _mark(self, tx: Transaction, stream: StreamState, time: int) -> None:
+        """Enters a watermark at the end of a stream, where it is news."""
+        newest = tx.draft.get(("watermark", stream.id), stream.marks.newest)
+        if newest is not None and time <= newest:
+            return
+        at = tx.draft.get(("next", stream.id), stream.index.end)
+        if tx.draft.get(("marked", stream.id), stream.marks.offset) == at:
+            # Of those at one offset the newest says all that the others said.
+            tx.execute("DELETE FROM heartbeats WHERE stream = ? AND at = ?", (stream.id, at))
+        tx.draft["watermark", stream.id], tx.draft["marked", stream.id] = time, at
+        tx.execute("INSERT INTO heartbeats VALUES (?, ?, ?, ?)", (self._sequence(tx, 1), stream.id, at, time))
+        tx.after(lambda: _marked(stream, at, time))
 
     def heartbeats(self, stream: str, first: int = 0) -> list[Heartbeat]:
-        """The heartbeats of a stream from an offset on; of those at one offset, collecting keeps the newest."""
+        """The watermarks that were entered from an offset on, at most one for each offset."""
         found = self._state.stream(stream)
         rows = self._store.rows(
             "SELECT sequence, at, time FROM heartbeats WHERE stream = ? AND at >= ? ORDER BY sequence",
@@ -276,6 +321,8 @@ class Log(Cursors):
             for reader, stream, first, end in (move for result in results for move in result.cursors):
                 self._move(tx, reader, stream, first, end)
             self._take_files(tx, files)
+            for stream, mark in (entry for result in results for entry in result.watermarks):
+                self._mark(tx, self._state.stream(stream), mark)
             moved = {str(name): cursor for (kind, name), cursor in tx.draft.items() if kind == "cursor"}
             tx.executemany("UPDATE readers SET next = ? WHERE name = ?", [(at, name) for name, at in moved.items()])
             tx.after(lambda: self._moved(moved))
@@ -408,8 +455,18 @@ class _Arrived:
         stream.dead_bytes, stream.late_bytes = self.dead_bytes, self.late_bytes
 
 
-def _count_heartbeat(stream: StreamState) -> None:
+def _beat(stream: StreamState, column: str, time: int) -> None:
     stream.heartbeats += 1
+    setattr(stream, column, max(getattr(stream, column) or time, time))
+
+
+def _marked(stream: StreamState, at: int, time: int) -> None:
+    stream.marks.add(at, time)
+
+
+def _set_clock(stream: StreamState, clock: str) -> None:
+    stream.clock, stream.newest = clock, None
+    stream.marks.clear()
 
 
 def _monotone(table: pa.Table, last: int) -> pa.Table:

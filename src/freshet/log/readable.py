@@ -42,6 +42,11 @@ class Readable:
         with self._stream(stream) as found:
             return found.index.bytes(first, end)
 
+    def watermark(self, stream: str, offset: int | None = None) -> int | None:
+        """Microseconds: no tuple at or behind an offset (by default the end) is from before; None: nobody knows."""
+        with self._stream(stream) as found:
+            return found.marks.at(found.index.end if offset is None else offset)
+
     def train(self, stream: str, first: int, end: int) -> Train:
         """The range [first, end) with its segments.
 

@@ -115,8 +115,9 @@ class LogReader(Readable):
             return
         self._rows("BEGIN")
         try:
-            ((moves,),) = self._rows("SELECT value FROM meta WHERE key = 'moves'")
-            if moves != self._moves:  # segments that were read before lie elsewhere now
+            # Segments that were read before may lie elsewhere now; a new owner may have declared another clock.
+            ((moves,),) = self._rows("SELECT sum(value) FROM meta WHERE key IN ('moves', 'epoch')")
+            if moves != self._moves:
                 self._state = LogState()
                 self._moves = moves
             self._state.catch_up(self._rows)

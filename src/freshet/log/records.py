@@ -30,7 +30,7 @@ class LogMeters:
 
 @dataclass(frozen=True, slots=True)
 class Heartbeat:
-    """Time passed and nothing came: an entry of the append sequence, between two offsets of a stream."""
+    """A watermark, an entry of the append sequence: no tuple at or behind the offset is from before the time."""
 
     sequence: int
     offset: int
@@ -39,7 +39,7 @@ class Heartbeat:
 
 @dataclass(frozen=True, slots=True)
 class Loss:
-    """An entry of the ledger: a quarantined reader fell behind the bound and will never see this range."""
+    """An entry of the ledger: a reader that was quarantined or parked will never see this range."""
 
     reader: str
     stream: str

@@ -9,8 +9,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from freshet.log.index import StreamIndex
+from freshet.log.marks import Marks
 from freshet.log.retention import Retention
-from freshet.log.store import unpack_members
+from freshet.log.store import NEEDED, PARKED, unpack_members
 from freshet.model import FreshetError, Segment
 
 _NUMBERS: Final = ("arrival", "newest", "dead", "dead_bytes", "late", "late_bytes", "heartbeats")
@@ -20,13 +21,20 @@ Rows = Callable[[str], Iterable[tuple[Any, ...]]]
 
 @dataclass(slots=True)
 class ReaderState:
-    """A registered reader: its cursor, whether it is at work (not quarantined), and what it stores for itself."""
+    """A registered reader: its cursor, what it stores for itself, and whether it is at work. One that is not is either
+    quarantined, and holds data up to the bound, or parked, and holds none."""
 
     name: str
     stream: str
     next: int
     needed: bool = True
     state: dict[str, Any] = field(default_factory=dict)
+    parked: bool = False
+
+    @property
+    def quarantined(self) -> bool:
+        """Whether it is neither at work nor parked."""
+        return not self.needed and not self.parked
 
 
 @dataclass(slots=True)
@@ -38,7 +46,7 @@ class StreamState:
     retention: Retention
     index: StreamIndex
     arrival: int = 0
-    """Arrival of its last tuple."""
+    """Arrival of its last tuple, or of a later heartbeat: no arrival after it is before it."""
     position: dict[str, Any] | None = None
     newest: int | None = None
     """Newest event time seen."""
@@ -47,6 +55,9 @@ class StreamState:
     late: int = 0
     late_bytes: int = 0
     heartbeats: int = 0
+    clock: str | None = None
+    """What its watermarks are about: the column of its event time, or the arrival."""
+    marks: Marks = field(default_factory=Marks)
     readers: dict[str, ReaderState] = field(default_factory=dict)
 
     def waiting_bytes(self) -> int:
@@ -92,12 +103,19 @@ class LogState:
             "SELECT readers.name, streams.name, readers.next, needed, state"
             " FROM readers JOIN streams ON streams.id = readers.stream"
         ):
-            self.add_reader(ReaderState(name, stream_name, cursor, bool(needed), json.loads(state)))
+            self.add_reader(
+                ReaderState(name, stream_name, cursor, needed == NEEDED, json.loads(state), needed == PARKED)
+            )
         for sequence, file, size, appended, members in rows(
             f"SELECT sequence, file, bytes, appended, members FROM segments WHERE sequence >= {self.sequence}"
             " ORDER BY sequence"
         ):
             self.add_row(sequence, file, size, appended, unpack_members(members))
+        for id_, at, time in rows(
+            f"SELECT stream, at, time FROM heartbeats WHERE sequence >= {self.sequence} ORDER BY sequence"
+        ):
+            if id_ in self._by_id:
+                self._by_id[id_].marks.add(at, time)
         ((self.sequence,),) = rows("SELECT value FROM meta WHERE key = 'sequence'")
 
     def _catch_up_streams(self, rows: Rows) -> None:
@@ -183,6 +201,7 @@ class LogState:
     def drop_segments(self, stream: StreamState, below: int) -> list[int]:
         """Drops the segments of a stream that end at or below an offset; returns the rows of which nothing is left."""
         spent = []
+        stream.marks.drop_before(below)
         for number, length in stream.index.drop_below(below):
             row = self.rows[number]
             row.live -= 1

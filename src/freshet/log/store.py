@@ -13,8 +13,16 @@ import numpy as np
 from freshet.log.errors import Deposed, LogFull, StoreFailed
 from freshet.model import UserError
 
-FORMAT: Final = 1
+FORMAT: Final = 2
 """Version of everything in the state folder."""
+_READABLE: Final = (1, FORMAT)
+"""Versions that can be read. A folder of version 1 is one of version 2 in which no reader is parked and no watermark
+is known."""
+
+NEEDED: Final = 1
+"""In the column ``readers.needed``: at work. 0: quarantined."""
+PARKED: Final = 2
+"""In the column ``readers.needed``: it keeps its place and holds nothing."""
 
 T = TypeVar("T")
 Member = tuple[int, int, int, int, int, int, int]
@@ -27,12 +35,13 @@ CREATE TABLE streams (
     oldest INTEGER NOT NULL DEFAULT 0, arrival INTEGER NOT NULL DEFAULT 0,
     position TEXT, newest INTEGER, dead INTEGER NOT NULL DEFAULT 0, dead_bytes INTEGER NOT NULL DEFAULT 0,
     late INTEGER NOT NULL DEFAULT 0, late_bytes INTEGER NOT NULL DEFAULT 0,
-    heartbeats INTEGER NOT NULL DEFAULT 0);
+    heartbeats INTEGER NOT NULL DEFAULT 0, clock TEXT);
 CREATE TABLE segments (
     sequence INTEGER PRIMARY KEY, file TEXT NOT NULL, bytes INTEGER NOT NULL, appended INTEGER NOT NULL,
     members BLOB NOT NULL);
 CREATE TABLE heartbeats (
     sequence INTEGER PRIMARY KEY, stream INTEGER NOT NULL, at INTEGER NOT NULL, time INTEGER NOT NULL);
+CREATE INDEX heartbeats_by_stream ON heartbeats (stream, at);
 CREATE TABLE readers (
     name TEXT PRIMARY KEY, stream INTEGER NOT NULL, next INTEGER NOT NULL, needed INTEGER NOT NULL DEFAULT 1,
     state TEXT NOT NULL DEFAULT '{}') WITHOUT ROWID;
@@ -103,7 +112,8 @@ class Store:
             if not check_format(self._connection, path):
                 for statement in filter(str.strip, _TABLES.split(";\n")):
                     self._connection.execute(statement)
-                self._connection.execute(f"PRAGMA user_version = {FORMAT}")
+            self._upgrade()
+            self._connection.execute(f"PRAGMA user_version = {FORMAT}")
             self._connection.execute("UPDATE meta SET value = value + 1 WHERE key = 'epoch'")
             epoch = self._stored_epoch()
         except BaseException:
@@ -111,6 +121,14 @@ class Store:
             raise
         self._connection.execute("COMMIT")
         return epoch
+
+    def _upgrade(self) -> None:
+        """Brings a folder of version 1 up to this one. Its heartbeats told the time of day, not event time."""
+        if any(column[1] == "clock" for column in self._connection.execute("PRAGMA table_info(streams)")):
+            return
+        self._connection.execute("ALTER TABLE streams ADD COLUMN clock TEXT")
+        self._connection.execute("DELETE FROM heartbeats")
+        self._connection.execute("CREATE INDEX heartbeats_by_stream ON heartbeats (stream, at)")
 
     def write(self, work: Callable[[Transaction], T], *, alone: bool = False) -> T:
         """Runs work inside a transaction, together with that of other threads; durable when it returns.
@@ -233,12 +251,12 @@ def _parts(group: list[_Ticket[Any]]) -> list[list[_Ticket[Any]]]:
 def check_format(connection: sqlite3.Connection, path: Path) -> bool:
     """Whether the database holds a store; one of another version is refused."""
     (version,) = connection.execute("PRAGMA user_version").fetchone()
-    if version == FORMAT:
+    if version in _READABLE:
         return True
     if version:
         raise UserError(
-            f"state folder {path.parent} has format {version}, this version of Freshet reads format {FORMAT}; "
-            "use the version that wrote it, or a new state folder"
+            f"state folder {path.parent} has format {version}, this version of Freshet reads format {FORMAT} and "
+            "older; use the version that wrote it, or a new state folder"
         )
     if connection.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone():
         raise UserError(f"{path} is a database, but not one of Freshet; choose another state folder")

@@ -14,13 +14,14 @@ from freshet.quality.response import ResponseMeter, ResponseTimes
 from freshet.quality.share import DecisionMeter, WorkerMeter
 from freshet.quality.smoothing import Smoothed
 from freshet.quality.statistics import OperatorStatistics, OverheadStatistics
-from freshet.quality.waiting import QueueLength, Waiting
+from freshet.quality.waiting import Memory, QueueLength, Waiting
 
 __all__ = [
     "DecisionMeter",
     "FreshnessMeter",
     "Histogram",
     "IntervalUnion",
+    "Memory",
     "Meters",
     "OperatorStatistics",
     "OverheadStatistics",

@@ -8,12 +8,12 @@ from typing import Any
 
 from freshet.model import ChainResult, Curve
 from freshet.quality.freshness import mean_freshness
-from freshet.quality.qos import overall
+from freshet.quality.qos import QosMeter, overall
 from freshet.quality.query_meter import QueryMeter
 from freshet.quality.response import ResponseMeter
 from freshet.quality.share import DecisionMeter, WorkerMeter
 from freshet.quality.statistics import OperatorStatistics, OverheadStatistics
-from freshet.quality.waiting import Waiting
+from freshet.quality.waiting import Memory, Waiting
 
 Operators = Mapping[str, Mapping[str, OperatorStatistics]]
 """Statistics by query and name of the operator."""
@@ -78,10 +78,18 @@ class Meters:
         """The importance of a query changed."""
         self.queries[name].weight = weight
 
+    def set_curve(self, name: str, curve: Curve | None) -> None:
+        """What the answers of a query are worth changed: from here on its QoS is that of the new curve."""
+        self.queries[name].qos = None if curve is None else QosMeter(curve)
+
     def quarantine(self, name: str, reason: str) -> None:
         """A query was set aside; what waits for it goes on making it stale."""
         meter = self.queries[name]
         meter.state, meter.reason = "quarantined", reason
+
+    def hold(self, name: str, reason: str | None) -> None:
+        """A query is held back, because its output takes nothing now; None: it is not any more."""
+        self.queries[name].held = reason
 
     def record(
         self,
@@ -98,6 +106,10 @@ class Meters:
     def wait(self, query: str, waiting: Waiting) -> None:
         """What waits for a query now; said before a snapshot, it holds until it is said again."""
         self.queries[query].waiting = waiting
+
+    def remember(self, query: str, memory: Memory) -> None:
+        """What the states of a query hold now; like :meth:`wait`."""
+        self.queries[query].memory = memory
 
     def count(self, stream: str, counts: StreamCounts) -> None:
         """What the log has counted for a stream by now."""
@@ -134,12 +146,14 @@ class Meters:
 
             ``queries``: by name, each with
 
-            - ``state`` (``active`` or ``quarantined``), ``reason`` of a quarantine, ``weight``,
+            - ``state`` (``active``, ``held back`` or ``quarantined``) and its ``reason``, ``weight``,
             - ``seconds`` since it was added, in this run,
             - ``tuples_in``: read from its streams, once for each path that reads them; ``tuples_out``: written,
             - ``errors``: evaluation errors that gave NULL,
             - ``late``, ``dead``: tuples of its streams that were set aside before any query, since the streams exist,
             - ``waiting``, ``bytes_waiting``: tuples and bytes in its queues; ``oldest_waiting_s``: age of the oldest,
+            - ``state_rows``, ``state_bytes``: what its windows, joins and aggregates remember; ``watermark_lag_s``: how
+              far event time in them is behind now (None: it has none, or it is not known yet),
             - ``freshness``: F(D) since it was added (FAS Eq. 2), what waits counted by its probability to match;
               ``freshness_exact``: whether no interval had to be interpolated,
             - ``response``: ``count``, ``mean_s``, ``p50_s``, ``p95_s``, ``p99_s``, ``max_s`` over output tuples
@@ -152,9 +166,10 @@ class Meters:
               ``selectivity``.
 
             ``total``: ``queries``, ``quarantined`` (how many), ``tuples_in``, ``tuples_out``, ``errors``,
-            ``waiting``, ``bytes_waiting`` summed over queries; ``freshness`` (FAS Eq. 3), ``weighted_freshness``
-            (FAS §4.4), ``response`` over all output tuples, ``qos`` over the queries with a curve: ``average`` over
-            queries, ``per_tuple`` over their output tuples, ``late``; None where no query has one.
+            ``waiting``, ``bytes_waiting``, ``state_rows``, ``state_bytes`` summed over queries; ``freshness`` (FAS
+            Eq. 3), ``weighted_freshness`` (FAS §4.4), ``response`` over all output tuples, ``qos`` over the queries
+            with a curve: ``average`` over queries, ``per_tuple`` over their output tuples, ``late``; None where no
+            query has one.
 
             ``streams``: by name ``tuples``, ``late``, ``dead``, ``heartbeats``, ``bytes``.
 
@@ -203,7 +218,7 @@ class Meters:
         response = ResponseMeter()
         for meter in self.queries.values():
             response.merge(meter.response)
-        summed = ("tuples_in", "tuples_out", "errors", "waiting", "bytes_waiting")
+        summed = ("tuples_in", "tuples_out", "errors", "waiting", "bytes_waiting", "state_rows", "state_bytes")
         freshness = [query["freshness"] for query in each]
         return {
             "queries": len(queries),

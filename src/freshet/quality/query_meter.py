@@ -12,9 +12,10 @@ from freshet.quality.freshness import FreshnessMeter
 from freshet.quality.qos import QosMeter
 from freshet.quality.rate import RecentRate
 from freshet.quality.response import ResponseMeter
-from freshet.quality.waiting import Waiting
+from freshet.quality.waiting import Memory, Waiting
 
 _NOTHING_WAITS = Waiting()
+_NO_MEMORY = Memory()
 
 
 class QueryMeter:
@@ -38,6 +39,8 @@ class QueryMeter:
         "_recent_in",
         "_recent_out",
         "errors",
+        "held",
+        "memory",
         "qos",
         "reason",
         "response",
@@ -58,7 +61,9 @@ class QueryMeter:
         self.streams = tuple(streams)
         self.state: Literal["active", "quarantined"] = "active"
         self.reason: str | None = None
+        self.held: str | None = None
         self.waiting = _NOTHING_WAITS
+        self.memory = _NO_MEMORY
         self.tuples_in = 0
         self.tuples_out = 0
         self.errors = 0
@@ -112,11 +117,11 @@ class QueryMeter:
 
     def snapshot(self, now: float) -> dict[str, Any]:
         """Its part of :meth:`freshet.quality.meters.Meters.snapshot`."""
-        waiting = self.waiting
+        waiting, memory = self.waiting, self.memory
         lived = max(0.0, now - self.start)
         return {
-            "state": self.state,
-            "reason": self.reason,
+            "state": "held back" if self.held is not None and self.state == "active" else self.state,
+            "reason": self.reason or self.held,
             "weight": self.weight,
             "seconds": lived,
             "tuples_in": self.tuples_in,
@@ -125,6 +130,9 @@ class QueryMeter:
             "waiting": waiting.rows,
             "bytes_waiting": waiting.bytes,
             "oldest_waiting_s": None if waiting.since is None else max(0.0, now - waiting.since),
+            "state_rows": memory.rows,
+            "state_bytes": memory.bytes,
+            "watermark_lag_s": None if memory.watermark is None else max(0.0, now - memory.watermark),
             "freshness": self.freshness(now),
             "freshness_exact": self._freshness.exact,
             "response": self.response.times().snapshot(),

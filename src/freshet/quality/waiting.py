@@ -59,3 +59,18 @@ class Waiting:
                 since = min(since, queue.since)
                 none_matches *= 1.0 - staleness_probability(queue.selectivity, queue.rows)
         return Waiting(rows, size, since, 1.0 - none_matches) if rows else Waiting()
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """What the windows, joins and aggregates of a query remember.
+
+    Args:
+        rows: Rows of their states.
+        bytes: Their bytes.
+        watermark: How far event time has come in them, in seconds; None: nobody knows.
+    """
+
+    rows: int = 0
+    bytes: int = 0
+    watermark: float | None = None

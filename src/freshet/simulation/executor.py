@@ -78,6 +78,10 @@ class SimulatedExecutor:
             self._draws.append(None if passes_all else Draws(self._seed, node.name, profile.selectivity))
         return {node.query: pa.schema([]) for node in nodes}
 
+    def states(self, fold: str) -> int:
+        """Simulated operators remember nothing."""
+        return 0
+
     def submit(self, unit: Unit) -> None:
         """Works out what the unit will have done, and when."""
         started = self._clock.now()

@@ -74,9 +74,8 @@ class SimulatedLog:
         self._streams.setdefault(stream, _Queue())
         return self._cursors.setdefault(reader, 0 if at == "earliest" else self._streams[stream].end)
 
-    def drop_reader(self, reader: str) -> None:
-        """Forgets a reader."""
-        self._cursors.pop(reader, None)
+    def park(self, readers: Sequence[str]) -> None:
+        """Nothing to do: cursors stay where they are, and simulated streams are kept whole."""
 
     def set_need(self, reader: str, needed: bool) -> None:
         """Nothing to do: simulated streams are kept whole."""
@@ -102,6 +101,10 @@ class SimulatedLog:
     def end(self, stream: str) -> int:
         """The offset after the newest tuple."""
         return self._streams[stream].end
+
+    def watermark(self, stream: str, offset: int) -> int | None:
+        """Simulated tuples have no event time."""
+        return None
 
     def arrival(self, stream: str, offset: int) -> float:
         """When the tuple at an offset arrived."""

@@ -100,6 +100,7 @@ class SingleWorker:
     def _add(self, query: SimulatedQuery, stream: int, arrivals: array[float], seed: int) -> _Line:
         view = self._view
         path = view.add(query.name, [(each.cost, each.selectivity) for each in query.operators], query.weight)
+        view.queries[-1].curve = query.curve
         first = path[0]
         work, matches = _work_of(query, len(arrivals), seed)
         line = self._lines[first] = _Line(view.operators[first], stream, arrivals, work, matches)

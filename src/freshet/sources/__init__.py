@@ -30,7 +30,7 @@ def create(kind: str, options: Mapping[str, Any] | Options, stream: Stream) -> S
     0.0
     >>> create("generator", {"rate": -1}, stream)
     Traceback (most recent call last):
-    freshet.model.errors.UserError: stream s: source generator: rate: input should be greater than 0
+    freshet.model.errors.UserError: stream s: source generator: rate: must be a number of tuples ... above 0, not -1
     """
     if kind not in KINDS:
         raise UserError(f"stream {stream.name}: source kind {kind!r} is not known: use one of {', '.join(KINDS)}")

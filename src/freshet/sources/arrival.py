@@ -2,14 +2,28 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+import math
+from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
 from freshet.simulation.arrivals import Arrivals, BModel, Bursts, Constant, Poisson, Schedule
 from freshet.sources.options import Duration, Options
 
-Rate = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+
+def _rate(value: Any) -> Any:
+    """Says what a rate is where it is none."""
+    try:
+        number = math.nan if isinstance(value, bool) else float(value)
+    except (TypeError, ValueError):
+        number = math.nan
+    if not 0.0 < number < math.inf:
+        raise ValueError(f"must be a number of tuples per second above 0, not {value!r}")
+    return number
+
+
+Rate = Annotated[float, BeforeValidator(_rate)]
+"""Tuples per second."""
 
 
 class _Arrival(Options):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import zlib
 from typing import Any, Final
 
@@ -10,6 +11,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from freshet.model import UserError
+from freshet.model.schema import type_text
 from freshet.sources.columns import BLOCK, Choice, ColumnOptions, Draw, EventTime, Uniform
 
 _LETTERS: Final = list("abcdefgh")
@@ -33,7 +35,9 @@ def default_column(name: str, kind: pa.DataType) -> ColumnOptions:
         return Choice(kind="choice", values=_LETTERS)
     if pa.types.is_binary(kind):
         return Choice(kind="choice", values=[letter.encode() for letter in _LETTERS])
-    raise UserError(f"column {name} of type {kind} has no default: describe it with kind 'choice' or 'constant'")
+    raise UserError(
+        f"column {name} of type {type_text(kind)} has no default: describe it with kind 'choice' or 'constant'"
+    )
 
 
 class Column:
@@ -46,7 +50,7 @@ class Column:
     """
 
     def __init__(self, name: str, kind: pa.DataType, options: ColumnOptions, seed: int) -> None:
-        self._name, self._type, self._options, self._seed = name, kind, options, seed
+        self._name, self._type, self.options, self._seed = name, kind, options, seed
         self._key = zlib.crc32(name.encode())
         self.restore(0, None)
         self._try()
@@ -54,7 +58,7 @@ class Column:
     def restore(self, index: int, carry: float | None) -> None:
         """Goes to the tuple ``index``, whose block begins with ``carry``."""
         self._number = index // BLOCK
-        self._before = self._options.begin() if carry is None else carry
+        self._before = self.options.begin() if carry is None else carry
         self._values: pa.Array | None = None
         self._after = self._before
 
@@ -71,7 +75,7 @@ class Column:
             parts.append(block.slice(used, min(first + count - index, BLOCK - used)))
             index += len(parts[-1])
         values = parts[0] if len(parts) == 1 else pa.concat_arrays(parts)
-        return self._options.finish(values, arrivals, seconds).cast(self._type)
+        return self.options.finish(values, arrivals, seconds).cast(self._type)
 
     def _block(self, number: int) -> pa.Array:
         if self._values is None or number != self._number:
@@ -80,14 +84,14 @@ class Column:
             self._number = number
             generator = np.random.Generator(np.random.Philox(np.random.SeedSequence([self._seed, self._key, number])))
             draw = Draw(generator, number * BLOCK, self._before, self._type)
-            self._values = self._with_nulls(to_arrow(self._options.draw(draw), self._type), generator)
+            self._values = self._with_nulls(to_arrow(self.options.draw(draw), self._type), generator)
             self._after = draw.carry
         return self._values
 
     def _with_nulls(self, values: pa.Array, generator: np.random.Generator) -> pa.Array:
-        if self._options.nulls == 0.0:
+        if self.options.nulls == 0.0:
             return values
-        holes = pa.array(generator.random(BLOCK) < self._options.nulls)
+        holes = pa.array(generator.random(BLOCK) < self.options.nulls)
         return pa.compute.if_else(holes, pa.scalar(None, values.type), values)
 
     def _try(self) -> None:
@@ -97,9 +101,22 @@ class Column:
             self.take(0, BLOCK, arrivals, np.zeros(BLOCK))
         except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, TypeError, ValueError) as error:
             raise UserError(
-                f"column {self._name}: {self._options.kind} does not fit the type {self._type}: {error}"  # type: ignore[attr-defined]
+                f"column {self._name}: {self.options.kind} does not fit the type"  # type: ignore[attr-defined]
+                f" {type_text(self._type)}{_reason(error)}"
             ) from None
         self.restore(0, None)
+
+
+def _reason(error: Exception) -> str:
+    """Why values do not fit, where the error says it in words of the user's: Arrow's texts speak of Arrow's types.
+
+    >>> _reason(TypeError("it gives numbers")), _reason(pa.ArrowInvalid("Could not convert 'x' with type str: ..."))
+    (': it gives numbers', ": it gives 'x'")
+    """
+    if not isinstance(error, pa.ArrowException):
+        return f": {next(iter(str(error).splitlines()), '')}"
+    value = re.search(r"Could not convert (.+?) with type|Failed to parse string: (.+?) as|Value (\S+) ", str(error))
+    return f": it gives {next(filter(None, value.groups()))}" if value else ""
 
 
 def to_arrow(values: Any, kind: pa.DataType) -> pa.Array:

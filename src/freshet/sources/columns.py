@@ -227,11 +227,20 @@ class EventTime(ColumnOptions):
         delays[draw.generator.random(BLOCK) >= self.fraction] = 0.0
         return pa.array(np.rint(delays * 1e6).astype(np.int64))
 
+    @property
+    def _begin(self) -> float | None:
+        if self.start is None:
+            return None
+        return (self.start if self.start.tzinfo else self.start.replace(tzinfo=UTC)).timestamp()
+
+    def clock(self, now: float, seconds: float) -> float:
+        """The event time of a tuple that would arrive now without delay, ``seconds`` into the process."""
+        return now if self._begin is None else self._begin + seconds
+
     def finish(self, values: pa.Array, arrivals: NDArray[np.int64], seconds: NDArray[np.float64]) -> pa.Array:
         times = arrivals
-        if self.start is not None:
-            begin = self.start if self.start.tzinfo else self.start.replace(tzinfo=UTC)
-            times = round(begin.timestamp() * 1e6) + np.rint(seconds * 1e6).astype(np.int64)
+        if self._begin is not None:
+            times = round(self._begin * 1e6) + np.rint(seconds * 1e6).astype(np.int64)
         return pc.subtract(pa.array(times), values).cast(pa.timestamp("us", tz="UTC"))
 
 

@@ -14,8 +14,8 @@ import pyarrow as pa
 
 from freshet.log import Intake, Log, LogFull, Receipt
 from freshet.model import FreshetError
-from freshet.sources.push import PushedRows, PushSource
-from freshet.sources.source import Batch, Source
+from freshet.sources.push import PushSource, Rows
+from freshet.sources.source import Batch, EventClock, Source
 
 _LOGGER: Final = logging.getLogger(__name__)
 _FIRST_WAIT: Final = 0.02
@@ -67,7 +67,8 @@ class Feeder:
         stream: The stream's name.
         wake: Called from the feeder's thread (or the pusher's) after an append.
         clock: Wall-clock seconds.
-        heartbeat: Seconds of silence after which a heartbeat is written, again and again; None: never.
+        heartbeat: Seconds of silence after which a heartbeat is written, again and again; None: never. Where the
+            stream has event time, only a source that is an :class:`EventClock` can say it.
         interval: Seconds between polls, unless the source has more rows at once than fit into a batch.
     """
 
@@ -105,7 +106,7 @@ class Feeder:
         if position is not None:
             self._source.restore(position)
         if isinstance(self._source, PushSource):
-            self._source.connect(self._push)
+            self._source.connect(self._push, self._pushed_beat)
         self._set(state="running")
         self._thread.start()
 
@@ -152,7 +153,8 @@ class Feeder:
                 self._take(batch)
                 break
             except LogFull as full:
-                since = self._held_back(str(full), since)
+                # The state says already that it is held back.
+                since = self._held_back(str(full).removeprefix(f"{self._status.stream} is held back: "), since)
             if self._stopping.wait(wait):
                 return False
             wait = min(2 * wait, _LONGEST_WAIT)
@@ -178,7 +180,7 @@ class Feeder:
             rows = cast("pa.Table | Sequence[Mapping[str, Any]]", batch.rows)
             self._count(self._intake.append(rows, batch.arrivals, source_position=batch.position))
 
-    def _push(self, rows: PushedRows) -> Receipt:
+    def _push(self, rows: Rows) -> Receipt:
         if self._stopping.is_set():
             raise FreshetError(f"stream {self._status.stream} takes no pushes: its application is stopping")
         with self._appending:
@@ -197,17 +199,32 @@ class Feeder:
         )
 
     def _beat(self, now: float) -> None:
+        """Says after a silence what time it is: the wall clock's, or where the stream has event time the source's
+        own, if it knows that."""
         with self._appending:
             if now - self._last_sign < self._heartbeat:
                 return
+            self._last_sign = now
+            time = now if self._intake.event_time is None else self._event_clock(now)
+            if time is None:
+                return
             try:
-                self._log.heartbeat(self._status.stream, round(now * 1e6))
+                self._count_beat(self._intake.heartbeat(round(time * 1e6)))
             except LogFull as full:
                 self._set(reason=str(full))
                 return
-            self._last_sign = now
-            self._set(heartbeats=self._status.heartbeats + 1)
         self._wake()
+
+    def _event_clock(self, now: float) -> float | None:
+        return self._source.event_clock(now) if isinstance(self._source, EventClock) else None
+
+    def _pushed_beat(self, time_us: int) -> None:
+        with self._appending:
+            self._count_beat(self._intake.heartbeat(time_us))
+        self._wake()
+
+    def _count_beat(self, news: bool) -> None:
+        self._set(heartbeats=self._status.heartbeats + news)
 
     def _set(self, **changes: object) -> None:
         self._status = replace(self._status, **changes)  # type: ignore[arg-type]

@@ -6,7 +6,7 @@ import csv
 import gzip
 import io
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import BinaryIO, Final, Protocol, cast
 
@@ -32,6 +32,21 @@ class Rows(Protocol):
 
     def blocks(self, first: int) -> Iterator[pa.Table]:
         """The blocks from the row ``first`` on."""
+
+
+def why_malformed(line: str, columns: Sequence[str]) -> str:
+    """What is wrong with a line that could not be divided into columns.
+
+    >>> why_malformed("1,2,3", ["a", "b"]), why_malformed('1,"x', ["a", "b"])
+    ('3 fields, the header has 2', 'not a line of CSV: unexpected end of data')
+    """
+    try:
+        fields = next(csv.reader([line], strict=True), [])
+    except csv.Error as error:
+        return f"not a line of CSV: {error}"
+    if len(fields) != len(columns):
+        return f"{len(fields)} {'field' if len(fields) == 1 else 'fields'}, the header has {len(columns)}"
+    return "not UTF-8 text"
 
 
 def open_rows(path: Path) -> Rows:

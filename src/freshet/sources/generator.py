@@ -13,7 +13,7 @@ from freshet.model import Stream, UserError
 from freshet.simulation.arrivals import ArrivalCursor
 from freshet.sources.arrival import ArrivalOptions, PoissonArrival, Rate
 from freshet.sources.column import Column, default_column
-from freshet.sources.columns import AnyColumn
+from freshet.sources.columns import AnyColumn, EventTime
 from freshet.sources.options import Options
 from freshet.sources.source import Batch
 
@@ -67,7 +67,7 @@ class Generator:
                 f"columns.{min(unknown)} is not a column of stream {stream.name}"
                 f" (columns: {', '.join(stream.schema.names)})"
             )
-        self._options, self._schema = options, stream.schema
+        self._options, self._schema, self._event_time = options, stream.schema, stream.event_time
         arrival = options.arrival or PoissonArrival(rate=options.rate or 0.0)
         self._arrival = arrival.model_dump(mode="json") | {"seed": options.seed}
         self._process = arrival.process(options.seed)
@@ -113,6 +113,12 @@ class Generator:
         if due is None or self._room() <= 0:
             return None
         return 0.0 if self._anchor is None else self._anchor + due
+
+    def event_clock(self, now: float) -> float | None:
+        options = None if self._event_time is None else self._columns[self._event_time].options
+        if not isinstance(options, EventTime) or self._anchor is None:
+            return None
+        return options.clock(now, now - self._anchor)
 
     def close(self) -> None:
         """Has nothing to let go of."""

@@ -3,22 +3,28 @@
 from __future__ import annotations
 
 import math
+import sys
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import datetime
 from typing import Any, Final, TypeAlias
 
 import pyarrow as pa
 
 from freshet.log import LogFull, Receipt
-from freshet.model import FreshetError, Stream
+from freshet.model import FreshetError, Stream, UserError
 from freshet.sources.options import Options
 from freshet.sources.source import Batch
+from freshet.sources.times import event_seconds
 
 _FIRST_WAIT: Final = 0.01
 _LONGEST_WAIT: Final = 0.5
 
-PushedRows: TypeAlias = pa.Table | pa.RecordBatch | Sequence[Mapping[str, Any]]
+PushedRows: TypeAlias = pa.Table | pa.RecordBatch | Iterable[Mapping[str, Any]]
+"""Rows as programs have them; also a pandas DataFrame."""
+Rows: TypeAlias = pa.Table | pa.RecordBatch | Sequence[Mapping[str, Any]]
+"""Rows as the log takes them."""
 
 
 class Backpressure(FreshetError):
@@ -35,27 +41,31 @@ class PushSource:
     other source; the receipt counts them."""
 
     def __init__(self, options: PushOptions, stream: Stream) -> None:
-        self._stream = stream.name
-        self._append: Callable[[PushedRows], Receipt] | None = None
+        self._stream, self._declared = stream.name, stream
+        self._append: Callable[[Rows], Receipt] | None = None
+        self._beat: Callable[[int], object] | None = None
         self._closed = threading.Event()
 
     def push(self, rows: PushedRows, *, block: bool = True, timeout: float | None = None) -> Receipt:
-        """Appends rows (a table, or mappings of column to value) to the stream.
+        """Appends rows to the stream.
 
         Args:
-            rows: They arrive together, now.
+            rows: A list of mappings of column to value, a pyarrow Table or RecordBatch, or a pandas DataFrame (its
+                index is left out, its missing values are NULL). They arrive together, now.
             block: Wait where the log has no room, instead of raising at once.
             timeout: Longest wait in seconds; None: as long as it takes.
 
         Raises:
             Backpressure: The log has no room; nothing was taken in.
             FreshetError: The application is not running.
+            UserError: It is nothing that rows could be read from.
         """
+        taken = as_rows(rows)
         end = math.inf if timeout is None else time.monotonic() + timeout
         wait = _FIRST_WAIT
         while True:
             try:
-                return self._running()(rows)
+                return self._running()(taken)
             except LogFull as full:
                 left = end - time.monotonic() if block else 0.0
                 if left <= 0.0:
@@ -63,14 +73,28 @@ class PushSource:
             self._closed.wait(min(wait, left))
             wait = min(2 * wait, _LONGEST_WAIT)
 
-    def _running(self) -> Callable[[PushedRows], Receipt]:
+    def heartbeat(self, time: datetime | float) -> None:
+        """Says that event time has come so far although nothing was pushed, so that windows close. Rows that are
+        pushed later are judged late by it.
+
+        Args:
+            time: A datetime (without a zone: in the stream's), or seconds since the epoch.
+
+        Raises:
+            FreshetError: The application is not running.
+        """
+        self._running()
+        if self._beat is not None:
+            self._beat(round(event_seconds(time, self._declared) * 1e6))
+
+    def _running(self) -> Callable[[Rows], Receipt]:
         if self._append is None or self._closed.is_set():
             raise FreshetError(f"stream {self._stream} takes no pushes: its application is not running")
         return self._append
 
-    def connect(self, append: Callable[[PushedRows], Receipt]) -> None:
-        """Says how rows come into the log."""
-        self._append = append
+    def connect(self, append: Callable[[Rows], Receipt], beat: Callable[[int], object] | None = None) -> None:
+        """Says how rows and heartbeats (in microseconds) come into the log."""
+        self._append, self._beat = append, beat
 
     def restore(self, position: Mapping[str, Any]) -> None:
         """Has nothing to go on from: who pushed knows what was acknowledged."""
@@ -83,3 +107,34 @@ class PushSource:
 
     def close(self) -> None:
         self._closed.set()
+
+
+def as_rows(rows: Any) -> Rows:
+    """Rows that a program hands over, as the log takes them.
+
+    >>> as_rows({"v": 1})
+    Traceback (most recent call last):
+    freshet.model.errors.UserError: push a list of rows, a pyarrow Table or RecordBatch, or a pandas DataFrame, not a
+    dict (a single row is pushed as [row])
+    """
+    if isinstance(rows, pa.Table | pa.RecordBatch | list | tuple):
+        return rows
+    # Only where the program itself has loaded pandas can this be one of its frames.
+    if "pandas" in sys.modules and isinstance(rows, sys.modules["pandas"].DataFrame):
+        return _from_pandas(rows)
+    if isinstance(rows, Iterable) and not isinstance(rows, Mapping | str | bytes) and not hasattr(rows, "columns"):
+        return list(rows)
+    single = " (a single row is pushed as [row])" if isinstance(rows, Mapping) else ""
+    raise UserError(
+        "push a list of rows, a pyarrow Table or RecordBatch, or a pandas DataFrame, "
+        f"not a {type(rows).__name__}{single}"
+    )
+
+
+def _from_pandas(frame: Any) -> Rows:
+    try:
+        return pa.Table.from_pandas(frame, preserve_index=False)
+    except pa.ArrowException:
+        # A column of mixed values: row by row those that do not fit become dead letters, and the others do not.
+        known = frame.astype(object).where(frame.notna(), None)
+        return [dict(zip(map(str, known.columns), row, strict=True)) for row in known.itertuples(index=False)]

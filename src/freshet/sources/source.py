@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Final, Protocol, runtime_checkable
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
+
+END_OF_TIME: Final = 253_402_300_799.0
+"""Seconds since the epoch (the end of the year 9999): the event time of a source that has come to its end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,3 +50,15 @@ class Source(Protocol):
 
     def close(self) -> None:
         """Lets go of files."""
+
+
+@runtime_checkable
+class EventClock(Protocol):
+    """A source that knows what event time it is while no row comes, so that windows close all the same.
+
+    It is asked only when no row is due. Without it, event time stands still until the next row.
+    """
+
+    def event_clock(self, now: float) -> float | None:
+        """Event time at a time of the wall clock, in seconds as the event-time column counts them: rows that come
+        later are judged late by it. None: not known."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any, Final, Literal
 from zoneinfo import ZoneInfo
 
@@ -11,6 +11,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
+
+from freshet.model import Stream
 
 Unit = Literal["s", "ms", "us", "ns", "iso"]
 
@@ -80,3 +82,20 @@ def _iso(text: str, zone: str) -> float:
 def _plain(values: pa.ChunkedArray) -> NDArray[np.float64]:
     filled = pc.fill_null(values, float("nan"))
     return np.array(filled.to_numpy(), np.float64)
+
+
+def event_seconds(time: datetime | float, stream: Stream) -> float:
+    """A moment as the event-time column of a stream counts it: a ``timestamp_ntz`` column holds the wall clock of the
+    stream's zone. A datetime without a zone means that zone.
+
+    >>> from freshet.model import parse_schema
+    >>> stream = Stream("s", parse_schema("ts timestamp_ntz"), event_time="ts", time_zone="Europe/Berlin")
+    >>> event_seconds(0.0, stream), event_seconds(datetime(1970, 1, 1, 1), stream)
+    (3600.0, 3600.0)
+    """
+    zone = ZoneInfo(stream.time_zone)
+    if isinstance(time, datetime):
+        time = (time if time.tzinfo else time.replace(tzinfo=zone)).timestamp()
+    if stream.event_time is None or stream.schema.field(stream.event_time).type.tz is not None:
+        return time
+    return datetime.fromtimestamp(time, zone).replace(tzinfo=UTC).timestamp()

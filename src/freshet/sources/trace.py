@@ -12,11 +12,12 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 from pydantic import Field
 
+from freshet.log import Malformed
 from freshet.model import Stream, UserError
-from freshet.sources.files import MALFORMED, SortedRows, open_rows
+from freshet.sources.files import MALFORMED, SortedRows, open_rows, why_malformed
 from freshet.sources.options import Options
-from freshet.sources.source import Batch
-from freshet.sources.times import Unit, seconds_of
+from freshet.sources.source import END_OF_TIME, Batch
+from freshet.sources.times import Unit, event_seconds, seconds_of
 
 
 class TraceOptions(Options):
@@ -53,9 +54,9 @@ class Trace:
 
     def __init__(self, options: TraceOptions, stream: Stream) -> None:
         self._options, self._stream = options, stream
-        rows = open_rows(options.path.expanduser())
-        self._mapping = _mapping(options, stream, rows.columns)
-        self._rows = SortedRows(rows, self._seconds) if options.order == "time" else rows
+        self._file = open_rows(options.path.expanduser())
+        self._mapping = _mapping(options, stream, self._file.columns)
+        self._rows = SortedRows(self._file, self._seconds) if options.order == "time" else self._file
         self._blocks: Iterator[pa.Table] | None = None
         self._row, self._used = 0, 0
         self._block: pa.Table | None = None
@@ -88,6 +89,17 @@ class Trace:
             return 0.0
         return self._anchor + float(self._playing[self._used])
 
+    def event_clock(self, now: float) -> float | None:
+        """Where it is in its own time; at the end of the file, the end of time: nothing comes any more."""
+        if not self._load():
+            return END_OF_TIME
+        event_time, speed = self._stream.event_time, self._options.speed
+        if event_time is None or self._mapping[event_time] != self._options.time:
+            return None
+        if speed == "max" or self._anchor is None or self._origin is None or self._shift is None:
+            return None
+        return event_seconds(self._origin + (now - self._anchor) * speed + self._shift, self._stream)
+
     def close(self) -> None:
         if self._blocks is not None and hasattr(self._blocks, "close"):
             self._blocks.close()
@@ -101,6 +113,16 @@ class Trace:
         if time is None or self._origin is None or self._options.speed == "max":
             return 0.0
         return (time - self._origin) / self._options.speed
+
+    def check(self) -> None:
+        """Looks at the beginning of the file.
+
+        Raises:
+            UserError: The column that should say when rows came does not.
+        """
+        block = next(self._file.blocks(0), None)
+        if block is not None:
+            self._seconds(block)
 
     def _load(self) -> bool:
         """Has a row at hand, unless the file is at its end."""
@@ -158,7 +180,11 @@ class Trace:
         lines = block.column(MALFORMED)
         if lines.null_count == len(lines):
             return table
-        return [row if line is None else line for row, line in zip(table.to_pylist(), lines.to_pylist(), strict=True)]
+        columns = self._rows.columns
+        return [
+            row if line is None else Malformed(line, why_malformed(line, columns))
+            for row, line in zip(table.to_pylist(), lines.to_pylist(), strict=True)
+        ]
 
     def _named(self, block: pa.Table, times: NDArray[np.float64]) -> pa.Table:
         """The stream's columns, with the trace's times as timestamps where the stream wants them."""
@@ -192,6 +218,9 @@ def _mapping(options: TraceOptions, stream: Stream, found: list[str]) -> dict[st
     for name in stream.schema.names:
         default = options.time if name == stream.event_time and name not in found else name
         mapping[name] = options.columns.get(name, default)
-        if mapping[name] not in found:
-            raise UserError(f"{what} has no column {mapping[name]!r} {columns}: set columns.{name}")
+    missing = {name: source for name, source in mapping.items() if source not in found}
+    if missing:
+        names = ", ".join(repr(source) for source in missing.values())
+        keys = ", ".join(f"columns.{name}" for name in missing)
+        raise UserError(f"{what} has no column {names} {columns}: set {keys}")
     return mapping

@@ -1,0 +1,108 @@
+"""How far event time is in front of and behind every operator.
+
+Everything follows from the watermarks of the streams at the committed cursors: a bound on the event times of all
+tuples that an operator has not processed. Bounds never become wrong later, so what was known once stays known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+
+from freshet.engine.board import Board, FoldState
+from freshet.engine.protocols import QueueLog
+from freshet.model import Panes, Side
+
+Time = int | None
+"""Microseconds; None: no bound is known, which is less than every other."""
+
+
+def earliest(times: Iterable[Time]) -> Time:
+    """The least of some times.
+
+    >>> earliest([3, 2]), earliest([3, None])
+    (2, None)
+    """
+    known = list(times)
+    return None if not known or None in known else min(time for time in known if time is not None)
+
+
+def latest(*times: Time) -> Time:
+    """The greatest of some times.
+
+    >>> latest(None, 3, 2)
+    3
+    """
+    return max((time for time in times if time is not None), default=None)
+
+
+def boundary(time: Time, slide: int) -> Time:
+    """The last boundary that is closed.
+
+    >>> boundary(125, 60), boundary(-1, 60)
+    (120, -60)
+    """
+    return None if time is None else time // slide * slide
+
+
+class Moment:
+    """Event time at all operators, as the log is or as it will be when a unit has been committed.
+
+    Args:
+        board: What waits where.
+        log: Has the watermarks of streams.
+        ends: For operators that a unit starts at, where their trains end.
+        fed: Operators whose queues the unit writes to.
+        acted: For folds that the unit runs, how far event time comes in them, by port.
+    """
+
+    def __init__(
+        self,
+        board: Board,
+        log: QueueLog,
+        ends: Mapping[int, int] | None = None,
+        fed: Collection[int] = (),
+        acted: Mapping[str, Sequence[Time]] | None = None,
+    ) -> None:
+        self._board, self._log = board, log
+        self._ends, self._fed, self._acted = ends or {}, fed, dict(acted or {})
+        self._marks: dict[int, Time] = {}
+
+    def before(self, number: int) -> Time:
+        """From when on tuples are that come into an operator."""
+        if number not in self._marks:
+            # What is known cannot become less: tuples that now lie in a queue were still to come when it was learned.
+            self._marks[number] = latest(self._board.operators[number].mark, self._computed(number))
+        return self._marks[number]
+
+    def _computed(self, number: int) -> Time:
+        operator = self._board.operators[number]
+        node, end = operator.node, self._ends.get(number, operator.cursor)
+        if node.is_first or number in self._fed or operator.head + operator.waiting > end:
+            return self._log.watermark(node.reads, end)
+        return self.behind(node.path[node.path.index(number) - 1])
+
+    def behind(self, number: int) -> Time:
+        """From when on tuples are that come out of an operator."""
+        operator = self._board.operators[number].node.operator
+        if isinstance(operator, Panes):
+            return boundary(self.acted(operator.fold, 0), operator.slide)
+        if not isinstance(operator, Side):
+            return self.before(number)
+        # A left tuple without a partner comes when the right side's time has acted, not when it could.
+        undecided = operator.kind == "left" and operator.port == 1
+        time = self.acted(operator.fold, 1) if undecided else self.before(number)
+        return None if time is None else time - operator.behind[operator.port]
+
+    def acted(self, fold: str, port: int) -> Time:
+        """How far event time has come in what a fold has done."""
+        return self._acted[fold][port] if fold in self._acted else self._board.folds[fold].seen[port]
+
+    def possible(self, fold: FoldState) -> tuple[Time, ...]:
+        """How far event time allows a fold to act, by port."""
+        times = (earliest(self.before(number) for number in port) for port in fold.ports)
+        return tuple(latest(seen, time) for seen, time in zip(fold.seen, times, strict=True))
+
+    def act(self, fold: FoldState) -> tuple[Time, ...]:
+        """Has a fold act so far. The folds before it on its paths come first."""
+        self._acted[fold.name] = done = self.possible(fold)
+        return done

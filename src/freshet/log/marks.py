@@ -1,0 +1,64 @@
+"""Watermarks of one stream: how far event time is at its offsets."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+
+
+class Marks:
+    """Entries (offset, time): no tuple at or behind the offset is from before the time. Both only ever grow.
+
+    >>> marks = Marks()
+    >>> marks.add(10, 5_000_000), marks.add(20, 4_000_000), marks.add(20, 7_000_000)
+    (True, False, True)
+    >>> marks.at(9), marks.at(10), marks.at(25)
+    (None, 5000000, 7000000)
+    """
+
+    __slots__ = ("_offsets", "_times")
+
+    def __init__(self) -> None:
+        self._offsets: list[int] = []
+        self._times: list[int] = []
+
+    @property
+    def newest(self) -> int | None:
+        """The greatest time."""
+        return self._times[-1] if self._times else None
+
+    @property
+    def offset(self) -> int | None:
+        """The offset of the newest entry."""
+        return self._offsets[-1] if self._offsets else None
+
+    def add(self, offset: int, time: int) -> bool:
+        """Takes an entry; False where it says nothing new."""
+        if self._times and time <= self._times[-1]:
+            return False
+        if self._offsets and self._offsets[-1] == offset:
+            self._times[-1] = time
+        else:
+            self._offsets.append(offset)
+            self._times.append(time)
+        return True
+
+    def at(self, offset: int) -> int | None:
+        """The watermark at an offset; None where none is known."""
+        place = bisect_right(self._offsets, offset)
+        return self._times[place - 1] if place else None
+
+    def last_before(self, offset: int) -> int | None:
+        """Offset of the entry that holds at an offset, if entries before it can go; None where there are none."""
+        place = bisect_right(self._offsets, offset)
+        return self._offsets[place - 1] if place > 1 else None
+
+    def drop_before(self, offset: int) -> None:
+        """Forgets what no offset from this one on asks for."""
+        place = bisect_right(self._offsets, offset) - 1
+        if place > 0:
+            del self._offsets[:place], self._times[:place]
+
+    def clear(self) -> None:
+        """Forgets everything."""
+        self._offsets.clear()
+        self._times.clear()

@@ -1,0 +1,156 @@
+"""Queries with folds on a real log, run by the real kernels in this process, under any policy and with crashes."""
+
+from __future__ import annotations
+
+import random
+import shutil
+import tempfile
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from freshet.engine import Engine, LogQueues, VirtualClock
+from freshet.log import Intake, Limits, Log, Retention
+from freshet.model import ARRIVAL, Chain, Plan, Step, Stream, View, parse_schema
+from freshet.policies import Everything, Policy
+from freshet.simulation.inprocess import InProcessExecutor
+from freshet.sql import build_query
+
+SCHEMA = parse_schema("ts timestamp, k string, v int")
+STREAMS = ("s", "t", "u")
+LATENESS = 2.0
+KEEP = Retention(history_age=None, history_bytes=None)
+
+Row = tuple[float, str | None, int | None]
+
+
+class Anything(Policy):
+    """Plans at random: any ready operators, any part of their paths, any train, any number of steps."""
+
+    name = "anything"
+
+    def __init__(self, seed: int) -> None:
+        self.random = random.Random(seed)
+
+    def decide(self, view: View) -> Plan:
+        ready = list(view.ready)
+        if not ready:
+            return ()
+        steps = self.random.randint(1, 2)
+        return tuple(
+            self.step(view, self.random.sample(ready, self.random.randint(1, len(ready)))) for _ in range(steps)
+        )
+
+    def step(self, view: View, numbers: Sequence[int]) -> Step:
+        chains = []
+        for number in numbers:
+            path = view.operators[number].path
+            place = path.index(number)
+            end = len(path) if self.random.random() < 0.5 else self.random.randint(place + 1, len(path))
+            chains.append(Chain(path[place:end]))
+        return Step(tuple(chains), self.random.choice([None, 1, 2, 5]))
+
+
+class Application:
+    """Streams ``s``, ``t``, ``u`` with event time, and queries over them.
+
+    Args:
+        queries: Texts by name, each after those that it reads.
+        policy: Decides.
+        slots: Units at once.
+        seed: Draws when units finish.
+        folder: A state folder to go on with.
+        event_time: Whether the streams go by their column ``ts``; else by the arrival.
+    """
+
+    def __init__(
+        self,
+        queries: Mapping[str, str],
+        policy: Policy | None = None,
+        *,
+        slots: int = 1,
+        seed: int = 0,
+        folder: Path | None = None,
+        event_time: bool = True,
+    ) -> None:
+        self.folder = folder or Path(tempfile.mkdtemp(dir=_memory()))
+        self._queries, self._slots, self._event_time = queries, slots, event_time
+        self.log = Log.open(self.folder, limits=Limits(min_free_bytes=0))
+        self.queues = LogQueues(self.log)
+        self.clock = VirtualClock(1000.0)
+        self.executor = InProcessExecutor(self.log.folder, self.clock, slots=slots, seed=seed)
+        self.engine = Engine(self.queues, self.executor, self.clock, policy or Everything())
+        schemas, times = {}, {}
+        self.intakes = {}
+        for name in STREAMS:
+            stream = Stream(name, SCHEMA, *(("ts", "UTC", None, LATENESS) if event_time else ()))
+            self.log.declare(name, KEEP, clock=stream.event_time or ARRIVAL)
+            schemas[name], times[name] = SCHEMA, stream.event_time
+            self.intakes[name] = Intake(self.log, stream)
+        for name, text in queries.items():
+            query = build_query(name, text, schemas, times=times)
+            self.log.declare(name, KEEP)
+            schemas[name] = self.engine.add_query(query, {path.stream: schemas[path.stream] for path in query.paths})
+            if query.has_time:
+                times[name] = query.event_time
+
+    def append(self, stream: str, rows: Sequence[Row], arrival: int = 1) -> None:
+        """Appends rows ``(seconds, k, v)``."""
+        self.intakes[stream].append([{"ts": at, "k": k, "v": v} for at, k, v in rows], arrival)
+        self.queues.notice(stream)
+
+    def heartbeat(self, stream: str, seconds: float) -> None:
+        """Says how far event time is."""
+        self.intakes[stream].heartbeat(round(seconds * 1e6))
+        self.queues.notice(stream)
+
+    def turn(self) -> None:
+        """One turn of the engine's loop."""
+        self.engine._take_arrivals()
+        self.engine._take_results()
+        self.engine._dispatch()
+
+    def run(self) -> None:
+        """Runs until nothing is left to do."""
+        self.engine.run()
+        for state in self.engine.board.queries:
+            assert state.reason is None, f"{state.name}: {state.reason}"
+        assert self.engine.is_idle()
+
+    def crash(self, policy: Policy | None = None, seed: int = 0) -> Application:
+        """The same after a power failure: what is in the state folder, and nothing else."""
+        copy = Path(tempfile.mkdtemp(dir=_memory()))
+        shutil.copytree(self.folder, copy, dirs_exist_ok=True)
+        self.close()
+        return Application(
+            self._queries, policy, slots=self._slots, seed=seed, folder=copy, event_time=self._event_time
+        )
+
+    def rows(self, stream: str) -> list[tuple[Any, ...]]:
+        """All tuples of a stream in their order."""
+        end = self.log.end(stream)
+        table = self.log.read(stream, 0, end).drop_columns([ARRIVAL]) if end else None
+        return [] if table is None else [tuple(row.values()) for row in table.to_pylist()]
+
+    def answers(self, query: str) -> Counter[tuple[Any, ...]]:
+        """All tuples of an output, each as often as it is there."""
+        return Counter(self.rows(query))
+
+    def states(self) -> dict[str, int]:
+        """Live rows by state stream."""
+        return {
+            stream: self.queues.end(stream) - low
+            for fold in self.engine.board.folds.values()
+            for stream, low in zip(fold.streams, fold.lows, strict=True)
+        }
+
+    def close(self) -> None:
+        """Closes the log and deletes its folder."""
+        self.log.close()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def _memory() -> str | None:
+    """Where files cost no disk: tests make thousands of durable commits."""
+    return "/dev/shm" if Path("/dev/shm").is_dir() else None

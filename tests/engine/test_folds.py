@@ -1,0 +1,308 @@
+"""Windows, joins and aggregates in the engine: what is due, what is told, what survives."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from tests.engine.kit import Application
+
+from freshet.engine.event_time import Moment
+from freshet.log import LogFull
+from freshet.model import Chain, Commit, Plan, Step, Unit, UnitResult, View, state_stream
+from freshet.policies import Everything, FirstComeFirstServed, FreshnessAware, Policy, RateBased, RoundRobin
+from freshet.simulation.inprocess import InProcessExecutor
+
+TUMBLING = {"q": "SELECT k, count(*) AS n, window_end FROM s [RANGE 10 SECONDS SLIDE 10 SECONDS] GROUP BY k"}
+PAIRS = {
+    "j": "SELECT s.ts AS ts, s.k AS k, s.v AS a, t.v AS b FROM s [RANGE 5 SECOND] JOIN t [RANGE 5 SECOND] ON s.k = t.k"
+}
+MAYBE = {"l": PAIRS["j"].replace(" JOIN ", " LEFT JOIN ")}
+
+
+class OneBox(Policy):
+    """One operator at a time: every chain ends in a queue."""
+
+    name = "one-box"
+
+    def decide(self, view: View) -> Plan:
+        return tuple(Step((Chain((number,)),)) for number in list(view.ready)[:1])
+
+
+@pytest.fixture
+def apps() -> Iterator[list[Application]]:
+    opened: list[Application] = []
+    yield opened
+    for app in opened:
+        app.close()
+
+
+@pytest.fixture
+def start(apps: list[Application]) -> Any:
+    def make(queries: Mapping[str, str], policy: Policy | None = None, **options: Any) -> Application:
+        apps.append(Application(queries, policy, **options))
+        return apps[-1]
+
+    return make
+
+
+def counts(app: Application, query: str = "q") -> list[tuple[Any, ...]]:
+    return [(k, n, int(end.timestamp())) for k, n, end in app.rows(query)]
+
+
+@pytest.mark.parametrize(
+    "policy", [Everything(), RoundRobin(), FirstComeFirstServed(), RateBased(), FreshnessAware(), OneBox()]
+)
+def test_an_idle_stream_closes_its_windows(start: Any, policy: Policy) -> None:
+    app = start(TUMBLING, policy)
+    app.append("s", [(1, "a", 1), (2, "a", 1), (3, "b", 1), (11, "a", 1)])
+    app.run()
+    assert counts(app) == []
+    assert sum(app.states().values()) > 0
+    app.heartbeat("s", 11.9)
+    app.run()
+    assert counts(app) == []
+    app.heartbeat("s", 12)  # the lateness is 2 s
+    app.run()
+    assert sorted(counts(app)) == [("a", 2, 10), ("b", 1, 10)]
+    app.heartbeat("s", 100)
+    app.run()
+    assert sorted(counts(app)) == [("a", 1, 20), ("a", 2, 10), ("b", 1, 10)]
+    assert sum(app.states().values()) == 0
+
+
+def test_draining_closes_no_window_that_event_time_has_not_passed(start: Any) -> None:
+    app = start(TUMBLING)
+    app.append("s", [(1, "a", 1)])
+    app.engine.stop(drain=True)
+    app.engine.run()
+    assert counts(app) == []
+
+
+def test_where_nothing_is_due_no_unit_runs(start: Any) -> None:
+    app = start(TUMBLING)
+    app.append("s", [(3, "a", 1)])
+    app.run()
+    units = app.engine.snapshot()["workers"]["units"]
+    for second in range(4, 12):
+        app.heartbeat("s", second)
+        app.run()
+    assert app.engine.snapshot()["workers"]["units"] == units
+    app.heartbeat("s", 12)
+    app.run()
+    assert app.engine.snapshot()["workers"]["units"] == units + 1
+    app.heartbeat("s", 100)  # the state is empty
+    app.run()
+    assert app.engine.snapshot()["workers"]["units"] == units + 1
+
+
+def test_a_window_that_was_due_before_a_crash_closes_after_it(start: Any, apps: list[Application]) -> None:
+    app = start(TUMBLING)
+    app.append("s", [(1, "a", 1)])
+    app.run()
+    app.heartbeat("s", 50)
+    apps.remove(app)
+    again = app.crash()
+    apps.append(again)
+    again.run()
+    assert counts(again) == [("a", 1, 10)]
+    apps.remove(again)
+    third = again.crash()
+    apps.append(third)
+    third.run()
+    assert counts(third) == [("a", 1, 10)]
+
+
+def test_a_left_tuple_without_a_partner_waits_for_the_other_stream(start: Any) -> None:
+    app = start(MAYBE)
+    app.append("s", [(1, "a", 1)])
+    app.heartbeat("s", 100)
+    app.run()
+    assert app.rows("l") == []
+    app.append("t", [(4, "b", 2)])
+    app.heartbeat("t", 7)
+    app.run()
+    assert app.rows("l") == []
+    app.heartbeat("t", 8)
+    app.run()
+    assert [row[2:] for row in app.rows("l")] == [(1, None)]
+
+
+def test_chains_of_a_fold_in_one_unit_see_each_other(start: Any) -> None:
+    app = start(MAYBE)
+    app.append("s", [(1, "a", 1)])
+    app.append("t", [(2, "a", 2), (90, "x", 0)])
+    app.heartbeat("t", 100)
+    app.run()
+    assert app.engine.snapshot()["workers"]["units"] == 1
+    assert [row[2:] for row in app.rows("l")] == [(1, 2)]
+
+
+class Watching(InProcessExecutor):
+    """Sees that no fold runs in two units at once."""
+
+    most = 0
+
+    def submit(self, unit: Unit) -> None:
+        running = {state.fold for result in self._done for state in result.unit.states}
+        assert running.isdisjoint(state.fold for state in unit.states)
+        super().submit(unit)
+        self.most = max(self.most, len(self._done))
+
+
+def test_two_units_never_run_the_same_fold(start: Any) -> None:
+    app = start(PAIRS | {"p": TUMBLING["q"]}, RoundRobin(rows=1), slots=3)
+    app.executor.__class__ = Watching
+    for second in range(12):
+        app.append("s", [(second, "a", second)])
+        app.append("t", [(second, "a", second)])
+    app.run()
+    assert app.executor.most > 1
+    assert len(app.rows("j")) == sum(abs(one - two) < 5 for one in range(12) for two in range(12))
+
+
+def test_watermarks_pass_through_queries_to_queries(start: Any) -> None:
+    app = start(
+        {
+            "small": "SELECT ts, k FROM s WHERE v < 3",
+            "smaller": "SELECT ts, k FROM small WHERE k <> 'x'",
+            "q": TUMBLING["q"].replace("FROM s", "FROM smaller"),
+        }
+    )
+    app.append("s", [(1, "a", 1), (2, "a", 7)])
+    app.run()
+    app.append("s", [(50, "a", 7)])  # nothing of it comes through, but its time does
+    app.run()
+    assert counts(app) == [("a", 1, 10)]
+    assert app.log.watermark("small") == app.log.watermark("smaller") == 48_000_000
+
+
+def test_nobody_is_told_who_does_not_want_to_know(start: Any) -> None:
+    app = start({"small": "SELECT ts, k FROM s WHERE v < 3"})
+    app.append("s", [(1, "a", 1)])
+    app.heartbeat("s", 50)
+    app.run()
+    assert app.log.watermark("small") is None
+
+
+def test_the_watermark_of_a_join_is_on_the_time_that_its_output_carries(start: Any) -> None:
+    app = start(PAIRS | {"q": TUMBLING["q"].replace("FROM s", "FROM j")})
+    app.append("s", [(1, "a", 1)])
+    app.append("t", [(3, "a", 2)])
+    app.heartbeat("s", 42)
+    app.heartbeat("t", 22)
+    app.run()
+    assert app.log.watermark("j") == 15_000_000  # min(40, 20 - 5)
+    assert counts(app) == [("a", 1, 10)]
+
+
+def test_a_queue_inside_keeps_event_time_back(start: Any) -> None:
+    app = start({"q": TUMBLING["q"].replace("GROUP BY", "WHERE v > 0 GROUP BY")}, OneBox())
+    app.append("s", [(1, "a", 1), (60, "a", 1)])
+    app.turn()  # the first operator runs
+    app.turn()
+    queue = app.engine.board.operators[1]
+    assert queue.waiting or queue.in_flight
+    last = app.engine.board.queries[0].paths[0][-1]
+    assert Moment(app.engine.board, app.queues).behind(last) is None
+    app.run()
+    assert counts(app) == [("a", 1, 10)]
+
+
+def test_a_query_that_raises_leaves_its_state_as_it_was(start: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    app = start(TUMBLING | {"r": TUMBLING["q"]})
+    app.append("s", [(1, "a", 1)])
+    app.run()
+    before = app.states()
+    ends = {stream: app.log.end(stream) for stream in before}
+    finished = InProcessExecutor.finished
+
+    def failing(self: InProcessExecutor) -> Sequence[UnitResult]:
+        return [
+            replace(result, chains=tuple(
+                replace(done, failure="it raised") if self.node(done.chain.operators[0]).query == "r" else done
+                for done in result.chains
+            ))
+            for result in finished(self)
+        ]  # fmt: skip
+
+    monkeypatch.setattr(InProcessExecutor, "finished", failing)
+    app.append("s", [(50, "b", 1)])
+    app.engine.run()
+    queries = app.engine.snapshot()["queries"]
+    assert (queries["r"]["state"], queries["q"]["state"]) == ("quarantined", "active")
+    assert counts(app) == [("a", 1, 10)]
+    kept = state_stream("r.aggregate", 0)
+    assert (app.states()[kept], app.log.end(kept)) == (before[kept], ends[kept])
+    assert app.log.readers()[kept].quarantined
+
+
+def test_a_commit_that_finds_no_room_runs_the_unit_again(start: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    app = start(TUMBLING)
+    commit = app.queues.commit
+    refused: list[Sequence[Commit]] = []
+
+    def full(commits: Sequence[Commit]) -> None:
+        if len(refused) < 2:
+            refused.append(commits)
+            raise LogFull("no room")
+        commit(commits)
+
+    monkeypatch.setattr(app.queues, "commit", full)
+    app.append("s", [(1, "a", 1), (50, "a", 1)])
+    app.run()
+    assert len(refused) == 2
+    assert counts(app) == [("a", 1, 10)]
+
+
+def test_a_query_that_is_put_back_goes_on_with_its_state(start: Any) -> None:
+    app = start(TUMBLING)
+    app.append("s", [(1, "a", 1)])
+    app.run()
+    query = app.engine.board.queries[0].query
+    app.engine.drop_query("q")
+    state = state_stream("q.aggregate", 0)
+    assert app.log.readers()[state].quarantined
+    app.log.collect()
+    app.append("s", [(2, "a", 1), (50, "a", 1)])
+    app.log.set_need(state, True)
+    app.engine.add_query(query, {"s": app.engine.schemas["s"]})
+    app.engine.run()
+    assert counts(app) == [("a", 2, 10)]
+
+
+def test_state_is_metered(start: Any) -> None:
+    app = start(PAIRS)
+    app.append("s", [(990, "a", 1), (992, "b", 1)])
+    app.append("t", [(991, "a", 1)])
+    app.run()
+    snapshot = app.engine.snapshot()
+    meters = snapshot["queries"]["j"]
+    assert (meters["state_rows"], meters["state_bytes"] > 0) == (3, True)
+    assert meters["watermark_lag_s"] == 11.0
+    assert (snapshot["total"]["state_rows"], snapshot["total"]["state_bytes"]) == (3, meters["state_bytes"])
+
+
+def test_consumed_state_is_collected(start: Any) -> None:
+    app = start(TUMBLING)
+    for second in range(0, 400, 10):
+        app.append("s", [(second, "a", 1)])
+        app.run()
+    app.log.collect()
+    stream = state_stream("q.aggregate", 0)
+    assert app.log.oldest(stream) >= app.log.end(stream) - 2
+    assert len(app.log.heartbeats(stream)) <= 3
+
+
+def test_a_stream_without_event_time_goes_by_its_arrivals(start: Any) -> None:
+    app = start(TUMBLING, event_time=False)
+    app.append("s", [(0, "a", 1)], arrival=1_000_000)
+    app.append("s", [(0, "a", 1), (0, "b", 1)], arrival=9_000_000)
+    app.append("s", [(0, "a", 1)], arrival=12_000_000)
+    app.run()
+    assert sorted(counts(app)) == [("a", 2, 10), ("b", 1, 10)]
+    app.heartbeat("s", 20)
+    app.run()
+    assert sorted(counts(app)) == [("a", 1, 20), ("a", 2, 10), ("b", 1, 10)]
