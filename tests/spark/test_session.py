@@ -1,11 +1,16 @@
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
 import textwrap
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
+import psutil
 import pytest
 from pyspark.sql import SparkSession
 
@@ -81,3 +86,65 @@ def test_the_terminal_stays_clean_and_interrupts_stay_ours(tmp_path: Path):
     assert (done.returncode, done.stdout, done.stderr) == (0, "caught\ncaught\n", "")
     assert "loud" in (tmp_path / "spark.log").read_text()
     assert signal.getsignal(signal.SIGINT) is not None
+
+
+SIGNALLED = """
+import os, signal, sys, time
+from pathlib import Path
+from freshet.spark.session import open_session
+
+heard = []
+for number in (signal.SIGINT, signal.SIGTERM):
+    signal.signal(number, lambda number, frame: heard.append(number))
+session = open_session("signalled", "local[1]", log_folder=Path(sys.argv[1]))
+session.range(3).mapInArrow(lambda batches: batches, "id long").count()
+print("ready", flush=True)
+while len(heard) < 2:
+    time.sleep(0.05)
+time.sleep(0.5)
+print("drained", session.range(100).mapInArrow(lambda batches: batches, "id long").count(), flush=True)
+sys.stdin.read()
+session.stop()
+"""
+
+
+@contextmanager
+def signalled(folder: Path) -> Iterator[tuple[subprocess.Popen[str], list[psutil.Process]]]:
+    """A driver with a process group of its own that has heard SIGINT and SIGTERM, and all that it started."""
+    command = [sys.executable, "-c", SIGNALLED, str(folder)]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen(command, text=True, start_new_session=True, **pipes) as driver:  # type: ignore[call-overload]
+        try:
+            assert driver.stdout.readline() == "ready\n"
+            started = psutil.Process(driver.pid).children(recursive=True)
+            for number in (signal.SIGINT, signal.SIGTERM):
+                os.killpg(driver.pid, number)
+            assert driver.stdout.readline() == "drained 100\n"
+            yield driver, started
+        finally:
+            driver.kill()
+
+
+def test_a_signal_to_the_whole_group_leaves_spark_to_the_driver(tmp_path: Path):
+    with signalled(tmp_path) as (driver, started):
+        assert any("java" in process.name() for process in started)
+        assert driver.communicate(timeout=120) == ("", "")
+        assert driver.returncode == 0
+        assert psutil.wait_procs(started, timeout=60)[1] == []
+
+
+def test_spark_ends_with_a_driver_that_is_killed(tmp_path: Path):
+    with signalled(tmp_path) as (driver, started):
+        driver.kill()
+        assert psutil.wait_procs(started, timeout=60)[1] == []
+
+
+def test_a_jvm_that_ends_leaves_no_trace_on_the_terminal(tmp_path: Path):
+    with signalled(tmp_path) as (driver, started):
+        (jvm,) = [process for process in started if "java" in process.name()]
+        jvm.kill()
+        until = time.monotonic() + 60
+        while jvm.status() != psutil.STATUS_ZOMBIE and time.monotonic() < until:
+            time.sleep(0.05)
+        _, errors = driver.communicate(timeout=120)
+        assert "socketserver" not in errors

@@ -48,4 +48,4 @@ def _arrow(schema: StructType, operator: str) -> pa.Schema:
     for field in schema:
         if field.dataType.typeName() == "void":
             raise UserError(f"operator {operator}: column {field.name} is only NULL: CAST it to a type")
-    return parse_schema(", ".join(f"`{field.name}` {field.dataType.simpleString()}" for field in schema))
+    return parse_schema(", ".join(f"`{field.name}` {field.dataType.simpleString()}" for field in schema), own=True)

@@ -6,9 +6,9 @@ import hashlib
 import json
 from dataclasses import astuple, dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
-from freshet.model import Chain, Segment, Train, Work
+from freshet.model import Chain, Segment, State, Train, Work
 from freshet.spark.files import write_once
 
 PROPERTY: Final = "freshet.assignment"
@@ -34,6 +34,8 @@ class Assignment:
     spec: str
     parts: int
     works: tuple[Work, ...]
+    states: tuple[State, ...] = ()
+    """States of the folds in its chains."""
 
     @property
     def segments(self) -> Path:
@@ -45,6 +47,10 @@ class Assignment:
         """Folder of the specs."""
         return self.state / "specs"
 
+    def report_file(self, name: str) -> Path:
+        """Where a task may put a long report."""
+        return self.specs / f"{name}.report"
+
     def part(self, train: Train, number: int) -> Train:
         """A task's share of a train: parts differ by one tuple at most, and follow each other in order."""
         first = train.first + train.rows * number // self.parts
@@ -55,20 +61,28 @@ class Assignment:
     def text(self) -> str:
         """As JSON."""
         works = [[_train(work.train), [chain.operators for chain in work.chains]] for work in self.works]
-        return json.dumps([str(self.state), self.unit, self.spec, self.parts, works], separators=(",", ":"))
+        states = [[each.fold, [_train(one) for one in each.ranges], each.before, each.after] for each in self.states]
+        return json.dumps([str(self.state), self.unit, self.spec, self.parts, works, states], separators=(",", ":"))
 
     @classmethod
     def parse(cls, text: str) -> Assignment:
         """From JSON."""
-        state, unit, spec, parts, works = json.loads(text)
-        return cls(Path(state), unit, spec, parts, tuple(_work(*work) for work in works))
+        state, unit, spec, parts, works, states = json.loads(text)
+        return cls(
+            Path(state),
+            unit,
+            spec,
+            parts,
+            tuple(_work(*work) for work in works),
+            tuple(_state(*each) for each in states),
+        )
 
     def property_text(self) -> str:
         """What to set as the property: the text itself, or the name of a file that holds it."""
         text = self.text()
         if len(text) <= _LONGEST_PROPERTY:
             return text
-        path = self.state / "specs" / f"{hashlib.sha256(text.encode()).hexdigest()[:24]}.assignment"
+        path = self.specs / f"{hashlib.sha256(text.encode()).hexdigest()[:24]}.assignment"
         write_once(path, text)
         return str(path)
 
@@ -76,6 +90,18 @@ class Assignment:
         """Removes the file, where the property named one."""
         if not text.startswith("["):
             Path(text).unlink(missing_ok=True)
+
+    def forget_reports(self) -> None:
+        """Removes the long reports of tasks whose job failed; those of other jobs of the unit have been read."""
+        for file in self.specs.glob(f"{self.unit}-*.report"):
+            file.unlink(missing_ok=True)
+
+
+def forget_leftovers(specs: Path) -> None:
+    """Removes what jobs of runs before have left: nobody reads it any more."""
+    for kind in ("*.assignment", "*.report"):
+        for file in specs.glob(kind):
+            file.unlink(missing_ok=True)
 
 
 def read_property(text: str | None) -> Assignment:
@@ -90,9 +116,14 @@ def _train(train: Train) -> list[object]:
     return [train.stream, train.first, train.end, [astuple(segment) for segment in train.segments]]
 
 
-def _work(train: list[object], chains: list[list[int]]) -> Work:
+def _work(train: list[Any], chains: list[list[int]]) -> Work:
+    return Work(_range(train), tuple(Chain(tuple(numbers)) for numbers in chains))
+
+
+def _state(fold: str, ranges: list[list[Any]], before: list[int | None], after: list[int | None]) -> State:
+    return State(fold, tuple(_range(each) for each in ranges), tuple(before), tuple(after))
+
+
+def _range(train: list[Any]) -> Train:
     stream, first, end, segments = train
-    return Work(
-        Train(stream, first, end, tuple(Segment(*segment) for segment in segments)),  # type: ignore[arg-type, attr-defined]
-        tuple(Chain(tuple(numbers)) for numbers in chains),
-    )
+    return Train(stream, first, end, tuple(Segment(*segment) for segment in segments))

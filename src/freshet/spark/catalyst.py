@@ -104,7 +104,7 @@ def write_outputs(schemas: tuple[pa.Schema, ...], batches: Iterator[pa.RecordBat
             task.note(report)
         else:
             task.add(chain, output, report)
-    yield task.finish().batch()
+    yield task.finish()
 
 
 def _passed(task: Task, chain: Chain, batches: Sequence[pa.RecordBatch], column: int) -> tuple[int, ...]:

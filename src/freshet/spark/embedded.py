@@ -10,12 +10,13 @@ import pyarrow as pa
 from pyspark import SparkContext
 from pyspark.sql import DataFrame, SparkSession
 
-from freshet.model import Network, Query
+from freshet.model import Network, Query, UserError
 from freshet.spark.analysis import Analysis
+from freshet.spark.failures import message
 from freshet.spark.installation import Installation
 from freshet.spark.session import open_session
 
-__all__ = ["DataFrame", "SparkSession", "embedded_session", "outputs_of"]
+__all__ = ["DataFrame", "SparkSession", "analysed", "embedded_session", "message", "outputs_of"]
 
 
 @contextmanager
@@ -51,3 +52,30 @@ def outputs_of(
     installation = Installation(Analysis(session))
     installation.extend(network.nodes, streams)
     return dict(installation.outputs)
+
+
+def analysed(
+    session: SparkSession, queries: Iterable[Query], streams: Mapping[str, pa.Schema]
+) -> tuple[dict[str, pa.Schema], dict[str, str]]:
+    """What Spark says of queries, each after those that it reads, without running or installing anything.
+
+    Returns:
+        By query the columns of its output, and by query why Spark refuses it; nothing is said of queries that read one
+        that is refused.
+    """
+    outputs: dict[str, pa.Schema] = {}
+    refused: dict[str, str] = {}
+    known, analysis = dict(streams), Analysis(session)
+    for query in queries:
+        if not all(path.stream in known for path in query.paths):
+            continue
+        network, installation = Network(), Installation(analysis)
+        network.add(query)
+        try:
+            installation.extend(network.nodes, known)
+        except UserError as error:
+            refused[query.name] = f"Spark refuses it: {str(error).removeprefix(f'query {query.name}: ')}"
+        else:
+            outputs |= installation.outputs
+            known |= installation.outputs
+    return outputs, refused

@@ -14,8 +14,9 @@ from typing import Final
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
-from freshet.model import FreshetError, Node, Unit, UnitResult
+from freshet.model import Chain, FreshetError, Node, State, Unit, UnitResult
 from freshet.spark.analysis import Analysis
+from freshet.spark.assignment import forget_leftovers
 from freshet.spark.failures import Retry, message, retry_reason
 from freshet.spark.installation import Form, Installation
 from freshet.spark.isolate import Works, isolate
@@ -23,6 +24,7 @@ from freshet.spark.jobs import Jobs
 from freshet.spark.report import TaskReport
 from freshet.spark.results import Outcome
 from freshet.spark.spec import Spec
+from freshet.spark.stages import Stages
 
 _MOST_TAGS: Final = 16
 _TAGS: Final = "spark.job.tags"
@@ -58,6 +60,7 @@ class SparkExecutor:
         self._installation = Installation(Analysis(session), vectorise)
         self._jobs = Jobs(session, self._state, self._installation)
         self._fail_on_error: frozenset[str] = frozenset()
+        forget_leftovers(self._state / "specs")
         self._spec = Spec((), (), {}).store(self._state / "specs")
         self._changed = threading.Condition()
         self._waiting: deque[Unit] = deque()
@@ -92,6 +95,10 @@ class SparkExecutor:
     def form(self, numbers: Sequence[int]) -> tuple[Form, str]:
         """The physical form of a chain of installed operators, and why."""
         return self._installation.form(numbers)
+
+    def states(self, fold: str) -> int:
+        """How many state streams an installed fold has."""
+        return self._installation.states(fold)
 
     def warm_up(self, rounds: int = 10) -> None:
         """Runs empty jobs, so that the first units find Python workers and compiled Java code."""
@@ -185,6 +192,7 @@ class SparkExecutor:
             for form, works in self._jobs.split(unit.works):
                 self._run_job(unit, spec, form, works, outcome, parts)
             self._check(unit)
+            chains = outcome.chains(unit)
         except Exception as error:
             # Whatever it is, the unit comes back: an engine that waits for it for ever would be worse.
             reason = retry_reason(error) or message(error)
@@ -192,21 +200,41 @@ class SparkExecutor:
                 reason = "cancelled"
             return UnitResult(unit, started, self._clock(), retry=reason, parts=parts)
         overhead = max(time.perf_counter() - began - outcome.busy, 0.0)
-        files = tuple(outcome.files)
-        return UnitResult(unit, started, self._clock(), outcome.chains(unit), files, overhead, None, parts)
+        return UnitResult(unit, started, self._clock(), chains, tuple(outcome.files), overhead, None, parts)
 
     def _run_job(
         self, unit: Unit, spec: str, form: Form, works: Works, outcome: Outcome, parts: dict[str, float]
     ) -> None:
         def run(some: Works) -> list[TaskReport]:
             self._check(unit)
-            return self._jobs.run(unit.id, spec, form, some, parts)
+            return self._jobs.run(unit.id, spec, form, some, parts, unit.states)
 
-        for done, result in isolate(works, run, lambda: self._suspect(spec)):
+        def together(chain: Chain) -> object:
+            query = self._installation.query(chain.operators[0])
+            return query if self._installation.folds(chain.operators) else chain
+
+        if form == "staged":
+            self._run_stages(unit, spec, works, outcome, parts)
+            return
+        for done, result in isolate(works, run, lambda: self._suspect(spec), together):
             if isinstance(result, str):
                 outcome.failed(done, result)
             else:
                 outcome.succeeded(done, result)
+
+    def _run_stages(self, unit: Unit, spec: str, works: Works, outcome: Outcome, parts: dict[str, float]) -> None:
+        def run(form: Form, some: Works, states: tuple[State, ...]) -> list[TaskReport]:
+            self._check(unit)
+            return self._jobs.run(unit.id, spec, form, some, parts, states)
+
+        stages = Stages(self._installation, outcome, {state.fold: state for state in unit.states}, run)
+        try:
+            stages.chains(works)
+        except Exception as error:
+            if reason := retry_reason(error):
+                raise Retry(reason) from error
+            self._suspect(spec)
+            outcome.failed(works, message(error))
 
     def _suspect(self, spec: str) -> None:
         try:

@@ -10,12 +10,16 @@ from typing import Final, Literal
 import pyarrow as pa
 
 from freshet.kernels import Program, why_not
-from freshet.model import Filter, Node, Project, UserError
+from freshet.kernels.folds import compile_fold
+from freshet.kernels.pipeline import split
+from freshet.model import Filter, Fold, Node, Project, Side, UserError
+from freshet.model.schema import type_text
 from freshet.spark.analysis import Analysis
 from freshet.spark.spec import Spec
 from freshet.spark.task import with_arrival
 
-Form = Literal["vectorised", "catalyst"]
+Form = Literal["vectorised", "catalyst", "staged"]
+"""``staged``: a chain with folds that has pieces of both other forms runs as several jobs."""
 
 _INTEGERS: Final = (pa.int8(), pa.int16(), pa.int32(), pa.int64())
 
@@ -35,6 +39,8 @@ class Installation:
         self._nodes: list[Node] = []
         self._agreed: dict[str, pa.Schema] = {}
         self._forms: dict[tuple[int, ...], tuple[Form, str]] = {}
+        self._states: dict[str, int] = {}
+        self._others: dict[int, pa.Schema] = {}
 
     def extend(self, nodes: Sequence[Node], streams: Mapping[str, pa.Schema]) -> Spec:
         """Takes in the nodes that are new; queries may read queries, whatever their order."""
@@ -57,11 +63,36 @@ class Installation:
             self.reads.append(known[number][0])
             self.writes.append(known[number][1])
         self._nodes, self.outputs, self._agreed = list(nodes), outputs, agreed
-        return Spec.of(nodes, agreed)
+        folded = {node.query for node in nodes if not isinstance(node.operator, Filter | Project)}
+        reads = {node.number: self.reads[node.number] for node in nodes if node.query in folded}
+        return Spec.of(nodes, agreed, reads, self._others)
 
-    def operators(self, numbers: Sequence[int]) -> tuple[Filter | Project, ...]:
+    def operators(self, numbers: Sequence[int]) -> tuple[Filter | Project | Fold, ...]:
         """The operators of a chain."""
         return tuple(self._nodes[number].operator for number in numbers)
+
+    def folds(self, numbers: Sequence[int]) -> tuple[str, ...]:
+        """The folds that a chain goes through."""
+        return tuple(each.fold for each in self.operators(numbers) if not isinstance(each, Filter | Project))
+
+    def states(self, fold: str) -> int:
+        """How many state streams a fold has."""
+        return self._states[fold]
+
+    def stages(self, numbers: Sequence[int]) -> list[tuple[Form, tuple[int, ...]]]:
+        """The jobs of a chain with folds: its pieces, those that are compiled together with the folds beside them."""
+        stages: list[tuple[Form, tuple[int, ...]]] = []
+        place = 0
+        for piece in split(self.operators(numbers)):
+            size = len(piece) if isinstance(piece, tuple) else 1
+            some = tuple(numbers[place : place + size])
+            form: Form = self.form(some)[0] if isinstance(piece, tuple) else "vectorised"
+            if stages and stages[-1][0] == form == "vectorised":
+                stages[-1] = (form, stages[-1][1] + some)
+            else:
+                stages.append((form, some))
+            place += size
+        return stages
 
     def query(self, number: int) -> str:
         """The query of a node."""
@@ -79,21 +110,50 @@ class Installation:
         return self._forms[key]
 
     def _choose(self, numbers: tuple[int, ...]) -> tuple[Form, str]:
+        if self.folds(numbers):
+            return self._choose_staged(numbers)
         if not self._vectorise:
             return "catalyst", "the executor was asked for it"
-        reason = why_not(self.operators(numbers), with_arrival(self.reads[numbers[0]]))
+        reason = why_not(_stateless(self.operators(numbers)), with_arrival(self.reads[numbers[0]]))
         return ("vectorised", "all its expressions are compiled") if reason is None else ("catalyst", reason)
+
+    def _choose_staged(self, numbers: tuple[int, ...]) -> tuple[Form, str]:
+        """One job where all pieces are compiled, else one for each stage."""
+        others = [some for form, some in self.stages(numbers) if form == "catalyst"]
+        if not others:
+            return "vectorised", "all its expressions are compiled"
+        return "staged", f"{self._nodes[others[0][0]].name}: {self.form(others[0])[1]}"
 
     def _query(self, query: Sequence[Node], streams: Mapping[str, pa.Schema]) -> dict[int, tuple[pa.Schema, pa.Schema]]:
         found: dict[int, tuple[pa.Schema, pa.Schema]] = {}
-        for node in query:
-            # The nodes of a path follow each other.
-            schema = streams[node.reads] if node.is_first else found[node.number - 1][1]
-            found[node.number] = (schema, self._output(node, schema))
+        waiting = list(query)
+        while waiting:
+            # The nodes of a path follow each other, and a side of a join waits for what comes in on the other one.
+            later = []
+            for node in waiting:
+                before = found.get(node.number - 1)
+                if not node.is_first and before is None:
+                    later.append(node)
+                    continue
+                schema = streams[node.reads] if before is None or node.is_first else before[1]
+                other = _other_side(node, query, found, streams)
+                if isinstance(node.operator, Side) and other is None:
+                    later.append(node)
+                    continue
+                if other is not None:
+                    self._others[node.number] = other
+                found[node.number] = (schema, self._output(node, schema, other))
+            if len(later) == len(waiting):
+                raise UserError(f"query {query[0].query}: its joins wait for each other")
+            waiting = later
         return found
 
-    def _output(self, node: Node, schema: pa.Schema) -> pa.Schema:
+    def _output(self, node: Node, schema: pa.Schema, other: pa.Schema | None = None) -> pa.Schema:
         operator = node.operator
+        if not isinstance(operator, Filter | Project):
+            fold = compile_fold(operator, schema, other)
+            self._states[operator.fold] = len(fold.states)
+            return fold.output
         if why_not((operator,), with_arrival(schema)) is not None:
             return self._analysis.output(operator, schema)
         if isinstance(operator, Filter):
@@ -134,6 +194,30 @@ def _queries(nodes: Sequence[Node]) -> Iterator[list[Node]]:
         yield query
 
 
+def _stateless(operators: Sequence[Filter | Project | Fold]) -> list[Filter | Project]:
+    return [operator for operator in operators if isinstance(operator, Filter | Project)]
+
+
+def _other_side(
+    node: Node,
+    query: Sequence[Node],
+    found: Mapping[int, tuple[pa.Schema, pa.Schema]],
+    streams: Mapping[str, pa.Schema],
+) -> pa.Schema | None:
+    """What comes in on the other side of a join, where that is known yet."""
+    mine = node.operator
+    if not isinstance(mine, Side):
+        return None
+    for each in query:
+        theirs = each.operator
+        if isinstance(theirs, Side) and theirs.fold == mine.fold and theirs.port != mine.port:
+            if each.is_first:
+                return streams[each.reads]
+            if each.number - 1 in found:
+                return found[each.number - 1][1]
+    return None
+
+
 def _source(node: Node, *schemas: Mapping[str, pa.Schema]) -> bool:
     return any(node.reads in known for known in schemas)
 
@@ -147,8 +231,8 @@ def _common(query: str, left: pa.Schema, right: pa.Schema) -> pa.Schema:
         kind = _wider(one.type, other.type)
         if kind is None:
             raise UserError(
-                f"query {query}: column {one.name} is {one.type} in one part of its UNION ALL and "
-                f"{other.type} in another: CAST one of them"
+                f"query {query}: column {one.name} is {type_text(one.type)} in one part of its UNION ALL and "
+                f"{type_text(other.type)} in another: CAST one of them"
             )
         fields.append(pa.field(one.name, kind))
     return pa.schema(fields)

@@ -13,7 +13,10 @@ Result = TypeVar("Result")
 
 
 def isolate(
-    works: Works, run: Callable[[Works], Result], suspect: Callable[[], None]
+    works: Works,
+    run: Callable[[Works], Result],
+    suspect: Callable[[], None],
+    together: Callable[[Chain], object] = lambda chain: chain,
 ) -> Iterator[tuple[Works, Result | str]]:
     """Runs works; where that fails, runs each half by itself, down to single chains.
 
@@ -22,9 +25,10 @@ def isolate(
         run: Runs works as one job.
         suspect: Called after the first failure; raises where not even an empty job runs, because then no chain is
             to blame and bisecting would quarantine them all.
+        together: Chains for which it gives the same run together or not at all: they share a state.
 
     Yields:
-        Works with their result, or the work of one chain with the text of its failure.
+        Works with their result, or those of one chain (of chains that go together) with the text of the failure.
 
     Raises:
         Retry: The failure is no chain's fault.
@@ -44,13 +48,17 @@ def isolate(
             raise Retry(reason) from error
         failure = message(error)
     suspect()
-    chains = [(work.train, chain) for work in works for chain in work.chains]
-    if len(chains) == 1:
+    groups: dict[object, list[tuple[Train, Chain]]] = {}
+    for work in works:
+        for chain in work.chains:
+            groups.setdefault(together(chain), []).append((work.train, chain))
+    if len(groups) == 1:
         yield works, failure
         return
-    middle = len(chains) // 2
-    for half in (chains[:middle], chains[middle:]):
-        yield from isolate(_works(half), run, lambda: None)
+    each = list(groups.values())
+    middle = len(each) // 2
+    for half in (each[:middle], each[middle:]):
+        yield from isolate(_works([pair for group in half for pair in group]), run, lambda: None, together)
 
 
 def _works(chains: list[tuple[Train, Chain]]) -> Works:

@@ -11,7 +11,7 @@ from typing import Final
 
 from pyspark.sql import DataFrame, SparkSession
 
-from freshet.model import Work
+from freshet.model import Filter, Project, State, Work
 from freshet.spark.assignment import PROPERTY, Assignment
 from freshet.spark.catalyst import MOST_CHAINS, catalyst_plan
 from freshet.spark.installation import Form, Installation
@@ -38,18 +38,31 @@ class Jobs:
         self._plans: OrderedDict[object, DataFrame] = OrderedDict()
         self._lock = threading.Lock()
 
-    def run(self, unit: str, spec: str, form: Form, works: Works, parts: dict[str, float]) -> list[TaskReport]:
+    def run(
+        self,
+        unit: str,
+        spec: str,
+        form: Form,
+        works: Works,
+        parts: dict[str, float],
+        states: tuple[State, ...] = (),
+    ) -> list[TaskReport]:
         """Runs works (of the catalyst form: one work) and adds the time spent planning and running to ``parts``."""
         began = time.perf_counter()
         tasks = self._tasks(form, works)
         plan = self._vectorised(tasks) if form == "vectorised" else self._catalyst(works[0], tasks)
-        assignment = Assignment(self._state, unit, spec, tasks, works)
+        folds = {fold for work in works for chain in work.chains for fold in self._installation.folds(chain.operators)}
+        needed = tuple(state for state in states if state.fold in folds)
+        assignment = Assignment(self._state, unit, spec, tasks, works, needed)
         text = assignment.property_text()
         self._session.sparkContext.setLocalProperty(PROPERTY, text)
         planned = time.perf_counter()
         parts["plan"] = parts.get("plan", 0.0) + planned - began
         try:
-            return read_reports(plan.toArrow().to_batches())
+            return read_reports(_rows(plan))
+        except BaseException:
+            assignment.forget_reports()
+            raise
         finally:
             parts["job"] = parts.get("job", 0.0) + time.perf_counter() - planned
             assignment.forget(text)
@@ -58,14 +71,20 @@ class Jobs:
         """Runs an empty job."""
         assignment = Assignment(self._state, "probe", spec, tasks, ())
         self._session.sparkContext.setLocalProperty(PROPERTY, assignment.text())
-        self._vectorised(tasks).toArrow()
+        _rows(self._vectorised(tasks))
 
     def split(self, works: Works) -> Iterator[tuple[Form, Works]]:
-        """The jobs of a unit: one for all its vectorised chains, and those of the catalyst form by train."""
+        """The jobs of a unit: one for all its vectorised chains, those of the catalyst form by train, and by query
+        those that run in stages."""
+        staged = self._staged(works)
         vectorised = []
-        catalyst: list[tuple[Form, Works]] = []
+        catalyst: list[tuple[Form, Works]] = [("staged", some) for some in staged.values()]
         for work in works:
-            forms = [(self._installation.form(chain.operators)[0], chain) for chain in work.chains]
+            forms = [
+                (self._installation.form(chain.operators)[0], chain)
+                for chain in work.chains
+                if self._installation.query(chain.operators[0]) not in staged
+            ]
             compiled = tuple(chain for form, chain in forms if form == "vectorised")
             others = tuple(chain for form, chain in forms if form == "catalyst")
             if compiled:
@@ -75,6 +94,22 @@ class Jobs:
         if vectorised:
             yield "vectorised", tuple(vectorised)
         yield from catalyst
+
+    def _staged(self, works: Works) -> dict[str, Works]:
+        """The works of queries with a chain that runs in stages: their chains share folds, so all of them do."""
+        installed = self._installation
+        chains = [chain for work in works for chain in work.chains if installed.folds(chain.operators)]
+        staged = {
+            installed.query(chain.operators[0]) for chain in chains if installed.form(chain.operators)[0] == "staged"
+        }
+        return {
+            query: tuple(
+                Work(work.train, some)
+                for work in works
+                if (some := tuple(c for c in work.chains if installed.query(c.operators[0]) == query))
+            )
+            for query in sorted(staged)
+        }
 
     def _tasks(self, form: Form, works: Works) -> int:
         long = max(work.train.rows for work in works) >= _SPLIT_TUPLES
@@ -87,7 +122,10 @@ class Jobs:
 
     def _catalyst(self, work: Work, tasks: int) -> DataFrame:
         installed = self._installation
-        chains = tuple(installed.operators(chain.operators) for chain in work.chains)
+        chains: tuple[tuple[Filter | Project, ...], ...] = tuple(
+            installed.operators(chain.operators)  # type: ignore[misc]
+            for chain in work.chains
+        )
         schema = installed.reads[work.chains[0].operators[0]]
         outputs = tuple(installed.writes[chain.operators[-1]] for chain in work.chains)
         key = (chains, schema, tasks)
@@ -104,6 +142,16 @@ class Jobs:
             while len(self._plans) > _MOST_PLANS:
                 self._plans.popitem(last=False)
         return plan
+
+
+def _rows(plan: DataFrame) -> str:
+    """Runs a plan; its rows as Java prints them.
+
+    Neither ``toArrow`` nor ``collect``: both open a socket of their own for every job, and where it is a Unix domain
+    socket the JVM keeps its path, to delete it on exit, for as long as it lives. This way is the quicker one, too.
+    """
+    rows: str = plan._jdf.collectAsList().toString()
+    return rows
 
 
 def _effort(works: Works) -> int:

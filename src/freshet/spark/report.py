@@ -4,16 +4,22 @@ from __future__ import annotations
 
 import json
 from bisect import bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate
-from typing import Final
+from pathlib import Path
+from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
 
+from freshet.spark.failures import Retry
+
 REPORT_COLUMNS: Final = "report string"
 _RANKS: Final = 17
+# The gateway to the JVM sends an answer in pieces of 8,192 characters, and between two of them the kernel waits 40 ms
+# for an acknowledgement; a file does not.
+_LONGEST_ANSWER: Final = 6000
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,11 +47,25 @@ class ChainReport:
 
 
 @dataclass(frozen=True, slots=True)
+class StateReport:
+    """What became of one state stream of a fold: ``dropped`` rows go from its low end, those of ``member`` come.
+
+    ``work`` and ``chain`` are the last chain that went through the fold.
+    """
+
+    work: int
+    chain: int
+    stream: str
+    dropped: int
+    member: tuple[int, int, int, int, int] | None
+
+
+@dataclass(frozen=True, slots=True)
 class TaskReport:
     """What one task did; ``file`` is None where no tuple came through.
 
     >>> report = TaskReport(0, "u-0-7.arrows", 640, (ChainReport(0, 0, (1, 0, 640, 5, 5), (1,), (900,), (5,)),))
-    >>> read_reports([report.batch()]) == [report]
+    >>> read_reports(f"[[{report.text()}]]") == [report]
     True
     """
 
@@ -53,17 +73,36 @@ class TaskReport:
     file: str | None
     bytes: int
     chains: tuple[ChainReport, ...]
+    states: tuple[StateReport, ...] = ()
 
-    def batch(self) -> pa.RecordBatch:
-        """As the one row that the task returns: a text crosses the JVM faster than nested columns do."""
+    def text(self) -> str:
+        """As JSON: a text crosses the JVM faster than nested columns do."""
         chains = [[c.work, c.chain, c.member, c.passed, c.nanos, c.arrivals, c.errors, c.failure] for c in self.chains]
-        text = json.dumps([self.part, self.file, self.bytes, chains], separators=(",", ":"))
-        return pa.RecordBatch.from_arrays([pa.array([text], pa.string())], names=["report"])
+        states = [[s.work, s.chain, s.stream, s.dropped, s.member] for s in self.states]
+        return json.dumps([self.part, self.file, self.bytes, chains, states], separators=(",", ":"))
 
 
-def read_reports(batches: Iterable[pa.RecordBatch]) -> list[TaskReport]:
-    """The reports of a job's tasks, in the order of the train."""
-    reports = [_report(text) for batch in batches for text in batch.column(0).to_pylist()]
+def report_row(text: str, file: Path, tasks: int) -> pa.RecordBatch:
+    """The one row that a task returns: its report, or the name of a file that holds it where that is quicker.
+
+    Args:
+        text: The report.
+        file: Where it may go; the name must be this attempt's alone.
+        tasks: How many tasks the job has.
+    """
+    if len(text) > _LONGEST_ANSWER // tasks:
+        file.write_text(text, encoding="utf-8")
+        text = json.dumps(str(file))
+    return pa.RecordBatch.from_arrays([pa.array([text], pa.string())], names=["report"])
+
+
+def read_reports(rows: str) -> list[TaskReport]:
+    """The reports of a job's tasks, in the order of the train.
+
+    Args:
+        rows: The tasks' rows as Java prints a list of them, ``[[report], [report]]``: reports are JSON, so all is.
+    """
+    reports = [_report(content) for (content,) in json.loads(rows)]
     return sorted(reports, key=lambda report: report.part)
 
 
@@ -103,9 +142,23 @@ def merge_samples(samples: Sequence[tuple[tuple[int, ...], int]]) -> tuple[int, 
     return (weighted[0][0], *inner, weighted[-1][0])
 
 
-def _report(text: str) -> TaskReport:
-    part, file, size, chains = json.loads(text)
-    return TaskReport(part, file, size, tuple(_chain(*chain) for chain in chains))
+def _report(content: list[Any] | str) -> TaskReport:
+    fields = json.loads(_take(Path(content))) if isinstance(content, str) else content
+    part, file, size, chains, states = fields
+    return TaskReport(part, file, size, tuple(_chain(*chain) for chain in chains), tuple(_state(*s) for s in states))
+
+
+def _take(file: Path) -> str:
+    try:
+        text = file.read_text(encoding="utf-8")
+        file.unlink()
+    except OSError as error:
+        raise Retry(f"the report of a task cannot be read: {error}") from error
+    return text
+
+
+def _state(work: int, chain: int, stream: str, dropped: int, member: list[int] | None) -> StateReport:
+    return StateReport(work, chain, stream, dropped, _place(member))
 
 
 def _chain(
@@ -118,5 +171,8 @@ def _chain(
     errors: int,
     failure: str | None,
 ) -> ChainReport:
-    place = None if member is None else (member[0], member[1], member[2], member[3], member[4])
-    return ChainReport(work, chain, place, tuple(passed), tuple(nanos), tuple(arrivals), errors, failure)
+    return ChainReport(work, chain, _place(member), tuple(passed), tuple(nanos), tuple(arrivals), errors, failure)
+
+
+def _place(member: list[int] | None) -> tuple[int, int, int, int, int] | None:
+    return None if member is None else (member[0], member[1], member[2], member[3], member[4])

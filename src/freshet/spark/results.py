@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from freshet.model import Chain, ChainResult, OperatorRun, SegmentFile, Train, Unit, Work
 from freshet.spark.installation import Installation
@@ -31,7 +31,12 @@ class Outcome:
         for number, work in enumerate(works):
             for index, chain in enumerate(work.chains):
                 reports = [chains[number, index] for chains in found]
-                result = self._combine(chain, work.train, reports)
+                result = self.combine(chain, work.train, reports)
+                states = [
+                    state for task in tasks for state in task.states if (state.work, state.chain) == (number, index)
+                ]
+                if states:
+                    result = replace(result, dropped=tuple((state.stream, state.dropped) for state in states))
                 self._results[_place(work.train, chain)] = result
                 self.busy += sum(run.seconds for run in result.operators) / max(len(tasks), 1)
                 if result.failure is None:
@@ -43,18 +48,27 @@ class Outcome:
         }
         self.files += [file for task in tasks if (file := _file(task, accepted, streams))]
 
+    def staged(self, result: ChainResult, files: Sequence[SegmentFile]) -> None:
+        """Takes a chain that ran as several jobs."""
+        self._results[_place(result.train, result.chain)] = result
+        self.busy += sum(run.seconds for run in result.operators)
+        if result.failure is None:
+            self.files += files
+
     def failed(self, works: Sequence[Work], failure: str) -> None:
-        """Takes the failure of a chain that runs by itself."""
-        work, chain = works[0], works[0].chains[0]
-        runs = tuple(OperatorRun(number, 0, 0, 0.0) for number in chain.operators)
-        result = ChainResult(chain, work.train, 0, runs, failure=failure)
-        self._results[_place(work.train, chain)] = result
+        """Takes the failure of a chain that runs by itself, or of chains that go together."""
+        for work in works:
+            for chain in work.chains:
+                runs = tuple(OperatorRun(number, 0, 0, 0.0) for number in chain.operators)
+                result = ChainResult(chain, work.train, 0, runs, failure=failure)
+                self._results[_place(work.train, chain)] = result
 
     def chains(self, unit: Unit) -> tuple[ChainResult, ...]:
         """The results, in the order of the unit."""
         return tuple(self._results[_place(work.train, chain)] for work in unit.works for chain in work.chains)
 
-    def _combine(self, chain: Chain, train: Train, reports: Sequence[ChainReport]) -> ChainResult:
+    def combine(self, chain: Chain, train: Train, reports: Sequence[ChainReport]) -> ChainResult:
+        """What the tasks of one job did together in a chain."""
         failure = next((report.failure for report in reports if report.failure), None)
         errors = sum(report.errors for report in reports)
         query = self.installation.query(chain.operators[0])
@@ -82,6 +96,10 @@ def _file(
         (streams[report.work, report.chain], *report.member)
         for report in task.chains
         if report.member is not None and (report.work, report.chain) in accepted
+    ) + tuple(
+        (state.stream, *state.member)
+        for state in task.states
+        if state.member is not None and (state.work, state.chain) in accepted
     )
     return SegmentFile(task.file, task.bytes, members) if task.file is not None and members else None
 

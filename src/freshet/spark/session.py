@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from importlib.resources import files
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from pyspark import SparkConf, SparkContext
 from pyspark.java_gateway import launch_gateway
@@ -26,6 +26,8 @@ from freshet.model import UserError
 from freshet.spark.java import JavaNotFoundError, ensure_java
 
 DAEMON: Final = "freshet.spark.daemon"
+
+_LOGGER: Final = logging.getLogger(__name__)
 
 _SQL: Final = {
     # Evaluation errors are errors; the safe form of an expression turns them into NULL and counts them.
@@ -158,8 +160,15 @@ def _start(app_name: str, master: str, wanted: dict[str, str], log_folder: Path 
         conf.set(key, value)
     conf.set("spark.driver.extraJavaOptions", _java_options(wanted, log_folder))
     with _own_interrupt(), _output(log_folder) as streams:
-        gateway = None if SparkContext._gateway else launch_gateway(conf, streams)  # type: ignore[no-untyped-call]
-        SparkContext(conf=conf, gateway=gateway)
+        # In a session of its own the JVM does not hear the signals that a terminal or a supervisor sends to the whole
+        # process group: it is needed until what waits is drained. It ends when its standard input does, whatever
+        # becomes of this process.
+        options = {**streams, "start_new_session": True}
+        gateway = None if SparkContext._gateway else launch_gateway(conf, options)  # type: ignore[no-untyped-call]
+        context = SparkContext(conf=conf, gateway=gateway)
+    # It would print the trace of a JVM that has ended; the executor says that in a sentence.
+    server: Any = context._accumulatorServer
+    server.handle_error = lambda request, address: _LOGGER.debug("accumulators: the JVM has ended", exc_info=True)
 
 
 def _java_options(wanted: Mapping[str, str], log_folder: Path | None) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -13,12 +13,13 @@ from typing import Any
 import pyarrow as pa
 
 from freshet.model import Filter, Node, Project, parse_schema, schema_text
+from freshet.model.fold import Fold, fold_fields, read_fold
 from freshet.spark.files import write_once
 
 
 @dataclass(frozen=True, slots=True)
 class Spec:
-    """Operators by number, where each writes to, and the outputs that several paths must agree on.
+    """Operators by number, where each writes to, the outputs that several paths must agree on, and what joins read.
 
     >>> from freshet.model import Filter
     >>> spec = Spec((Filter("q.filter_1", "v > 1"),), ("q",), {})
@@ -26,37 +27,52 @@ class Spec:
     True
     """
 
-    operators: tuple[Filter | Project, ...]
+    operators: tuple[Filter | Project | Fold, ...]
     writes: tuple[str, ...]
     outputs: Mapping[str, pa.Schema]
     """Columns of a stream to which several paths with different types write."""
+    reads: Mapping[int, pa.Schema] = field(default_factory=dict)
+    """What comes into the nodes of paths with folds, which may have to run when nothing comes."""
+    others: Mapping[int, pa.Schema] = field(default_factory=dict)
+    """For the node of one side of a join, the columns that come in on the other side."""
 
     @classmethod
-    def of(cls, nodes: Sequence[Node], outputs: Mapping[str, pa.Schema]) -> Spec:
+    def of(
+        cls,
+        nodes: Sequence[Node],
+        outputs: Mapping[str, pa.Schema],
+        reads: Mapping[int, pa.Schema] | None = None,
+        others: Mapping[int, pa.Schema] | None = None,
+    ) -> Spec:
         """The spec of a network's nodes."""
         operators = tuple(node.operator for node in nodes)
-        return cls(operators, tuple(node.writes for node in nodes), dict(outputs))
+        writes = tuple(node.writes for node in nodes)
+        return cls(operators, writes, dict(outputs), dict(reads or {}), dict(others or {}))
 
-    def chain(self, numbers: Sequence[int]) -> tuple[Filter | Project, ...]:
+    def chain(self, numbers: Sequence[int]) -> tuple[Filter | Project | Fold, ...]:
         """The operators of a chain."""
         return tuple(self.operators[number] for number in numbers)
 
     def text(self) -> str:
         """As JSON."""
-        operators = [
-            [operator.name, operator.predicate if isinstance(operator, Filter) else operator.columns]
-            for operator in self.operators
-        ]
-        outputs = {name: schema_text(schema) for name, schema in sorted(self.outputs.items())}
-        return json.dumps({"operators": operators, "writes": self.writes, "outputs": outputs})
+        operators = [[operator.name, _body(operator)] for operator in self.operators]
+        schemas = {
+            kind: {str(name): schema_text(schema) for name, schema in sorted(known.items())}
+            for kind, known in (("outputs", self.outputs), ("reads", self.reads), ("others", self.others))
+        }
+        return json.dumps({"operators": operators, "writes": self.writes, **schemas})
 
     @classmethod
     def parse(cls, text: str) -> Spec:
         """From JSON."""
         fields = json.loads(text)
-        outputs = {name: parse_schema(ddl) for name, ddl in fields["outputs"].items()}
+        outputs = {name: parse_schema(ddl, own=True) for name, ddl in fields["outputs"].items()}
+        reads, others = (
+            {int(number): parse_schema(ddl, own=True) for number, ddl in fields[kind].items()}
+            for kind in ("reads", "others")
+        )
         operators = tuple(_operator(name, body) for name, body in fields["operators"])
-        return cls(operators, tuple(fields["writes"]), outputs)
+        return cls(operators, tuple(fields["writes"]), outputs, reads, others)
 
     def store(self, folder: Path) -> str:
         """Writes the spec to a folder and returns its name there, a hash of its content."""
@@ -72,7 +88,15 @@ def load_spec(folder: Path, name: str) -> Spec:
     return Spec.parse((folder / f"{name}.json").read_text(encoding="utf-8"))
 
 
-def _operator(name: str, body: Any) -> Filter | Project:
+def _body(operator: Filter | Project | Fold) -> Any:
+    if isinstance(operator, Filter):
+        return operator.predicate
+    return operator.columns if isinstance(operator, Project) else fold_fields(operator)
+
+
+def _operator(name: str, body: Any) -> Filter | Project | Fold:
     if isinstance(body, str):
         return Filter(name, body)
+    if isinstance(body, dict):
+        return read_fold(body)
     return Project(name, tuple((column, expression) for column, expression in body))

@@ -10,10 +10,10 @@ import pyarrow as pa
 from pyspark import TaskContext
 
 from freshet.log.segment import SegmentWriter, read_train
-from freshet.model import ARRIVAL, Chain, Train
+from freshet.model import ARRIVAL, Chain, SegmentFile, Train
 from freshet.spark.assignment import PROPERTY, Assignment, read_property
 from freshet.spark.failures import Retry
-from freshet.spark.report import ChainReport, TaskReport, sample
+from freshet.spark.report import ChainReport, StateReport, TaskReport, report_row, sample
 from freshet.spark.spec import Spec, load_spec
 
 
@@ -30,10 +30,11 @@ class Task:
     part: int
     attempt: int
     reports: list[ChainReport] = field(default_factory=list)
+    states: list[StateReport] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        name = f"{self.assignment.unit}-{self.part}-{self.attempt}"
-        self._writer = SegmentWriter(self.assignment.segments, name)
+        self._name = f"{self.assignment.unit}-{self.part}-{self.attempt}"
+        self._writer = SegmentWriter(self.assignment.segments, self._name)
 
     @classmethod
     def begin(cls) -> Task:
@@ -52,10 +53,10 @@ class Task:
         """This task's part of a train."""
         return self.assignment.part(whole, self.part)
 
-    def read(self, train: Train) -> pa.Table:
-        """The tuples of a part that has some."""
+    def read(self, train: Train, columns: pa.Schema | None = None) -> pa.Table:
+        """The tuples of a part; one that has none needs the columns."""
         try:
-            return read_train(self.assignment.segments, train)
+            return read_train(self.assignment.segments, train, None if columns is None else with_arrival(columns))
         except OSError as error:
             raise Retry(f"the train of {train.stream} cannot be read: {error}") from error
 
@@ -76,19 +77,31 @@ class Task:
         """Takes the report of a chain without output: it raised, or there was nothing to do."""
         self.reports.append(report)
 
-    def finish(self) -> TaskReport:
-        """Makes the file durable; only then is there something to report."""
+    def add_state(self, work: int, chain: int, stream: str, rows: pa.Table, dropped: int) -> None:
+        """Takes what became of a state stream; after all outputs."""
+        self._writer.add(stream, rows)
+        self.states.append(StateReport(work, chain, stream, dropped, (rows.num_rows, 0, 0, 0, 0)))
+
+    def finish(self) -> pa.RecordBatch:
+        """Makes the file durable; only then is there something to report, in the one row that the task returns."""
         try:
-            file = self._writer.finish()
+            report = self._report(self._writer.finish())
+            return report_row(report.text(), self.assignment.report_file(self._name), self.assignment.parts)
         except OSError as error:
             raise Retry(f"the output cannot be written: {error}") from error
+
+    def _report(self, file: SegmentFile) -> TaskReport:
         members = iter(file.members)
-        # Every chain that let tuples through has a member, in the order of its report.
+        # Every chain that let tuples through has a member, in the order of its report; states that grew come after.
         chains = tuple(
             replace(report, member=next(members)[1:]) if report.failure is None and report.rows else report
             for report in self.reports
         )
-        return TaskReport(self.part, file.name if file.members else None, file.bytes, chains)
+        states = tuple(
+            replace(report, member=next(members)[1:] if report.member and report.member[0] else None)
+            for report in self.states
+        )
+        return TaskReport(self.part, file.name if file.members else None, file.bytes, chains, states)
 
 
 def drain(batches: Iterable[pa.RecordBatch]) -> None:

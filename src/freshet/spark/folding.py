@@ -1,0 +1,114 @@
+"""Chains with folds in a task: one task runs all chains of a query over whole trains, because they share its state."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+
+import pyarrow as pa
+
+from freshet.kernels.pipeline import Memory, Pipeline
+from freshet.log.segment import read_train
+from freshet.model import Chain, Filter, Fold, Project, State, Work, state_stream
+from freshet.spark.failures import Retry
+from freshet.spark.report import ChainReport
+from freshet.spark.task import Task
+
+Operators = tuple[Filter | Project | Fold, ...]
+
+
+@dataclass
+class Folding:
+    """The folds of a task."""
+
+    task: Task
+    _memories: dict[str, Memory] = field(default_factory=dict)
+    _last: dict[str, tuple[int, int]] = field(default_factory=dict)
+    _failed: set[str] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        for number, work in enumerate(self.task.assignment.works):
+            for index, chain in enumerate(work.chains):
+                self._last |= dict.fromkeys(self._folds(chain), (number, index))
+
+    def has(self, chain: Chain) -> bool:
+        """Whether a chain goes through a fold."""
+        return bool(self._folds(chain))
+
+    def run(self, number: int, work: Work, index: int) -> None:
+        """Runs a chain, where this task is the one to do it."""
+        chain = work.chains[index]
+        nothing = (0,) * len(chain.operators)
+        if not self._is_mine(chain):
+            self.task.note(ChainReport(number, index, None, nothing, nothing))
+            return
+        folds = self._folds(chain)
+        try:
+            schema = self.task.spec.reads[chain.operators[0]]
+            pipeline = _pipeline(self.task.spec.chain(chain.operators), schema, self._others(chain))
+            # Only the last chain through a fold closes windows: what the others bring belongs into them.
+            memories = {
+                name: self._memory(name, fold.states, last=self._last[name] == (number, index))
+                for name, fold in pipeline.folds.items()
+            }
+            piped = pipeline.run(self.task.read(work.train, schema), memories)
+        except Retry:
+            raise
+        except Exception as error:  # whatever it is, it is this query's failure alone
+            self._failed |= folds
+            failure = f"{type(error).__name__}: {error}"
+            self.task.note(ChainReport(number, index, None, nothing, nothing, failure=failure))
+            return
+        report = ChainReport(number, index, None, piped.passed, piped.nanos, (), piped.errors)
+        self.task.add(chain, piped.table, report)
+
+    def finish(self) -> None:
+        """Writes what became of the states."""
+        for fold, memory in self._memories.items():
+            if fold in self._failed:
+                continue
+            work, chain = self._last[fold]
+            for place, (tables, dropped) in enumerate(zip(memory.appended, memory.dropped, strict=True)):
+                rows = pa.concat_tables(tables) if tables else memory.states[place].slice(0, 0)
+                if rows.num_rows or dropped:
+                    self.task.add_state(work, chain, state_stream(fold, place), rows, dropped)
+
+    def _memory(self, fold: str, schemas: Sequence[pa.Schema], last: bool) -> Memory:
+        state = next(each for each in self.task.assignment.states if each.fold == fold)
+        if fold not in self._memories:
+            self._memories[fold] = Memory(self._read(state, schemas), state.before, state.before)
+        memory = self._memories[fold]
+        memory.after = state.after if last else state.before
+        return memory
+
+    def _read(self, state: State, schemas: Sequence[pa.Schema]) -> list[pa.Table]:
+        if not state.ranges:
+            return [schema.empty_table() for schema in schemas]
+        try:
+            ranges = zip(state.ranges, schemas, strict=True)
+            return [read_train(self.task.assignment.segments, each, schema) for each, schema in ranges]
+        except OSError as error:
+            raise Retry(f"the state of {state.fold} cannot be read: {error}") from error
+
+    def _folds(self, chain: Chain) -> set[str]:
+        operators = self.task.spec.chain(chain.operators)
+        return {operator.fold for operator in operators if not isinstance(operator, Filter | Project)}
+
+    def _others(self, chain: Chain) -> tuple[tuple[str, pa.Schema], ...]:
+        spec = self.task.spec
+        return tuple(
+            (spec.operators[number].fold, spec.others[number])  # type: ignore[union-attr]
+            for number in chain.operators
+            if number in spec.others
+        )
+
+    def _is_mine(self, chain: Chain) -> bool:
+        query = self.task.spec.writes[chain.operators[-1]].partition(".")[0]
+        return zlib.crc32(query.encode()) % self.task.assignment.parts == self.task.part
+
+
+@lru_cache(maxsize=256)
+def _pipeline(operators: Operators, schema: pa.Schema, others: tuple[tuple[str, pa.Schema], ...]) -> Pipeline:
+    return Pipeline(operators, schema, dict(others))

@@ -1,0 +1,141 @@
+"""Chains with folds that need Spark's own form somewhere: one job after the other, each over what the last one wrote.
+
+Nothing between two stages is committed; files in the middle that hold no state become orphans.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from freshet.model import Chain, ChainResult, OperatorRun, Segment, SegmentFile, State, Train, Work, state_stream
+from freshet.spark.installation import Form, Installation
+from freshet.spark.report import ChainReport, StateReport, TaskReport
+from freshet.spark.results import Outcome
+
+Run = Callable[[Form, tuple[Work, ...], tuple[State, ...]], list[TaskReport]]
+
+
+@dataclass
+class Stages:
+    """Runs the chains of one query that share folds, in their order.
+
+    Args:
+        installation: Knows the stages of a chain.
+        outcome: Gets the results.
+        states: States of the folds; they move on from job to job.
+        run: Runs one job.
+    """
+
+    installation: Installation
+    outcome: Outcome
+    states: dict[str, State]
+    run: Run
+    _dropped: dict[str, int] = field(default_factory=dict)
+
+    def chains(self, works: Sequence[Work]) -> None:
+        """Runs all chains; only the last one through a fold closes windows."""
+        pairs = [(work.train, chain) for work in works for chain in work.chains]
+        last = {
+            fold: number for number, (_, chain) in enumerate(pairs) for fold in self.installation.folds(chain.operators)
+        }
+        results = []
+        for number, (train, chain) in enumerate(pairs):
+            closing = {fold for fold, place in last.items() if place == number}
+            results.append(self._chain(train, chain, closing))
+        failure = next((result.failure for result, _ in results if result.failure), None)
+        for result, files in results:
+            self.outcome.staged(replace(result, failure=failure) if failure else result, files)
+
+    def _chain(self, whole: Train, chain: Chain, closing: set[str]) -> tuple[ChainResult, list[SegmentFile]]:
+        train = whole
+        runs: list[OperatorRun] = []
+        files: list[SegmentFile] = []
+        arrivals: Sequence[float] | np.ndarray = ()
+        errors = 0
+        place = 0
+        for form, numbers in self.installation.stages(chain.operators):
+            place += len(numbers)
+            if form == "catalyst" and not train.rows:
+                arrivals = ()
+                runs += [OperatorRun(number, 0, 0, 0.0) for number in numbers]
+                train = replace(train, stream=self.installation.stream(numbers[-1]))
+                continue
+            piece = Chain(tuple(numbers))
+            reports = self.run(form, (Work(train, (piece,)),), self._states(numbers, closing))
+            result = self.outcome.combine(piece, train, [_only(report) for report in reports])
+            runs += result.operators
+            errors += result.errors
+            arrivals = result.arrivals
+            if result.failure is not None:
+                return ChainResult(chain, whole, 0, tuple(runs), errors=errors, failure=result.failure), []
+            self._move(reports)
+            train = _output(self.installation.stream(numbers[-1]), reports)
+            is_last = place == len(chain.operators)
+            files += [file for report in reports if (file := _file(report, train.stream if is_last else None))]
+        done = ChainResult(chain, whole, train.rows, tuple(runs), arrivals, errors=errors)
+        folds = [fold for fold in self.installation.folds(chain.operators) if fold in closing]
+        dropped = tuple((name, rows) for name, rows in self._dropped.items() if name.rpartition(".")[0] in folds)
+        return replace(done, dropped=dropped), files
+
+    def _states(self, numbers: Sequence[int], closing: set[str]) -> tuple[State, ...]:
+        folds = self.installation.folds(numbers)
+        return tuple(
+            state if fold in closing else replace(state, after=state.before)
+            for fold, state in self.states.items()
+            if fold in folds
+        )
+
+    def _move(self, reports: Sequence[TaskReport]) -> None:
+        """Brings the states up to what a job has made of them."""
+        for report in reports:
+            for each in report.states:
+                fold = each.stream.rpartition(".")[0]
+                self._dropped[each.stream] = self._dropped.get(each.stream, 0) + each.dropped
+                self.states[fold] = _moved(self.states[fold], each, report.file, self.installation.states(fold))
+
+
+def _only(report: TaskReport) -> ChainReport:
+    [chain] = report.chains
+    return chain
+
+
+def _moved(state: State, change: StateReport, file: str | None, streams: int) -> State:
+    ranges = state.ranges or tuple(Train(state_stream(state.fold, number), 0, 0) for number in range(streams))
+    return replace(
+        state, ranges=tuple(_grown(one, change, file) if one.stream == change.stream else one for one in ranges)
+    )
+
+
+def _grown(old: Train, change: StateReport, file: str | None) -> Train:
+    first = old.first + change.dropped
+    segments = tuple(segment for segment in old.segments if segment.end > first)
+    if change.member is None or file is None:
+        return Train(old.stream, first, old.end, segments)
+    rows, position, length, arrival, last = change.member
+    new = Segment(old.stream, old.end, rows, 0, arrival, last, file, position, length)
+    return Train(old.stream, first, new.end, (*segments, new))
+
+
+def _output(stream: str, reports: Sequence[TaskReport]) -> Train:
+    """What the tasks of a job wrote, as a train."""
+    segments: list[Segment] = []
+    end = 0
+    for report in reports:
+        member = _only(report).member
+        if member is not None and report.file is not None:
+            rows, position, length, arrival, last = member
+            segments.append(Segment(stream, end, rows, 0, arrival, last, report.file, position, length))
+            end += rows
+    return Train(stream, 0, end, tuple(segments))
+
+
+def _file(report: TaskReport, stream: str | None) -> SegmentFile | None:
+    """The members of a task's file that are to stay: those of states, and of the last stage its output."""
+    members = [(state.stream, *state.member) for state in report.states if state.member is not None]
+    member = _only(report).member
+    if stream is not None and member is not None:
+        members.insert(0, (stream, *member))
+    return SegmentFile(report.file, report.bytes, tuple(members)) if report.file is not None and members else None

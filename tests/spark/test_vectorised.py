@@ -1,0 +1,64 @@
+"""Compiled programs in a worker: which are kept, and what the collector has to look at."""
+
+from __future__ import annotations
+
+import gc
+import weakref
+from collections.abc import Iterator
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from freshet.model import ARRIVAL, Filter, Project
+from freshet.spark import vectorised
+from freshet.spark.vectorised import Programs, set_aside
+
+SCHEMA = pa.schema([("k", pa.int32()), ("v", pa.float64()), ("name", pa.string())])
+
+
+def chains_of(number: int) -> tuple[tuple[Filter | Project, ...], ...]:
+    predicate = f"(v * {number} + k) % 7 < 3 AND name IN ('a', 'b') AND NOT k IS NULL AND (v > 1 OR k BETWEEN 1 AND 9)"
+    return ((Filter("q.filter_1", predicate), Project("q.project", (("x", f"v * {number} - k"), ("name", "name")))),)
+
+
+@pytest.fixture
+def programs(monkeypatch: pytest.MonkeyPatch) -> Iterator[Programs]:
+    programs = Programs(most_chains=2)
+    monkeypatch.setattr(vectorised, "_PROGRAMS", programs)
+    yield programs
+    gc.unfreeze()
+
+
+def frozen_by(phase: str, generation: int) -> int:
+    before = gc.get_freeze_count()
+    set_aside(phase, {"generation": generation, "collected": 0, "uncollectable": 0})
+    return gc.get_freeze_count() - before
+
+
+def test_only_new_programs_are_set_aside_and_only_after_a_whole_collection(programs: Programs) -> None:
+    assert frozen_by("stop", 2) == 0
+    programs.get(chains_of(1), SCHEMA)
+    assert frozen_by("start", 2) == 0
+    assert frozen_by("stop", 1) == 0
+    assert frozen_by("stop", 2) > 100
+    programs.get(chains_of(1), SCHEMA)
+    assert frozen_by("stop", 2) == 0
+
+
+def test_a_program_that_is_given_up_goes_without_the_collector(programs: Programs) -> None:
+    program = programs.get(chains_of(1), SCHEMA)
+    [output] = program.run(pa.table({"k": [1], "v": [2.0], "name": ["a"], ARRIVAL: [5]}).cast(program._schema))
+    assert output.failure is None
+    predicate: Any = next(step for chain in program._chains for step in chain._steps)
+    gone: list[weakref.ref[Any]] = [weakref.ref(program), weakref.ref(predicate.evaluate)]
+    del program, predicate, output
+    gc.collect()
+    set_aside("stop", {"generation": 2})
+    gc.disable()
+    try:
+        for number in range(2, 5):
+            programs.get(chains_of(number), SCHEMA)
+        assert [reference() for reference in gone] == [None, None]
+    finally:
+        gc.enable()
