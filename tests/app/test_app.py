@@ -62,9 +62,11 @@ def test_a_query_over_a_wrong_one_is_not_blamed() -> None:
         ("PACKETS", "SELECT 1", {}, "there is a stream packets already"),
         ("a b", "SELECT 1", {}, "cannot name a query"),
         ("q", "SELECT 1", {"weight": 0.0}, "weight 0.0 is outside"),
+        ("q", "SELECT 1", {"curve": [(0, 1), (1, 2)]}, r"query q: utility 2 at latency 1 s is outside \[0, 1\]"),
+        ("q", "SELECT 1", {"curve": "steep"}, "query q: a latency curve is a list such as"),
     ],
 )
-def test_wrong_declarations_are_refused_at_once(name: str, sql: str, options: dict[str, float], text: str) -> None:
+def test_wrong_declarations_are_refused_at_once(name: str, sql: str, options: dict[str, object], text: str) -> None:
     with pytest.raises(UserError, match=text):
         monitor().query(name, sql, **options)  # type: ignore[arg-type]
 

@@ -33,6 +33,26 @@ sql = "SELECT host FROM large"
 
 MISTAKES = {
     # what is replaced -> (by what, the line that says so)
+    "curve that rises": (
+        "weight = 0.5",
+        "curve = [[0, 0.5], ['500ms', 1.0]]",
+        "queries.large.curve: a latency curve never rises, but it does from 0.5 to 1 at 0.5 s",
+    ),
+    "curve above 1": (
+        "weight = 0.5",
+        "curve = [[0, 1.5], [2, 0]]",
+        "queries.large.curve: utility 1.5 at latency 0 s is outside [0, 1]",
+    ),
+    "curve of a wrong form": (
+        "weight = 0.5",
+        "curve = [0, 1.0]",
+        'queries.large.curve: a point of a latency curve is [latency, utility], such as ["500 ms", 1.0], not 0',
+    ),
+    "curve of a wrong unit": (
+        "weight = 0.5",
+        "curve = [['2 parsecs', 1.0]]",
+        "queries.large.curve: '2 parsecs' is not a duration: use for example '250 ms', '10 s', '1 minute'",
+    ),
     "unknown key": ("weight = 0.5", "wieght = 0.5", "queries.large.wieght: unknown key (did you mean 'weight'?)"),
     "unknown table": ("[app]", "[ap]", "ap: unknown key (did you mean 'app'?)"),
     "wrong unit": (
@@ -48,7 +68,7 @@ MISTAKES = {
     "a truth is no time": (
         'lateness = "5 s"',
         "lateness = true",
-        "streams.packets.lateness: must be a duration such as '10 s', not True",
+        "streams.packets.lateness: must be a duration such as '10 s', not true",
     ),
     "wrong size": (
         'bound = "1 GB"',
@@ -63,7 +83,7 @@ MISTAKES = {
     "weight too large": (
         "weight = 0.5",
         "weight = 2",
-        "queries.large.weight: must be less than or equal to 1, not 2",
+        "queries.large.weight: must be at most 1, not 2",
     ),
     "unknown policy": (
         "rr(1000)",
@@ -103,7 +123,7 @@ MISTAKES = {
     "wrong option of a source": (
         "rate = 100",
         "rate = -100",
-        "streams.packets.source.rate: must be greater than 0, not -100",
+        "streams.packets.source.rate: must be a number of tuples per second above 0, not -100",
     ),
     "unknown option of a sink": (
         'path = "out/large.jsonl"',
@@ -144,8 +164,8 @@ MISTAKES = {
     ),
     "not run by this version": (
         "SELECT host FROM large",
-        "SELECT host, count(*) AS n FROM large [RANGE 1 MINUTE SLIDE 10 SECONDS] GROUP BY host",
-        "queries.hosts.sql: query hosts: ",
+        "SELECT host FROM large PERIOD 10 SECONDS DEADLINE 5 SECONDS",
+        "queries.hosts.sql: line 1: PERIOD is parsed and checked, but not run by this version",
     ),
 }
 

@@ -15,10 +15,12 @@ from freshet.app.restart import (
     fingerprint,
     forget_query,
     make_ready,
+    missed,
     remember,
     remembered,
 )
-from freshet.log import Log
+from freshet.engine import LogQueues
+from freshet.log import Log, Retention
 from freshet.model import ARRIVAL, Query, UserError, parse_schema
 from freshet.sql import build_query
 
@@ -82,6 +84,37 @@ def test_a_changed_query_starts_anew_without_its_intermediate_queues(log: Log) -
     assert start(log, query("SELECT k FROM s WHERE v > 2 AND k > 1", start="latest")) == "changed"
     assert log.cursor("q.filter_1") == 2
     assert "q.filter_2" not in log.streams()
+
+
+def test_a_query_that_was_out_goes_on_where_it_was(log: Log) -> None:
+    one = query("SELECT k FROM s WHERE v > 1 AND k > 1")
+    start(log, one)
+    append(log, "s", k=[1, 2], v=[1, 2])
+    log.advance("q.filter_1", "s", 1, log.reader_state("q.filter_1"))
+    log.declare("q.filter_2", Retention(0, 0))
+    log.start_reader("q.filter_2", "q.filter_2")
+    append(log, "q.filter_2", k=[7], v=[7])
+    LogQueues(log).park(remembered(log)["q"].names)
+    assert remembered(log)["q"].parked
+    append(log, "s", k=[3], v=[3])
+    log.declare("s", Retention(0, 0))
+    log.collect()
+    before = log.readers()
+    assert start(log, one) == "back"
+    assert not remembered(log)["q"].parked
+    assert (log.cursor("q.filter_1"), missed(log, before)) == (3, 2)
+    assert log.read("q.filter_2", log.cursor("q.filter_2") or 0, 1)["k"].to_pylist() == [7]
+    assert log.readers()["q.filter_2"].needed
+    assert start(log, one) == "unchanged"
+
+
+def test_a_query_that_was_out_and_has_changed_starts_anew(log: Log) -> None:
+    start(log, query("SELECT k FROM s WHERE v > 1"))
+    append(log, "s", k=[1, 2], v=[1, 2])
+    log.advance("q.filter_1", "s", 1, log.reader_state("q.filter_1"))
+    LogQueues(log).park(remembered(log)["q"].names)
+    assert start(log, query("SELECT k FROM s WHERE v > 2")) == "changed"
+    assert log.cursor("q.filter_1") == 0
 
 
 def test_a_start_that_was_cut_short_counts_as_changed(log: Log) -> None:

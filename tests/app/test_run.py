@@ -13,6 +13,8 @@ import pyarrow as pa
 import pytest
 
 from freshet.app import App, Run
+from freshet.app.spec import SinkLike
+from freshet.log import Retention
 from freshet.model import FreshetError, UserError
 from freshet.sinks import Token
 
@@ -185,6 +187,132 @@ def test_queries_come_and_go_while_it_runs(tmp_path: Path) -> None:
         assert run.read("few").column("k").to_pylist() == [2, 3, 4]
 
 
+def lines(path: Path) -> list[int]:
+    return [json.loads(line)["k"] for line in path.read_text().splitlines()]
+
+
+def keys(run: Run, query: str) -> list[int]:
+    return list(run.read(query).column("k").to_pylist())
+
+
+def test_a_query_that_is_taken_out_and_put_back_goes_on_where_it_was(tmp_path: Path) -> None:
+    out = tmp_path / "odd.jsonl"
+
+    def app(*names: str, sink: bool = True) -> App:
+        made = App("coming", state=tmp_path / "state", master="local[2]", policy="baat")
+        made.stream("s", "k int")
+        made.query("all", "SELECT k FROM s")
+        if "odd" in names:
+            sinks = [{"kind": "jsonl", "path": out}] if sink else []
+            made.query("odd", "SELECT k FROM s WHERE k % 2 = 1 AND k > 0", sinks=sinks)
+        return made
+
+    with app("odd").start() as run:
+        run.push("s", [{"k": k} for k in range(10)])
+    with app().start() as run:
+        assert run.changes == {"all": "unchanged", "odd": "dropped"}
+        assert [note for note in run.notes if "odd" in note] == [
+            "query odd is dropped: its output stays readable; put back unchanged, it goes on where it was"
+        ]
+        run.push("s", [{"k": k} for k in range(10, 20)])
+    with app().start() as run:
+        assert run.changes == {"all": "unchanged"}, "what is out is told once"
+        assert run.notes == []
+    with app("odd").start() as run:
+        assert run.changes == {"all": "unchanged", "odd": "back"}
+        assert run.notes == ["query odd is back: it goes on where it was; it missed nothing",
+                             "sink odd/jsonl is back: it goes on where it was"]  # fmt: skip
+        run.drain(120)
+        assert sorted(keys(run, "odd")) == list(range(1, 20, 2))
+    assert sorted(lines(out)) == list(range(1, 20, 2))
+    with app("odd", sink=False).start() as run:
+        assert run.notes == ["sink odd/jsonl is dropped: put back, it goes on where it was"]
+        run.push("s", [{"k": k} for k in range(20, 30)])
+    with app("odd").start() as run:
+        assert run.notes == ["sink odd/jsonl is back: it goes on where it was"]
+    assert sorted(lines(out)) == list(range(1, 30, 2))
+    # The same file without what is known about it: nobody can tell which rows it holds.
+    other = app("odd")
+    other.state = tmp_path / "other"
+    with pytest.raises(UserError, match=r"queries.odd.sinks\[0\].path: file .* holds lines already, and this sink did"):
+        other.start()
+    assert sorted(lines(out)) == list(range(1, 30, 2))
+
+
+def test_queries_and_sinks_that_come_and_go_all_the_time_repeat_and_lose_nothing(tmp_path: Path) -> None:
+    app = App("restless", state=tmp_path / "state", master="local[2]", policy="baat")
+    app.stream("s", "k int")
+    out, seen = tmp_path / "odd.jsonl", list[Token]()
+
+    def add(run: Run) -> None:
+        sinks: list[SinkLike] = [{"kind": "jsonl", "path": out}, {"kind": "memory"}, keep]
+        run.add_query("odd", "SELECT k FROM s WHERE k % 2 = 1 AND k >= 0", sinks=sinks)
+
+    def keep(table: pa.Table, token: Token) -> None:
+        seen.append(token)
+
+    expected: list[int] = []
+    for part in range(2):
+        with app.start() as run:
+            for turn in range(6):
+                add(run)
+                first = len(expected)
+                run.push("s", [{"k": k} for k in range(first, first + 40)])
+                expected += range(first, first + 40)
+                # At any moment: tuples may be in a unit, or between two operators.
+                time.sleep(0.03 * turn)
+                run.drop_query("odd")
+            add(run)
+            assert run.changes["odd"] == "back"
+            back = sum(note.startswith("query odd is back") for note in run.notes)
+            assert back == 6 + part, "in the first run it was new once"
+            assert run.drain(120)
+            wait_for(lambda: run.memory("odd").rows()[-1:] == run.read("odd").to_pylist()[-1:], run)
+    wanted = [k for k in expected if k % 2]
+    assert lines(out) == sorted(lines(out)) == wanted
+    assert {token.first for token in seen} <= {0, *(token.end for token in seen)}
+    with pytest.raises(UserError, match="query odd has no sink other of the kind memory"):
+        run.memory("odd", "other")
+
+
+def test_what_came_and_went_while_a_query_was_out_is_told(tmp_path: Path) -> None:
+    app = App("gap", state=tmp_path / "state", master="local[2]")
+    app.stream("s", "k int", retention=Retention(history_age=0.0, history_bytes=0))
+    app.query("all", "SELECT k FROM s", retention=Retention(history_age=0.0, history_bytes=0))
+    out = tmp_path / "all.jsonl"
+    with app.start() as run:
+        run.add_query("few", "SELECT k FROM s")
+        run.push("s", [{"k": 1}])
+        run.drain(120)
+        run.drop_query("few")
+        run.push("s", [{"k": 2}, {"k": 3}])
+        run.drain(120)
+        wait_for(lambda: run._parts.log.oldest("s") == 3, run)
+        run.add_query("few", "SELECT k FROM s")
+        assert run.notes == ["query few is back: it goes on where it was; 2 tuples came and went while it was out"]
+        run.push("s", [{"k": 4}])
+        run.drain(120)
+        assert keys(run, "few") == [1, 4]
+        (loss,) = run._parts.log.ledger()
+        assert (loss.reader, loss.stream, loss.first, loss.end) == ("few.project", "s", 1, 3)
+        # Changed, it starts anew, and with other columns its old output makes way; before anything is lost it is asked.
+        run.drop_query("few")
+        with pytest.raises(UserError):
+            run.add_query("few", "SELECT array(k)[0] + map(1, k) AS x FROM s")
+        run.add_query("few", "SELECT k FROM s")
+        assert run.notes[-1] == "query few is back: it goes on where it was; it missed nothing"
+        run.drop_query("few")
+        run.add_query("few", "SELECT k * 2 AS twice FROM s")
+        assert run.notes[-1] == "query few has other columns now: 2 tuples of its old output are removed"
+        out.write_text("somebody's\n")
+        with pytest.raises(UserError, match=r"queries.late.sinks\[0\].path: file .* holds lines already"):
+            run.add_query("late", "SELECT k FROM s", sinks=[{"kind": "jsonl", "path": out}])
+        assert "late" not in run.meters()["queries"]
+        run.add_query("late", "SELECT k FROM s", sinks=[{"kind": "jsonl", "path": out, "append": True}])
+        run.push("s", [{"k": 5}])
+    assert out.read_text() == 'somebody\'s\n{"k": 5}\n'
+
+
 def test_an_error_of_the_engine_surfaces_and_all_is_closed(tmp_path: Path) -> None:
     app = App("doomed", state=tmp_path / "state", report=tmp_path / "report.json", master="local[2]")
     app.stream("s", "k int")
@@ -231,3 +359,50 @@ def test_spark_that_ran_before_runs_on(spark: SparkSession, tmp_path: Path) -> N
     with app.start():
         pass
     assert spark.range(3).count() == 3
+
+
+CURVES = """
+[app]
+policy = "slope-slack-push(1)"
+
+[spark]
+master = "local[2]"
+
+[streams.s]
+schema = "k int"
+
+[queries.tight]
+sql = "SELECT k FROM s WHERE k > 1"
+curve = [[0, 1.0], ["1 minute", 1.0], ["2 minutes", 0.0]]
+
+[queries.hopeless]
+sql = "SELECT k FROM s"
+curve = [[0, 0.0]]
+
+[queries.plain]
+sql = "SELECT k FROM s"
+"""
+
+
+@pytest.mark.parametrize("policy", ["slope-slack-push(1)", "fixed-priority", "bucketing-fused"])
+def test_latency_curves_from_a_file(policy: str, tmp_path: Path) -> None:
+    (tmp_path / "app.toml").write_text(CURVES.replace("slope-slack-push(1)", policy))
+    with App.from_toml(tmp_path / "app.toml").start() as run:
+        run.push("s", [{"k": 1}, {"k": 2}, {"k": 3}])
+        assert run.drain(120)
+        qos = {name: query["qos"] for name, query in run.meters()["queries"].items()}
+        assert qos == {"tight": {"mean": 1.0, "count": 2, "late": 0}, "hopeless": {"mean": 0.0, "count": 3, "late": 0},
+                       "plain": None}  # fmt: skip
+        assert run.meters()["total"]["qos"] == {"average": 0.5, "per_tuple": 0.4, "late": 0}
+        with pytest.raises(UserError, match="query tight: a latency curve never rises"):
+            run.set_curve("tight", [(0, 0.1), (1, 1)])
+        run.set_curve("tight", [(0, 0.5)])
+        run.set_curve("hopeless", None)
+        run.add_query("late", "SELECT k FROM s", curve=[("0 s", 0.25)])
+        run.push("s", [{"k": 4}])
+        assert run.drain(120)
+        qos = {name: query["qos"] for name, query in run.meters()["queries"].items()}
+        assert qos == {"tight": {"mean": 0.5, "count": 1, "late": 0}, "hopeless": None, "plain": None,
+                       "late": {"mean": 0.25, "count": 4, "late": 0}}  # fmt: skip
+    report = json.loads((tmp_path / "report.json").read_text())
+    assert report["total"]["qos"]["per_tuple"] == pytest.approx((0.5 + 4 * 0.25) / 5)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -99,6 +100,7 @@ def test_user_errors_are_lines_on_stderr_and_exit_code_2(app: Path) -> None:
         assert done.stderr.splitlines() == [
             "app.toml: queries.large.sql: is missing (The query)",
             "app.toml: queries.large.slq: unknown key (did you mean 'sql'?)",
+            "app.toml: streams.packets.source.rat: unknown key (did you mean 'rate'?)",
         ]
 
 
@@ -109,6 +111,8 @@ def test_user_errors_are_lines_on_stderr_and_exit_code_2(app: Path) -> None:
         (("run", "app.toml", "--for", "soon"), "'soon' is not a duration"),
         (("run", "app.toml", "--policy", "best"), "there is no policy 'best'"),
         (("explain", "app.toml", "larg"), "there is no query 'larg' (did you mean 'large'?)"),
+        (("run", "app.toml", "--policy", "rr(many)"), "rows must be a whole number of at least 1, not 'many'"),
+        (("run", "app.toml", "--master", "lcal[2]"), "is not a Spark master: use local[*]"),
         (("read", "app.toml", "large"), "app.toml has not run yet"),
         (("read", ".", "large"), "holds no log"),
     ],
@@ -142,21 +146,101 @@ def test_explain(app: Path) -> None:
     done = freshet_command("explain", app, "large")
     assert done.returncode == 0
     assert done.stdout.splitlines() == [
-        "query large (weight 1, starts at earliest, an error gives null)",
+        "query large (weight 1, starts at earliest, an evaluation error gives NULL)",
         "  large.project: host, size",
         "    large.filter_1: size > 50",
         "      packets",
         "  path packets -> large: reader large.filter_1, vectorised",
         "  output large: host string, size int",
+        "  sink console",
     ]
 
 
 def test_policies_are_listed_with_what_they_do() -> None:
     done = freshet_command("policies")
     assert done.returncode == 0
-    lines = dict(line.split(maxsplit=1) for line in done.stdout.splitlines())
-    assert {"everything", "fcfs", "rr"} <= lines.keys()
-    assert all(len(text) > 10 for text in lines.values())
+    listed, _, arguments = done.stdout.partition("\n\n")
+    lines = dict(re.split(r"  +", line, maxsplit=1) for line in listed.splitlines())
+    assert {"everything", "rr(rows)", "fas-mcq(beta=1, rows)", "fas-mcq(beta=1, rows)+set"} <= lines.keys()
+    assert all(len(text) > 10 and text.endswith(".") for text in lines.values())
+    assert re.search(r"beta +1: best freshness, 0: best response time; a number from 0 to 1", arguments)
+
+
+@pytest.mark.parametrize("command", ["", "run", "check", "explain", "read", "policies", "demo", "reproduce", "bench"])
+def test_every_command_helps_by_h(command: str) -> None:
+    short, long = (freshet_command(*command.split(), option) for option in ("-h", "--help"))
+    assert short.returncode == long.returncode == 0, short.stderr
+    assert short.stdout == long.stdout
+    assert re.match(rf"Usage: .*freshet {command}", short.stdout)
+
+
+def test_exit_codes_are_told() -> None:
+    lines = freshet_command("--help").stdout.split("Exit codes:\n")[1].splitlines()
+    assert [line.split()[0] for line in lines if line.strip()] == ["0", "1", "2", "130"]
+
+
+def test_read_says_that_an_application_is_starting(app: Path) -> None:
+    with Log.open(app.parent / "state") as log:
+        log.declare("packets")
+        done = freshet_command("read", app.name, "large", cwd=app.parent)
+        assert done.returncode == 2
+        assert done.stderr == (
+            "app.toml: large has no output yet: the application is starting, or has not run since large was added\n"
+        )
+        command = [*FRESHET, "read", str(app), "large", "--follow", "--as", "jsonl", "--limit", "1"]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as reading:
+            assert reading.stderr is not None
+            assert "waiting for the application to start" in reading.stderr.readline()
+            log.declare("large")
+            log.append("large", pa.table({"k": [7], ARRIVAL: [1]}))
+            rest, errors = reading.communicate(timeout=60)
+    assert (reading.returncode, rest, errors) == (0, '{"k": 7}\n', "")
+
+
+def test_read_needs_no_more_of_the_file_than_its_state(app: Path, state: Path) -> None:
+    app.write_text(APP.replace("sql =", "slq ="))
+    assert len(freshet_command("read", app, "hot", "--as", "jsonl").stdout.splitlines()) == 3
+
+
+def test_public_names_are_listed_before_they_are_used() -> None:
+    code = "import freshet; print(sorted(set(freshet.__all__) - set(dir(freshet))))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"
+
+
+@pytest.mark.spark
+def test_what_only_spark_can_refuse_is_refused_at_once_for_all_queries(app: Path) -> None:
+    app.write_text(
+        APP
+        + """
+[queries.one]
+sql = "SELECT from_json(host, host) AS x FROM packets"
+[queries.two]
+sql = "SELECT named_struct(host, size) AS x FROM packets"
+[queries.on_two]
+sql = "SELECT x FROM two"
+"""
+    )
+    assert freshet_command("check", app).returncode == 0
+    done = freshet_command("run", app, "--json")
+    assert done.returncode == 2
+    assert done.stdout == ""
+    lines = [line for line in done.stderr.splitlines() if not line.endswith(" ...")]
+    assert [line.split(": ")[1] for line in lines] == ["queries.one.sql", "queries.two.sql"], done.stderr
+    assert all("Spark refuses it: " in line for line in lines)
+    assert not (app.parent / "report.json").exists()
+
+
+@pytest.mark.spark
+def test_a_spark_that_does_not_start_is_one_line_that_names_its_output(app: Path) -> None:
+    app.write_text(APP.replace("[spark]", '[spark]\nsettings = {"spark.driver.memory" = "1k"}'))
+    done = freshet_command("run", app)
+    assert done.returncode == 1
+    lines = [line for line in done.stderr.splitlines() if not line.endswith(" ...")]
+    assert len(lines) == 1, done.stderr
+    assert lines[0].startswith("Spark does not start: ")
+    assert lines[0].endswith(f"(what it printed is in {app.parent / 'state' / 'spark.out'})")
+    assert (app.parent / "state" / "spark.out").read_text()
 
 
 def test_read_as_table_and_lines(state: Path) -> None:
@@ -241,3 +325,14 @@ def test_an_interrupt_drains_and_a_second_instance_is_refused(app: Path) -> None
     assert last["status"] == "stopped"
     assert last["total"]["waiting"] == 0
     assert last["queries"]["large"]["tuples_in"] == last["streams"]["packets"]["tuples"]
+
+
+@pytest.mark.spark
+def test_a_quarantined_query_is_told_at_the_end_and_gives_exit_code_1(app: Path) -> None:
+    failing = APP.replace('size > 50"', '10 / size > 0"\non_error = "fail"')
+    app.write_text(failing.replace('{kind = "console"}', ""))
+    done = freshet_command("run", app)
+    assert done.returncode == 1
+    last = done.stderr.splitlines()[-1]
+    assert last.startswith("warning: query large is quarantined: ")
+    assert last.endswith(" wait for it; the next run tries it again from there)")

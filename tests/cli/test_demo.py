@@ -67,7 +67,7 @@ def test_it_asks_25_queries_of_different_worth_in_both_forms() -> None:
     assert sum(len(query.paths) > 1 for query in queries.values()) >= 2, "UNION ALL"
     assert sum(bool(set(query.graph.streams) & queries.keys()) for query in queries.values()) >= 3, "on queries"
     forms = [
-        why_not(path.operators, checked.schemas[path.stream]) for query in queries.values() for path in query.paths
+        why_not(path.stateless, checked.schemas[path.stream]) for query in queries.values() for path in query.paths
     ]
     assert 2 <= sum(form is not None for form in forms) <= 4, forms
 
@@ -140,30 +140,55 @@ def test_recovery_is_counted_from_the_end_of_the_flood() -> None:
 
 def test_the_words_have_the_figures_of_the_run(recorded: dict[str, Any]) -> None:
     seen = Seen.from_json(recorded)
-    came, answered, recovered, cost = paragraphs(seen)
+    came, answered, calm, weighed, cost = paragraphs(seen)
     report = recorded["report"]
     assert f"{report['streams']['packets']['tuples']:,} packets" in came
     assert "5,000 packets/s, a quarter of the 20,000 packets/s" in came
     assert f"{seen.course.peak()[1]:,} tuples waited" in came
     for words in ("The 8 alerts (weight 0.9 to 1)", "The 11 dashboards", "The 6 archives", "Longest waited pager"):
         assert words in answered
-    assert " s for the alerts, " in recovered
+    assert "Before the flood the queries were fresh 4.0 % of the time." in calm
+    assert "5,000 packets come together" in calm
+    assert " s for the alerts, " in weighed
+    assert (
+        "everything does not look at weights. Of the queries that read the packets themselves, the 4 alerts" in weighed
+    )
     assert f"{report['workers']['units']:,} steps" in cost
     assert f"{recorded['jobs']:,} Spark jobs" in cost
     assert f"0 rows were lost: each query answered every tuple that came in, {report['total']['tuples_in']:,}" in cost
 
 
+def test_heavy_and_light_queries_are_compared_as_they_were_measured(recorded: dict[str, Any]) -> None:
+    recorded["report"]["policy"] = "fas-mcq+set"
+    start, end = Story(**recorded["story"]).flood_start, 1e9
+    for sample in recorded["course"]["samples"]:
+        # Fresh until the flood, and from then on the alerts only.
+        heavy, light = sample["time"], min(sample["time"], start)
+        sample["fresh"] = {
+            name: heavy if group(query["weight"]) == "alerts" else light
+            for name, query in recorded["report"]["queries"].items()
+        }
+    seen = Seen.from_json(recorded)
+    weighed = paragraphs(seen)[3]
+    alerts, *_, archives = seen.groups().values()
+    assert seen.course.freshness_between(alerts, start, end) == pytest.approx(1.0)
+    assert seen.course.freshness_between(archives, start, end) == pytest.approx(0.0, abs=0.05)
+    assert "fas-mcq+set goes by weight, cost and what waits." in weighed
+    assert "the 4 alerts were fresh 100 % of that time" in weighed
+    assert "the 6 archives were fresh 0.0 % of that time" in weighed
+
+
 def test_the_words_do_not_hide_what_went_wrong(recorded: dict[str, Any]) -> None:
     lost, doubled, differs, calm = (deepcopy(recorded) for _ in range(4))
     lost["unanswered"]["web"] = 5
-    assert "5 rows lost" in paragraphs(Seen.from_json(lost))[3]
+    assert "5 rows lost" in paragraphs(Seen.from_json(lost))[4]
     doubled["unanswered"]["web"] = -7
-    assert "7 answered twice" in paragraphs(Seen.from_json(doubled))[3]
+    assert "7 answered twice" in paragraphs(Seen.from_json(doubled))[4]
     differs["outputs"]["web"] += 1
-    assert "differ from what was counted: web." in paragraphs(Seen.from_json(differs))[3]
+    assert "differ from what was counted: web." in paragraphs(Seen.from_json(differs))[4]
     for sample in calm["course"]["samples"]:
         sample["waiting"] = dict.fromkeys(GROUPS, 0)
-    assert "not too much for this machine" in paragraphs(Seen.from_json(calm))[2]
+    assert "not too much for this machine" in paragraphs(Seen.from_json(calm))[3]
 
 
 # The picture
@@ -191,6 +216,7 @@ def test_no_two_labels_of_the_picture_overlap(recorded: dict[str, Any]) -> None:
     for box in shown:
         assert frame.x0 <= box.x0 <= box.x1 <= frame.x1
         assert frame.y0 <= box.y0 <= box.y1 <= frame.y1
+    assert figure.axes[3].get_ylim() == (0, 100), "a share is at most 100 %"
     names = [label.get_text() for label in figure.axes[0].get_yticklabels()]
     assert len(names) == 25
     weights = [float(name.split()[1]) for name in names]
@@ -203,7 +229,7 @@ def test_a_query_that_answered_nothing_has_its_place(recorded: dict[str, Any], t
     seen = Seen.from_json(recorded)
     save(seen, tmp_path / "demo.png")
     assert (tmp_path / "demo.png").read_bytes().startswith(PNG)
-    assert len(paragraphs(seen)) == 4
+    assert len(paragraphs(seen)) == 5
 
 
 # The command
@@ -261,7 +287,7 @@ def test_an_interrupt_leaves_nothing_behind(tmp_path: Path) -> None:
         DEMO, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=tmp_path, env=environment
     ) as running:
         assert running.stdout is not None
-        while "1. Spark starts" not in running.stdout.readline():
+        while "Spark starts" not in running.stdout.readline():
             assert running.poll() is None
         time.sleep(5)
         running.send_signal(signal.SIGINT)

@@ -8,7 +8,7 @@ from rich.console import Console
 
 from freshet.app.report import build
 from freshet.cli.live import line, table
-from freshet.model import Chain, ChainResult, Train
+from freshet.model import Chain, ChainResult, Curve, Train
 from freshet.quality import Meters, Waiting
 from freshet.quality.waiting import QueueLength
 
@@ -83,3 +83,21 @@ def test_a_line_for_logs() -> None:
 def test_a_run_without_anything_yet() -> None:
     assert "response -" in line(report(0))
     assert len(shown(24, queries=0)) >= 2
+
+
+def test_the_qos_has_a_column_where_some_query_has_a_curve() -> None:
+    meters = Meters(start=0.0)
+    meters.add_query("tight", 0.0, curve=Curve([(0, 1), (1, 1), (3, 0)]))
+    meters.add_query("plain", 0.0)
+    meters.record("tight", ChainResult(Chain((0,)), Train("s", 0, 10), 1, (), (4.0,)), 6.0)
+    found = report(0, meters=meters.snapshot(10.0))
+    console = Console(width=120, height=40, record=True, file=open("/dev/null", "w"))  # noqa: SIM115
+    console.print(table(found, 40))
+    head, _, columns, *rows = console.export_text().splitlines()
+    assert "qos 50.0 %" in head
+    assert columns.split()[7:9] == ["fresh", "qos"]
+    cells = {row.split()[0]: row for row in rows}
+    assert "80.0 %  50.0 %" in cells["tight"]
+    assert "100 %       -" in cells["plain"]
+    assert "qos 50.0 %" in line(found)
+    assert "qos" not in line(report(3))

@@ -270,9 +270,9 @@ def test_the_engine_meters_the_curves() -> None:
 
 
 def test_the_operators_of_a_schedule_are_told_apart() -> None:
-    with pytest.raises(UserError, match="use 1 or more"):
+    with pytest.raises(UserError, match="at least 1, not 0"):
         create("slope-slack(0)")
-    with pytest.raises(UserError, match="use 1 or more"):
+    with pytest.raises(UserError, match="at least 1, not 0"):
         create("bucketing(10, 0)")
 
 

@@ -48,7 +48,7 @@ def answers(queries: tuple[Query, ...]) -> dict[str, list[dict[str, object]]]:
     for query in queries:
         (path,) = query.paths
         source = tables[path.stream]
-        (output,) = Program([path.operators], source.schema).run(source)
+        (output,) = Program([path.stateless], source.schema).run(source)
         tables[query.name] = pa.Table.from_batches([output.batch])
     return {name: table.to_pylist() for name, table in tables.items() if not name.startswith(PREFIX)}
 

@@ -155,6 +155,46 @@ def test_a_sink_counts_what_the_log_gave_up(log):
     assert [(loss.reader, loss.first, loss.end) for loss in log.ledger()] == [("q/a", 0, 2)]
 
 
+def test_a_sink_that_was_out_goes_on_and_counts_what_it_missed(log, tmp_path):
+    def lines() -> list[int]:
+        return [json.loads(line)["v"] for line in (tmp_path / "out.jsonl").read_text().splitlines()]
+
+    def run() -> int:
+        runner = SinkRunner(log, interval=0.01)
+        lost = runner.add("q", "a", create("jsonl", {"path": str(tmp_path / "out.jsonl")})).lost
+        runner.start()
+        runner.stop()
+        log.park(["q/a"])
+        return lost
+
+    append(log, 1, 2)
+    assert run() == 0
+    append(log, 3)
+    assert run() == 0
+    assert lines() == [1, 2, 3]
+    append(log, 4, 5)
+    log.declare("q", Retention(history_age=0.0, history_bytes=0))
+    log.collect()
+    append(log, 6)
+    assert run() == 2
+    assert lines() == [1, 2, 3, 6]
+    assert [(loss.reader, loss.first, loss.end) for loss in log.ledger()] == [("q/a", 3, 5)]
+
+
+def test_a_sink_that_cannot_be_opened_leaves_no_trace(log, tmp_path):
+    (tmp_path / "out.jsonl").write_text("x\n")
+    append(log, 1)
+    runner = SinkRunner(log)
+    with pytest.raises(UserError, match="did not write"):
+        runner.add("q", "a", create("jsonl", {"path": str(tmp_path / "out.jsonl")}))
+    assert log.readers() == {}
+    log.start_reader("q/a", "q")
+    log.park(["q/a"])
+    with pytest.raises(UserError, match="did not write"):
+        runner.add("q", "a", create("jsonl", {"path": str(tmp_path / "out.jsonl")}))
+    assert log.readers()["q/a"].parked
+
+
 def test_removed_sinks_get_nothing_more(log):
     sink = memory()
     runner = SinkRunner(log, interval=0.01)

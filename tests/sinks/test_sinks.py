@@ -17,7 +17,7 @@ def test_jsonl_keeps_what_was_there_and_cuts_off_what_was_not_committed(tmp_path
     path = tmp_path / "deep" / "out.jsonl"
     path.parent.mkdir()
     path.write_text("mine\n")
-    sink = create("jsonl", {"path": str(path)})
+    sink = create("jsonl", {"path": str(path), "append": True})
     state = sink.open({})
     sink.write(table(0), Token("q", 0, 1))
     sink.close()
@@ -37,12 +37,45 @@ def test_jsonl_moves_to_another_file(tmp_path):
     sink.open({})
     state = sink.write(table(1, 2, 3), Token("q", 0, 3))
     sink.close()
-    (tmp_path / "b.jsonl").write_text("x\n")
     sink = create("jsonl", {"path": str(tmp_path / "b.jsonl")})
     sink.open(state)
     sink.write(table(4), Token("q", 3, 4))
     sink.close()
-    assert (tmp_path / "b.jsonl").read_text() == 'x\n{"v": 4}\n'
+    assert (tmp_path / "b.jsonl").read_text() == '{"v": 4}\n'
+
+
+def test_jsonl_refuses_lines_that_it_did_not_write(tmp_path):
+    path = tmp_path / "out.jsonl"
+    path.write_text("x\n")
+    elsewhere = {"path": str(tmp_path / "other.jsonl"), "length": 7}
+    for state in ({}, elsewhere):
+        sink = create("jsonl", {"path": str(path)})
+        with pytest.raises(UserError, match=r"out\.jsonl holds lines already, and this sink did not write them: move"):
+            sink.open(state)
+        assert path.read_text() == "x\n"
+    path.write_text("")
+    sink.open({})
+    sink.close()
+
+
+def test_jsonl_knows_its_file_in_a_folder_that_was_moved(tmp_path):
+    (tmp_path / "here").mkdir()
+    sink = create("jsonl", {"path": str(tmp_path / "here" / "out.jsonl")})
+    sink.open({})
+    state = sink.write(table(1), Token("q", 0, 1))
+    sink.close()
+    (tmp_path / "here").rename(tmp_path / "there")
+    path = tmp_path / "there" / "out.jsonl"
+    sink = create("jsonl", {"path": str(path)})
+    sink.open(state)
+    sink.write(table(2), Token("q", 1, 2))
+    sink.close()
+    assert path.read_text() == '{"v": 1}\n{"v": 2}\n'
+    # Behind what counts there is something now, and in a moved file nobody can tell what it is.
+    path.rename(tmp_path / "out.jsonl")
+    sink = create("jsonl", {"path": str(tmp_path / "out.jsonl")})
+    assert isinstance(sink, JsonlSink)
+    assert sink.refusal(state) is not None
 
 
 def test_two_sinks_cannot_share_a_file(tmp_path):

@@ -2,18 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from freshet.app.checking import Checked, check_queries
-from freshet.app.config import AppFile
-from freshet.app.file import read_file
-from freshet.app.making import check_sinks, check_sources, placed
+from freshet.app.config import QuerySection, StreamSection
+from freshet.app.file import Read, read_leniently
+from freshet.app.making import check_options, check_sinks, check_sources, placed
+from freshet.app.nearby import make_importable
+from freshet.app.places import check_places
 from freshet.app.problems import InvalidApp, Problem
-from freshet.app.spec import QuerySpec, Settings, SinkLike, SourceLike, StreamSpec, check_name
+from freshet.app.spec import (
+    CurveLike,
+    QuerySpec,
+    Settings,
+    SinkLike,
+    SourceLike,
+    StreamSpec,
+    check_master,
+    check_name,
+    check_retention,
+)
 from freshet.log import Retention
-from freshet.model import Stream, UserError, parse_duration, parse_schema
+from freshet.model import Curve, Stream, UserError, parse_duration, parse_schema
 from freshet.policies import create
 
 if TYPE_CHECKING:
@@ -29,6 +42,7 @@ class App:
         policy: Scheduling policy.
         workers: How many units may run at once.
         max_train_rows: Most tuples that a unit takes from a queue at once.
+        share: Whether operators that queries begin with in common run once for all, in steps of their own.
         report: File of the report, refreshed while running; None: no file.
         master: Spark master; None: ``SPARK_MASTER`` or all cores.
         spark: Spark settings.
@@ -49,15 +63,18 @@ class App:
         policy: str = "everything",
         workers: int = 2,
         max_train_rows: int = 500_000,
+        share: bool = False,
         report: str | Path | None = None,
         master: str | None = None,
         spark: Mapping[str, str] | None = None,
     ) -> None:
         create(policy)
+        if master is not None:
+            check_master(master)
         self.name = name
         self.state = Path(state)
         self.report = None if report is None else Path(report)
-        self.settings = Settings(policy, workers, max_train_rows, master, dict(spark or {}))
+        self.settings = Settings(policy, workers, max_train_rows, master, dict(spark or {}), share)
         self.streams: dict[str, StreamSpec] = {}
         self.queries: dict[str, QuerySpec] = {}
         self.origin = ""
@@ -71,55 +88,78 @@ class App:
             InvalidApp: With every problem that was found.
         """
         path = Path(path)
-        file = read_file(path)
-        folder = path.parent
+        read = read_leniently(path)
+        file, folder = read.file, path.parent
         app = cls(
             file.app.name or path.stem,
             state=folder / file.app.state,
             policy=file.app.policy,
             workers=file.app.workers,
             max_train_rows=file.app.max_train_rows,
+            share=file.app.share,
             report=folder / file.app.report,
             master=file.spark.master,
             spark=file.spark.settings,
         )
         app.origin = str(path)
-        app._declare(file, folder)
+        make_importable(file, folder)
+        app._declare(read, folder)
         return app
 
-    def _declare(self, file: AppFile, folder: Path) -> None:
-        problems, broken = [], set()
-        for name, stream in file.streams.items():
-            try:
-                self.stream(
-                    name,
-                    stream.columns,
-                    event_time=stream.event_time,
-                    time_zone=stream.time_zone,
-                    validity=stream.validity,
-                    lateness=stream.lateness,
-                    source=placed({"kind": stream.source.kind, **stream.source.options}, folder),
-                    retention=stream.retention.retention(),
-                )
-            except UserError as error:
-                problems.append(Problem(f"streams.{name}", str(error).removeprefix(f"stream {name}: ")))
+    def _declare(self, read: Read, folder: Path) -> None:
+        """Declares what a file says; where something is wrong, raises it with all else that is."""
+        problems, broken = list(read.problems), set(read.broken)
+        for name, stream in read.file.streams.items():
+            source = placed(stream.source.declared(), folder)
+            if name in broken or not self._declare_stream(name, stream, source, problems):
                 broken.add(name)
-        for name, query in file.queries.items():
-            try:
-                self.query(
-                    name,
-                    query.sql,
-                    weight=query.weight,
-                    start=query.start,
-                    on_error=query.on_error,
-                    sinks=[placed({"kind": sink.kind, **sink.options}, folder) for sink in query.sinks],
-                    retention=query.retention.retention(),
-                )
-            except UserError as error:
-                problems.append(Problem(f"queries.{name}", str(error).removeprefix(f"query {name}: ")))
+                problems += check_options(source, f"streams.{name}.source")
+        for name, query in read.file.queries.items():
+            sinks = tuple(placed(sink.declared(), folder) for sink in query.sinks)
+            if name in broken or not self._declare_query(name, query, sinks, problems):
                 broken.add(name)
+                problems += check_sinks([QuerySpec(name, "", sinks=sinks)])
         if problems:
             raise InvalidApp([*problems, *self._examine(frozenset(broken)).problems], self.origin)
+
+    def _declare_stream(
+        self, name: str, stream: StreamSection, source: dict[str, Any], problems: list[Problem]
+    ) -> bool:
+        """Returns whether queries over it can be checked: its columns are known."""
+        try:
+            self.stream(
+                name,
+                stream.columns,
+                event_time=stream.event_time,
+                time_zone=stream.time_zone,
+                validity=stream.validity,
+                lateness=stream.lateness,
+                source=source,
+                retention=stream.retention.retention(),
+            )
+        except UserError as error:
+            problems.append(Problem(f"streams.{name}", str(error).removeprefix(f"stream {name}: ")))
+            with suppress(UserError):
+                self.stream(name, stream.columns, source=source)
+        return name in self.streams
+
+    def _declare_query(
+        self, name: str, query: QuerySection, sinks: tuple[SinkLike, ...], problems: list[Problem]
+    ) -> bool:
+        try:
+            self.query(
+                name,
+                query.sql,
+                weight=query.weight,
+                start=query.start,
+                on_error=query.on_error,
+                sinks=sinks,
+                retention=query.retention.retention(),
+                curve=query.curve,
+            )
+        except UserError as error:
+            problems.append(Problem(f"queries.{name}", str(error).removeprefix(f"query {name}: ")))
+        return name in self.queries
 
     def stream(
         self,
@@ -155,7 +195,7 @@ class App:
             None if validity is None else parse_duration(validity),
             None if lateness is None else parse_duration(lateness),
         )
-        self.streams[name] = StreamSpec(stream, source or {"kind": "push"}, retention or Retention())
+        self.streams[name] = StreamSpec(stream, source or {"kind": "push"}, check_retention(retention or Retention()))
 
     def query(
         self,
@@ -167,6 +207,7 @@ class App:
         on_error: Literal["null", "fail"] = "null",
         sinks: Sequence[SinkLike] = (),
         retention: Retention | None = None,
+        curve: CurveLike | None = None,
     ) -> None:
         """Declares a query over streams and over the outputs of other queries; see :class:`~freshet.model.Query`.
 
@@ -178,11 +219,15 @@ class App:
             on_error: What an evaluation error does: ``null`` gives NULL, ``fail`` quarantines the query.
             sinks: Options such as ``{"kind": "jsonl", "path": "out.jsonl"}``, sinks of your own, or functions.
             retention: How long its output is kept.
+            curve: What its answers are worth by their latency, as ``[(0, 1.0), ("500 ms", 1.0), (2, 0.0)]``: never
+                rising, utilities in [0, 1]. None: the same at any latency.
         """
         self._check_free(name, "query")
         if not 0.0 < weight <= 1.0:
             raise UserError(f"query {name}: weight {weight} is outside (0, 1]")
-        self.queries[name] = QuerySpec(name, sql, weight, start, on_error, tuple(sinks), retention or Retention())
+        worth = None if curve is None else Curve.for_query(name, curve)
+        kept = check_retention(retention or Retention())
+        self.queries[name] = QuerySpec(name, sql, weight, start, on_error, tuple(sinks), kept, worth)
 
     def _check_free(self, name: str, kind: str) -> None:
         check_name(name, kind)
@@ -217,9 +262,10 @@ class App:
         return checked
 
     def _examine(self, broken: frozenset[str] = frozenset()) -> Checked:
-        checked = check_queries({name: spec.stream.schema for name, spec in self.streams.items()}, self.queries, broken)
+        checked = check_queries({name: spec.stream for name, spec in self.streams.items()}, self.queries, broken)
         checked.problems += check_sources(self.streams.values())
         checked.problems += check_sinks(self.queries.values())
+        checked.problems += check_places(self.state, self.report)
         if not self.streams and not broken:
             checked.problems.append(Problem("streams", "there is none: declare at least one, as [streams.NAME]"))
         return checked
@@ -228,16 +274,19 @@ class App:
         read = {name for query in checked.queries.values() for name in query.graph.streams}
         return [f"streams.{name}: no query reads it" for name in self.streams if name not in read]
 
-    def start(self, *, policy: str | None = None, master: str | None = None) -> Run:
+    def start(
+        self, *, policy: str | None = None, master: str | None = None, progress: Callable[[str], None] | None = None
+    ) -> Run:
         """Starts it; use the result as a context manager, or call its ``stop``.
 
         Args:
             policy: Instead of the declared one.
             master: Instead of the declared one.
+            progress: Is told what the start is about, as in "Spark starts"; it takes some seconds.
         """
         from freshet.app.wiring import start
 
-        return start(self, policy=policy, master=master)
+        return start(self, policy=policy, master=master, progress=progress)
 
     def run(self, for_: str | float | None = None, **start: Any) -> dict[str, Any]:
         """Runs it for some time, or until its sources have ended or an interrupt; drains; returns the report."""

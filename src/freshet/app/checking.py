@@ -11,8 +11,8 @@ from sqlglot import exp
 
 from freshet.app.problems import Problem
 from freshet.app.spec import QuerySpec
-from freshet.model import Query, UserError
-from freshet.sql import SqlError, build_query, output_schema
+from freshet.model import Filter, Moving, Project, Query, Stream, UserError
+from freshet.sql import SqlError, build_query, not_run_yet, query_schema
 from freshet.sql.text import parse_query
 
 
@@ -24,16 +24,22 @@ class Checked:
     """The queries that can run, each after those that it reads."""
     schemas: dict[str, pa.Schema] = field(default_factory=dict)
     """Columns of streams and outputs; the type is null where only Spark knows it."""
+    times: dict[str, str | None] = field(default_factory=dict)
+    """Columns of event time of what a window can go by; None: the arrival."""
     problems: list[Problem] = field(default_factory=list)
     broken: set[str] = field(default_factory=set)
     """Names about which nothing more can be said."""
 
 
 def check_queries(
-    streams: Mapping[str, pa.Schema], specs: Mapping[str, QuerySpec], broken: frozenset[str] = frozenset()
+    streams: Mapping[str, Stream], specs: Mapping[str, QuerySpec], broken: frozenset[str] = frozenset()
 ) -> Checked:
     """Checks queries over streams; ``broken`` are streams whose own problems are known already."""
-    checked = Checked(schemas=dict(streams), broken=set(broken))
+    checked = Checked(
+        schemas={name: stream.schema for name, stream in streams.items()},
+        times={name: stream.event_time for name, stream in streams.items()},
+        broken=set(broken),
+    )
     reads = {name: reads_of(spec.sql) & (specs.keys() | broken) for name, spec in specs.items()}
     for name in _in_order(reads, checked):
         spec = specs[name]
@@ -41,25 +47,74 @@ def check_queries(
             checked.broken.add(name)
             continue
         try:
-            query = make_query(spec, checked.schemas)
-            checked.schemas[name] = columns_of(query, checked.schemas)
+            query = _build(spec, checked.schemas, checked.times)
+            later = not_run_yet(query)
+            if later is None:
+                check_lateness(query, streams)
+                checked.schemas[name] = columns_of(query, checked.schemas)
+                checked.queries[name] = query
+                if query.has_time:
+                    checked.times[name] = query.event_time
+                continue
+            # Its columns are known by name, so that queries on it can be checked all the same.
+            checked.schemas[name] = pa.schema([(column, pa.null()) for column in query.columns])
+            checked.problems.append(Problem(f"queries.{name}.sql", sentence(later, name)))
         except UserError as error:
             checked.problems.append(Problem(f"queries.{name}.sql", sentence(error, name)))
             checked.broken.add(name)
-        else:
-            checked.queries[name] = query
     return checked
 
 
-def make_query(spec: QuerySpec, schemas: Mapping[str, pa.Schema]) -> Query:
-    """The query of a declaration, over streams and outputs of these schemas."""
-    return build_query(spec.name, spec.sql, schemas, weight=spec.weight, start=spec.start, on_error=spec.on_error)
+def make_query(spec: QuerySpec, schemas: Mapping[str, pa.Schema], times: Mapping[str, str | None]) -> Query:
+    """The query of a declaration, over streams and outputs of these schemas and event times.
+
+    Raises:
+        UserError: Its text is wrong, or a part of it is not run by this version.
+    """
+    query = _build(spec, schemas, times)
+    later = not_run_yet(query)
+    if later is not None:
+        raise later
+    return query
+
+
+def _build(spec: QuerySpec, schemas: Mapping[str, pa.Schema], times: Mapping[str, str | None]) -> Query:
+    return build_query(
+        spec.name,
+        spec.sql,
+        schemas,
+        weight=spec.weight,
+        start=spec.start,
+        on_error=spec.on_error,
+        curve=spec.curve,
+        times=times,
+    )
+
+
+def check_lateness(query: Query, streams: Mapping[str, Stream]) -> None:
+    """Refuses windows of time over a stream that never says when its windows are complete."""
+    for path in query.paths:
+        stream = streams.get(path.stream)
+        timed = any(not isinstance(fold, Moving) or fold.size is not None for fold in path.folds)
+        if timed and stream is not None and stream.event_time is not None and stream.lateness is None:
+            raise UserError(
+                f"a window over {stream.name} ends when no older tuple can come, so the stream must say how late they "
+                f"come: declare its lateness, such as lateness = '10 seconds', or '0 s' where {stream.event_time} "
+                "never goes back"
+            )
 
 
 def columns_of(query: Query, schemas: Mapping[str, pa.Schema]) -> pa.Schema:
     """The columns of a query's output, as far as they are known without Spark."""
-    path = query.paths[0]
-    return output_schema(path.operators, schemas[path.stream])
+    return query_schema(query, schemas)
+
+
+def may_share(query: Query, checked: Checked) -> bool:
+    """Whether a query may read shared work: filters and projections on one path, known exactly without Spark."""
+    operators = query.graph.operators.values()
+    if len(query.graph.streams) != 1 or not all(isinstance(operator, Filter | Project) for operator in operators):
+        return False
+    return not any(pa.types.is_null(kind) for kind in checked.schemas[query.graph.streams[0]].types)
 
 
 def reads_of(sql: str) -> set[str]:

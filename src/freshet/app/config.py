@@ -6,22 +6,25 @@ file against; nothing else knows the keys.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
+from freshet.app.spec import check_master
 from freshet.log.retention import Retention
-from freshet.model import UserError, parse_bytes, parse_duration
+from freshet.model import Curve, UserError, parse_bytes, parse_duration
 from freshet.policies import create
 
 DEFAULT = Retention()
 
 
-def _quantity(parse: Callable[[Any], Any], kind: str) -> BeforeValidator:
+def _quantity(parse: Callable[[Any], Any], kind: str, whole: bool = False) -> BeforeValidator:
     def check(value: Any) -> Any:
-        if isinstance(value, bool) or not isinstance(value, str | int | float):
-            raise ValueError(f"must be a {kind}, not {value!r}")
+        wrong = isinstance(value, bool) or not isinstance(value, str | int | float)
+        if wrong or (isinstance(value, float) and (whole or not math.isfinite(value))):
+            raise ValueError(f"must be a {kind}, not {str(value).lower() if isinstance(value, bool) else repr(value)}")
         try:
             return parse(value)
         except UserError as error:
@@ -38,20 +41,44 @@ def _policy(text: str) -> str:
     return text
 
 
+def _master(text: str) -> str:
+    try:
+        return check_master(text)
+    except UserError as error:
+        raise ValueError(str(error)) from None
+
+
+def _bound(size: int | None) -> int | None:
+    if size is not None and size <= 0:
+        raise ValueError(f"must be above 0 (else nothing is ever taken in) or 'unlimited', not {size}")
+    return size
+
+
+def _curve(value: Any) -> Curve:
+    try:
+        return Curve.parse(value)
+    except UserError as error:
+        raise ValueError(str(error)) from None
+
+
 def _or_unlimited(parse: Callable[[Any], Any]) -> Callable[[Any], Any]:
     return lambda value: None if value == "unlimited" else parse(value)
 
 
 Duration = Annotated[float, _quantity(parse_duration, "duration such as '10 s'")]
 DurationOrUnlimited = Annotated[float | None, _quantity(_or_unlimited(parse_duration), "duration such as '10 s'")]
-SizeOrUnlimited = Annotated[int | None, _quantity(_or_unlimited(parse_bytes), "size such as '512 MB'")]
+SizeOrUnlimited = Annotated[int | None, _quantity(_or_unlimited(parse_bytes), "size such as '512 MB'", whole=True)]
+LatencyCurve = Annotated[Curve, BeforeValidator(_curve)]
 PolicyName = Annotated[str, BeforeValidator(lambda value: _policy(value) if isinstance(value, str) else value)]
+Master = Annotated[str, AfterValidator(_master)]
 
 
 class Section(BaseModel):
     """A table of the file; unknown keys and wrong types are refused."""
 
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, use_attribute_docstrings=True)
+    model_config = ConfigDict(
+        extra="forbid", strict=True, frozen=True, use_attribute_docstrings=True, arbitrary_types_allowed=True
+    )
 
 
 class OpenSection(BaseModel):
@@ -59,13 +86,17 @@ class OpenSection(BaseModel):
 
     model_config = ConfigDict(extra="allow", strict=True, frozen=True, use_attribute_docstrings=True)
 
-    kind: str
+    kind: str = ""
     """Which one it is."""
 
     @property
     def options(self) -> dict[str, Any]:
         """The keys of its kind."""
         return dict(self.__pydantic_extra__ or {})
+
+    def declared(self) -> dict[str, Any]:
+        """All keys that were given, as an application takes them."""
+        return {"kind": self.kind, **self.options}
 
 
 class RetentionSection(Section):
@@ -75,7 +106,7 @@ class RetentionSection(Section):
     """How long tuples stay readable after every reader has consumed them, or "unlimited"."""
     history_bytes: SizeOrUnlimited = DEFAULT.history_bytes
     """Consumed tuples stay while they are among the newest so many bytes, or "unlimited"."""
-    bound: SizeOrUnlimited = DEFAULT.bound_bytes
+    bound: Annotated[SizeOrUnlimited, AfterValidator(_bound)] = DEFAULT.bound_bytes
     """With so many bytes waiting for a reader nothing more is taken in (the source is held back), or "unlimited"."""
 
     def retention(self) -> Retention:
@@ -92,6 +123,10 @@ class SinkSection(OpenSection):
 
     name: str | None = None
     """Names its place in the output; its kind (with a number from the second on), if not given."""
+
+    def declared(self) -> dict[str, Any]:
+        named = {} if self.name is None else {"name": self.name}
+        return {"kind": self.kind, **named, **self.options}
 
 
 class StreamSection(Section):
@@ -124,6 +159,8 @@ class QuerySection(Section):
     """Where a new or changed query begins to read."""
     on_error: Literal["null", "fail"] = "null"
     """What an evaluation error does: "null" gives NULL and counts it, "fail" quarantines the query."""
+    curve: LatencyCurve | None = None
+    """What its answers are worth by their latency: points [latency, utility], never rising, utilities in [0, 1]."""
     retention: RetentionSection = RetentionSection()
     """How long its output is kept."""
     sinks: list[SinkSection] = []
@@ -143,6 +180,8 @@ class AppSection(Section):
     """How many units may run at once."""
     max_train_rows: int = Field(default=500_000, ge=1)
     """Most tuples that a unit takes from a queue at once."""
+    share: bool = False
+    """Whether operators that queries begin with in common run once for all, in steps of their own."""
     report: str = "report.json"
     """File of the report, refreshed while running."""
 
@@ -150,7 +189,7 @@ class AppSection(Section):
 class SparkSection(Section):
     """``[spark]``: the Spark that executes."""
 
-    master: str | None = None
+    master: Master | None = None
     """Master of a cluster, or "local[N]"; the environment's SPARK_MASTER or all cores, if not given."""
     settings: dict[str, str] = {}
     """Spark settings by name; they win over Freshet's own."""

@@ -3,14 +3,35 @@
 from __future__ import annotations
 
 import tomllib
+from copy import deepcopy
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, Final
 
 from pydantic import ValidationError
 
 from freshet.app.config import AppFile
 from freshet.app.problems import InvalidApp, Problem
-from freshet.app.validation import problems_of
+from freshet.app.validation import Location, location, problems_of
 from freshet.model import UserError
+
+_REQUIRED: Final = {"streams": "schema", "queries": "sql"}
+"""By table the key without which nothing can be said of what it declares."""
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """What could be read of a file.
+
+    Args:
+        file: What is right in it; a wrong key is as if it were not there.
+        problems: What is wrong.
+        broken: Names of streams whose schema, and of queries whose SQL is not known; ``file`` has an empty one.
+    """
+
+    file: AppFile
+    problems: tuple[Problem, ...] = ()
+    broken: frozenset[str] = frozenset()
 
 
 def read_file(path: Path) -> AppFile:
@@ -20,6 +41,15 @@ def read_file(path: Path) -> AppFile:
         InvalidApp: With every problem that was found.
         UserError: Where the file cannot be read at all.
     """
+    return _whole(read_leniently(path), str(path))
+
+
+def read_leniently(path: Path) -> Read:
+    """Reads an application file as far as it is right, so that one mistake does not hide the others.
+
+    Raises:
+        UserError: Where the file cannot be read at all.
+    """
     try:
         content = path.read_bytes().decode()
     except FileNotFoundError:
@@ -27,7 +57,7 @@ def read_file(path: Path) -> AppFile:
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
         raise UserError(f"{path}: cannot be read: {reason}") from None
-    return parse_file(content, str(path))
+    return parse_leniently(content, str(path))
 
 
 def parse_file(content: str, origin: str = "") -> AppFile:
@@ -43,9 +73,69 @@ def parse_file(content: str, origin: str = "") -> AppFile:
     Traceback (most recent call last):
     freshet.app.problems.InvalidApp: app.toml: queries.q.wieght: unknown key (did you mean 'weight'?)
     """
+    return _whole(parse_leniently(content, origin), origin)
+
+
+def parse_leniently(content: str, origin: str = "") -> Read:
+    r"""What is right in the content of a file, and what is wrong.
+
+    >>> read = parse_leniently('[app]\nnme = "x"\nworkers = 3\n[streams.s]\nschema = 5')
+    >>> read.file.app.workers, [problem.place for problem in read.problems], sorted(read.broken)
+    (3, ['app.nme', 'streams.s.schema'], ['s'])
+    """
     try:
-        return AppFile.model_validate(tomllib.loads(content))
+        data = tomllib.loads(content)
     except tomllib.TOMLDecodeError as error:
         raise InvalidApp([Problem("", f"is not TOML: {error}")], origin) from None
+    try:
+        return Read(AppFile.model_validate(data))
     except ValidationError as error:
-        raise InvalidApp(problems_of(error, AppFile), origin) from None
+        return _salvage(data, error)
+
+
+def _whole(read: Read, origin: str) -> AppFile:
+    if read.problems:
+        raise InvalidApp(read.problems, origin)
+    return read.file
+
+
+def _salvage(data: dict[str, Any], error: ValidationError) -> Read:
+    """Takes away what is wrong, and then what cannot be without it, until the rest is right."""
+    problems = tuple(problems_of(error, AppFile, data))
+    rest, broken = deepcopy(data), set[str]()
+    while True:
+        # From the back: a place in a list must not move before its turn.
+        places = {_taken_away(detail, rest) for detail in error.errors()}
+        for where in sorted(places, key=str, reverse=True):
+            if len(where) == 2 and where[0] in _REQUIRED:
+                broken.add(str(where[1]))
+                rest[where[0]][where[1]] = _filled(where[0], rest[where[0]][where[1]])
+            else:
+                _remove(rest, where)
+        try:
+            return Read(AppFile.model_validate(rest), problems, frozenset(broken))
+        except ValidationError as again:
+            error = again
+
+
+def _filled(table: str, entry: Any) -> dict[str, Any]:
+    return {**(entry if isinstance(entry, dict) else {}), _REQUIRED[table]: ""}
+
+
+def _taken_away(detail: Any, data: Any) -> Location:
+    where = location(detail, data)
+    if detail["type"] == "missing":
+        where = where[:-1]
+    # Without one of its members a list would number the others anew: it goes as a whole.
+    while where and isinstance(where[-1], int):
+        where = where[:-1]
+    return where
+
+
+def _remove(data: dict[str, Any], where: Location) -> None:
+    current: Any = data
+    for part in where[:-1]:
+        inside = part in current if isinstance(current, dict) else isinstance(current, list)
+        current = current[part] if inside else {}
+    if where and isinstance(current, dict):
+        current.pop(where[-1], None)

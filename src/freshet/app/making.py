@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,12 +12,13 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 
 from freshet import sinks, sources
+from freshet.app.places import why_no_file
 from freshet.app.problems import Problem, did_you_mean
 from freshet.app.spec import QuerySpec, SinkLike, SourceLike, StreamSpec
 from freshet.app.validation import problems_of
 from freshet.model import Stream, UserError
 from freshet.sinks import CallbackOptions, CallbackSink, Sink
-from freshet.sources import Source
+from freshet.sources import Source, Trace
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,19 +92,26 @@ def check_sources(specs: Iterable[StreamSpec]) -> Iterator[Problem]:
         place, declared, name = f"streams.{spec.stream.name}.source", spec.source, spec.stream.name
         if not isinstance(declared, Mapping):
             continue
-        wrong = list(_wrong_options(declared, sources.KINDS, place))
+        wrong = list(check_options(declared, place))
         yield from wrong
         if wrong:
             continue
         try:
-            make_source(declared, spec.stream).close()
+            with closing(make_source(declared, spec.stream)) as source:
+                if isinstance(source, Trace):
+                    source.check()
         except UserError as error:
             yield Problem(place, str(error).removeprefix(f"stream {name}: source {declared['kind']}: "))
 
 
+def check_options(declared: Mapping[str, Any], place: str) -> Iterator[Problem]:
+    """What is wrong with the options of a source, whatever its stream."""
+    return _wrong_options(declared, sources.KINDS, place)
+
+
 def check_sinks(specs: Iterable[QuerySpec]) -> Iterator[Problem]:
     """What is wrong with the sinks of queries."""
-    paths: dict[str, str] = {}
+    paths: dict[Path, str] = {}
     for spec in specs:
         for number, named in enumerate(named_sinks(spec)):
             place, declared = f"queries.{spec.name}.sinks[{number}]", named.declared
@@ -109,21 +119,32 @@ def check_sinks(specs: Iterable[QuerySpec]) -> Iterator[Problem]:
                 continue
             options = {key: value for key, value in declared.items() if key != "name"}
             yield from _wrong_options(options, sinks.KINDS, place)
-            path = str(options.get("path", ""))
-            if path and paths.setdefault(path, place) != place:
-                yield Problem(f"{place}.path", f"is the file of {paths[path]} already; choose another")
+            path = options.get("path")
+            if isinstance(path, str | Path):
+                yield from _wrong_path(Path(os.path.abspath(Path(path).expanduser())), f"{place}.path", paths)
+
+
+def _wrong_path(path: Path, place: str, taken: dict[Path, str]) -> Iterator[Problem]:
+    other = taken.setdefault(path, place)
+    if other != place:
+        yield Problem(place, f"is the file of {other.removesuffix('.path')} already; choose another")
+    reason = why_no_file(path)
+    if reason is not None:
+        yield Problem(place, reason)
 
 
 def _wrong_options(
     declared: Mapping[str, Any], kinds: Mapping[str, tuple[type[BaseModel], Any]], place: str
 ) -> Iterator[Problem]:
-    kind = str(declared.get("kind"))
+    kind = str(declared.get("kind") or "")
     if kind not in kinds:
-        hint = did_you_mean(kind, kinds)
-        yield Problem(f"{place}.kind", f"must be one of {', '.join(kinds)}, not {kind!r}{hint}")
+        known = ", ".join(kinds)
+        wrong = f"must be one of {known}, not {kind!r}{did_you_mean(kind, kinds)}" if kind else ""
+        yield Problem(f"{place}.kind", wrong or f"is missing: use one of {known}")
         return
     model = kinds[kind][0]
+    options = {key: value for key, value in declared.items() if key != "kind"}
     try:
-        model.model_validate({key: value for key, value in declared.items() if key != "kind"})
+        model.model_validate(options)
     except ValidationError as error:
-        yield from problems_of(error, model, place)
+        yield from problems_of(error, model, options, place)

@@ -48,6 +48,7 @@ def report_of(app: App, parts: Parts, status: str) -> dict[str, Any]:
             "master": parts.master,
             "workers": app.settings.workers,
             "max_train_rows": app.settings.max_train_rows,
+            "share": app.settings.share,
             "spark": dict(app.settings.spark),
         },
         error=None if error is None else str(error),

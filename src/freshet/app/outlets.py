@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 from typing import Any, Final
 
-from freshet.app.making import NamedSink, check_sinks, named_sinks
-from freshet.app.problems import InvalidApp
+from freshet.app.making import check_sinks, named_sinks
+from freshet.app.problems import InvalidApp, Problem
 from freshet.app.spec import QuerySpec
 from freshet.log import Log
-from freshet.sinks import SinkRunner, SinkStatus
+from freshet.sinks import JsonlSink, Sink, SinkRunner, SinkStatus
 
 LAST_WORDS: Final = 10.0
 """Seconds that the sinks of a dropped query get for what it has written."""
@@ -31,46 +31,57 @@ class Outlets:
         self._shared = SinkRunner(log)
         self._shared.start()
         self._own: dict[str, SinkRunner] = {}
-        self._sinks: dict[str, list[NamedSink]] = {}
+        self._sinks: dict[str, dict[str, Sink]] = {}
 
     def check(self, spec: QuerySpec) -> None:
-        """Refuses sinks that are declared wrongly."""
+        """Refuses sinks that are declared wrongly, or that must not write their files."""
         problems = list(check_sinks([spec]))
         if problems:
             raise InvalidApp(problems)
+        check_files(self._log, [spec])
 
-    def forget_others(self, specs: Iterable[QuerySpec]) -> None:
-        """Removes the cursors of sinks of earlier runs that are declared no more."""
-        kept = {named.reader for spec in specs for named in named_sinks(spec)}
-        for reader in self._log.readers():
-            if "/" in reader and reader not in kept:
-                self._log.drop_reader(reader)
-                self._notes.append(f"sink {reader} is dropped")
+    def park_others(self, specs: Iterable[QuerySpec]) -> None:
+        """Takes out the sinks of earlier runs that are declared no more."""
+        named = {spec.name: {sink.reader for sink in named_sinks(spec)} for spec in specs}
+        for name, reader in self._log.readers().items():
+            query, slash, _ = name.partition("/")
+            if slash and not reader.parked and name not in named.get(query, ()):
+                self._log.park([name])
+                if query in named:  # else the query itself is told to be dropped
+                    self._notes.append(f"sink {name} is dropped: put back, it goes on where it was")
 
     def open(self, spec: QuerySpec) -> None:
         """Opens the sinks of a query, each where it was."""
-        self._sinks[spec.name] = named_sinks(spec)
-        for named in self._sinks[spec.name]:
-            runner = self._shared
+        self._sinks[spec.name] = {}
+        for named in named_sinks(spec):
+            runner, sink = self._shared, named.make()
             if named.foreign:
                 runner = self._own[named.reader] = SinkRunner(self._log)
                 runner.start()
-            runner.add(spec.name, named.name, named.make())
+            known = self._log.readers().get(named.reader)
+            missed = runner.add(spec.name, named.name, sink).lost
+            self._sinks[spec.name][named.name] = sink
+            if missed:
+                self._notes.append(f"sink {named.reader} is back: {missed:,} rows came and went while it was out")
+            elif known is not None and known.parked:
+                self._notes.append(f"sink {named.reader} is back: it goes on where it was")
+
+    def sink(self, query: str, name: str) -> Sink | None:
+        """An open sink by its query and its name."""
+        return self._sinks.get(query, {}).get(name)
 
     def drop(self, query: str) -> None:
-        """Lets the sinks of a query take what is there, and closes them."""
+        """Lets the sinks of a query take what is there, and closes them; their places are kept."""
         until = time.monotonic() + LAST_WORDS
         while any(self._hopes(status) for status in self._statuses() if status.query == query):
             if time.monotonic() > until:
                 break
             self.wake()
             time.sleep(0.02)
-        for named in self._sinks.pop(query, []):
-            runner = self._own.pop(named.reader, None)
-            if runner is not None:
-                runner.stop(drain=False)
-            self._shared.remove(query)
-            self._log.drop_reader(named.reader)
+        for reader in [reader for reader in self._own if reader.startswith(f"{query}/")]:
+            self._own.pop(reader).stop(drain=False)
+        self._shared.remove(query)
+        self._log.park(f"{query}/{name}" for name in self._sinks.pop(query, {}))
 
     def _hopes(self, status: SinkStatus) -> bool:
         return status.waiting > 0 and status.state == "running"
@@ -101,3 +112,30 @@ class Outlets:
 
     def _runners(self) -> list[SinkRunner]:
         return [self._shared, *self._own.values()]
+
+
+def check_files(log: Log, specs: Iterable[QuerySpec], origin: str = "") -> None:
+    """Refuses files that hold lines of which nobody can tell whether they would be written again.
+
+    Raises:
+        InvalidApp: With every such file; nothing has been touched.
+    """
+    problems = list(_strange_files(log, specs))
+    if problems:
+        raise InvalidApp(problems, origin)
+
+
+def _strange_files(log: Log, specs: Iterable[QuerySpec]) -> Iterator[Problem]:
+    readers = log.readers()
+    owners = {reader.state["path"]: name for name, reader in readers.items() if "/" in name and "path" in reader.state}
+    for spec in specs:
+        for number, named in enumerate(named_sinks(spec)):
+            sink, known = named.make(), readers.get(named.reader)
+            if not isinstance(sink, JsonlSink):
+                continue
+            why = sink.refusal({} if known is None else known.state)
+            if why is not None:
+                query, _, name = owners.get(str(sink.path), "").partition("/")
+                hint = f"; sink {query}/{name} wrote it: with name = {name!r} this one goes on there"
+                text = why + (hint if query == spec.name else "")
+                yield Problem(f"queries.{spec.name}.sinks[{number}].path", text)

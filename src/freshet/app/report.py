@@ -44,7 +44,7 @@ def build(
 
         ``sources`` and ``sinks``: by name what each has done, with ``state`` and ``error``,
 
-        ``changes``: by query ``new``, ``unchanged``, ``changed`` or ``dropped`` against the run before,
+        ``changes``: by query ``new``, ``unchanged``, ``changed``, ``back`` (it was out) or ``dropped``,
         ``notes``: sentences on what that meant,
 
         ``settings``: how it was started, ``versions`` of Freshet, Python and the libraries that compute.

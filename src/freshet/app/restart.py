@@ -1,23 +1,25 @@
-"""What a restart means for each query: whether it goes on, starts anew, or is gone.
+"""What a restart means for each query: whether it goes on, starts anew, is out or is back.
 
 A query's first readers carry a fingerprint of what decides its answers. Its weight, its sinks and the layout of its
-text may change freely; a query whose fingerprint changed starts anew, and its output goes on behind what is there.
+text may change freely; a query whose fingerprint changed starts anew, and its output goes on behind what is there. A
+query that is taken out leaves its readers parked, so that it can go on where it was when it is put back.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass
 from typing import Literal
 
 import pyarrow as pa
 
-from freshet.log import Log, Retention
+from freshet.log import Log, ReaderState, Retention
 from freshet.model import ARRIVAL, Query, UserError, schema_text
+from freshet.policies.sharing import is_shared
 
-Change = Literal["new", "unchanged", "changed", "dropped"]
+Change = Literal["new", "unchanged", "changed", "back", "dropped"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +28,10 @@ class Readers:
 
     names: tuple[str, ...]
     fingerprints: frozenset[str | None]
+    parked: bool = False
+    """Whether it was taken out."""
+    fresh: bool = False
+    """Whether it only has its place, and has never run."""
 
 
 def fingerprint(query: Query) -> str:
@@ -36,46 +42,55 @@ def fingerprint(query: Query) -> str:
 
 
 def remembered(log: Log) -> dict[str, Readers]:
-    """The queries of earlier runs, by name. Their readers are named ``query.operator``; sinks have other names."""
+    """The queries that ran before, also those that are out, by name. Their readers are named ``query.operator``; sinks
+    have other names."""
     readers = log.readers()
     queries: dict[str, list[str]] = {}
     for name in readers:
         query, dot, _ = name.partition(".")
-        if dot and query.isidentifier():
+        if dot and query.isidentifier() and not is_shared(query):
             queries.setdefault(query, []).append(name)
-    return {
-        query: Readers(
-            tuple(names),
-            # Readers of intermediate queues are named like their queue and carry nothing.
-            frozenset(readers[name].state.get("fingerprint") for name in names if readers[name].stream != name),
-        )
-        for query, names in queries.items()
-    }
+    return {query: _readers([readers[name] for name in names]) for query, names in queries.items()}
+
+
+def _readers(readers: list[ReaderState]) -> Readers:
+    # Readers of intermediate queues are named like their queue, carry nothing and are never parked.
+    first = [reader for reader in readers if reader.stream != reader.name]
+    return Readers(
+        tuple(reader.name for reader in readers),
+        frozenset(reader.state.get("fingerprint") for reader in first),
+        all(reader.parked for reader in first),
+        any(reader.state.get("fresh") for reader in first),
+    )
 
 
 def compare(log: Log, query: Query) -> Change:
     """How a query relates to what ran before."""
     known = remembered(log).get(query.name)
-    if known is None:
+    if known is None or known.fresh:
         return "new"
-    return "unchanged" if known.fingerprints == {fingerprint(query)} else "changed"
+    if known.fingerprints != {fingerprint(query)}:
+        return "changed"
+    return "back" if known.parked else "unchanged"
 
 
 def make_ready(log: Log, query: Query, change: Change) -> None:
     """Lets a query begin: one that changed without its old cursors, one that was quarantined with another try."""
-    known = remembered(log).get(query.name)
+    known, readers = remembered(log).get(query.name), log.readers()
     if known is not None and change == "changed":
         forget_query(log, known)
     elif known is not None:
         for name in known.names:
-            log.set_need(name, True)
+            if not readers[name].parked:  # a parked one is started
+                log.set_need(name, True)
 
 
 def remember(log: Log, query: Query, readers: Collection[str]) -> None:
     """Leaves the fingerprint with the query's first readers."""
     known = log.readers()
     for name in readers:
-        log.advance(name, known[name].stream, known[name].next, {"fingerprint": fingerprint(query)})
+        kept = {key: value for key, value in known[name].state.items() if key != "fresh"}
+        log.advance(name, known[name].stream, known[name].next, kept | {"fingerprint": fingerprint(query)})
 
 
 def forget_query(log: Log, known: Readers) -> None:
@@ -86,6 +101,21 @@ def forget_query(log: Log, known: Readers) -> None:
             log.forget(name)
         else:
             log.drop_reader(name)
+
+
+def missed(log: Log, before: Mapping[str, ReaderState]) -> int:
+    """How many tuples came and went while readers were out: ``before`` are the readers before they were started.
+
+    Where two of them read the same stream, they missed the same tuples.
+    """
+    gaps: dict[str, int] = {}
+    after = log.readers()
+    for name, reader in before.items():
+        now = after.get(name)
+        # Offsets of different streams (a query that shares work now, or does no more) cannot be compared.
+        if reader.parked and now is not None and now.stream == reader.stream:
+            gaps[reader.stream] = max(gaps.get(reader.stream, 0), now.next - reader.next)
+    return sum(gaps.values())
 
 
 def same_columns(old: pa.Schema, new: pa.Schema) -> bool:
@@ -122,7 +152,7 @@ def check_output(log: Log, query: str, schema: pa.Schema) -> int:
     log.declare(query, retention)
     if log.schema(query) is not None:
         waiting = sorted(name for name, reader in log.readers().items()
-                         if reader.stream == query and reader.next < log.end(query))  # fmt: skip
+                         if reader.stream == query and not reader.parked and reader.next < log.end(query))  # fmt: skip
         raise UserError(
             f"query {query}: its columns changed from {_text(old)} to {_text(schema)}, but tuples of the old form "
             f"still wait for {', '.join(waiting)}: run the query as it was until they are read, or rename it"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Sequence
+from datetime import datetime
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Literal, Self
 
@@ -14,11 +15,12 @@ from freshet.app.app import App
 from freshet.app.housekeeping import Housekeeping
 from freshet.app.observing import meters_of, report_of
 from freshet.app.parts import Parts
-from freshet.app.spec import QuerySpec, SinkLike, check_name
+from freshet.app.spec import CurveLike, QuerySpec, SinkLike, check_name
 from freshet.log import Receipt, Retention
-from freshet.model import ARRIVAL, FreshetError, UserError
+from freshet.model import ARRIVAL, Curve, FreshetError, UserError
 from freshet.policies import create
-from freshet.sources.push import PushedRows
+from freshet.sinks import MemorySink
+from freshet.sources.push import PushedRows, PushSource
 
 if TYPE_CHECKING:
     from freshet.spark.embedded import DataFrame
@@ -60,7 +62,7 @@ class Run:
 
     @property
     def changes(self) -> dict[str, str]:
-        """By query whether it is ``new``, ``unchanged``, ``changed`` or ``dropped`` against the run before."""
+        """By query whether it is ``new``, ``unchanged``, ``changed``, ``back`` (it was out) or ``dropped``."""
         return dict(self._parts.installer.changes)
 
     # Data
@@ -68,14 +70,33 @@ class Run:
     def push(self, stream: str, rows: PushedRows, *, block: bool = True, timeout: float | None = None) -> Receipt:
         """Appends rows to a stream whose source is ``push``; when it returns, they are durable.
 
+        Args:
+            stream: Its name.
+            rows: A list of mappings of column to value, a pyarrow Table or RecordBatch, or a pandas DataFrame.
+            block: Wait where the log has no room, instead of raising at once.
+            timeout: Longest wait in seconds; None: as long as it takes.
+
         Raises:
             Backpressure: There is no room, and ``block`` is False or the timeout has passed; nothing was taken in.
         """
+        return self._pushed(stream).push(rows, block=block, timeout=timeout)
+
+    def heartbeat(self, stream: str, time: datetime | float) -> None:
+        """Says that the event time of a stream whose source is ``push`` has come so far although nothing was pushed, so
+        that windows close; rows that are pushed later are judged late by it.
+
+        Args:
+            stream: Its name.
+            time: A datetime (without a zone: in the stream's), or seconds since the epoch.
+        """
+        self._pushed(stream).heartbeat(time)
+
+    def _pushed(self, stream: str) -> PushSource:
         source = self._parts.pushes.get(stream)
         if source is None:
             known = ", ".join(self._parts.pushes) or "none"
             raise UserError(f"stream {stream!r} takes no pushes (streams with the source push: {known})")
-        return source.push(rows, block=block, timeout=timeout)
+        return source
 
     def read(self, name: str, first: int | None = None, end: int | None = None, *, arrival: bool = False) -> pa.Table:
         """The tuples of a query's output, or of a stream, in the order of their offsets.
@@ -103,6 +124,18 @@ class Run:
         train = log.train(name, log.oldest(name), log.end(name))
         return frame(self._parts.session, log.folder, train, schema)
 
+    def memory(self, query: str, name: str = "memory") -> MemorySink:
+        """The memory sink of a query, with its rows; also after the run.
+
+        Args:
+            query: Whose sink it is.
+            name: The sink's name: its kind, if none was given.
+        """
+        sink = self._parts.outlets.sink(query, name)
+        if not isinstance(sink, MemorySink):
+            raise UserError(f"query {query} has no sink {name} of the kind memory: give it {{'kind': 'memory'}}")
+        return sink
+
     def _schema(self, name: str) -> pa.Schema:
         schema = self._parts.installer.schemas.get(name)
         if schema is None:
@@ -121,12 +154,14 @@ class Run:
         on_error: Literal["null", "fail"] = "null",
         sinks: Sequence[SinkLike] = (),
         retention: Retention | None = None,
+        curve: CurveLike | None = None,
     ) -> None:
         """Adds a query; see :meth:`App.query`. It belongs to this run: declare it in the application to keep it."""
         check_name(name, "query")
         if name in self.app.streams:
             raise UserError(f"query {name}: there is a stream {name} already; choose another name")
-        spec = QuerySpec(name, sql, weight, start, on_error, tuple(sinks), retention or Retention())
+        worth = None if curve is None else Curve.for_query(name, curve)
+        spec = QuerySpec(name, sql, weight, start, on_error, tuple(sinks), retention or Retention(), worth)
         self._parts.outlets.check(spec)
         self._parts.loop.ask(lambda: self._parts.installer.add(spec))
         try:
@@ -136,13 +171,21 @@ class Run:
             raise
 
     def drop_query(self, name: str) -> None:
-        """Ends a query; its sinks get what it has written, and its output stays readable."""
+        """Ends a query; its sinks get what it has written, and its output stays readable.
+
+        Added again unchanged, in this run or a later one, the query and its sinks go on where they were.
+        """
         self._parts.loop.ask(lambda: self._parts.installer.drop(name))
         self._parts.outlets.drop(name)
 
     def set_weight(self, name: str, weight: float) -> None:
         """Changes the importance of a query."""
-        self._parts.loop.ask(lambda: self._parts.engine.set_weight(name, weight))
+        self._parts.loop.ask(lambda: self._parts.installer.set_weight(name, weight))
+
+    def set_curve(self, name: str, curve: CurveLike | None) -> None:
+        """Changes what the answers of a query are worth by their latency; its QoS is measured anew from here on."""
+        worth = None if curve is None else Curve.for_query(name, curve)
+        self._parts.loop.ask(lambda: self._parts.installer.set_curve(name, worth))
 
     def set_policy(self, policy: str) -> None:
         """Schedules by another policy from now on."""

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from typing import Any, Final, Literal
 
 import pyarrow as pa
 
 from freshet.log import Retention
-from freshet.model import Stream, UserError
+from freshet.model import Curve, Stream, UserError
 from freshet.sinks import Sink, Token
 from freshet.sources import Source
 
@@ -18,7 +19,14 @@ SourceLike = Source | Mapping[str, Any]
 """A source, or the options of one: ``{"kind": "generator", ...}``."""
 SinkLike = Sink | Mapping[str, Any] | Callable[[pa.Table, Token], object]
 """A sink, the options of one (``{"kind": "jsonl", "path": ...}``), or a function as of a callback sink."""
+CurveLike = Curve | Sequence[tuple[str | float, float]]
+"""A latency curve, or its points: (latency as a duration, utility)."""
 
+_MASTER: Final = re.compile(
+    r"local|local\[(?:[1-9]\d*|\*)(?:\s*,\s*[1-9]\d*)?\]|local-cluster\[\s*[1-9]\d*\s*,\s*[1-9]\d*\s*,\s*[1-9]\d*\s*\]"
+    r"|spark://[^\s:,/]+:\d+(?:,[^\s:,/]+:\d+)*|yarn|k8s://\S+"
+)
+_MASTERS: Final = ("local", "local-cluster", "spark", "yarn", "k8s")
 _NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 
 
@@ -42,6 +50,7 @@ class QuerySpec:
     on_error: Literal["null", "fail"] = "null"
     sinks: tuple[SinkLike, ...] = ()
     retention: Retention = field(default_factory=Retention)
+    curve: Curve | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +62,7 @@ class Settings:
     max_train_rows: int = 500_000
     master: str | None = None
     spark: Mapping[str, str] = field(default_factory=dict)
+    share: bool = False
 
 
 def check_name(name: str, kind: str) -> str:
@@ -65,3 +75,31 @@ def check_name(name: str, kind: str) -> str:
     if not _NAME.fullmatch(name):
         raise UserError(f"{name!r} cannot name a {kind}: use letters, digits and _, beginning with a letter")
     return name
+
+
+def check_master(text: str) -> str:
+    """A Spark master, by its form; whether there is a Spark is found out when it starts.
+
+    >>> check_master("local[2]"), check_master("spark://host:7077")
+    ('local[2]', 'spark://host:7077')
+    >>> check_master("lcal[2]")
+    Traceback (most recent call last):
+    freshet.model.errors.UserError: 'lcal[2]' is not a Spark master: use local[*], ... (did you mean 'local[2]'?)
+    """
+    if _MASTER.fullmatch(text):
+        return text
+    word = re.match(r"[\w-]*", text)
+    close = get_close_matches(word.group() if word else "", _MASTERS, n=1)
+    meant = close[0] + text[word.end() :] if word and close else ""
+    hint = f" (did you mean {meant!r}?)" if _MASTER.fullmatch(meant) else ""
+    raise UserError(
+        f"{text!r} is not a Spark master: use local[*], local[N], local[N,FAILURES], local-cluster[N,CORES,MB], "
+        f"spark://HOST:PORT, yarn or k8s://URL{hint}"
+    )
+
+
+def check_retention(retention: Retention) -> Retention:
+    """A retention under which a stream can take something in."""
+    if retention.bound_bytes is not None and retention.bound_bytes <= 0:
+        raise UserError(f"retention: a bound of {retention.bound_bytes} bytes would never take anything in: use more")
+    return retention

@@ -2,78 +2,181 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, Final, get_args, get_origin
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from types import UnionType
+from typing import Annotated, Any, Final, Literal, Union, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from freshet.app.problems import Problem, did_you_mean
 
-Location = Sequence[str | int]
+Location = tuple[str | int, ...]
 
 _TYPES: Final = {
     "string_type": "a text in quotes",
     "int_type": "a whole number",
+    "int_parsing": "a whole number",
+    "int_from_float": "a whole number",
     "float_type": "a number",
+    "float_parsing": "a number",
+    "finite_number": "a finite number",
     "bool_type": "true or false",
+    "bool_parsing": "true or false",
     "list_type": "a list",
+    "tuple_type": "a list",
     "dict_type": "a table",
     "model_type": "a table",
     "model_attributes_type": "a table",
+    "path_type": "a path in quotes",
+    "datetime_type": "a time such as '2024-01-01T00:00:00Z'",
+    "datetime_parsing": "a time such as '2024-01-01T00:00:00Z'",
+    "datetime_from_date_parsing": "a time such as '2024-01-01T00:00:00Z'",
 }
+_BOUNDS: Final = {
+    "greater_than": ("above", "gt"),
+    "greater_than_equal": ("at least", "ge"),
+    "less_than": ("below", "lt"),
+    "less_than_equal": ("at most", "le"),
+}
+_QUOTED: Final = re.compile(r"'([^']*)'")
 
 
-def problems_of(error: ValidationError, model: type[BaseModel], place: str = "") -> list[Problem]:
-    """Every mistake with its place below ``place``, and what would be right."""
-    return [Problem(_place(place, detail["loc"]), _text(detail, model)) for detail in error.errors()]
+def problems_of(error: ValidationError, model: type[BaseModel], data: Any, place: str = "") -> list[Problem]:
+    """Every mistake with its place below ``place``, and what would be right; one for each place.
+
+    Args:
+        error: What pydantic found.
+        model: What the data was held against.
+        data: The data.
+        place: Where the data stands.
+    """
+    found: dict[Location, list[ErrorDetails]] = {}
+    for detail in error.errors():
+        found.setdefault(location(detail, data), []).append(detail)
+    return [Problem(_place(place, where), _text(details, where, model)) for where, details in found.items()]
 
 
-def _place(above: str, location: Location) -> str:
+def location(detail: ErrorDetails, data: Any) -> Location:
+    """Where a mistake is: pydantic's place without the names of the members of unions, which nobody wrote."""
+    parts: list[str | int] = []
+    current = data
+    *_, last = detail["loc"] or ("",)
+    for part in detail["loc"]:
+        if _holds(current, part):
+            current = current[part]
+        elif not (part == last and detail["type"] in ("missing", "extra_forbidden")):
+            continue
+        parts.append(part)
+    if detail["type"] in ("union_tag_invalid", "union_tag_not_found"):
+        parts.append("kind")
+    return tuple(parts)
+
+
+def _holds(value: Any, part: str | int) -> bool:
+    if isinstance(value, list | tuple):
+        return isinstance(part, int) and part < len(value)
+    return isinstance(value, Mapping) and part in value
+
+
+def _place(above: str, where: Location) -> str:
     """``("queries", "hot", "sinks", 0)`` as ``queries.hot.sinks[0]``."""
-    parts = (f"[{part}]" if isinstance(part, int) else f".{part}" for part in location)
+    parts = (f"[{part}]" if isinstance(part, int) else f".{part}" for part in where)
     return (above + "".join(parts)).removeprefix(".")
 
 
-def _text(detail: ErrorDetails, model: type[BaseModel]) -> str:
-    kind, given = detail["type"], detail["input"]
-    context = detail.get("ctx", {})
-    if kind == "extra_forbidden":
-        *parents, key = detail["loc"]
+def _text(details: Sequence[ErrorDetails], where: Location, model: type[BaseModel]) -> str:
+    kinds = {detail["type"] for detail in details}
+    *parents, key = where or ("",)
+    if "extra_forbidden" in kinds:
         return f"unknown key{did_you_mean(str(key), _keys(model, parents))}"
-    if kind == "missing":
-        return f"is missing{_meaning(model, detail['loc'])}"
-    if kind == "literal_error":
-        return f"must be {context['expected']}, not {given!r}"
-    if kind == "value_error":
-        return str(context["error"])
+    if "missing" in kinds:
+        return f"is missing{_meaning(model, parents, key)}"
+    if "union_tag_not_found" in kinds:
+        return f"is missing: use one of {', '.join(_tags(model, parents))}"
+    stated = [str(detail["ctx"]["error"]) for detail in details if detail["type"] == "value_error"]
+    if stated:
+        return stated[0]
+    # The members of a union each say what they want.
+    wanted = " or ".join(dict.fromkeys(_wanted(detail) for detail in details))
+    given = details[0]["ctx"]["tag"] if "union_tag_invalid" in kinds else details[0]["input"]
+    known = [word for detail in details for word in _words(detail)]
+    hint = did_you_mean(given, known) if isinstance(given, str) else ""
+    return f"must be {wanted}, not {_given(given)}{hint}"
+
+
+def _wanted(detail: ErrorDetails) -> str:
+    kind, context = detail["type"], detail.get("ctx", {})
     if kind in _TYPES:
-        return f"must be {_TYPES[kind]}, not {given!r}"
-    text = detail["msg"].replace("Input should be", "must be")
-    return f"{text[:1].lower()}{text[1:]}, not {given!r}"
+        return _TYPES[kind]
+    if kind in _BOUNDS:
+        word, key = _BOUNDS[kind]
+        return f"{word} {context[key]:g}"
+    if kind == "literal_error":
+        return str(context["expected"])
+    if kind == "union_tag_invalid":
+        return f"one of {', '.join(_words(detail))}"
+    if kind == "too_short":
+        return f"a list with at least {context['min_length']} in it"
+    text = detail["msg"].removeprefix("Input should be ").removeprefix("Input should ")
+    return text[:1].lower() + text[1:]
 
 
-def _meaning(model: type[BaseModel], location: Location) -> str:
-    *parents, key = location
-    found = _model(model, parents)
-    for name, field in found.model_fields.items() if found else ():
-        if key in (name, field.alias) and field.description:
-            return f" ({field.description.splitlines()[0].rstrip('.')})"
+def _words(detail: ErrorDetails) -> list[str]:
+    """The words of which one would be right."""
+    context = detail.get("ctx", {})
+    return _QUOTED.findall(str(context.get("expected_tags") or context.get("expected") or ""))
+
+
+def _given(value: Any) -> str:
+    """A value as TOML has it, at most a line of it.
+
+    >>> _given(True), _given("x"), _given({"a": 1})
+    ('true', "'x'", 'a table')
+    """
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, Mapping):
+        return "a table"
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."
+
+
+def _meaning(model: type[BaseModel], parents: Sequence[str | int], key: str | int) -> str:
+    for found in _models(model, parents):
+        for name, field in found.model_fields.items():
+            if key in (name, field.alias) and field.description:
+                return f" ({field.description.splitlines()[0].rstrip('.')})"
     return ""
 
 
-def _keys(model: type[BaseModel], location: Location) -> list[str]:
-    found = _model(model, location)
-    return [field.alias or name for name, field in found.model_fields.items()] if found else []
+def _keys(model: type[BaseModel], parents: Sequence[str | int]) -> list[str]:
+    return [field.alias or name for found in _models(model, parents) for name, field in found.model_fields.items()]
 
 
-def _model(annotation: Any, location: Location) -> type[BaseModel] | None:
-    """The model at a place: a field's type, a value of a table, an item of a list."""
-    if get_origin(annotation) in (dict, list):
-        return _model(get_args(annotation)[-1], location[1:]) if location else None
-    if not (isinstance(annotation, type) and issubclass(annotation, BaseModel)):
-        return None
-    if not location:
-        return annotation
-    field = annotation.model_fields.get(str(location[0]))
-    return _model(field.annotation, location[1:]) if field else None
+def _tags(model: type[BaseModel], parents: Sequence[str | int]) -> list[str]:
+    """The kinds that there are at a place."""
+    fields = [found.model_fields.get("kind") for found in _models(model, parents)]
+    kinds = [field.annotation for field in fields if field is not None]
+    return [tag for kind in kinds if get_origin(kind) is Literal for tag in get_args(kind)]
+
+
+def _models(annotation: Any, where: Sequence[str | int]) -> Iterator[type[BaseModel]]:
+    """The models that may stand at a place: a field's type, a value of a table, an item of a list, any of a union."""
+    origin = get_origin(annotation)
+    if origin in (dict, list):
+        if where:
+            yield from _models(get_args(annotation)[-1], where[1:])
+    elif origin is Annotated:
+        yield from _models(get_args(annotation)[0], where)
+    elif origin in (Union, UnionType):
+        for member in get_args(annotation):
+            yield from _models(member, where)
+    elif isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        if not where:
+            yield annotation
+            return
+        for name, field in annotation.model_fields.items():
+            if where[0] in (name, field.alias):
+                yield from _models(field.annotation, where[1:])

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
@@ -13,13 +15,15 @@ from freshet.app.app import App
 from freshet.app.installing import Installer
 from freshet.app.loop import Loop
 from freshet.app.making import make_source
-from freshet.app.outlets import Outlets
+from freshet.app.outlets import Outlets, check_files
 from freshet.app.parts import Parts
-from freshet.app.restart import check_stream, remembered
+from freshet.app.problems import InvalidApp, Problem
+from freshet.app.restart import check_stream
 from freshet.app.run import Run
+from freshet.app.spec import check_master
 from freshet.engine import Engine, LogQueues, RealClock
 from freshet.log import Intake, Log
-from freshet.model import Query
+from freshet.model import ARRIVAL, FreshetError, Query
 from freshet.policies import create
 from freshet.sources import Feeder, PushSource
 
@@ -27,14 +31,21 @@ if TYPE_CHECKING:
     from freshet.spark.embedded import SparkSession
     from freshet.spark.executor import SparkExecutor
 
+Progress = Callable[[str], None]
+"""Is told what a start is about, a few words each."""
+
 WARM_UP: Final = 3
 """Rounds of empty jobs before the first tuple."""
 
 
-def start(app: App, *, policy: str | None = None, master: str | None = None) -> Run:
+def start(app: App, *, policy: str | None = None, master: str | None = None, progress: Progress | None = None) -> Run:
     """Starts an application; what was opened is closed again where a later part fails."""
+    chosen = master or app.settings.master
+    # Whatever the environment says has not been looked at before.
+    if wanted := chosen or os.environ.get("SPARK_MASTER"):
+        check_master(wanted)
     with ExitStack() as stack:
-        parts = _open(app, policy or app.settings.policy, master or app.settings.master, stack)
+        parts = _open(app, policy or app.settings.policy, chosen, stack, progress or (lambda text: None))
         for feeder in parts.feeders.values():
             stack.callback(feeder.stop)
             feeder.start()
@@ -43,25 +54,31 @@ def start(app: App, *, policy: str | None = None, master: str | None = None) -> 
         return Run(app, replace(parts, close=stack.pop_all().close))
 
 
-def _open(app: App, policy: str, master: str | None, stack: ExitStack) -> Parts:
-    checked, made = app.checked().queries, create(policy)
+def _open(app: App, policy: str, master: str | None, stack: ExitStack, progress: Progress) -> Parts:
+    found, made = app.checked(), create(policy)
+    checked = found.queries
     # The lock first: a second instance is refused before it starts a Spark.
     log = stack.enter_context(Log.open(app.state))
     for name, spec in app.streams.items():
         check_stream(log, name, spec.stream.schema)
-        log.declare(name, spec.retention)
-    session, executor, clock = _spark(app, master, stack)
+        log.declare(name, spec.retention, clock=spec.stream.event_time or ARRIVAL)
+    check_files(log, app.queries.values(), app.origin)
+    session, executor, clock = _spark(app, master, stack, progress)
     queues = LogQueues(log)
     engine = Engine(queues, executor, clock, made, most_rows=app.settings.max_train_rows)
     schemas = {name: spec.stream.schema for name, spec in app.streams.items()}
-    installer = Installer(engine, log, schemas, _expected(log, session, checked.values(), schemas))
-    installer.forget_others(checked)
+    expected = _expected(app, session, checked.values(), schemas)
+    streams = {name: spec.stream for name, spec in app.streams.items()}
+    installer = Installer(engine, log, streams, expected, partial(_look_up, session))
+    installer.park_others(checked)
     outlets = Outlets(log, installer.notes)
     stack.callback(outlets.stop, False)
-    outlets.forget_others(app.queries.values())
+    outlets.park_others(app.queries.values())
     queues.committed = outlets.wake
+    installer.arrange(found, app.queries, app.settings.share)
     for name in checked:
         installer.add(app.queries[name])
+    installer.started()
     for name in checked:
         outlets.open(app.queries[name])
     parts = Parts(log, queues, session, engine, Loop(engine), installer, outlets, policy,
@@ -71,22 +88,46 @@ def _open(app: App, policy: str, master: str | None, stack: ExitStack) -> Parts:
 
 
 def _expected(
-    log: Log, session: SparkSession, queries: Iterable[Query], schemas: Mapping[str, pa.Schema]
+    app: App, session: SparkSession, queries: Iterable[Query], schemas: Mapping[str, pa.Schema]
 ) -> Mapping[str, pa.Schema]:
-    """Where queries ran before, asks Spark about all of them before any cursor is touched: it may refuse one."""
+    """Asks Spark about all queries before any cursor is touched.
+
+    Raises:
+        InvalidApp: With every query that Spark refuses.
+    """
+    from freshet.spark.embedded import analysed
+
+    outputs, refused = analysed(session, queries, schemas)
+    if refused:
+        raise InvalidApp([Problem(f"queries.{name}.sql", text) for name, text in refused.items()], app.origin)
+    return outputs
+
+
+def _look_up(session: SparkSession, query: Query, schemas: Mapping[str, pa.Schema]) -> pa.Schema:
     from freshet.spark.embedded import outputs_of
 
-    return outputs_of(session, queries, schemas) if remembered(log) else {}
+    return outputs_of(session, [query], schemas)[query.name]
 
 
-def _spark(app: App, master: str | None, stack: ExitStack) -> tuple[SparkSession, SparkExecutor, RealClock]:
-    from freshet.spark.embedded import embedded_session
+def _spark(
+    app: App, master: str | None, stack: ExitStack, progress: Progress
+) -> tuple[SparkSession, SparkExecutor, RealClock]:
+    from freshet.spark.embedded import embedded_session, message
     from freshet.spark.executor import SparkExecutor
 
+    progress("Spark starts")
     opened = embedded_session(f"freshet {app.name}", master, app.settings.spark, log_folder=app.state)
-    session, clock = stack.enter_context(opened), RealClock()
+    try:
+        session = stack.enter_context(opened)
+    except FreshetError:
+        raise
+    except Exception as error:
+        told = app.state / "spark.out"
+        raise FreshetError(f"Spark does not start: {message(error)} (what it printed is in {told})") from error
+    clock = RealClock()
     executor = SparkExecutor(session, app.state, slots=app.settings.workers, wake=clock.wake)
     stack.callback(executor.close)
+    progress("Spark warms up")
     # The first jobs of a Spark take seconds; tuples that have already come should not have to wait for that.
     executor.warm_up(WARM_UP)
     return session, executor, clock

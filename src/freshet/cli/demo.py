@@ -104,14 +104,14 @@ def _tell(folder: Path, seconds: float, rounds: int, policy: str | None, check: 
     from freshet.demo.story import Story
 
     print(INTRODUCTION)
-    print("1. Spark starts, and the demo finds out how many packets a second this machine sustains ...", flush=True)
+    print("1. The demo finds out how many packets a second this machine sustains.", flush=True)
     tell = partial(print, "  ", flush=True)
     found = measure(folder / "calibration", policy, rounds, CALIBRATION, tell, check)
     story = Story(seconds, found.packets_per_s)
     print(f"   On two cores it sustains about {story.sustained:,.0f} packets/s.\n")
     print(
         f"2. {seconds:.0f} seconds of traffic: calm at {story.calm_rate:,.0f} packets/s; from second"
-        f" {story.flood_start:.0f} to {story.flood_end:.0f} a flood of {story.flood_rate:,.0f} packets/s ...\n",
+        f" {story.flood_start:.0f} to {story.flood_end:.0f} a flood of {story.flood_rate:,.0f} packets/s.\n",
         flush=True,
     )
     with _screen(story) as show:
@@ -120,7 +120,7 @@ def _tell(folder: Path, seconds: float, rounds: int, policy: str | None, check: 
             check()
             show(report, now)
 
-        return play(folder / "monitor", story, policy, watch)
+        return play(folder / "monitor", story, policy, tell, watch)
 
 
 def _conclude(seen: Seen, out: Path, folder: Path, keep: bool) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from freshet.app.checking import Checked
+    from freshet.app.making import NamedSink
+    from freshet.app.spec import QuerySpec
     from freshet.model import Query
 
 
@@ -29,27 +31,39 @@ def explain(
 ) -> None:
     """Show how queries run.
 
-    For each query its operators, the physical form of each path and why, its readers and its columns. It starts no
-    Spark.
+    For each query its operators, the physical form of each path and why, its columns, its readers and its sinks. It
+    starts no Spark.
     """
     from freshet.app import App
     from freshet.app.problems import did_you_mean
     from freshet.model import UserError
 
-    checked = App.from_toml(app).checked()
+    made = App.from_toml(app)
+    checked = made.checked()
     if query is not None and query not in checked.queries:
         hint = did_you_mean(query, checked.queries)
         raise UserError(f"{app}: there is no query {query!r}{hint}; it has: {', '.join(checked.queries)}")
     chosen = [query] if query else list(checked.queries)
-    print("\n\n".join("\n".join(_lines(checked.queries[name], checked)) for name in chosen))
+    parts = ["\n".join(_lines(checked.queries[name], made.queries[name], checked)) for name in chosen]
+    if made.settings.share:
+        from freshet.cli.explain_shared import shared_work
+
+        parts += ["\n".join(lines) for lines in shared_work(checked, chosen)]
+    print("\n\n".join(parts))
 
 
-def _lines(query: Query, checked: Checked) -> Iterator[str]:
+def _lines(query: Query, spec: QuerySpec, checked: Checked) -> Iterator[str]:
+    from freshet.app.making import named_sinks
     from freshet.model import Network
-    from freshet.sql import describe
+    from freshet.sql import describe, describe_paths
 
-    yield f"query {query.name} (weight {query.weight:g}, starts at {query.start}, an error gives {query.on_error})"
+    wrong = "gives NULL" if query.on_error == "null" else "quarantines the query"
+    yield f"query {query.name} (weight {query.weight:g}, starts at {query.start}, an evaluation error {wrong})"
+    if query.curve is not None:
+        yield f"  latency curve: utility {query.curve.text()}"
     yield from (f"  {line}" for line in describe(query.graph).splitlines())
+    if query.lowered is not None:
+        yield from (f"  {line}" for line in describe_paths(query).splitlines())
     network = Network()
     for numbers in network.add(query):
         nodes = [network.nodes[number] for number in numbers]
@@ -59,6 +73,18 @@ def _lines(query: Query, checked: Checked) -> Iterator[str]:
     readers = [other.name for other in checked.queries.values() if query.name in other.graph.streams]
     if readers:
         yield f"  read by {', '.join(readers)}"
+    for sink in named_sinks(spec):
+        yield f"  sink {sink.name}{_options(sink)}"
+
+
+def _options(sink: NamedSink) -> str:
+    """What was said of a sink besides its name, for people."""
+    if not isinstance(sink.declared, Mapping):
+        return ""
+    told = {key: value for key, value in sink.declared.items() if key not in ("name", "kind")}
+    kind = [] if sink.declared["kind"] == sink.name else [str(sink.declared["kind"])]
+    words = [*kind, *(f"{key} {value}" for key, value in told.items())]
+    return f": {', '.join(words)}" if words else ""
 
 
 def _form(query: Query, stream: str, checked: Checked) -> str:
@@ -70,7 +96,7 @@ def _form(query: Query, stream: str, checked: Checked) -> str:
     unknown = [field.name for field in schema if pa.types.is_null(field.type)]
     if unknown:
         return f"form chosen at the start: only Spark knows the type of {', '.join(unknown)}"
-    reasons = [why_not(path.operators, schema) for path in query.paths if path.stream == stream]
+    reasons = [why_not(path.stateless, schema) for path in query.paths if path.stream == stream]
     reason = next((reason for reason in reasons if reason), None)
     return "vectorised" if reason is None else f"catalyst, because {reason}"
 

@@ -16,6 +16,8 @@ Report = Mapping[str, Any]
 FRAME: Final = 8
 """Lines of the screen that are not rows of the table."""
 _COLUMNS: Final = ("query", "state", "in", "out", "waiting", "mean", "p95", "fresh", "in/s", "out/s")
+_QOS: Final = _COLUMNS.index("fresh") + 1
+"""Where the column of the QoS stands if some query has a latency curve."""
 
 
 def table(report: Report, height: int = 40) -> RenderableType:
@@ -24,11 +26,12 @@ def table(report: Report, height: int = 40) -> RenderableType:
     room = max(3, height - FRAME)
     shown = ranked if len(ranked) <= room else ranked[: room - 1]
     grid = Table(box=None, pad_edge=False, header_style="bold")
-    for name in _COLUMNS:
+    curves = report["total"]["qos"] is not None
+    for name in (*_COLUMNS[:_QOS], "qos", *_COLUMNS[_QOS:]) if curves else _COLUMNS:
         text = name in ("query", "state")
         grid.add_column(name, justify="left" if text else "right", no_wrap=True, overflow="ellipsis")
     for name, query in shown:
-        grid.add_row(*_row(name, query), style="red" if query["state"] != "active" else "")
+        grid.add_row(*_row(name, query, curves), style="red" if query["state"] != "active" else "")
     parts: list[RenderableType] = [_head(report), grid]
     if len(shown) < len(ranked):
         best = ranked[len(shown)][1]["freshness"]
@@ -49,6 +52,7 @@ def line(report: Report) -> str:
         f"waiting {_count(total['waiting'])}",
         f"response {_time(total['response']['mean_s'])} (p95 {_time(total['response']['p95_s'])})",
         f"fresh {_percent(total['freshness'])}",
+        *([f"qos {_percent(total['qos']['average'])}"] if total["qos"] else []),
         f"busy {_percent(report['workers']['busy_share'])}",
         *_notes(report),
     ]
@@ -64,6 +68,7 @@ def _head(report: Report) -> Text:
         f"   {workers['workers']} workers {_percent(workers['busy_share'])} busy",
         f"   deciding {_percent(report['decisions']['deciding_share'])}",
         f"   fresh {_percent(total['freshness'])}",
+        f"   qos {_percent(total['qos']['average'])}" if total["qos"] else "",
         f"   response {_time(total['response']['mean_s'])}\n",
     )
     head.truncate(10_000)
@@ -87,9 +92,9 @@ def _notes(report: Report) -> list[str]:
     return notes
 
 
-def _row(name: str, query: Mapping[str, Any]) -> tuple[str, ...]:
+def _row(name: str, query: Mapping[str, Any], curves: bool) -> tuple[str, ...]:
     response, rates = query["response"], query["throughput"]
-    return (
+    cells = (
         name,
         query["state"],
         _count(query["tuples_in"]),
@@ -101,6 +106,7 @@ def _row(name: str, query: Mapping[str, Any]) -> tuple[str, ...]:
         _count(rates["recent_in_per_s"]),
         _count(rates["recent_out_per_s"]),
     )
+    return (*cells[:_QOS], _percent((query["qos"] or {}).get("mean")), *cells[_QOS:]) if curves else cells
 
 
 def _first_line(text: str | None) -> str:

@@ -30,6 +30,12 @@ Examples:
   freshet check app.toml               is the file right?
   freshet run app.toml --for 60s       run it for a minute on this machine
   freshet read app.toml hot --follow   what query `hot` says, as it says it
+\b
+Exit codes:
+  0    all is well
+  1    something went wrong while running (a line on standard error says what)
+  2    the input is wrong: the file, a query, an argument (one line for each problem)
+  130  interrupted by Ctrl-C before the work was done
 """
 
 app = typer.Typer(
@@ -75,7 +81,15 @@ def _lazy(name: str, module: str, attribute: str, summary: str) -> None:
     def call(context: typer.Context) -> Any:
         target = getattr(import_module(module), attribute)
         if not isinstance(target, typer.Typer):
-            function, target = target, typer.Typer(pretty_exceptions_enable=False, add_completion=False)
+            function, target = (
+                target,
+                typer.Typer(
+                    pretty_exceptions_enable=False,
+                    add_completion=False,
+                    rich_markup_mode=None,
+                    context_settings={"help_option_names": ["-h", "--help"]},
+                ),
+            )
             target.command()(function)
         target(args=context.args, prog_name=f"freshet {name}")
 

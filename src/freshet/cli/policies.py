@@ -3,23 +3,45 @@
 from __future__ import annotations
 
 import inspect
-from typing import Final
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from freshet.policies.arguments import Argument
 
 EXAMPLES: Final = """\b
-Example:
+Examples:
   freshet run app.toml --policy "rr(1000)"
+  freshet run app.toml --policy fas-mcq+set
 """
+SETS: Final = "As {name}, but runs a set of queries in each step: as many, in its order, as pay for its overhead."
 
 
 def policies() -> None:
     """List the scheduling policies.
 
-    They go into the file ([app] policy) or the command line. A policy may take arguments: "rr(1000)" takes at most
-    1,000 tuples of a queue in turn.
+    They go into the file ([app] policy) or the command line. A policy may take arguments, which may be left out:
+    "rr(1000)" takes at most 1,000 tuples of a queue in turn, "fas-mcq(0.5)+set" runs sets of queries with a beta of
+    one half. docs/freshness.md says when to choose which.
     """
-    from freshet.policies import create, names
+    from freshet.policies import forms
+    from freshet.policies.arguments import arguments_of, call_text
 
-    wide = max(map(len, names()))
-    for name in names():
-        summary = (inspect.getdoc(create(name)) or "").splitlines()[0]
-        print(f"{name:<{wide}}  {summary}")
+    known: dict[str, Argument] = {}
+    rows = []
+    for text, make in forms():
+        name, _, ending = text.partition("+")
+        arguments = arguments_of(make)
+        known |= {argument.name: argument for argument in arguments}
+        summary = " ".join((inspect.getdoc(make) or "").split("\n\n")[0].split())
+        shown = call_text(name, arguments) + (f"+{ending}" if ending else "")
+        rows.append((shown, SETS.format(name=name) if ending else summary))
+    wide = max(len(shown) for shown, _ in rows)
+    for shown, summary in rows:
+        print(f"{shown:<{wide}}  {summary}")
+    print("\nArguments may be left out; one without a value here is then unlimited:")
+    for argument in known.values():
+        print(f"  {argument.name:<{wide - 2}}  {_explained(argument)}")
+
+
+def _explained(argument: Argument) -> str:
+    return f"{argument.meaning}; {argument.range}" if argument.meaning else argument.range

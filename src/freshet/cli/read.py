@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import suppress
 from enum import StrEnum
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 
 ROWS: Final = 65_536
 """Most tuples that are read at once."""
+WAIT: Final = 0.2
+"""Seconds between looks at whether an application has started."""
 
 
 class Form(StrEnum):
@@ -55,33 +58,53 @@ def read(
     """
     from freshet.log import LogReader
 
-    with LogReader(_state(app)) as reader:
-        _check_stream(reader, query, app)
-        with suppress(KeyboardInterrupt):  # the way to end --follow
-            _print(_tables(reader, query, first, limit, follow), form)
+    state, declared = _application(app)
+    with LogReader(state) as reader, suppress(KeyboardInterrupt):  # the way to end --follow
+        _check_stream(reader, query, app, declared, follow)
+        _print(_tables(reader, query, first, limit, follow), form)
 
 
-def _state(path: Path) -> Path:
-    from freshet.app.file import read_file
+def _application(path: Path) -> tuple[Path, frozenset[str]]:
+    """The state folder, and the streams and queries that the file declares (none is known of a state folder)."""
+    from freshet.app.file import read_leniently
     from freshet.model import UserError
 
     if path.is_dir():
-        return path
-    state = path.parent / read_file(path).app.state
+        return path, frozenset()
+    # What else is wrong in the file does not matter to who reads.
+    file = read_leniently(path).file
+    state = path.parent / file.app.state
     if not (state / "store.db").exists():
-        raise UserError(f"{path} has not run yet: its state folder {state} holds no log")
-    return state
+        raise UserError(f"{path} has not run yet: its state folder {state} holds no log; start it with freshet run")
+    return state, frozenset(file.streams) | frozenset(file.queries)
 
 
-def _check_stream(reader: LogReader, name: str, app: Path) -> None:
+def _check_stream(reader: LogReader, name: str, app: Path, declared: frozenset[str], follow: bool) -> None:
+    """Refuses a name that is not there; one that is declared and still to come is waited for, if asked to follow."""
     from freshet.app.problems import did_you_mean
     from freshet.model import UserError
 
-    # Intermediate queues have a dot in their name and are nobody's output.
-    names = [stream for stream in reader.streams() if "." not in stream]
-    if name not in names:
-        raise UserError(f"{app}: there is no query or stream {name!r}{did_you_mean(name, names)}; "
-                        f"it has: {', '.join(names) or 'none yet'}")  # fmt: skip
+    told = False
+    while name not in (names := _names(reader)):
+        if name not in declared:
+            known = list(dict.fromkeys([*names, *sorted(declared)]))
+            raise UserError(f"{app}: there is no query or stream {name!r}{did_you_mean(name, known)}; "
+                            f"it has: {', '.join(known) or 'none yet'}")  # fmt: skip
+        if not follow:
+            raise UserError(
+                f"{app}: {name} has no output yet: the application is starting, or has not run since {name} was added"
+            )
+        if not told:
+            print(f"{app}: {name} has no output yet; waiting for the application to start", file=sys.stderr)
+            told = True
+        time.sleep(WAIT)
+
+
+def _names(reader: LogReader) -> list[str]:
+    from freshet.policies.sharing import is_shared
+
+    # Intermediate queues have a dot in their name and are nobody's output, nor is shared work.
+    return [stream for stream in reader.streams() if "." not in stream and not is_shared(stream)]
 
 
 def _tables(reader: LogReader, stream: str, first: int | None, limit: int | None, follow: bool) -> Iterator[pa.Table]:

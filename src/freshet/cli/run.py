@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from freshet.cli.check import AppPath
+from freshet.cli.starting import starting
 
 if TYPE_CHECKING:
     from freshet.app import Run
@@ -52,6 +53,9 @@ def run(
     It runs until its sources end, --for has passed, or Ctrl-C. Ctrl-C (or SIGTERM) stops the sources, processes what
     waits and leaves; a second one leaves at once. Either way nothing is lost: the next run goes on where this one
     stopped.
+
+    The exit code is 0, or 1 where a source failed or a query is quarantined at the end, or 2 where the application is
+    wrong.
     """
     from freshet.app import App
     from freshet.model import parse_duration
@@ -61,7 +65,8 @@ def run(
     warnings.showwarning = _show_warning
     # With --json nothing but the report may reach standard output, not even the rows of a console sink.
     with redirect_stdout(sys.stderr) if as_json else nullcontext(), _Interrupts() as interrupts:
-        started = made.start(policy=policy, master=master)
+        with starting() as tell:
+            started = made.start(policy=policy, master=master, progress=tell)
         try:
             for note in started.notes:
                 print(note, file=sys.stderr)
@@ -74,8 +79,26 @@ def run(
         print(json.dumps(report, indent=2, allow_nan=False))
     elif made.report is not None:
         print(f"report: {made.report}")
-    if any(source["state"] == "failed" for source in report["sources"].values()):
+    failures = list(_failures(report))
+    for failure in failures:
+        print(f"warning: {failure}", file=sys.stderr)
+    if failures:
         raise typer.Exit(1)
+
+
+def _failures(report: dict[str, Any]) -> Iterator[str]:
+    """What did not do its work, in a sentence each."""
+    for name, source in report["sources"].items():
+        if source["state"] == "failed":
+            yield f"the source of stream {name} failed: {_first_line(source['reason'])}"
+    for name, query in report["queries"].items():
+        if query["state"] == "quarantined":
+            waiting = f"{query['waiting']:,} tuples wait for it; the next run tries it again from there"
+            yield f"query {name} is quarantined: {_first_line(query['reason'])} ({waiting})"
+
+
+def _first_line(text: str | None) -> str:
+    return next(iter((text or "").splitlines()), "no reason was given")
 
 
 def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:

@@ -52,14 +52,14 @@ def measure(
         policy: Instead of the declared one.
         rounds_at_least: How many rounds there are, however long they take.
         seconds: After which no further round is begun.
-        tell: Is told about each round.
+        tell: Is told about the start and each round.
         check: Is called again and again, and may raise to end it.
     """
     app = monitor(folder, {PACKETS: {"kind": "push"}, LOGINS: {"kind": "push"}})
     packets = _packets(MOST // GROWTH)
     rounds: list[tuple[int, float]] = []
     read = readings(app)
-    with app.start(policy=policy, master=MASTER) as run:
+    with app.start(policy=policy, master=MASTER, progress=lambda text: tell(f"{text} ...")) as run:
         began, rows = time.monotonic(), FIRST
         while len(rounds) < rounds_at_least or (time.monotonic() - began < seconds and rows <= MOST):
             start = time.perf_counter()

@@ -69,6 +69,21 @@ class Course:
             shares.append(fmean((fresh[now] - fresh[then]) / whole if whole > 0 else 1.0 for fresh in known))
         return shares
 
+    def freshness_between(self, queries: Mapping[str, Any], start: float, end: float) -> float | None:
+        """The mean freshness of some queries from one time to another; None where there are no two samples.
+
+        >>> course = Course([Sample(float(time), {}, {"q": fresh}) for time, fresh in enumerate([0.0, 1.0, 1.5, 1.5])])
+        >>> course.freshness_between({"q": None}, 1.0, 3.0)
+        0.25
+        """
+        inside = [number for number, time in enumerate(self.times()) if start <= time <= end]
+        if len(inside) < 2 or not queries:
+            return None
+        first, last = inside[0], inside[-1]
+        whole = self.samples[last].time - self.samples[first].time
+        known = [self._settled(name) for name in queries]
+        return fmean((fresh[last] - fresh[first]) / whole for fresh in known)
+
     def _settled(self, query: str) -> list[float]:
         """Fresh seconds of a query at each sample, in the light of the later ones.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import cache
 from importlib.resources import as_file, files
 from pathlib import Path
 from typing import Any, Final
@@ -48,6 +49,17 @@ def monitor(folder: Path, sources: Mapping[str, Mapping[str, Any]] | None = None
         declared = {} if "kind" in changes else options(app, name)
         app.streams[name] = replace(app.streams[name], source={**declared, **changes})
     return app
+
+
+@cache
+def read_directly(stream: str) -> frozenset[str]:
+    """The queries that read a stream, and not only the outputs of others.
+
+    >>> sorted(read_directly("logins"))
+    ['password_guessing', 'root_login']
+    """
+    queries = monitor(Path()).checked().queries
+    return frozenset(name for name, query in queries.items() if stream in query.graph.streams)
 
 
 def options(app: freshet.App, stream: str) -> dict[str, Any]:

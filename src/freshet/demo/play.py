@@ -21,18 +21,19 @@ Watch = Callable[[Mapping[str, Any], float], None]
 """Is shown the report, with the seconds since packets began to come."""
 
 
-def play(folder: Path, story: Story, policy: str | None, watch: Watch) -> Seen:
+def play(folder: Path, story: Story, policy: str | None, tell: Callable[[str], None], watch: Watch) -> Seen:
     """Runs the monitor through a story and until all that came is answered.
 
     Args:
         folder: For the state and the report.
         story: What happens.
         policy: Instead of the declared one.
+        tell: Is told about the start.
         watch: Is called a few times a second.
     """
     app = _app(folder, story)
     read, course = readings(app), Course()
-    with app.start(policy=policy, master=MASTER) as run:
+    with app.start(policy=policy, master=MASTER, progress=lambda text: tell(f"{text} ...")) as run:
         start = run.meters()["time"]
         over = False
         while not over:

@@ -88,6 +88,8 @@ def _responses(axes: Axes, places: Sequence[int], colours: Sequence[str], found:
 
 
 def _waiting(seen: Seen, axes: Axes) -> None:
+    from matplotlib.ticker import EngFormatter
+
     course, names = seen.course, list(seen.groups())
     axes.stackplot(
         course.times(),
@@ -96,7 +98,8 @@ def _waiting(seen: Seen, axes: Axes) -> None:
     )
     axes.set(xlabel="time (s)", ylabel="tuples waiting in front of the queries")
     axes.set_title("How much waited, over time?", loc="left")
-    _finish(seen, axes, max(course.all_waiting(), default=0) or 1.0)
+    axes.yaxis.set_major_formatter(EngFormatter(sep=" "))
+    _finish(seen, axes, 1.2 * (max(course.all_waiting(), default=0) or 1.0))
 
 
 def _freshness(seen: Seen, axes: Axes) -> None:
@@ -104,22 +107,18 @@ def _freshness(seen: Seen, axes: Axes) -> None:
     for name, queries in reversed(seen.groups().items()):
         shares = [100 * share for share in course.freshness(queries)]
         axes.plot(course.times(), shares, color=COLOURS[name], linewidth=2, label=name)
-    axes.set(xlabel="time (s)", ylabel="mean freshness (%)")
+    axes.set(xlabel="time (s); a burst makes an output stale until it is answered", ylabel="mean freshness (%)")
+    axes.set_yticks([0, 25, 50, 75, 100])
     axes.set_title("How fresh, over time?  (mean of the last 2 s)", loc="left")
     _finish(seen, axes, 100.0)
 
 
 def _finish(seen: Seen, axes: Axes, top: float) -> None:
-    from matplotlib.ticker import EngFormatter
-
     story = seen.story
     axes.axvspan(story.flood_start, story.flood_end, color=FLOOD, zorder=0)
-    axes.text((story.flood_start + story.flood_end) / 2, 1.16 * top, "flood", ha="center", va="top", fontsize=10)
-    axes.set(ylim=(0, 1.2 * top), xlim=(0, max(seen.course.times(), default=story.seconds)))
-    if top > 100.0:
-        axes.yaxis.set_major_formatter(EngFormatter(sep=" "))
-    else:
-        axes.set_yticks([0, 25, 50, 75, 100])
+    axes.text((story.flood_start + story.flood_end) / 2, 0.97, "flood", transform=axes.get_xaxis_transform(),
+              ha="center", va="top", fontsize=10)  # fmt: skip
+    axes.set(ylim=(0, top), xlim=(0, max(seen.course.times(), default=story.seconds)))
     axes.grid(axis="y", alpha=0.3)
     axes.spines[["top", "right"]].set_visible(False)
 

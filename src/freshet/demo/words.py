@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
-from freshet.demo.monitor import PACKETS
+from freshet.demo.monitor import PACKETS, read_directly
 from freshet.demo.seen import Figures, Seen, mean_fresh, mean_response
-from freshet.demo.worth import ALERTS
+from freshet.demo.story import GAP
 from freshet.model import duration_text
+from freshet.policies import RatioPolicy, create
 
 
 def paragraphs(seen: Seen) -> list[str]:
-    """The story of a run in a few sentences each: what came, how it was answered, what it cost."""
-    return [" ".join(part(seen)) for part in (_came, _answered, _recovered, _cost)]
+    """The story of a run in a few sentences each: what came, how it was answered, calm, flood, cost."""
+    return [" ".join(part(seen)) for part in (_came, _answered, _calm, _weighed, _cost)]
 
 
 def _came(seen: Seen) -> Iterator[str]:
@@ -44,11 +45,66 @@ def _answered(seen: Seen) -> Iterator[str]:
     if slow:
         waited = max(slow, key=lambda name: slow[name]["response"]["mean_s"])
         quick = min(slow, key=lambda name: slow[name]["response"]["mean_s"])
-        as_meant = slow[waited]["weight"] < slow[quick]["weight"]
-        yield (
-            f"Longest waited {_one(waited, slow[waited])}, least {_one(quick, slow[quick])}"
-            f"{': that is what weights are for' if as_meant else ''}."
-        )
+        yield f"Longest waited {_one(waited, slow[waited])}, least {_one(quick, slow[quick])}."
+
+
+def _calm(seen: Seen) -> Iterator[str]:
+    """Why freshness is not 100 % while it is calm."""
+    story, workers = seen.story, seen.report["workers"]
+    every = {name: query for queries in seen.groups().values() for name, query in queries.items()}
+    fresh = seen.course.freshness_between(every, 0.0, story.flood_start)
+    if fresh is not None:
+        yield f"Before the flood the queries were fresh {_percent(fresh)} of the time."
+    yield (
+        f"Even calm traffic leaves no query fresh all the time: {story.burst:,} packets come together, about every"
+        f" {GAP:g} s, and from their arrival until their answers are in its output a query is stale, however many"
+        f" match. A step took {_time(workers['busy_s'] / max(1, workers['units']))} on average over the whole run."
+    )
+
+
+def _weighed(seen: Seen) -> Iterator[str]:
+    """What the flood did to queries of different worth."""
+    story, groups, end = seen.story, seen.groups(), _over(seen)
+    yield from _recovered(seen)
+    shares = {name: seen.course.freshness_between(queries, story.flood_start, end) for name, queries in groups.items()}
+    told = [f"the {name} {_percent(share)}" for name, share in shares.items() if share is not None]
+    if told:
+        seconds = f"From second {story.flood_start:.0f} to second {end:.0f}"
+        yield f"{seconds}, while it lasted, fresh were {_listed(told)} of the time."
+    yield from _compared(seen, end)
+
+
+def _over(seen: Seen) -> float:
+    """When the flood and what it left behind were over; the end of the run where that was not seen."""
+    story = seen.story
+    times = [seen.course.recovered(name, story.flood_start, story.flood_end) for name in seen.groups()]
+    last = max(seen.course.times(), default=story.flood_end)
+    return min(last, story.flood_end + max((last if time is None else time for time in times), default=0.0))
+
+
+def _compared(seen: Seen, end: float) -> Iterator[str]:
+    """The heaviest queries against the lightest, as measured; only those with the same input say something."""
+    direct = read_directly(PACKETS)
+    groups = [
+        (name, {query: figures for query, figures in queries.items() if query in direct})
+        for name, queries in seen.groups().items()
+    ]
+    groups = [(name, queries) for name, queries in groups if queries]
+    if len(groups) < 2:
+        return
+    policy = seen.report["policy"]
+    weighs = isinstance(create(policy), RatioPolicy)
+    told = "goes by weight, cost and what waits" if weighs else "does not look at weights"
+    yield (
+        f"{policy} {told}. Of the queries that read the packets themselves, {_measured(seen, end, *groups[0])},"
+        f" {_measured(seen, end, *groups[-1])}."
+    )
+
+
+def _measured(seen: Seen, end: float, name: str, queries: Mapping[str, Figures]) -> str:
+    fresh = seen.course.freshness_between(queries, seen.story.flood_start, end)
+    share = "" if fresh is None else f"fresh {_percent(fresh)} of that time and "
+    return f"the {len(queries)} {name} were {share}answered after {_time(mean_response(queries))} over the whole run"
 
 
 def _one(name: str, query: Figures) -> str:
@@ -64,9 +120,6 @@ def _recovered(seen: Seen) -> Iterator[str]:
         return
     told = [f"{_after(time)} for the {name}" for name, time in times.items()]
     yield f"From the end of the flood until no more waited than before it, it took {_listed(told)}."
-    alerts, rest = times.get(ALERTS), [time for name, time in times.items() if name != ALERTS]
-    if alerts is not None and all(time is None or time > alerts for time in rest):
-        yield "What mattered most was back first."
 
 
 def _listed(parts: list[str]) -> str:

@@ -13,7 +13,7 @@ from freshet.policies.fixed_priority import FixedPriority, FixedPriorityFused, F
 from freshet.policies.price import BusyPrice, FixedPrice, LoadPrice, OverheadPrice, Price
 from freshet.policies.ratio import RatioPolicy
 from freshet.policies.rb_mcq import RateBased
-from freshet.policies.registry import create, names
+from freshet.policies.registry import create, forms, names
 from freshet.policies.round_robin import RoundRobin
 from freshet.policies.set_step import SetStep
 from freshet.policies.slope_slack import SlopeSlack, SlopeSlackFused, SlopeSlackPush
@@ -56,6 +56,7 @@ __all__ = [
     "TwoLevel",
     "WholeQueue",
     "create",
+    "forms",
     "names",
     "weights_from_subscribers",
 ]

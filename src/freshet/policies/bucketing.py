@@ -101,17 +101,27 @@ class Bucketing(SchedulePolicy):
         """Where all fit into the schedule nothing waits in a bucket: it is enough to order them."""
         numbers = list(view.ready)
         if len(numbers) < _MANY:
-            buckets = self._buckets_of(view, numbers)
-            order: Iterable[int] = sorted(range(len(numbers)), key=buckets.__getitem__)
+            chosen, used = self._order_few(view, numbers)
         else:
-            found = self._look_up_many(view, numbers)[0]
-            order, buckets = np.argsort(found, kind="stable").tolist(), found.tolist()
-        self.operations += 1 + 2 * len(numbers) + len(set(buckets)) + self.grid.buckets // _WORD
+            buckets = self._look_up_many(view, numbers)[0]
+            chosen = [numbers[place] for place in np.argsort(buckets, kind="stable").tolist()]
+            used = len(np.unique(buckets))
+        self.operations += 1 + 2 * len(numbers) + used + self.grid.buckets // _WORD
         if self._place:
             self._empty()
-        chosen = [numbers[place] for place in order]
         self._news = [chosen]
         return chosen
+
+    def _order_few(self, view: View, numbers: Sequence[int]) -> tuple[list[int], int]:
+        """Operators in the order of their buckets, and how many these are."""
+        groups: dict[int, list[int]] = {}
+        for number, bucket in zip(numbers, self._buckets_of(view, numbers), strict=True):
+            members = groups.get(bucket)
+            if members is None:
+                groups[bucket] = [number]
+            else:
+                members.append(number)
+        return [number for bucket in sorted(groups) for number in groups[bucket]], len(groups)
 
     def _place_and_choose(self, view: View) -> list[int]:
         dues = self._take_news(view)
@@ -190,14 +200,17 @@ class Bucketing(SchedulePolicy):
         """The buckets alone, of few operators: the hottest loop of a lightly loaded system."""
         if not self.push:
             return [self._look_up(view, number)[0] for number in numbers]
-        every, now, ranges = view.operators, view.now, self._range_of
-        rest = self.costs.known(view, numbers)
-        found = []
-        for number in numbers:
-            each = every[number]
-            ends, buckets = ranges[number]
-            found.append(buckets[bisect_left(ends, now - each.mean_arrival + each.pending * rest[number])])
-        return found
+        every, now, ranges, rest = view.operators, view.now, self._range_of, self.costs.values
+        try:
+            return [
+                buckets[bisect_left(ends, now - each.mean_arrival + each.pending * rest[number])]
+                for number in numbers
+                for each in (every[number],)
+                for ends, buckets in (ranges[number],)
+            ]
+        except KeyError:
+            self.costs.look_up(view, numbers)
+            return self._buckets_of(view, numbers)
 
     def _look_up_many(self, view: View, numbers: Sequence[int]) -> tuple[Numbers, Floats]:
         """The same of many operators: a loop only where the view is read, and that one in C."""

@@ -8,6 +8,7 @@ from difflib import get_close_matches
 from typing import Final
 
 from freshet.model import UserError
+from freshet.policies.arguments import parse_arguments
 from freshet.policies.aurora import AURORA
 from freshet.policies.base import Policy
 from freshet.policies.everything import Everything
@@ -50,16 +51,12 @@ def create(text: str) -> Policy:
     match = _CALL.fullmatch(text)
     make = POLICIES.get(match.group(1)) if match else None
     if match is None or make is None:
-        close = get_close_matches(text, POLICIES, n=1)
+        word = re.split(r"[\s(+]", text.strip().lower(), maxsplit=1)[0]
+        close = get_close_matches(word, POLICIES, n=1)
         hint = f"; did you mean {close[0]!r}?" if close else ""
         raise UserError(f"there is no policy {text!r} (there are: {', '.join(POLICIES)}){hint}")
-    try:
-        arguments = [float(part) if "." in part else int(part) for part in (match.group(2) or "").split(",") if part]
-        policy = make(*arguments)
-        if getattr(policy, "rows", None) == 0:
-            raise ValueError("a train has at least one tuple")
-    except (TypeError, ValueError) as error:
-        raise UserError(f"policy {text!r}: its arguments do not fit: {error}") from None
+    texts = [part.strip() for part in match.group(2).split(",")] if match.group(2) else []
+    policy = make(*parse_arguments(match.group(1), make, texts))
     return _with_sets(policy, text) if match.group(3) else policy
 
 
@@ -73,3 +70,16 @@ def _with_sets(policy: Policy, text: str) -> Policy:
 
 def _ranks(make: Callable[..., Policy]) -> bool:
     return isinstance(make, type) and issubclass(make, RatioPolicy)
+
+
+def forms() -> tuple[tuple[str, Callable[..., Policy]], ...]:
+    """Every policy as it may be written, with what makes it: by its name, and with ``+set`` where it can run sets.
+
+    >>> [text for text, _ in forms()][3:7]
+    ['rb-mcq', 'rb-mcq+set', 'fas-mcq', 'fas-mcq+set']
+    """
+    return tuple(
+        (f"{name}{ending}", make)
+        for name, make in POLICIES.items()
+        for ending in (("", "+set") if _ranks(make) else ("",))
+    )

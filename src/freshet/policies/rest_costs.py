@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Final
 
 from freshet.model import View
@@ -24,10 +24,11 @@ class RestCosts:
     [6.0, 8.0, 8.0]
     """
 
-    __slots__ = ("_ran", "_total", "_values", "version")
+    __slots__ = ("_ran", "_total", "values", "version")
 
     def __init__(self) -> None:
-        self._values: dict[int, float] = {}
+        self.values: dict[int, float] = {}
+        """The values that are known now, for those who need many; :meth:`look_up` adds what is missing."""
         self._ran = 0
         self._total = 0
         self.version = 0
@@ -35,36 +36,34 @@ class RestCosts:
 
     def of(self, view: View, operator: int) -> float:
         """C of an operator."""
-        value = self._values.get(operator)
+        value = self.values.get(operator)
         if value is None:
             self._look_up(view, operator)
-            value = self._values[operator]
+            value = self.values[operator]
         return value
 
-    def known(self, view: View, operators: Iterable[int]) -> Mapping[int, float]:
-        """The values of these operators, and maybe of others."""
-        values = self._values
+    def look_up(self, view: View, operators: Iterable[int]) -> None:
+        """Makes sure that :attr:`values` has these operators."""
         for number in operators:
-            if number not in values:
+            if number not in self.values:
                 self._look_up(view, number)
-        return values
 
     def _look_up(self, view: View, operator: int) -> None:
         path = view.operators[operator].path
         rest = 0.0
         for number in reversed(path[path.index(operator) :]):
             each = view.operators[number]
-            rest = self._values[number] = each.cost + each.selectivity * rest
+            rest = self.values[number] = each.cost + each.selectivity * rest
 
     def ran(self, units: int = 1) -> None:
         """Operators ran: after enough of it, all is looked up again."""
         self._ran += units
-        if self._ran > min(3 * self._total, _RUNS_PER_ENTRY * len(self._values)):
+        if self._ran > min(3 * self._total, _RUNS_PER_ENTRY * len(self.values)):
             self.forget()
 
     def forget(self) -> None:
         """Looks all values up again when they are asked for."""
         self._total += self._ran
         self._ran = 0
-        self._values.clear()
+        self.values.clear()
         self.version += 1

@@ -8,7 +8,7 @@ and so are the answers.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import Final
@@ -37,7 +37,20 @@ class Shared:
     members: Mapping[str, tuple[str, ...]]
 
 
-def share(queries: Sequence[Query], rest: Mapping[str, float] | None = None) -> Shared:
+def is_shared(stream: str) -> bool:
+    """Whether a stream is the output of a hidden query.
+
+    >>> is_shared("__shared_1a2b"), is_shared("packets")
+    (True, False)
+    """
+    return stream.startswith(PREFIX)
+
+
+def share(
+    queries: Sequence[Query],
+    rest: Mapping[str, float] | None = None,
+    apart: Mapping[str, Hashable] | None = None,
+) -> Shared:
     """Has the operators that queries begin with in common run once.
 
     Only straight queries take part (one path, no PERIOD), and only those whose errors give NULL: a failure must not hit
@@ -49,20 +62,25 @@ def share(queries: Sequence[Query], rest: Mapping[str, float] | None = None) -> 
         queries: All queries.
         rest: Seconds that a tuple still takes in a query after what it shares, by name: its curve counts that much
             sooner.
+        apart: Queries of different values here do not share (they stand at different tuples, say); the values are in
+            the names of the hidden queries.
 
     >>> from freshet.sql import build_query
     >>> from freshet.model import parse_schema
     >>> schemas = {"s": parse_schema("k int, v double")}
     >>> texts = {"a": "SELECT k FROM s WHERE v > 1 AND k = 2", "b": "SELECT v FROM s WHERE v>1", "c": "SELECT v FROM s"}
     >>> shared = share([build_query(name, text, schemas) for name, text in texts.items()])
-    >>> [(query.name[:9], len(query.paths[0].operators), query.paths[0].stream[:9]) for query in shared.queries]
+    >>> [(query.name[:9], len(query.paths[0].stateless), query.paths[0].stream[:9]) for query in shared.queries]
     [('__shared_', 1, 's'), ('a', 2, '__shared_'), ('b', 1, '__shared_'), ('c', 1, 's')]
     """
     current = {query.name: query for query in queries}
     members: dict[str, tuple[str, ...]] = {}
-    while groups := _groups(list(current.values())):
+    reasons: dict[str, Hashable] = dict(apart or {})
+    while groups := _groups(list(current.values()), reasons):
         for names, length in groups:
-            first = _hidden(current[names[0]], length)
+            reason = reasons.get(names[0])
+            first = _hidden(current[names[0]], length, reason)
+            reasons[first.name] = reason
             for name in names:
                 current[name] = _without(current[name], length, first.name)
             current[first.name] = first
@@ -74,13 +92,13 @@ def share(queries: Sequence[Query], rest: Mapping[str, float] | None = None) -> 
     return Shared((*_in_order(hidden), *current.values()), members)
 
 
-def _groups(queries: Sequence[Query]) -> list[tuple[list[str], int]]:
+def _groups(queries: Sequence[Query], reasons: Mapping[str, Hashable]) -> list[tuple[list[str], int]]:
     """Queries that begin alike, with how many operators they have in common; a query is in one group at most."""
-    alike: dict[tuple[str, str, Key], list[Query]] = defaultdict(list)
+    alike: dict[tuple[str, str, Key, Hashable], list[Query]] = defaultdict(list)
     for query in queries:
         keys = _keys(query)
         if len(keys) > 1:
-            alike[query.graph.streams[0], query.start, keys[0]].append(query)
+            alike[query.graph.streams[0], query.start, keys[0], reasons.get(query.name)].append(query)
     return [
         ([query.name for query in group], _common([_keys(query)[:-1] for query in group]))
         for group in alike.values()
@@ -96,7 +114,7 @@ def _keys(query: Query) -> list[Key]:
     )
     if not straight or query.period is not None or query.on_error == "fail":
         return []
-    return [_key(operator) for operator in query.paths[0].operators]
+    return [_key(operator) for operator in query.paths[0].stateless]
 
 
 def _key(operator: Filter | Project) -> Key:
@@ -120,35 +138,36 @@ def _common(each: Sequence[Sequence[Key]]) -> int:
     return length
 
 
-def _hidden(query: Query, length: int) -> Query:
+def _hidden(query: Query, length: int, reason: Hashable) -> Query:
     """The query of the first operators; its name says what it does, so that it is the same after a restart."""
     path = query.paths[0]
-    text = repr((path.stream, query.start, _keys(query)[:length]))
+    text = repr((path.stream, query.start, _keys(query)[:length], reason))
     name = PREFIX + sha256(text.encode()).hexdigest()[:12]
-    operators = {
-        f"{name}.{index + 1}": replace(operator, name=f"{name}.{index + 1}")
-        for index, operator in enumerate(path.operators[:length])
-    }
-    return Query(name, "", _straight(path.stream, operators), start=query.start, hidden=True)
+    operators = [
+        replace(operator, name=f"{name}.{index + 1}") for index, operator in enumerate(path.stateless[:length])
+    ]
+    return Query(name, "", QueryGraph.straight(path.stream, operators), start=query.start, hidden=True)
 
 
 def _without(query: Query, length: int, stream: str) -> Query:
     """The query after its first operators, which reads their output instead."""
-    kept = {operator.name: operator for operator in query.paths[0].operators[length:]}
-    return replace(query, graph=_straight(stream, kept))
-
-
-def _straight(stream: str, operators: Mapping[str, Filter | Project]) -> QueryGraph:
-    names = list(operators)
-    inputs = {name: (source,) for name, source in zip(names, [stream, *names[:-1]], strict=True)}
-    return QueryGraph(dict(operators), inputs, names[-1])
+    return replace(query, graph=QueryGraph.straight(stream, query.paths[0].stateless[length:]))
 
 
 def _promised(hidden: Query, served: Sequence[Query], rest: Mapping[str, float] | None) -> Query:
-    curves = {query.name: query.curve for query in served if query.curve is not None}
-    delays = [(rest or {}).get(name, 0.0) for name in curves]
-    curve = Curve.total(list(curves.values()), delays) if curves else None
-    return replace(hidden, weight=max(query.weight for query in served), curve=curve)
+    weight, curve = promise_to([(each.weight, each.curve, (rest or {}).get(each.name, 0.0)) for each in served])
+    return replace(hidden, weight=weight, curve=curve)
+
+
+def promise_to(served: Sequence[tuple[float, Curve | None, float]]) -> tuple[float, Curve | None]:
+    """Weight and curve of shared work, from (weight, curve, seconds that its tuples still take) of those it serves.
+
+    >>> promise_to([(0.5, Curve.deadline(1.0), 0.0), (0.25, Curve.deadline(3.0), 1.0)])
+    (0.5, Curve([(0.0, 2.0), (1.0, 2.0), (1.0, 1.0), (2.0, 1.0), (2.0, 0.0)]))
+    """
+    curves = [(curve, delay) for _, curve, delay in served if curve is not None]
+    total = Curve.total([curve for curve, _ in curves], [delay for _, delay in curves]) if curves else None
+    return max(weight for weight, _, _ in served), total
 
 
 def _in_order(hidden: Sequence[Query]) -> list[Query]:

@@ -22,10 +22,13 @@ class JsonlOptions(SinkOptions):
     """Options of the sink kind ``jsonl``.
 
     Args:
-        path: The file; its folder is made if needed. Lines are added to what is there.
+        path: The file; its folder is made if needed.
+        append: Writes behind the lines of a file that is there already. Without it such a file is refused, unless this
+            sink itself wrote it: nobody could tell which rows it holds.
     """
 
     path: Path
+    append: bool = False
 
 
 class JsonlSink:
@@ -37,21 +40,46 @@ class JsonlSink:
 
     def __init__(self, options: JsonlOptions) -> None:
         self.arrival = options.arrival
-        self._path = options.path.expanduser().absolute()
+        self.path: Final = options.path.expanduser().absolute()
+        self._append = options.append
         self._lines: DurableLines | None = None
 
     def open(self, state: Mapping[str, Any]) -> dict[str, Any]:
         self._claim()
         try:
-            self._path.parent.mkdir(parents=True, exist_ok=True)
-            # Lines of before the first write are somebody's: their length is the beginning.
-            known = state.get("path") == str(self._path)
-            found = self._path.stat().st_size if self._path.exists() else 0
-            self._lines = DurableLines(self._path, int(state["length"]) if known else found)
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            length = self._length(state)
+            if length is None:
+                raise UserError(str(self.refusal(state)))
+            self._lines = DurableLines(self.path, length)
         except OSError as error:
             self.close()
-            raise UserError(f"file {self._path} cannot be written: {error.strerror}") from None
+            raise UserError(f"file {self.path} cannot be written: {error.strerror}") from None
+        except UserError:
+            self.close()
+            raise
         return self._state(self._lines.length)
+
+    def refusal(self, state: Mapping[str, Any]) -> str | None:
+        """Why it must not write its file, given what it kept; None where it may."""
+        try:
+            if self._length(state) is not None:
+                return None
+        except OSError:
+            return None  # what is wrong with it is told when it is opened
+        return (
+            f"file {self.path} holds lines already, and this sink did not write them: move or delete it, choose "
+            "another path, or set append = true to write behind them"
+        )
+
+    def _length(self, state: Mapping[str, Any]) -> int | None:
+        """How much of the file counts; None where it holds lines of which nobody knows what they are."""
+        found = self.path.stat().st_size if self.path.exists() else 0
+        if state.get("path") == str(self.path):
+            return int(state["length"])
+        # The file of a folder that was moved as a whole, with nothing behind what counts.
+        moved = found == state.get("length") and not Path(state["path"]).exists()
+        return found if self._append or moved or not found else None
 
     def write(self, table: pa.Table, token: Token) -> dict[str, Any]:
         assert self._lines is not None, "open comes first"
@@ -62,16 +90,16 @@ class JsonlSink:
             self._lines.close()
             self._lines = None
         with _OPEN_LOCK:
-            _OPEN.discard(self._path)
+            _OPEN.discard(self.path)
 
     def _state(self, length: int) -> dict[str, Any]:
-        return {"path": str(self._path), "length": length}
+        return {"path": str(self.path), "length": length}
 
     def _claim(self) -> None:
         """Two sinks on one file would cut off each other's lines."""
         if self._lines is not None:
             self.close()
         with _OPEN_LOCK:
-            if self._path in _OPEN:
-                raise UserError(f"file {self._path} is written by another sink already: choose another path")
-            _OPEN.add(self._path)
+            if self.path in _OPEN:
+                raise UserError(f"file {self.path} is written by another sink already: choose another path")
+            _OPEN.add(self.path)

@@ -76,17 +76,34 @@ class SinkRunner:
         self._draining = True
         self._thread = threading.Thread(target=self._run, name="sinks", daemon=True)
 
-    def add(self, query: str, name: str, sink: Sink, *, start: Literal["earliest", "latest"] = "earliest") -> None:
-        """Opens a sink; it goes on from its cursor, a new one begins at ``start``. Allowed while running."""
+    def add(
+        self, query: str, name: str, sink: Sink, *, start: Literal["earliest", "latest"] = "earliest"
+    ) -> SinkStatus:
+        """Opens a sink; it goes on from its cursor, a new one begins at ``start``. Allowed while running.
+
+        Returns:
+            Its status at the beginning: ``lost`` are the rows that came and went while it was parked.
+        """
         reader = f"{query}/{name}"
         with self._changing:
             if reader in self._lanes:
                 raise UserError(f"query {query} has a sink {name} already: give it another name")
-            lane = _Lane(self._log, sink, reader, SinkStatus(query, name))
-            self._log.start_reader(reader, query, start)
-            lane.open()
+            known = self._log.readers().get(reader)
+            cursor = self._log.start_reader(reader, query, start)
+            status = SinkStatus(query, name, lost=0 if known is None else cursor - known.next)
+            lane = _Lane(self._log, sink, reader, status)
+            try:
+                lane.open()
+            except BaseException:
+                # As if it had not been tried: nobody must wait for a sink that could not be opened.
+                if known is None:
+                    self._log.drop_reader(reader)
+                elif known.parked:
+                    self._log.park([reader])
+                raise
             self._lanes[reader] = lane
         self._news.set()
+        return status
 
     def remove(self, query: str, name: str | None = None) -> None:
         """Closes a sink, or all sinks of a query; their cursors stay in the log."""

@@ -1,0 +1,49 @@
+"""Whether files and folders that a run will write can be there, before anything runs."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from freshet.app.problems import Problem
+
+
+def check_places(state: Path, report: Path | None) -> Iterator[Problem]:
+    """What is wrong with the places of the state and of the report."""
+    reason = why_no_folder(state)
+    if reason is not None:
+        yield Problem("app.state", reason)
+    reason = None if report is None else why_no_file(report)
+    if reason is not None:
+        yield Problem("app.report", reason)
+
+
+def why_no_file(path: Path) -> str | None:
+    """Why a file cannot be written there; None where nothing speaks against it.
+
+    >>> why_no_file(Path("/"))
+    '/ is a folder: name a file'
+    >>> why_no_file(Path("out/large.jsonl")) is None
+    True
+    """
+    if path.is_dir():
+        return f"{path} is a folder: name a file"
+    if path.exists():
+        return None if os.access(path, os.W_OK) else f"{path} cannot be written: permission denied"
+    return why_no_folder(path.absolute().parent)
+
+
+def why_no_folder(path: Path) -> str | None:
+    """Why a folder cannot be made or written to; None where nothing speaks against it.
+
+    >>> why_no_folder(Path("/dev/null/state"))
+    'folder /dev/null/state cannot be made: /dev/null is a file'
+    """
+    path = path.absolute()
+    above = next(folder for folder in (path, *path.parents) if folder.exists())
+    if not above.is_dir():
+        return f"folder {path} cannot be made: {above} is a file"
+    if not os.access(above, os.W_OK | os.X_OK):
+        return f"folder {path} cannot be {'written to' if above == path else 'made'}: permission denied in {above}"
+    return None

@@ -1,0 +1,106 @@
+"""Arguments of policies as users write them: ``rr(100)``, ``fas-mcq(0.25)``."""
+
+from __future__ import annotations
+
+import inspect
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final
+
+from freshet.model import UserError
+
+
+@dataclass(frozen=True, slots=True)
+class Argument:
+    """A number that a policy takes.
+
+    Args:
+        name: As in the policy's class.
+        meaning: What it does.
+        low: The least value.
+        high: The greatest; None: there is none.
+        whole: Whether it is a whole number.
+        default: What holds where it is not given; None: no limit.
+    """
+
+    name: str
+    meaning: str
+    low: float
+    high: float | None = None
+    whole: bool = True
+    default: float | None = None
+
+    @property
+    def range(self) -> str:
+        """The values that it takes.
+
+        >>> Argument("beta", "", 0, 1, whole=False).range, Argument("rows", "", 1).range
+        ('a number from 0 to 1', 'a whole number of at least 1')
+        """
+        kind = "a whole number" if self.whole else "a number"
+        if self.low == -math.inf:
+            return kind
+        return f"{kind} of at least {self.low:g}" if self.high is None else f"{kind} from {self.low:g} to {self.high:g}"
+
+    def parse(self, text: str) -> float | int:
+        """Its value; raises ValueError with what would be right."""
+        try:
+            value = int(text) if self.whole else float(text)
+        except ValueError:
+            raise ValueError(f"{self.name} must be {self.range}, not {text!r}") from None
+        if not self.low <= value <= (value if self.high is None else self.high):
+            raise ValueError(f"{self.name} must be {self.range}, not {text}")
+        return value
+
+
+_KNOWN: Final = {
+    "rows": ("tuples to take from a queue at once", 1, None, True),
+    "beta": ("1: best freshness, 0: best response time", 0, 1, False),
+    "size": ("operators (superboxes, in aaat and baat) that one decision puts in order", 1, None, True),
+    "partitions": ("parts into which slopes and slacks are divided", 1, None, True),
+}
+
+
+def arguments_of(make: Callable[..., Any]) -> tuple[Argument, ...]:
+    """The numbers that a policy's class takes by place.
+
+    >>> from freshet.policies import RoundRobin
+    >>> [(argument.name, argument.range, argument.default) for argument in arguments_of(RoundRobin)]
+    [('rows', 'a whole number of at least 1', None)]
+    """
+    found = []
+    for parameter in inspect.signature(make).parameters.values():
+        if parameter.kind is not inspect.Parameter.POSITIONAL_OR_KEYWORD:
+            break
+        meaning, low, high, whole = _KNOWN.get(parameter.name, ("", -math.inf, None, False))
+        default = None if parameter.default is inspect.Parameter.empty else parameter.default
+        found.append(Argument(parameter.name, meaning, low, high, whole, default))
+    return tuple(found)
+
+
+def call_text(name: str, arguments: tuple[Argument, ...]) -> str:
+    """How a policy is written with its arguments; where one is not given, what it is then.
+
+    >>> call_text("rr", (Argument("rows", "", 1),)), call_text("fas-mcq", (Argument("beta", "", 0, 1, False, 1.0),))
+    ('rr(rows)', 'fas-mcq(beta=1)')
+    """
+    texts = [each.name if each.default is None else f"{each.name}={each.default:g}" for each in arguments]
+    return f"{name}({', '.join(texts)})" if texts else name
+
+
+def parse_arguments(name: str, make: Callable[..., Any], texts: list[str]) -> list[float | int]:
+    """Values of the arguments that a user wrote.
+
+    Raises:
+        UserError: There are too many, or one is out of its range.
+    """
+    known = arguments_of(make)
+    if len(texts) > len(known):
+        takes = f"it is {call_text(name, known)}" if known else "it takes none"
+        given = "1 argument is" if len(texts) == 1 else f"{len(texts)} arguments are"
+        raise UserError(f"policy {name}: {given} too many: {takes}")
+    try:
+        return [argument.parse(text) for argument, text in zip(known, texts, strict=False)]
+    except ValueError as error:
+        raise UserError(f"policy {name}: {error}") from None

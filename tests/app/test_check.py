@@ -1,0 +1,294 @@
+"""Bad files and the exact lines that a person reads: every problem in one round, each with its place and a remedy."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from freshet.app import App, InvalidApp
+from freshet.app.file import parse_leniently
+from freshet.app.problems import Problem
+from freshet.app.spec import check_master
+from freshet.log import Retention
+from freshet.model import UserError
+
+FILE = """
+[app]
+{app}
+[spark]
+{spark}
+[streams.s]
+schema = "ts timestamp, host string, size int, tags array<string>, who struct<name:string>"
+{stream}
+[queries.q]
+sql = \"\"\"{sql}\"\"\"
+{query}
+"""
+PLAIN = "SELECT host FROM s"
+
+MASTERS = "use local[*], local[N], local[N,FAILURES], local-cluster[N,CORES,MB], spark://HOST:PORT, yarn or k8s://URL"
+KINDS = "choice, constant, uniform, normal, exponential, zipf, sequence, walk, event_time"
+
+# Where the text goes, the text, and the line.
+MISTAKES = [
+    ("stream", "retention = {bound = 0}",
+     "streams.s.retention.bound: must be above 0 (else nothing is ever taken in) or 'unlimited', not 0"),
+    ("stream", "retention = {bound = -5}", "streams.s.retention.bound: -5 is not a size: it is negative"),
+    ("stream", "retention = {bound = 1.5}", "streams.s.retention.bound: must be a size such as '512 MB', not 1.5"),
+    ("query", "retention = {bound = '0 MB'}",
+     "queries.q.retention.bound: must be above 0 (else nothing is ever taken in) or 'unlimited', not 0"),
+    ("stream", "lateness = inf", "streams.s.lateness: must be a duration such as '10 s', not inf"),
+    ("spark", "master = 'lcal[2]'",
+     f"spark.master: 'lcal[2]' is not a Spark master: {MASTERS} (did you mean 'local[2]'?)"),
+    ("spark", "master = 'spark:/host'", f"spark.master: 'spark:/host' is not a Spark master: {MASTERS}"),
+    ("app", "policy = 'rr(x)'", "app.policy: policy rr: rows must be a whole number of at least 1, not 'x'"),
+    ("app", "policy = 'rr(1, 2)'", "app.policy: policy rr: 2 arguments are too many: it is rr(rows)"),
+    ("app", "policy = 'fas-mcq(2)+set'", "app.policy: policy fas-mcq: beta must be a number from 0 to 1, not 2"),
+    ("app", "workers = 0", "app.workers: must be at least 1, not 0"),
+    ("app", "workers = '2'", "app.workers: must be a whole number, not '2'"),
+    ("query", "start = 'lastest'",
+     "queries.q.start: must be 'earliest' or 'latest', not 'lastest' (did you mean 'latest'?)"),
+    ("query", "on_error = 'fial'", "queries.q.on_error: must be 'null' or 'fail', not 'fial' (did you mean 'fail'?)"),
+    ("stream", "source = {kind = 'generater', rate = 1}",
+     "streams.s.source.kind: must be one of generator, push, trace, not 'generater' (did you mean 'generator'?)"),
+    ("stream", "source = {rate = 1}", "streams.s.source.kind: is missing: use one of generator, push, trace"),
+    ("stream", "source = {kind = 'generator', rate = '100/s'}",
+     "streams.s.source.rate: must be a number of tuples per second above 0, not '100/s'"),
+    ("stream", "source = {kind = 'generator', rate = 0}",
+     "streams.s.source.rate: must be a number of tuples per second above 0, not 0"),
+    ("stream", "source = {kind = 'generator', arrival = {kind = 'poison', rate = 1}}",
+     "streams.s.source.arrival.kind: must be one of constant, poisson, b-model, schedule, not 'poison'"
+     " (did you mean 'poisson'?)"),
+    ("stream", "source = {kind = 'generator', arrival = {rate = 1}}",
+     "streams.s.source.arrival.kind: is missing: use one of constant, poisson, b-model, schedule"),
+    ("stream", "source = {kind = 'generator', arrival = {kind = 'poisson', rate = 1, brust = 3}}",
+     "streams.s.source.arrival.brust: unknown key (did you mean 'burst'?)"),
+    ("stream", "source = {kind = 'generator', rate = 1, columns.size = {kind = 'unifrom'}}",
+     f"streams.s.source.columns.size.kind: must be one of {KINDS}, not 'unifrom' (did you mean 'uniform'?)"),
+    ("stream", "source = {kind = 'generator', rate = 1, columns.size = {kind = 'uniform', low = 3, high = 1}}",
+     "streams.s.source.columns.size: low 3.0 is above high 1.0"),
+    ("stream", "source = {kind = 'generator', rate = 1, columns.size = {kind = 'choice', values = ['x']}}",
+     "streams.s.source: column size: choice does not fit the type int: it gives 'x'"),
+    ("stream", "source = {kind = 'trace', path = 'trace.csv', time = 'ts', speed = 'fast'}",
+     "streams.s.source.speed: must be a number or 'max', not 'fast'"),
+    ("stream", "source = {kind = 'trace', path = 'trace.csv', time = 'ts', speed = -1}",
+     "streams.s.source.speed: must be above 0 or 'max', not -1"),
+    ("stream", "source = {kind = 'trace', path = 'none.csv', time = 'ts'}",
+     "streams.s.source: file FOLDER/none.csv does not exist"),
+    ("stream", "source = {kind = 'trace', path = 'trace.csv', time = 'ts'}",
+     "streams.s.source: file FOLDER/trace.csv has no column 'size', 'tags', 'who' (its columns: ts, host):"
+     " set columns.size, columns.tags, columns.who"),
+    ("stream", "source = {kind = 'trace', path = 'whole.csv', time = 'ts'}",
+     "streams.s.source: file FOLDER/whole.csv: no value of column ts is a time in the unit 's'"
+     " (the first is '2024-01-01T00:00:00Z'): set time and unit"),
+    ("query", "sinks = [{kind = 'jsonl', path = 'folder'}]",
+     "queries.q.sinks[0].path: FOLDER/folder is a folder: name a file"),
+    ("query", "sinks = [{kind = 'jsonl', path = 'trace.csv/out.jsonl'}]",
+     "queries.q.sinks[0].path: folder FOLDER/trace.csv cannot be made: FOLDER/trace.csv is a file"),
+    ("query", "sinks = [{kind = 'jsonl', path = 'a.jsonl'}, {kind = 'jsonl', path = 'x/../a.jsonl'}]",
+     "queries.q.sinks[1].path: is the file of queries.q.sinks[0] already; choose another"),
+    ("query", "sinks = [{kind = 'consle'}]",
+     "queries.q.sinks[0].kind: must be one of callback, console, jsonl, memory, not 'consle'"
+     " (did you mean 'console'?)"),
+    ("query", "sinks = [{kind = 'callback', function = 'json:dmps'}]",
+     "queries.q.sinks[0].function: module json has no function 'dmps' (did you mean 'dumps'?)"),
+    ("query", "sinks = [{kind = 'callback', function = 'json:decoder'}]",
+     "queries.q.sinks[0].function: decoder of module json is no function but module"),
+    ("query", "sinks = [{kind = 'callback', function = 'json.dumps'}]",
+     "queries.q.sinks[0].function: must be the place of a function as 'package.module:name', not 'json.dumps'"),
+    ("app", "report = 'folder'", "app.report: FOLDER/folder is a folder: name a file"),
+    ("app", "report = 'trace.csv/report.json'",
+     "app.report: folder FOLDER/trace.csv cannot be made: FOLDER/trace.csv is a file"),
+    ("app", "state = 'trace.csv'", "app.state: folder FOLDER/trace.csv cannot be made: FOLDER/trace.csv is a file"),
+    ("sql", "SELECT host FROM s WHERE host + 1",
+     "queries.q.sql: line 1: WHERE takes a condition, but this is bigint: compare it with something"),
+    ("sql", "SELECT upper(host, 3) AS x FROM s", "queries.q.sql: line 1: upper() takes 1 argument, not 2"),
+    ("sql", "SELECT substr(host) AS x FROM s", "queries.q.sql: line 1: substr() takes 2 to 3 arguments, not 1"),
+    ("sql", "SELECT upper(tags) AS x FROM s",
+     "queries.q.sql: line 1: upper() does not take array<string> as its first argument: CAST it"),
+    ("sql", "SELECT date_add(ts, 1.5) AS x FROM s",
+     "queries.q.sql: line 1: date_add() does not take decimal(2,1) as its second argument: CAST it"),
+    ("sql", "SELECT ts + size AS x FROM s",
+     "queries.q.sql: line 1: timestamp + int has no meaning: use an interval, as in + INTERVAL 5 SECONDS"),
+    ("sql", "SELECT host + host AS x FROM s",
+     "queries.q.sql: line 1: string + string has no meaning: CAST one of them"),
+    ("sql", "SELECT ts * 2 AS x FROM s", "queries.q.sql: line 1: timestamp * int has no meaning: CAST one of them"),
+    ("sql", "SELECT host FROM s WHERE size IN (1, true)",
+     "queries.q.sql: line 1: int cannot be compared with boolean: CAST one of them"),
+    ("sql", "SELECT host FROM s WHERE ts BETWEEN 1 AND 2",
+     "queries.q.sql: line 1: timestamp cannot be compared with int: CAST one of them"),
+    ("sql", "SELECT CASE WHEN size THEN 1 END AS x FROM s",
+     "queries.q.sql: line 1: WHEN takes a condition, but this is int: compare it with something"),
+    ("sql", "SELECT CASE WHEN size > 1 THEN ts ELSE size END AS x FROM s",
+     "queries.q.sql: line 1: the branches of a CASE have one type, but this is int after timestamp: CAST one"),
+    ("sql", "SELECT coalesce(size, ts) AS x FROM s",
+     "queries.q.sql: line 1: the values of coalesce() have one type, but this is timestamp after int: CAST one"),
+    ("sql", "SELECT CAST(tags AS int) AS x FROM s", "queries.q.sql: line 1: array<string> cannot be CAST to int"),
+    ("sql", "SELECT size[0] AS x FROM s",
+     "queries.q.sql: line 1: [...] takes an element of an array or a map, but this is int"),
+    ("sql", "SELECT who.nme FROM s", "queries.q.sql: line 1: unknown field nme; did you mean name?"),
+    ("sql", "SELECT host FROM t", "queries.q.sql: line 1: unknown stream t (there are: s)"),
+    ("sql", "SELECT host FROM s\nPERIOD 10 SECONDS",
+     "queries.q.sql: line 2: PERIOD is parsed and checked, but not run by this version"),
+]  # fmt: skip
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "trace.csv").write_text("ts,host\n1,a\n")
+    (tmp_path / "whole.csv").write_text("ts,host,size,tags,who\n2024-01-01T00:00:00Z,a,1,,\n")
+    return tmp_path
+
+
+def write(folder: Path, **parts: str) -> Path:
+    path = folder / "app.toml"
+    empty = dict.fromkeys(("app", "spark", "stream", "query"), "") | {"sql": PLAIN}
+    path.write_text(FILE.format(**{**empty, **parts}))
+    return path
+
+
+def problems(path: Path) -> tuple[Problem, ...]:
+    with pytest.raises(InvalidApp) as caught:
+        App.from_toml(path).check()
+    return caught.value.problems
+
+
+@pytest.mark.parametrize(("part", "text", "line"), MISTAKES, ids=[f"{part}: {text}" for part, text, _ in MISTAKES])
+def test_a_mistake_is_exactly_one_line(part: str, text: str, line: str, folder: Path) -> None:
+    path = write(folder, **{part: text})
+    (problem,) = problems(path)
+    assert problem.line(str(path)).splitlines()[0] == f"{path}: {line.replace('FOLDER', str(folder))}"
+
+
+def test_without_mistakes_there_is_nothing_to_say(folder: Path) -> None:
+    assert App.from_toml(write(folder)).check() == []
+
+
+def test_no_problem_hides_another(folder: Path) -> None:
+    """One of every sort at once: keys, units, schema, SQL, sources, sinks, files, parts that are not run yet."""
+    path = folder / "app.toml"
+    path.write_text(
+        """
+[app]
+nme = "x"
+report = "folder"
+[spark]
+master = "lcal"
+[streams.a]
+schema = "ts timestamp, v int"
+event_time = "t"
+source = {kind = "generator", rate = "many"}
+[streams.b]
+schem = "v int"
+source = {kind = "genrator"}
+[streams.c]
+schema = "v itn"
+source = {kind = "generator", rate = -1}
+[queries.weight]
+sql = "SELECT x FROM a"
+weight = 2
+[queries.none]
+sinks = [{kind = "jsonl"}]
+[queries.later]
+sql = "SELECT v, ts AS n FROM a PERIOD 10 SECONDS"
+[queries.on_later]
+sql = "SELECT m FROM later"
+[queries.unknowable]
+sql = "SELECT anything FROM b"
+"""
+    )
+    assert [problem.place for problem in problems(path)] == [
+        "app.nme",
+        "spark.master",
+        "streams.b.schema",
+        "streams.b.schem",
+        "queries.weight.weight",
+        "queries.none.sql",
+        "streams.a",
+        "streams.b.source.kind",
+        "streams.c",
+        "streams.c.source.rate",
+        "queries.none.sinks[0].path",
+        "queries.weight.sql",
+        "queries.later.sql",
+        "queries.on_later.sql",
+        "streams.a.source.rate",
+        "app.report",
+    ]
+
+
+def test_what_is_right_in_a_wrong_file_is_kept() -> None:
+    read = parse_leniently(
+        '[app]\nstate = "here"\nworkers = "two"\n[streams]\ns = 5\n[queries.q]\nsql = 7\nweight = 0.5'
+    )
+    assert (read.file.app.state, read.file.app.workers) == ("here", 2)
+    assert read.file.queries["q"].weight == 0.5
+    assert read.broken == {"s", "q"}
+    assert [problem.line() for problem in read.problems] == [
+        "app.workers: must be a whole number, not 'two'",
+        "streams.s: must be a table, not 5",
+        "queries.q.sql: must be a text in quotes, not 7",
+    ]
+
+
+def test_tables_that_are_no_tables_are_said_once() -> None:
+    read = parse_leniently('app = 5\nstreams = "s"\n[queries.q]\nsql = "SELECT 1"\nsinks = ["x", {kind = "memory"}]')
+    assert [problem.line() for problem in read.problems] == [
+        "app: must be a table, not 5",
+        "streams: must be a table, not 's'",
+        "queries.q.sinks[0]: must be a table, not 'x'",
+    ]
+
+
+def test_the_name_of_a_sink_in_a_file_is_its_name(folder: Path) -> None:
+    path = write(folder, query="sinks = [{kind = 'memory', name = 'kept'}]")
+    assert App.from_toml(path).queries["q"].sinks == ({"kind": "memory", "name": "kept"},)
+
+
+@pytest.mark.parametrize(
+    "master",
+    ["local", "local[4]", "local[*]", "local[2,3]", "local[*, 3]", "local-cluster[2,1,1024]", "spark://host:7077",
+     "spark://a:7077,b:7077", "yarn", "k8s://https://host:6443"],
+)  # fmt: skip
+def test_masters_that_spark_knows(master: str) -> None:
+    assert check_master(master) == master
+
+
+@pytest.mark.parametrize(
+    "master", ["", "lcal[2]", "local[0]", "local[]", "local[2", "spark://host", "yarn-client", "mesos://x"]
+)
+def test_masters_that_it_does_not(master: str) -> None:
+    with pytest.raises(UserError, match="is not a Spark master"):
+        check_master(master)
+    with pytest.raises(UserError, match="is not a Spark master"):
+        App("x", master=master)
+
+
+def test_a_bound_of_nothing_is_refused_in_python_too() -> None:
+    app = App("x")
+    with pytest.raises(UserError, match="would never take anything in"):
+        app.stream("s", "v int", retention=Retention(bound_bytes=0))
+
+
+def test_without_streams_there_is_none_to_choose_from() -> None:
+    app = App("x")
+    app.query("q", "SELECT v FROM s")
+    with pytest.raises(InvalidApp) as caught:
+        app.check()
+    assert [problem.line().splitlines()[0] for problem in caught.value.problems] == [
+        "queries.q.sql: line 1: unknown stream s: none is declared",
+        "streams: there is none: declare at least one, as [streams.NAME]",
+    ]
+
+
+def test_a_wrong_master_of_the_environment_is_refused_before_spark_starts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SPARK_MASTER", "lcal")
+    app = App("x", state=tmp_path / "state")
+    app.stream("s", "v int")
+    with pytest.raises(UserError, match="'lcal' is not a Spark master"):
+        app.start()
+    assert not (tmp_path / "state").exists()
