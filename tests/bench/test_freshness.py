@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from freshet.bench.freshness import BURSTY, STREAMS, error, freshness
+from freshet.bench.freshness_fit import fit_handling
 from freshet.bench.freshness_load import BURST, SUFFIXES, Costs, Event, Load
 from freshet.bench.freshness_model import predict
 from freshet.bench.freshness_queries import SCHEMA, make_rows, questions
@@ -41,7 +42,7 @@ def test_queries_have_the_selectivity_and_the_relative_cost_they_are_made_for() 
         query = build_query(each.name, each.sql, {each.stream: schema})
         (path,) = query.paths
         assert [operator.name for operator in path.operators] == [f"{each.name}.{suffix}" for suffix in SUFFIXES]
-        [output] = Program([path.operators], schema).run(table)
+        [output] = Program([path.stateless], schema).run(table)
         assert output.failure is None
         assert output.passed[-1] / rows.num_rows == pytest.approx(each.selectivity, abs=0.05)
         assert each.sql.count("%") >= each.links
@@ -86,6 +87,46 @@ def test_costs_are_sums_over_steps() -> None:
     assert costs.over(earlier).overhead == costs.overhead
 
 
+def step_of(rows_in: int, rows_out: int, outside: float, seconds: float = 1.0) -> StepNote:
+    runs = tuple(
+        (f"q.{suffix}", OperatorRun(0, rows_in, rows_out if suffix == "project" else rows_in, seconds / len(SUFFIXES)))
+        for suffix in SUFFIXES
+    )
+    return StepNote(seconds + outside, seconds, 1, runs)
+
+
+SIZES = st.lists(st.tuples(st.integers(1, 400_000), st.floats(0.1, 1.0)), min_size=6, max_size=30)
+
+
+@given(sizes=SIZES, fixed=st.floats(0.01, 0.1), row_in=st.floats(0.0, 1e-7), row_out=st.floats(0.0, 1e-7))
+def test_overhead_and_the_handling_of_rows_are_told_apart(
+    sizes: list[tuple[int, float]], fixed: float, row_in: float, row_out: float
+) -> None:
+    rows = [(100, 10), (100, 90), (300_000, 30_000), (300_000, 270_000), *((n, int(n * share)) for n, share in sizes)]
+    steps = [step_of(came, left, fixed + row_in * came + row_out * left) for came, left in rows]
+    handling = fit_handling(steps)
+    assert handling == pytest.approx((row_in, row_out), abs=1e-12)
+    costs = Costs.of(steps, handling)
+    assert costs.overhead == pytest.approx(fixed)
+    assert costs.handling == handling
+    took = sum(step.seconds for step in steps)
+    priced = sum(came * costs.per_row("q") + costs.overhead for came, _ in rows)
+    assert priced == pytest.approx(took)
+
+
+@given(outside=st.lists(st.floats(0.001, 1.0), min_size=4, max_size=12))
+def test_handling_never_gives_time_back(outside: list[float]) -> None:
+    steps = [step_of(100 + 1000 * place, 7 * place * place, each) for place, each in enumerate(outside)]
+    assert min(fit_handling(steps)) >= 0.0
+
+
+def test_longer_trains_have_no_more_overhead_where_writing_takes_longer() -> None:
+    steps = [step_of(rows, rows // 2, 0.03 + 1e-7 * rows) for rows in (100, 20_000, 300_000)]
+    handling = fit_handling(steps)
+    assert [handling.rest(step) for step in steps] == pytest.approx([0.03] * 3)
+    assert Costs.of(steps[2:]).overhead == pytest.approx(0.06)
+
+
 def steps_of(policy: Policy, overhead: float = 0.0) -> tuple[int, float]:
     queries = [SimulatedQuery(f"q{number}", "s", (Profile(1.0),)) for number in range(6)]
     worker = SingleWorker({"s": np.zeros(2)}, queries, policy, overhead=overhead, together=True)
@@ -127,7 +168,7 @@ def test_the_error_is_relative_and_over_policies() -> None:
 @pytest.mark.spark
 @pytest.mark.timeout(1200)
 def test_freshness_gives_its_figures(spark, tmp_path) -> None:
-    result = freshness(Stage(tmp_path), seconds=2.0, repeat=1, queries=10, warm_up=1)
+    result = freshness(Stage(tmp_path), seconds=2.0, repeat=1, queries=20, warm_up=1)
     figures = result.figures
     for mode in ("", "_set"):
         for other in ("rb", "rr", "fcfs"):
@@ -137,8 +178,12 @@ def test_freshness_gives_its_figures(spark, tmp_path) -> None:
             assert 0.0 < figures[f"staleness_{policy}{mode}"] <= 1.0
             assert 0.0 < figures[f"predicted_staleness_{policy}{mode}"] <= 1.0
         assert figures[f"simulator_error{mode}"] >= 0.0
+        assert figures[f"simulator_error_by_run{mode}"] >= 0.0
         assert 0.0 < figures[f"utilization{mode}"] <= 1.0
         assert figures[f"overhead_ms{mode}"] > 0.0
         assert figures[f"steps{mode}"] > 0
     assert figures["queries_per_step"] == 1.0
+    [[measured, predicted, _, _]] = result.conditions["repetitions"]["rb_set"]
+    assert measured == pytest.approx(figures["staleness_rb_set"], abs=1e-4)
+    assert predicted == pytest.approx(figures["predicted_staleness_rb_set"], abs=1e-4)
     assert result.spread.keys() >= {"staleness_fas_vs_rb", "staleness_fas_vs_rb_set", "simulator_error"}

@@ -61,3 +61,34 @@ def test_the_configuration_reference_has_every_key(model: type[BaseModel]) -> No
 def test_the_configuration_reference_has_every_option(options: type[BaseModel]) -> None:
     text = (ROOT / "docs/configuration.md").read_text()
     assert [key for key in keys(options) if f"`{key}`" not in text] == []
+
+
+NAMED = ("queries", "operators", "streams", "sources", "sinks", "changes", "versions", "spark")
+"""Tables of the report whose keys are names."""
+
+
+def report_keys(values: dict[str, Any], above: str = "", named: bool = False) -> set[str]:
+    """Every key of a report, with names as NAME."""
+    found: set[str] = set()
+    for key, value in values.items():
+        place = f"{above}{'NAME' if named else key}"
+        inside = isinstance(value, dict) and bool(value)
+        # The counts of queries stand in a table that is called like the table of queries.
+        found |= report_keys(value, f"{place}.", not named and key in NAMED) if inside else {place}
+    return found
+
+
+@pytest.mark.spark
+def test_the_page_of_the_report_has_every_key_of_a_report(tmp_path: Path) -> None:
+    import freshet
+
+    app = freshet.App("keys", state=tmp_path / "state", master="local[2]", spark={"spark.ui.enabled": "false"})
+    app.stream("s", "v int", source={"kind": "generator", "rate": 1000, "limit": 100})
+    memory = [{"kind": "memory"}]
+    app.query("plain", "SELECT v FROM s WHERE v > 5", sinks=memory)
+    app.query("promised", "SELECT v FROM s", curve=[(0, 1.0), (1, 0.0)], sinks=memory)
+    report = app.run()
+    page = set(re.findall(r"^\| `([^`]+)` \|", (ROOT / "docs/report.md").read_text(), re.MULTILINE))
+    tables = {key for key in page if any(other.startswith(f"{key}.") for other in page)}
+    assert report_keys(report) - page == set(), "keys that the page does not name"
+    assert page - tables - report_keys(report) == set(), "keys that no report has"

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from freshet.bench.freshness_fit import NO_HANDLING, Handling
 from freshet.bench.freshness_queries import Question
 
 if TYPE_CHECKING:
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
 BURST: Final = 4
 """Rows of a burst over those of an ordinary arrival."""
 SUFFIXES: Final = ("filter_1", "filter_2", "project")
+LEAST_OVERHEAD: Final = 1e-3
+"""Seconds; no step of Spark takes less, whatever was measured on a bad day."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,30 +36,37 @@ class Costs:
     """What was measured.
 
     Args:
-        overhead: Seconds of a step that are not work, mean.
-        operators: (seconds per tuple that enters, tuples out per tuple in) by operator name.
+        overhead: Seconds of a step whatever its rows, mean.
+        operators: (seconds per tuple that enters, tuples out per tuple in) by operator name; what handling rows costs
+            outside of operators is a cost of the first and of the last of a query.
+        handling: What that was.
     """
 
     overhead: float
     operators: Mapping[str, tuple[float, float]]
+    handling: Handling = NO_HANDLING
 
     @classmethod
-    def of(cls, steps: Sequence[StepNote]) -> Costs:
+    def of(cls, steps: Sequence[StepNote], handling: Handling = NO_HANDLING) -> Costs:
         """From the steps that were made."""
         sums: dict[str, list[float]] = {}
         for name, run in (noted for step in steps for noted in step.runs):
             total = sums.setdefault(name, [0.0, 0.0, 0.0])
             for index, value in enumerate((run.seconds, run.rows_in, run.rows_out)):
                 total[index] += value
+        for name, total in sums.items():
+            total[0] += handling.row_in * total[1] if name.endswith(SUFFIXES[0]) else 0.0
+            total[0] += handling.row_out * total[2] if name.endswith(SUFFIXES[-1]) else 0.0
         operators = {
             name: (seconds / rows_in, rows_out / rows_in) if rows_in else (0.0, 1.0)
             for name, (seconds, rows_in, rows_out) in sums.items()
         }
-        return cls(sum(step.overhead for step in steps) / len(steps), operators)
+        overhead = sum(map(handling.rest, steps)) / len(steps)
+        return cls(max(overhead, LEAST_OVERHEAD), operators, handling)
 
     def over(self, earlier: Costs) -> Costs:
         """These, and what was known earlier of operators that have not run since."""
-        return Costs(self.overhead, {**earlier.operators, **self.operators})
+        return Costs(self.overhead, {**earlier.operators, **self.operators}, self.handling)
 
     def profile(self, query: str) -> tuple[tuple[float, float], ...]:
         """(cost, selectivity) of the operators of a query, in their order."""

@@ -1,8 +1,8 @@
-"""What the simulator predicts for a run of ``freshet bench freshness`` from the measured costs."""
+"""What the simulator predicts for a run of ``freshet bench freshness`` or ``qos`` from the measured costs."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 import numpy as np
@@ -10,7 +10,9 @@ from numpy.typing import NDArray
 
 from freshet.bench.freshness_load import Costs, Event
 from freshet.bench.freshness_queries import Question
+from freshet.model import Curve
 from freshet.policies import Policy
+from freshet.quality.qos import Qos, QosMeter, overall
 from freshet.simulation.executor import Profile
 from freshet.simulation.outcome import stale_seconds
 from freshet.simulation.single import SingleWorker
@@ -41,23 +43,56 @@ def predict(
         costs: What was measured.
         seconds: Of the observation.
     """
+    stale = [
+        _stale(since, left, seconds) for since, left in _simulated(policy, events, lags, questions, costs).values()
+    ]
+    return float(np.mean(stale)) / seconds
+
+
+def predict_qos(
+    policy: Policy,
+    events: Sequence[Event],
+    lags: Sequence[float] | Floats,
+    questions: Sequence[Question],
+    costs: Costs,
+    curves: Mapping[str, Curve],
+) -> Qos:
+    """The quality of service under a policy over the same arrivals, of all that came."""
+    meters = {name: QosMeter(curve) for name, curve in curves.items()}
+    for name, (since, left) in _simulated(policy, events, lags, questions, costs, curves).items():
+        meters[name].add_many(left - since)
+    return overall(meters)
+
+
+def _simulated(
+    policy: Policy,
+    events: Sequence[Event],
+    lags: Sequence[float] | Floats,
+    questions: Sequence[Question],
+    costs: Costs,
+    curves: Mapping[str, Curve] | None = None,
+) -> dict[str, tuple[Floats, Floats]]:
+    """By query when its output tuples were due and when they left."""
     grain = max(1, min(event.rows for event in events) // _TUPLES)
     due = {stream: _times(events, stream) for stream in dict.fromkeys(each.stream for each in questions)}
     seen = {stream: _times(events, stream, lags) for stream in due}
     streams = {stream: np.repeat(times, _tuples(events, stream, grain)) for stream, times in seen.items()}
     queries = [
-        SimulatedQuery(each.name, each.stream, tuple(Profile(cost * grain, share) for cost, share in profile))
+        SimulatedQuery(
+            each.name,
+            each.stream,
+            tuple(Profile(cost * grain, share) for cost, share in costs.profile(each.name)),
+            curve=(curves or {}).get(each.name),
+        )
         for each in questions
-        for profile in (costs.profile(each.name),)
     ]
     worker = SingleWorker(streams, queries, policy, overhead=costs.overhead, together=True)
     worker.run()
     put_out = worker.tuples()
-    stale = []
-    for each in questions:
-        came, left = put_out[each.name]
-        stale.append(_stale(due[each.stream], seen[each.stream], came, left, seconds))
-    return float(np.mean(stale)) / seconds
+    return {
+        each.name: (due[each.stream][np.searchsorted(seen[each.stream], put_out[each.name][0])], put_out[each.name][1])
+        for each in questions
+    }
 
 
 def _times(events: Sequence[Event], stream: str, lags: Sequence[float] | Floats | None = None) -> Floats:
@@ -70,10 +105,7 @@ def _tuples(events: Sequence[Event], stream: str, grain: int) -> list[int]:
     return [round(event.rows / grain) for event in events if event.stream == stream]
 
 
-def _stale(due: Floats, seen: Floats, came: Floats, left: Floats, until: float) -> float:
+def _stale(since: Floats, left: Floats, until: float) -> float:
     """Seconds of staleness up to a moment, counted from when tuples were due rather than seen."""
-    if not len(came):
-        return 0.0
-    since = due[np.searchsorted(seen, came)]
     early = since < until
     return stale_seconds(since[early], np.minimum(left[early], until))

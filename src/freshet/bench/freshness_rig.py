@@ -1,10 +1,11 @@
-"""The rig of ``freshet bench freshness``: one engine on Spark that plays the same arrivals under each policy."""
+"""The rig of ``freshet bench freshness`` and ``qos``: one engine on Spark that plays the same arrivals under each
+policy."""
 
 from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
@@ -13,12 +14,13 @@ from typing import TYPE_CHECKING, Self
 import numpy as np
 import pyarrow as pa
 
-from freshet.bench.freshness_load import Event
+from freshet.bench.freshness_load import SUFFIXES, Event
 from freshet.bench.freshness_queries import SCHEMA, Question, make_rows
 from freshet.engine import Engine, LogQueues, RealClock
 from freshet.log import Log, Retention
-from freshet.model import ARRIVAL, OperatorRun, Unit, UnitResult, parse_schema
+from freshet.model import ARRIVAL, Curve, OperatorRun, Unit, UnitResult, parse_schema
 from freshet.policies import Everything, Policy
+from freshet.quality.qos import Qos, overall
 from freshet.spark.executor import SparkExecutor
 from freshet.sql import build_query
 
@@ -46,6 +48,16 @@ class StepNote:
     def overhead(self) -> float:
         """All that is not work: deciding, planning, Spark's job, the file, the commit."""
         return self.seconds - self.work
+
+    @property
+    def rows_in(self) -> int:
+        """Rows that its queries read."""
+        return sum(run.rows_in for name, run in self.runs if name.endswith(SUFFIXES[0]))
+
+    @property
+    def rows_out(self) -> int:
+        """Rows that its queries wrote."""
+        return sum(run.rows_out for name, run in self.runs if name.endswith(SUFFIXES[-1]))
 
 
 @dataclass(slots=True)
@@ -121,12 +133,14 @@ class Played:
         steps: Those that began in it.
         busy: Share of the period in which a step was going on.
         lags: Seconds from the time at which rows were due to when they were durably in the log, by arrival.
+        qos: Utility of all answers to what came in it, by the queries' latency curves; 1 where they have none.
     """
 
     staleness: dict[str, float]
     steps: list[StepNote]
     busy: float
     lags: list[float]
+    qos: Qos
 
     @property
     def mean(self) -> float:
@@ -178,8 +192,20 @@ class Rig:
         self._executor.close()
         self.log.close()
 
-    def play(self, policy: Policy, events: Sequence[Event], seconds: float) -> Played:
-        """Runs a policy over arrivals for so many seconds; works off what is left before it returns."""
+    def set_curves(self, curves: Mapping[str, Curve]) -> None:
+        """What the answers of queries are worth by their latency from now on."""
+        for name, curve in curves.items():
+            self._engine.set_curve(name, curve)
+
+    def play(self, policy: Policy, events: Sequence[Event], seconds: float, *, settle: Policy | None = None) -> Played:
+        """Runs a policy over arrivals for so many seconds; works off what is left before it returns.
+
+        Args:
+            policy: The scheduler.
+            events: The arrivals.
+            seconds: Of the observation.
+            settle: The scheduler that works off what is left; by default all at once.
+        """
         self.log.collect()
         tables = self._tables(events)
         self._engine.set_policy(policy)
@@ -193,13 +219,15 @@ class Rig:
         ended, running = len(self._notes.steps), self._notes.running
         busy = (sum(step.seconds for step in self._notes.steps) + self._notes.open_step()) / seconds
         feeder.finish()
-        self._engine.set_policy(Everything())
+        if settle is not policy:
+            self._engine.set_policy(settle or Everything())
         self._drain()
         steps = self._notes.steps[: ended + running]
         # Now that all has departed nothing is an expectation: each interval of staleness is known.
         meters = self._engine.meters.queries
         staleness = {name: 1.0 - meter.freshness(start + seconds) for name, meter in meters.items()}
-        return Played(staleness, steps, min(1.0, busy), feeder.lags)
+        qos = overall({name: meter.qos for name, meter in meters.items() if meter.qos is not None})
+        return Played(staleness, steps, min(1.0, busy), feeder.lags, qos)
 
     def work_off(self, policy: Policy, rows: int) -> list[StepNote]:
         """Appends rows to all streams and runs until all queries have read them."""
@@ -218,7 +246,7 @@ class Rig:
         meters = self._engine.meters
         meters.begin(start)
         for state in self._engine.board.queries:
-            meters.add_query(state.name, start, state.weight, state.query.graph.streams)
+            meters.add_query(state.name, start, state.weight, state.query.graph.streams, state.curve)
 
     def _drain(self) -> None:
         while not self._engine.is_idle():

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from freshet.bench.figures import Spread, slope
-from freshet.bench.memory import Memory, live_heap, measure
+from freshet.bench.memory import Kept, Memory, measure, measure_kept
 from freshet.bench.registry import bench
 from freshet.bench.result import Result
 from freshet.bench.stage import Stage
@@ -24,17 +24,17 @@ if TYPE_CHECKING:
 
 _HEAP: Final = "1g"
 _HISTORY: Final = 20.0
-_SAMPLES_PER_HEAP: Final = 6
+_SAMPLES_PER_KEPT: Final = 6
 _KINDS: Final = ("driver", "jvm", "workers")
 
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """One look at a run; ``heap`` is None where it was not measured."""
+    """One look at a run; ``kept`` is None where it was not measured."""
 
     minute: float
     memory: Memory
-    heap: float | None
+    kept: Kept | None
     files: int
     bytes: int
     tuples: int
@@ -53,7 +53,10 @@ def soak(
 ) -> Result:
     """An application with a steady generator, many queries (most compiled, some left to Spark, one that reads the
     output of another) and a short history. Memory that only their processes hold is sampled; slopes are least-squares
-    lines after the warm-up, their spread two standard errors. A slope whose spread holds 0 is flat within noise.
+    lines after the warm-up, their spread two standard errors. A slope whose spread holds 0 is flat within noise. What
+    is only kept ready (compiled Java code, free pages of allocators) grows ever more slowly, so that the slope of the
+    second half of the time (`late`) is below that of the first (`early`); a leak has the same slope in both, and shows
+    in what is in use after a collection: `driver_blocks`, `jvm_live_heap`.
     """
     from freshet.spark.embedded import embedded_session
 
@@ -66,7 +69,7 @@ def soak(
         with app.start(master=master) as run:
             samples = _watch(stage, run, app, minutes, every)
         report = run.report()
-    return Result.of(_figures(samples, warm_up, rate, report), _conditions(app, rate, every))
+    return Result.of(_figures(samples, warm_up, rate, report), _conditions(app, rate, every, warm_up))
 
 
 def declare(state: Path, rate: float, queries: int) -> App:
@@ -98,7 +101,7 @@ def _ignore(table: Any, token: Any) -> None:
 
 
 def _watch(stage: Stage, run: Run, app: App, minutes: float, every: float) -> list[Sample]:
-    began, heap = time.monotonic(), live_heap()
+    began, look = time.monotonic(), measure_kept()
     samples: list[Sample] = []
     total = max(int(minutes * 60 / every), 4)
     with stage.steps("soaking", total) as advance:
@@ -106,17 +109,17 @@ def _watch(stage: Stage, run: Run, app: App, minutes: float, every: float) -> li
             time.sleep(max(0.0, began + number * every - time.monotonic()))
             if run.wait(0.0):
                 raise RuntimeError("the application ended by itself")
-            reachable = heap() if number % _SAMPLES_PER_HEAP == 0 else None
-            samples.append(_sample(run, app, (time.monotonic() - began) / 60, reachable))
+            kept = look() if number % _SAMPLES_PER_KEPT == 0 else None
+            samples.append(_sample(run, app, (time.monotonic() - began) / 60, kept))
             advance()
     return samples
 
 
-def _sample(run: Run, app: App, minute: float, heap: float | None) -> Sample:
+def _sample(run: Run, app: App, minute: float, kept: Kept | None) -> Sample:
     meters = run.meters()
     files = _sizes(app.state)
     tuples = meters["streams"]["packets"]["tuples"]
-    return Sample(minute, measure(), heap, len(files), sum(files), tuples, meters["total"]["waiting"])
+    return Sample(minute, measure(), kept, len(files), sum(files), tuples, meters["total"]["waiting"])
 
 
 def _sizes(folder: Path) -> list[int]:
@@ -134,7 +137,6 @@ def _figures(
 ) -> dict[str, float | Spread]:
     late = samples[int(len(samples) * warm_up) :]
     minutes = [sample.minute for sample in late]
-    heaps = [(sample.minute, sample.heap) for sample in late if sample.heap is not None]
     first, last = late[0], late[-1]
     seconds = (last.minute - first.minute) * 60
     figures: dict[str, float | Spread] = {
@@ -142,38 +144,74 @@ def _figures(
     }
     for kind in _KINDS:
         figures[f"{kind}_slope_mb_per_min"] = slope(minutes, [getattr(sample.memory, kind) for sample in late])
-    if len(heaps) >= 3:
-        figures["jvm_live_heap_slope_mb_per_min"] = slope(*zip(*heaps, strict=True))
-        figures["jvm_live_heap_mb"] = heaps[-1][1]
-    return figures | {
-        "memory_mb": last.memory.total,
-        **{f"{kind}_mb": getattr(last.memory, kind) for kind in _KINDS},
-        "worker_processes_max": max(sample.memory.worker_processes for sample in late),
-        "worker_processes_end": last.memory.worker_processes,
-        "files_max": max(sample.files for sample in samples),
-        "files_end": last.files,
-        "files_slope_per_min": slope(minutes, [float(sample.files) for sample in late]),
-        "state_mb_max": max(sample.bytes for sample in samples) / 1e6,
-        "open_files_max": max(sample.memory.open_files for sample in samples),
-        "open_files_slope_per_min": slope(minutes, [float(sample.memory.open_files) for sample in late]),
-        "rows_per_second": (last.tuples - first.tuples) / seconds,
-        "rows_per_second_wanted": rate,
-        "waiting_max": max(sample.waiting for sample in late),
-        "waiting_end": last.waiting,
-        "response_p95_ms": 1000 * (report["total"]["response"]["p95_s"] or 0.0),
-        "quarantined": sum(query["state"] != "active" for query in report["queries"].values()),
-        "minutes": last.minute,
+    return (
+        figures
+        | _halves(late)
+        | _kept(late)
+        | {
+            "memory_mb": last.memory.total,
+            **{f"{kind}_mb": getattr(last.memory, kind) for kind in _KINDS},
+            "worker_processes_max": max(sample.memory.worker_processes for sample in late),
+            "worker_processes_end": last.memory.worker_processes,
+            "files_max": max(sample.files for sample in samples),
+            "files_end": last.files,
+            "files_slope_per_min": slope(minutes, [float(sample.files) for sample in late]),
+            "state_mb_max": max(sample.bytes for sample in samples) / 1e6,
+            "open_files_max": max(sample.memory.open_files for sample in samples),
+            "open_files_slope_per_min": slope(minutes, [float(sample.memory.open_files) for sample in late]),
+            "rows_per_second": (last.tuples - first.tuples) / seconds,
+            "rows_per_second_wanted": rate,
+            "waiting_max": max(sample.waiting for sample in late),
+            "waiting_end": last.waiting,
+            "response_p95_ms": 1000 * (report["total"]["response"]["p95_s"] or 0.0),
+            "quarantined": sum(query["state"] != "active" for query in report["queries"].values()),
+            "minutes": last.minute,
+        }
+    )
+
+
+def _halves(late: Sequence[Sample]) -> dict[str, float | Spread]:
+    """The slope of all memory in both halves of the time after the warm-up."""
+    middle = len(late) // 2
+    halves = {"early": late[:middle], "late": late[middle:]}
+    return {
+        f"memory_slope_{name}_mb_per_min": slope([one.minute for one in half], [one.memory.total for one in half])
+        for name, half in halves.items()
+        if len(half) >= 3
     }
 
 
-def _conditions(app: App, rate: float, every: float) -> dict[str, Any]:
+def _kept(late: Sequence[Sample]) -> dict[str, float | Spread]:
+    """What is in use after a collection."""
+    looks = [(sample.minute, sample.kept) for sample in late if sample.kept is not None]
+    if len(looks) < 3:
+        return {}
+    minutes, last = [minute for minute, _ in looks], looks[-1][1]
+    return {
+        "driver_blocks": last.blocks,
+        "driver_blocks_slope_per_min": slope(minutes, [float(kept.blocks) for _, kept in looks]),
+        "jvm_live_heap_mb": last.heap,
+        "jvm_live_heap_slope_mb_per_min": slope(minutes, [kept.heap for _, kept in looks]),
+        "jvm_code_mb": last.code,
+        "jvm_code_slope_mb_per_min": slope(minutes, [kept.code for _, kept in looks]),
+    }
+
+
+def _conditions(app: App, rate: float, every: float, warm_up: float) -> dict[str, Any]:
     return {
         "load": f"{rate:g} rows a second into {len(app.queries)} queries, policy {app.settings.policy}",
         "history_seconds": _HISTORY,
         "memory": (
-            f"unique set of each process, every {every:g} s; the JVM's heap has a fixed size of {_HEAP} and is touched "
-            "at its start, so that the JVM's slope is what grows beside the heap"
+            f"pages that only the process holds and no file backs, every {every:g} s; the JVM's heap has a fixed size "
+            f"of {_HEAP} and is touched at its start, so that the JVM's slope is what grows beside the heap"
         ),
-        "live_heap": f"heap in use after a full collection, at every {_SAMPLES_PER_HEAP}th sample",
+        "kept": (
+            f"at every {_SAMPLES_PER_KEPT}th sample, after full collections: the JVM's heap in use, its classes and "
+            "compiled code, and the blocks of memory that Python holds in the driver"
+        ),
+        "slope": (
+            f"least squares over the last {1 - warm_up:.0%} of the time (before that Java compiles and the history "
+            "fills); early and late: over the halves of that"
+        ),
         "spread": "two standard errors of a slope, for correlated residuals",
     }

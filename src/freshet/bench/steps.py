@@ -99,10 +99,10 @@ class MarkedExecutor(SparkExecutor):
 
     def finished(self) -> list[UnitResult]:
         results = super().finished()
-        if results:
-            self.marks.returned, self.marks.result = time.perf_counter(), results[0]
-            if results[0].retry is not None:
-                raise RuntimeError(f"the step could not run: {results[0].retry}")
+        for result in results:
+            self.marks.returned, self.marks.result = time.perf_counter(), result
+            if result.retry is not None:
+                raise RuntimeError(f"the step could not run: {result.retry}")
         return results
 
 
@@ -113,15 +113,16 @@ class Steps:
         session: Where it runs.
         state: Its state folder.
         most_rows: Rows of a train.
+        slots: Units that may run at once; the times of steps mean something only where it is one.
     """
 
-    def __init__(self, session: SparkSession, state: Path, most_rows: int) -> None:
+    def __init__(self, session: SparkSession, state: Path, most_rows: int, slots: int = 1) -> None:
         self.log = Log.open(state)
         self.log.declare(STREAM, Retention(None, None, None))
         self.schema = parse_schema(SCHEMA)
         clock = RealClock()
         self._marks = Marks()
-        self._executor = MarkedExecutor(session, state, slots=1, wake=clock.wake)
+        self._executor = MarkedExecutor(session, state, slots=slots, wake=clock.wake)
         self._executor.marks = self._marks
         self._queues = MarkedQueues(self.log, self._marks)
         self._engine = Engine(self._queues, self._executor, clock, Everything(), most_rows=most_rows)
@@ -160,6 +161,10 @@ class Steps:
         self._marks.committed = time.perf_counter()
         self._engine.run()
         return self._marks.steps
+
+    def rows_read(self, name: str) -> int:
+        """How many rows have passed the query."""
+        return self._engine.meters.queries[name].tuples_in
 
     def output_rows(self, name: str) -> int:
         """How many rows the query has written."""

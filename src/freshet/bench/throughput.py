@@ -32,6 +32,7 @@ def throughput(
     train: Annotated[int, typer.Option(min=1000, help="Rows of a train.")] = 500_000,
     rounds: Annotated[int, typer.Option(min=1, help="Rounds that are measured; in each, both sides.")] = 7,
     warm_up: Annotated[int, typer.Option(min=0, help="Rounds before.")] = 3,
+    workers: Annotated[int, typer.Option(min=1, help="Units that may run at once, as `workers` of an app.")] = 2,
     master: Annotated[str, typer.Option(help="Spark master.")] = "local[*]",
 ) -> Result:
     """One query (two filters and a projection) over a stream that is in the log, train by train with a durable output
@@ -44,7 +45,7 @@ def throughput(
     stage.say("starting Spark ...")
     with (
         embedded_session("freshet bench throughput", master, log_folder=stage.logs) as session,
-        Steps(session, stage.folder / "state", most_rows=train) as steps,
+        Steps(session, stage.folder / "state", most_rows=train, slots=workers) as steps,
     ):
         _fill(stage, steps, rows)
         sides = {"freshet": _freshet(steps, rows), "batch": _batch(stage, session)}
@@ -52,7 +53,7 @@ def throughput(
             interleave(sides, warm_up, advance)
         with stage.steps("measuring", rounds) as advance:
             found = interleave(sides, rounds, advance)
-    return Result.of(_figures(rows, found), _conditions(rows, train))
+    return Result.of(_figures(rows, found), _conditions(rows, train, workers))
 
 
 def _fill(stage: Stage, steps: Steps, rows: int) -> None:
@@ -78,8 +79,9 @@ def _freshet(steps: Steps, rows: int) -> Side:
         name = f"out_{number}"
         began = time.perf_counter()
         steps.add_query(name)
-        done = sum(step.rows for step in steps.run())
+        steps.run()
         seconds = time.perf_counter() - began
+        done = steps.rows_read(name)
         if done != rows:
             raise RuntimeError(f"{done} of {rows} rows were processed")
         written = steps.output_rows(name)
@@ -117,12 +119,13 @@ def _figures(rows: int, found: dict[str, list[tuple[float, int]]]) -> dict[str, 
     }
 
 
-def _conditions(rows: int, train: int) -> dict[str, Any]:
+def _conditions(rows: int, train: int, workers: int) -> dict[str, Any]:
     return {
         "query": SQL,
         "freshet": (
             f"the query is added, and {rows:,} rows that wait in the log (segments of {_SEGMENT:,}) pass in trains of "
-            f"{train:,}; output files and commits are synced to disk; ends with the last commit"
+            f"{train:,}, of which up to {workers} run at once; output files and commits are synced to disk; ends with "
+            "the last commit"
         ),
         "batch": (
             "read.parquet, where, where, select, write.parquet as one job over the same rows (snappy, files of "

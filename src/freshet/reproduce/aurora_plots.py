@@ -65,9 +65,20 @@ def _draw(trial: Trial, file: Path, title: str, draw: Callable[[Axes, Trial], No
 
 def _line(axes: Axes, places: Sequence[float], values: Sequence[Sequence[float]], label: str) -> None:
     means = [sum(each) / len(each) for each in values]
-    below = [mean - min(each) for mean, each in zip(means, values, strict=True)]
-    above = [max(each) - mean for mean, each in zip(means, values, strict=True)]
-    axes.errorbar(places, means, yerr=[below, above], label=label, capsize=3, marker="o")
+    # The mean of equal numbers may differ from them in the last digit.
+    below = [max(0.0, mean - min(each)) for mean, each in zip(means, values, strict=True)]
+    above = [max(0.0, max(each) - mean) for mean, each in zip(means, values, strict=True)]
+    axes.errorbar(
+        places,
+        means,
+        yerr=[below, above],
+        label=label,
+        capsize=2,
+        elinewidth=0.7,
+        marker="o",
+        markersize=4,
+        linewidth=1.5,
+    )
 
 
 def _latency_by_load(axes: Axes, trial: Trial) -> None:
@@ -82,7 +93,7 @@ def _latency_by_cost(axes: Axes, trial: Trial) -> None:
         beds = [trees(trial, 1, 0.5, cost_range=None, cost=cost, process="even") for cost in COSTS]
         found = [latency(runs(trial, Run(bed, f"aaat-{name}"))) for bed in beds]
         _line(axes, [1e6 * cost for cost in COSTS], [[1e3 * value for value in each] for each in found], name)
-    axes.set(xlabel="cost of a box (us per tuple)", ylabel="mean latency (ms)", xscale="log", yscale="log")
+    axes.set(xlabel="cost of a box (µs per tuple)", ylabel="mean latency (ms)", xscale="log", yscale="log")
 
 
 def _small(axes: Axes, trial: Trial) -> None:
