@@ -103,6 +103,8 @@ MISTAKES = [
     ("app", "state = 'trace.csv'", "app.state: folder FOLDER/trace.csv cannot be made: FOLDER/trace.csv is a file"),
     ("sql", "SELECT host FROM s WHERE host + 1",
      "queries.q.sql: line 1: WHERE takes a condition, but this is bigint: compare it with something"),
+    ("sql", "SELECT substring(host, 1, 2, 3) AS x FROM s",
+     "queries.q.sql: line 1: substring() takes 2 to 3 arguments, not 4"),
     ("sql", "SELECT upper(host, 3) AS x FROM s", "queries.q.sql: line 1: upper() takes 1 argument, not 2"),
     ("sql", "SELECT substr(host) AS x FROM s", "queries.q.sql: line 1: substr() takes 2 to 3 arguments, not 1"),
     ("sql", "SELECT upper(tags) AS x FROM s",

@@ -20,7 +20,7 @@ def check(app: AppPath) -> None:
     """Check an application file.
 
     It looks at keys, units, schemas, sources, sinks and the SQL of every query, and starts no Spark. Every problem is
-    one line with its place; the exit code is 2 where there is one.
+    one line with its place, and for SQL the text with a mark; the exit code is 2 where there is one.
     """
     from freshet.app import App
 

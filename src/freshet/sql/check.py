@@ -207,8 +207,17 @@ def _check_field(node: exp.Dot, columns: Columns) -> None:
             raise fail(f"unknown field {name}{hint}", node)
 
 
+def _check_substring(node: exp.Substring, columns: Columns) -> None:
+    # Its own form, SUBSTRING(text FROM 2 FOR 3), keeps it from being parsed as a call.
+    given = [node.args.get(key) for key in ("this", "start", "length", "zero_start")]
+    _check_arguments("substring", [each for each in given if each is not None], node, columns)
+
+
 def _check_call(node: exp.Anonymous, columns: Columns) -> None:
-    name, arguments = str(name_of(node)), node.expressions
+    _check_arguments(str(name_of(node)), node.expressions, node, columns)
+
+
+def _check_arguments(name: str, arguments: Sequence[exp.Expr], node: exp.Expr, columns: Columns) -> None:
     known = signatures().get(name)
     if known is None or (name in UNIT_FUNCTIONS and len(arguments) == 3):
         return
@@ -242,5 +251,6 @@ _CHECKS: Final[tuple[tuple[tuple[type[exp.Expr], ...], Callable[..., None]], ...
     ((exp.Like, exp.ILike, exp.RegexpLike), _check_text),
     ((exp.Bracket,), _check_element),
     ((exp.Dot,), _check_field),
+    ((exp.Substring,), _check_substring),
     ((exp.Anonymous,), _check_call),
 )
