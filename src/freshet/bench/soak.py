@@ -39,6 +39,7 @@ class Sample:
     bytes: int
     tuples: int
     waiting: int
+    steps: int
 
 
 @bench("Memory and files over minutes of steady load.", takes="as many minutes as it is told, and half a minute more")
@@ -119,7 +120,8 @@ def _sample(run: Run, app: App, minute: float, kept: Kept | None) -> Sample:
     meters = run.meters()
     files = _sizes(app.state)
     tuples = meters["streams"]["packets"]["tuples"]
-    return Sample(minute, measure(), kept, len(files), sum(files), tuples, meters["total"]["waiting"])
+    waiting, steps = meters["total"]["waiting"], meters["workers"]["units"]
+    return Sample(minute, measure(), kept, len(files), sum(files), tuples, waiting, steps)
 
 
 def _sizes(folder: Path) -> list[int]:
@@ -171,14 +173,16 @@ def _figures(
 
 
 def _halves(late: Sequence[Sample]) -> dict[str, float | Spread]:
-    """The slope of all memory in both halves of the time after the warm-up."""
+    """The slope of all memory in both halves of the time after the warm-up, and how fast steps were in them."""
     middle = len(late) // 2
-    halves = {"early": late[:middle], "late": late[middle:]}
-    return {
-        f"memory_slope_{name}_mb_per_min": slope([one.minute for one in half], [one.memory.total for one in half])
-        for name, half in halves.items()
-        if len(half) >= 3
-    }
+    figures: dict[str, float | Spread] = {}
+    for name, half in {"early": late[:middle], "late": late[middle:]}.items():
+        if len(half) >= 3:
+            minutes, first, last = [one.minute for one in half], half[0], half[-1]
+            figures[f"memory_slope_{name}_mb_per_min"] = slope(minutes, [one.memory.total for one in half])
+            seconds = (last.minute - first.minute) * 60
+            figures[f"steps_per_second_{name}"] = (last.steps - first.steps) / seconds
+    return figures
 
 
 def _kept(late: Sequence[Sample]) -> dict[str, float | Spread]:
@@ -211,7 +215,8 @@ def _conditions(app: App, rate: float, every: float, warm_up: float) -> dict[str
         ),
         "slope": (
             f"least squares over the last {1 - warm_up:.0%} of the time (before that Java compiles and the history "
-            "fills); early and late: over the halves of that"
+            "fills); early and late: over the halves of that. Files and the driver's index of them follow the rate of "
+            "steps, which a busier or idler machine changes"
         ),
         "spread": "two standard errors of a slope, for correlated residuals",
     }
