@@ -10,6 +10,7 @@ import pytest
 
 from freshet.app.restart import (
     check_output,
+    check_owner,
     check_stream,
     compare,
     fingerprint,
@@ -152,3 +153,10 @@ def test_an_output_with_other_columns_makes_way_once_it_is_read(log: Log) -> Non
     # Offsets go on, so that nobody's cursor is ahead of the log.
     append(log, "q", v=[4])
     assert log.read("q", 3, 4).column("v").to_pylist() == [4]
+
+
+def test_a_state_folder_belongs_to_one_application(tmp_path: Path) -> None:
+    check_owner(tmp_path, "shop")
+    check_owner(tmp_path, "shop")
+    with pytest.raises(UserError, match=r"belongs to the application shop, and this one is market.*name = \"shop\""):
+        check_owner(tmp_path, "market")

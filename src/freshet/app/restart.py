@@ -11,13 +11,17 @@ import hashlib
 import json
 from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass
-from typing import Literal
+from pathlib import Path
+from typing import Final, Literal
 
 import pyarrow as pa
 
 from freshet.log import Log, ReaderState, Retention
 from freshet.model import ARRIVAL, Query, UserError, schema_text
 from freshet.policies.sharing import is_shared
+
+_OWNER: Final = "application"
+"""File of a state folder that says whose it is."""
 
 Change = Literal["new", "unchanged", "changed", "back", "dropped"]
 
@@ -125,6 +129,26 @@ def same_columns(old: pa.Schema, new: pa.Schema) -> bool:
 
 def _columns(schema: pa.Schema) -> list[tuple[str, pa.DataType]]:
     return [(field.name, field.type) for field in schema if field.name != ARRIVAL]
+
+
+def check_owner(state: Path, application: str) -> None:
+    """Leaves the application's name in its state folder; refuses a folder with another's.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     check_owner(Path(folder), "shop")
+    ...     check_owner(Path(folder), "shop")
+    """
+    note = state / _OWNER
+    owner = note.read_text(encoding="utf-8") if note.exists() else ""
+    if owner and owner != application:
+        raise UserError(
+            f"the state in {state} belongs to the application {owner}, and this one is {application}: give it a state "
+            f'folder of its own (state = "{application}-state"), or, if it is the same one, its old name '
+            f'(name = "{owner}")'
+        )
+    if not owner:
+        note.write_text(application, encoding="utf-8")
 
 
 def check_stream(log: Log, stream: str, schema: pa.Schema) -> None:

@@ -18,7 +18,7 @@ from freshet.app.making import make_source
 from freshet.app.outlets import Outlets, check_files
 from freshet.app.parts import Parts
 from freshet.app.problems import InvalidApp, Problem
-from freshet.app.restart import check_stream
+from freshet.app.restart import check_owner, check_stream
 from freshet.app.run import Run
 from freshet.app.spec import check_master
 from freshet.engine import Engine, LogQueues, RealClock
@@ -59,6 +59,7 @@ def _open(app: App, policy: str, master: str | None, stack: ExitStack, progress:
     checked = found.queries
     # The lock first: a second instance is refused before it starts a Spark.
     log = stack.enter_context(Log.open(app.state))
+    check_owner(app.state, app.name)
     for name, spec in app.streams.items():
         check_stream(log, name, spec.stream.schema)
         log.declare(name, spec.retention, clock=spec.stream.event_time or ARRIVAL)

@@ -46,7 +46,7 @@ def line(report: Report) -> str:
     total = report["total"]
     parts = [
         f"{report['seconds']:.0f} s",
-        f"{total['queries']} queries",
+        f"{total['queries']} quer{'y' if total['queries'] == 1 else 'ies'}",
         f"in {_count(total['tuples_in'])}",
         f"out {_count(total['tuples_out'])}",
         f"waiting {_count(total['waiting'])}",

@@ -61,6 +61,8 @@ def read(
     state, declared = _application(app)
     with LogReader(state) as reader, suppress(KeyboardInterrupt):  # the way to end --follow
         _check_stream(reader, query, app, declared, follow)
+        if first is not None and first > (end := reader.end(query)):
+            print(f"{app}: {query} ends at offset {end}, before {first}", file=sys.stderr)
         _print(_tables(reader, query, first, limit, follow), form)
 
 

@@ -87,5 +87,5 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     ''
     """
     spelling = {name.lower(): name for name in known}
-    nearest = difflib.get_close_matches(word.lower(), list(spelling), n=1, cutoff=0.6)
+    nearest = difflib.get_close_matches(word.lower(), list(spelling), n=1, cutoff=0.7)
     return f"; did you mean {spelling[nearest[0]]}?" if nearest else ""

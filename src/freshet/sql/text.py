@@ -14,6 +14,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 from freshet.sql.dialect import Freshet
 from freshet.sql.errors import Place, SqlError, did_you_mean
 from freshet.sql.functions import UNIT_FUNCTIONS, name_of
+from freshet.sql.signatures import signatures
 from freshet.sql.windows import spread_table_functions
 
 _PLAIN_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -288,7 +289,7 @@ def _parse_error(error: ParseError, text: str, tokens: list[Token]) -> SqlError:
     index = next((i for i, token in enumerate(tokens) if token.start <= end <= token.end), len(tokens) - 1)
     token = tokens[index]
     if str(detail.get("description", "")).startswith("Required keyword"):
-        return SqlError(f"something is missing after {token.text}", _span(token))
+        return _too_few(tokens, index) or SqlError(f"something is missing after {token.text}", _span(token))
     for suspect in tokens[index::-1][:3]:
         hint = did_you_mean(suspect.text, _CLAUSES) if len(suspect.text) > 2 else ""
         if hint and suspect.token_type == TokenType.VAR and suspect.text.upper() not in _CLAUSES:
@@ -296,6 +297,22 @@ def _parse_error(error: ParseError, text: str, tokens: list[Token]) -> SqlError:
     expected = str(detail.get("description") or "")
     remedy = f" ({expected[0].lower()}{expected[1:]})" if expected.startswith("Expect") else ""
     return SqlError(f"{token.text} is not expected here{remedy}; {_EXPECTED}", _span(token))
+
+
+def _too_few(tokens: list[Token], closing: int) -> SqlError | None:
+    """What a call wants that ends at a bracket and has not enough arguments; None where it is no call."""
+    depth = commas = 0
+    for index in range(closing, 0, -1):
+        token, before = tokens[index], tokens[index - 1]
+        depth += (token.text == ")") - (token.text == "(")
+        commas += token.text == "," and depth == 1
+        if not depth:
+            found = signatures().get(before.text.lower())
+            count = commas + 1 if closing - index > 1 else 0
+            if found is None or found.takes(count):
+                return None
+            return SqlError(f"{before.text.lower()}() takes {found.wanted}, not {count}", _span(before))
+    return None
 
 
 _EXPECTED: Final = "a query is SELECT ... FROM stream [window] WHERE ... GROUP BY ... HAVING ..."
