@@ -18,7 +18,7 @@ from freshet.bench.stage import Stage
 
 P = ParamSpec("P")
 
-MODULES: Final = ["crash", "overhead", "throughput", "soak", "decide", "set_step", "freshness", "qos"]
+MODULES: Final = ["crash", "overhead", "throughput", "soak", "decide", "set_step", "freshness", "qos", "windows"]
 """Modules of ``freshet.bench`` with benchmarks, in the order in which ``--help`` shows them."""
 
 

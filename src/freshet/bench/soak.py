@@ -49,7 +49,7 @@ def soak(
     rate: Annotated[float, typer.Option(min=1.0, help="Rows a second.")] = 2000.0,
     queries: Annotated[int, typer.Option(min=1, help="Continuous queries.")] = 25,
     every: Annotated[float, typer.Option(min=0.2, help="Seconds between samples.")] = 5.0,
-    warm_up: Annotated[float, typer.Option(min=0.0, max=0.9, help="Share of the time before slopes are taken.")] = 0.4,
+    warm_up: Annotated[float, typer.Option(min=0.0, max=0.9, help="Share of the time before slopes are taken.")] = 0.5,
     master: Annotated[str, typer.Option(help="Spark master.")] = "local[*]",
 ) -> Result:
     """An application with a steady generator, many queries (most compiled, some left to Spark, one that reads the
@@ -214,9 +214,9 @@ def _conditions(app: App, rate: float, every: float, warm_up: float) -> dict[str
             "compiled code, and the blocks of memory that Python holds in the driver"
         ),
         "slope": (
-            f"least squares over the last {1 - warm_up:.0%} of the time (before that Java compiles and the history "
-            "fills); early and late: over the halves of that. Files and the driver's index of them follow the rate of "
-            "steps, which a busier or idler machine changes"
+            f"least squares over the last {1 - warm_up:.0%} of the time (before that Java compiles, steps become "
+            "faster and so more files are kept); early and late: over the halves of that. Files and the driver's index "
+            "of them follow the rate of steps, which a busier or idler machine changes"
         ),
         "spread": "two standard errors of a slope, for correlated residuals",
     }

@@ -1,0 +1,41 @@
+"""An application with windows and joins against a cluster, in a process of its own: prints how far it is, then what
+its outputs hold."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from tests.cluster.load import CHUNK, QUERIES, STREAMS, rows_of
+
+from freshet.app import App
+
+
+def main(folder: Path, master: str, settings: dict[str, str]) -> None:
+    """Pushes all rows in small chunks while the queries run, drains, and writes the answers."""
+    fixed = {"spark.driver.host": "127.0.0.1", "spark.executor.memory": "512m", "spark.executor.cores": "1"}
+    app = App("cluster", state=folder / "state", master=master, spark={**fixed, **settings})
+    for name, columns in STREAMS.items():
+        app.stream(name, columns, event_time="ts", lateness="5 s")
+    for name, (sql, _) in QUERIES.items():
+        app.query(name, sql)
+    rows = rows_of()
+    with app.start() as run:
+        for first in range(0, len(rows["a"]), CHUNK):
+            for name in STREAMS:
+                run.push(name, rows[name][first : first + CHUNK])
+            _tell({"pushed": first + CHUNK})
+            assert run.drain()
+        states = {name: query["state"] for name, query in run.meters()["queries"].items()}
+        answers: dict[str, list[Any]] = {name: run.read(name).to_pylist() for name in QUERIES}
+    _tell({"states": states, "answers": answers})
+
+
+def _tell(what: dict[str, Any]) -> None:
+    print(json.dumps(what, default=str), flush=True)
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), sys.argv[2], json.loads(sys.argv[3]))
