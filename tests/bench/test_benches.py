@@ -49,7 +49,18 @@ def test_throughput_gives_its_figures(spark, tmp_path):
 @pytest.mark.long
 @pytest.mark.timeout(1200)
 def test_soak_prints_its_figures():
-    command = [sys.executable, "-c", "from freshet.bench import app; app()", "soak", "--minutes", "0.5", "--every", "1"]
+    command = [
+        sys.executable,
+        "-c",
+        "from freshet.bench import app; app()",
+        "soak",
+        "--minutes",
+        "0.3",
+        "--warm-up",
+        "0.2",
+        "--every",
+        "1",
+    ]
     done = subprocess.run([*command, "--rate", "200", "--json"], capture_output=True, text=True, check=True)
     document = json.loads(done.stdout)
     assert document["bench"] == "soak"

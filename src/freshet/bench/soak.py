@@ -42,14 +42,14 @@ class Sample:
     steps: int
 
 
-@bench("Memory and files over minutes of steady load.", takes="as many minutes as it is told, and half a minute more")
+@bench("Memory and files over minutes of steady load.", takes="the minutes of the warm-up and those that are measured")
 def soak(
     stage: Stage,
-    minutes: Annotated[float, typer.Option(min=0.2, help="Minutes of load, warm-up included.")] = 10.0,
+    minutes: Annotated[float, typer.Option(min=0.2, help="Minutes that are measured.")] = 10.0,
     rate: Annotated[float, typer.Option(min=1.0, help="Rows a second.")] = 2000.0,
     queries: Annotated[int, typer.Option(min=1, help="Continuous queries.")] = 25,
     every: Annotated[float, typer.Option(min=0.2, help="Seconds between samples.")] = 5.0,
-    warm_up: Annotated[float, typer.Option(min=0.0, max=0.9, help="Share of the time before slopes are taken.")] = 0.5,
+    warm_up: Annotated[float, typer.Option(min=0.0, help="Minutes of the same load before: Java compiles.")] = 8.0,
     master: Annotated[str, typer.Option(help="Spark master.")] = "local[*]",
 ) -> Result:
     """An application with a steady generator, many queries (most compiled, some left to Spark, one that reads the
@@ -68,7 +68,7 @@ def soak(
     # Spark runs before the application does, so that its settings need not be the application's.
     with embedded_session("freshet bench soak", master, settings, log_folder=stage.logs):
         with app.start(master=master) as run:
-            samples = _watch(stage, run, app, minutes, every)
+            samples = _watch(stage, run, app, warm_up + minutes, every)
         report = run.report()
     return Result.of(_figures(samples, warm_up, rate, report), _conditions(app, rate, every, warm_up))
 
@@ -137,7 +137,7 @@ def _sizes(folder: Path) -> list[int]:
 def _figures(
     samples: Sequence[Sample], warm_up: float, rate: float, report: dict[str, Any]
 ) -> dict[str, float | Spread]:
-    late = samples[int(len(samples) * warm_up) :]
+    late = [sample for sample in samples if sample.minute > warm_up]
     minutes = [sample.minute for sample in late]
     first, last = late[0], late[-1]
     seconds = (last.minute - first.minute) * 60
@@ -214,8 +214,8 @@ def _conditions(app: App, rate: float, every: float, warm_up: float) -> dict[str
             "compiled code, and the blocks of memory that Python holds in the driver"
         ),
         "slope": (
-            f"least squares over the last {1 - warm_up:.0%} of the time (before that Java compiles, steps become "
-            "faster and so more files are kept); early and late: over the halves of that. Files and the driver's index "
+            f"least squares over the minutes after {warm_up:g} of warm-up, in which Java compiles, steps become faster "
+            "and so more files are kept; early and late: over the halves of that. Files and the driver's index "
             "of them follow the rate of steps, which a busier or idler machine changes"
         ),
         "spread": "two standard errors of a slope, for correlated residuals",
