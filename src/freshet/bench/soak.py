@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import os
+import threading
 import time
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
+import numpy as np
+import pyarrow as pa
 import typer
 
 from freshet.bench.figures import Spread, slope
@@ -24,6 +27,8 @@ if TYPE_CHECKING:
 
 _HEAP: Final = "1g"
 _HISTORY: Final = 20.0
+_BEAT: Final = 0.2
+"""Seconds between pushes."""
 _SAMPLES_PER_KEPT: Final = 6
 _KINDS: Final = ("driver", "jvm", "workers")
 
@@ -52,7 +57,7 @@ def soak(
     warm_up: Annotated[float, typer.Option(min=0.0, help="Minutes of the same load before: Java compiles.")] = 8.0,
     master: Annotated[str, typer.Option(help="Spark master.")] = "local[*]",
 ) -> Result:
-    """An application with a steady generator, many queries (most compiled, some left to Spark, one that reads the
+    """An application with rows at a steady beat, many queries (most compiled, some left to Spark, one that reads the
     output of another) and a short history. Memory that only their processes hold is sampled; slopes are least-squares
     lines after the warm-up, their spread two standard errors. A slope whose spread holds 0 is flat within noise. What
     is only kept ready (compiled Java code, free pages of allocators) grows ever more slowly, so that the slope of the
@@ -64,26 +69,23 @@ def soak(
     stage.say("starting Spark ...")
     options = f"-Xms{_HEAP} -XX:+AlwaysPreTouch"
     settings = {"spark.driver.memory": _HEAP, "spark.driver.extraJavaOptions": options}
-    app = declare(stage.folder / "state", rate, queries)
+    app = declare(stage.folder / "state", queries)
     # Spark runs before the application does, so that its settings need not be the application's.
     with embedded_session("freshet bench soak", master, settings, log_folder=stage.logs):
-        with app.start(master=master) as run:
+        with app.start(master=master) as run, _pushing(run, rate):
             samples = _watch(stage, run, app, warm_up + minutes, every)
         report = run.report()
     return Result.of(_figures(samples, warm_up, rate, report), _conditions(app, rate, every, warm_up))
 
 
-def declare(state: Path, rate: float, queries: int) -> App:
+def declare(state: Path, queries: int) -> App:
     """The application: one stream, ``queries`` queries with a short history."""
     from freshet.app import App
     from freshet.log import Retention
 
     short = Retention(history_age=_HISTORY, history_bytes=64 * 2**20)
     app = App("soak", state=state)
-    columns = {"size": {"kind": "uniform", "low": 40, "high": 1500}, "port": {"kind": "uniform", "low": 0, "high": 999}}
-    arrival = {"kind": "constant", "rate": rate}
-    source = {"kind": "generator", "arrival": arrival, "columns": columns}
-    app.stream("packets", "ts timestamp, host string, port int, size int", source=source, retention=short)
+    app.stream("packets", "ts timestamp, host string, port int, size int", retention=short)
     for number in range(queries):
         app.query(f"q{number}", _sql(number), retention=short, sinks=[_ignore] if number % 8 == 0 else [])
     return app
@@ -99,6 +101,36 @@ def _sql(number: int) -> str:
 
 def _ignore(table: Any, token: Any) -> None:
     """A sink that is code of a user and keeps nothing."""
+
+
+@contextmanager
+def _pushing(run: Run, rate: float) -> Iterator[None]:
+    """Brings rows at a fixed beat. So the rate of steps, which files and the index of them follow, does not depend on
+    how fast the machine happens to be."""
+    ended = threading.Event()
+    rows = _rows(max(1, round(rate * _BEAT)))
+
+    def push() -> None:
+        due = time.monotonic()
+        while not ended.wait(max(0.0, due - time.monotonic())):
+            now = pa.array([time.time_ns() // 1000] * len(rows)).cast(pa.timestamp("us", tz="UTC"))
+            run.push("packets", rows.append_column("ts", now))
+            due += _BEAT
+
+    thread = threading.Thread(target=push, name="soak")
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()
+
+
+def _rows(count: int) -> pa.Table:
+    draw = np.random.default_rng(0)
+    ports, sizes = draw.integers(0, 1000, count), draw.integers(40, 1501, count)
+    hosts = [f"host-{number}" for number in draw.integers(0, 50, count)]
+    return pa.table({"host": hosts, "port": ports.astype(np.int32), "size": sizes.astype(np.int32)})
 
 
 def _watch(stage: Stage, run: Run, app: App, minutes: float, every: float) -> list[Sample]:
@@ -203,7 +235,10 @@ def _kept(late: Sequence[Sample]) -> dict[str, float | Spread]:
 
 def _conditions(app: App, rate: float, every: float, warm_up: float) -> dict[str, Any]:
     return {
-        "load": f"{rate:g} rows a second into {len(app.queries)} queries, policy {app.settings.policy}",
+        "load": (
+            f"{rate:g} rows a second, pushed every {_BEAT * 1000:g} ms, into {len(app.queries)} queries, "
+            f"policy {app.settings.policy}"
+        ),
         "history_seconds": _HISTORY,
         "memory": (
             f"pages that only the process holds and no file backs, every {every:g} s; the JVM's heap has a fixed size "
@@ -214,9 +249,8 @@ def _conditions(app: App, rate: float, every: float, warm_up: float) -> dict[str
             "compiled code, and the blocks of memory that Python holds in the driver"
         ),
         "slope": (
-            f"least squares over the minutes after {warm_up:g} of warm-up, in which Java compiles, steps become faster "
-            "and so more files are kept; early and late: over the halves of that. Files and the driver's index "
-            "of them follow the rate of steps, which a busier or idler machine changes"
+            f"least squares over the minutes after {warm_up:g} of warm-up, in which Java compiles and the history "
+            "fills; early and late: over the halves of that"
         ),
         "spread": "two standard errors of a slope, for correlated residuals",
     }
