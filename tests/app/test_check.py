@@ -51,8 +51,10 @@ MISTAKES = [
      "queries.q.start: must be 'earliest' or 'latest', not 'lastest' (did you mean 'latest'?)"),
     ("query", "on_error = 'fial'", "queries.q.on_error: must be 'null' or 'fail', not 'fial' (did you mean 'fail'?)"),
     ("stream", "source = {kind = 'generater', rate = 1}",
-     "streams.s.source.kind: must be one of generator, push, trace, not 'generater' (did you mean 'generator'?)"),
-    ("stream", "source = {rate = 1}", "streams.s.source.kind: is missing: use one of generator, push, trace"),
+     "streams.s.source.kind: must be one of files, generator, push, spark, trace, not 'generater'"
+     " (did you mean 'generator'?)"),
+    ("stream", "source = {rate = 1}",
+     "streams.s.source.kind: is missing: use one of files, generator, push, spark, trace"),
     ("stream", "source = {kind = 'generator', rate = '100/s'}",
      "streams.s.source.rate: must be a number of tuples per second above 0, not '100/s'"),
     ("stream", "source = {kind = 'generator', rate = 0}",
@@ -82,6 +84,43 @@ MISTAKES = [
     ("stream", "source = {kind = 'trace', path = 'whole.csv', time = 'ts'}",
      "streams.s.source: file FOLDER/whole.csv: no value of column ts is a time in the unit 's'"
      " (the first is '2024-01-01T00:00:00Z'): set time and unit"),
+    ("stream", "source = {kind = 'files', path = 'none'}", "streams.s.source: folder FOLDER/none does not exist"),
+    ("stream", "source = {kind = 'files', path = 'trace.csv'}",
+     "streams.s.source: FOLDER/trace.csv is a file: name its folder"),
+    ("stream", "source = {kind = 'files'}", "streams.s.source.path: is missing"),
+    ("stream", "source = {kind = 'files', path = 'folder', order = 'size'}",
+     "streams.s.source.order: must be 'time' or 'name', not 'size'"),
+    ("stream", "source = {kind = 'files', path = 'folder', settle = '-1 s'}",
+     "streams.s.source.settle: '-1 s' is not a duration: use for example '250 ms', '10 s', '1 minute'"),
+    ("stream", "source = {kind = 'files', path = 'folder', columns.hst = 'h'}",
+     "streams.s.source: columns.hst is not a column of stream s"),
+    ("stream", "source = {kind = 'files', path = 'files'}",
+     "streams.s.source: file FOLDER/files/a.csv has no column 'size', 'tags', 'who' (its columns: ts, host):"
+     " set columns.size, columns.tags, columns.who"),
+    ("stream", "source = {kind = 'spark'}", "streams.s.source.format: is missing"),
+    ("stream", "source = {kind = 'spark', format = 'rate', interval = 0}",
+     "streams.s.source.interval: must be above 0, not 0"),
+    ("stream", "source = {kind = 'spark', format = 'json', schema = 'v itn'}",
+     "streams.s.source: schema 'v itn' is not Spark DDL (name type, name type, ...) at 'itn'"),
+    ("stream", "source = {kind = 'spark', format = 'rate', columns.hst = 'h'}",
+     "streams.s.source: columns.hst is not a column of stream s"),
+    ("query", "sinks = [{kind = 'parquet', path = 'trace.csv'}]",
+     "queries.q.sinks[0].path: folder FOLDER/trace.csv cannot be made: FOLDER/trace.csv is a file"),
+    ("query", "sinks = [{kind = 'parquet', path = 'o'}, {name = 'b', kind = 'parquet', path = 'o'}]",
+     "queries.q.sinks[1].path: is the folder of queries.q.sinks[0] already; choose another"),
+    ("query", "sinks = [{kind = 'parquet', path = 'out', rows = 0}]",
+     "queries.q.sinks[0].rows: must be at least 1, not 0"),
+    ("query", "sinks = [{kind = 'table', table = 't'}]",
+     "queries.q.sinks[0]: give the path of an SQLite database or the url of a PostgreSQL one"),
+    ("query", "sinks = [{kind = 'table', path = 'o.db'}]", "queries.q.sinks[0].table: is missing"),
+    ("query", "sinks = [{kind = 'table', url = 'mysql://h/d', table = 't'}]",
+     "queries.q.sinks[0].url: must begin with postgresql:// (for an SQLite database give its path)"),
+    ("query", "sinks = [{kind = 'table', path = 'folder', table = 't'}]",
+     "queries.q.sinks[0].path: FOLDER/folder is a folder: name a file"),
+    ("query", "sinks = [{kind = 'table', path = 'o.db', table = 't', keys = ['hots']}]",
+     "queries.q.sinks[0].keys: the query has no column 'hots' (did you mean 'host'?)"),
+    ("query", "sinks = [{kind = 'table', path = 'o.db', table = 't'}, {kind = 'table', path = 'o.db', table = 't'}]",
+     "queries.q.sinks[1].path: is the table of queries.q.sinks[0] already; choose another"),
     ("query", "sinks = [{kind = 'jsonl', path = 'folder'}]",
      "queries.q.sinks[0].path: FOLDER/folder is a folder: name a file"),
     ("query", "sinks = [{kind = 'jsonl', path = 'trace.csv/out.jsonl'}]",
@@ -89,7 +128,7 @@ MISTAKES = [
     ("query", "sinks = [{kind = 'jsonl', path = 'a.jsonl'}, {kind = 'jsonl', path = 'x/../a.jsonl'}]",
      "queries.q.sinks[1].path: is the file of queries.q.sinks[0] already; choose another"),
     ("query", "sinks = [{kind = 'consle'}]",
-     "queries.q.sinks[0].kind: must be one of callback, console, jsonl, memory, not 'consle'"
+     "queries.q.sinks[0].kind: must be one of callback, console, jsonl, memory, parquet, table, not 'consle'"
      " (did you mean 'console'?)"),
     ("query", "sinks = [{kind = 'callback', function = 'json:dmps'}]",
      "queries.q.sinks[0].function: module json has no function 'dmps' (did you mean 'dumps'?)"),
@@ -140,6 +179,8 @@ MISTAKES = [
 def folder(tmp_path: Path) -> Path:
     (tmp_path / "folder").mkdir()
     (tmp_path / "trace.csv").write_text("ts,host\n1,a\n")
+    (tmp_path / "files").mkdir()
+    (tmp_path / "files" / "a.csv").write_text("ts,host\n1,a\n")
     (tmp_path / "whole.csv").write_text("ts,host,size,tags,who\n2024-01-01T00:00:00Z,a,1,,\n")
     return tmp_path
 
@@ -166,6 +207,11 @@ def test_a_mistake_is_exactly_one_line(part: str, text: str, line: str, folder: 
 
 def test_without_mistakes_there_is_nothing_to_say(folder: Path) -> None:
     assert App.from_toml(write(folder)).check() == []
+
+
+def test_two_tables_of_one_database_are_no_mistake(folder: Path) -> None:
+    sinks = [f"{{kind = 'table', path = 'o.db', table = '{name}', keys = ['host']}}" for name in ("t", "u")]
+    assert App.from_toml(write(folder, query=f"sinks = [{', '.join(sinks)}]")).check() == []
 
 
 def test_no_problem_hides_another(folder: Path) -> None:

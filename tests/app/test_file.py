@@ -113,7 +113,7 @@ MISTAKES = {
     "unknown source": (
         'kind = "generator"',
         'kind = "genrator"',
-        "source.kind: must be one of generator, push, trace, not 'genrator' (did you mean 'generator'?)",
+        "source.kind: must be one of files, generator, push, spark, trace, not 'genrator' (did you mean 'generator'?)",
     ),
     "unknown option of a source": (
         "rate = 100",
@@ -138,7 +138,7 @@ MISTAKES = {
     "unknown sink": (
         'kind = "jsonl"',
         'kind = "kafka"',
-        "queries.large.sinks[0].kind: must be one of callback, console, jsonl, memory, not 'kafka'",
+        "queries.large.sinks[0].kind: must be one of callback, console, jsonl, memory, parquet, table, not 'kafka'",
     ),
     "unknown column": (
         "WHERE size > 50",

@@ -30,6 +30,7 @@ def report(queries: int, **parts: Any) -> dict[str, Any]:
         "streams": {},
         "sources": {},
         "sinks": {},
+        "tables": {},
         "changes": {},
         "notes": [],
         "settings": {},

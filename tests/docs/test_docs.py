@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
-from freshet.app.config import AppSection, QuerySection, RetentionSection, SparkSection, StreamSection
+from freshet.app.config import AppSection, QuerySection, RetentionSection, SparkSection, StreamSection, TableSection
 from freshet.policies.registry import POLICIES
 from freshet.sinks import KINDS as SINKS
 from freshet.sources import KINDS as SOURCES
@@ -51,7 +51,9 @@ def keys(model: type[BaseModel]) -> list[str]:
     return [field.alias or name for name, field in model.model_fields.items()]
 
 
-@pytest.mark.parametrize("model", [AppSection, SparkSection, StreamSection, QuerySection, RetentionSection])
+@pytest.mark.parametrize(
+    "model", [AppSection, SparkSection, StreamSection, TableSection, QuerySection, RetentionSection]
+)
 def test_the_configuration_reference_has_every_key(model: type[BaseModel]) -> None:
     text = (ROOT / "docs/configuration.md").read_text()
     assert [key for key in keys(model) if f"| `{key}` |" not in text] == []
@@ -63,7 +65,7 @@ def test_the_configuration_reference_has_every_option(options: type[BaseModel]) 
     assert [key for key in keys(options) if f"`{key}`" not in text] == []
 
 
-NAMED = ("queries", "operators", "streams", "sources", "sinks", "changes", "versions", "spark")
+NAMED = ("queries", "operators", "streams", "sources", "sinks", "tables", "changes", "versions", "spark")
 """Tables of the report whose keys are names."""
 
 
@@ -84,6 +86,8 @@ def test_the_page_of_the_report_has_every_key_of_a_report(tmp_path: Path) -> Non
 
     app = freshet.App("keys", state=tmp_path / "state", master="local[2]", spark={"spark.ui.enabled": "false"})
     app.stream("s", "v int", source={"kind": "generator", "rate": 1000, "limit": 100})
+    (tmp_path / "names.csv").write_text("v,name\n1,one\n")
+    app.table("names", tmp_path / "names.csv", schema="v int, name string")
     memory = [{"kind": "memory"}]
     app.query("plain", "SELECT v FROM s WHERE v > 5", sinks=memory)
     app.query("promised", "SELECT v FROM s", curve=[(0, 1.0), (1, 0.0)], sinks=memory)

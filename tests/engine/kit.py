@@ -6,12 +6,13 @@ import random
 import shutil
 import tempfile
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from freshet.engine import Engine, LogQueues, VirtualClock
 from freshet.log import Intake, Limits, Log, Retention
+from freshet.log.intake import Rows
 from freshet.model import ARRIVAL, Chain, Plan, Step, Stream, View, parse_schema
 from freshet.policies import Everything, Policy
 from freshet.simulation.inprocess import InProcessExecutor
@@ -53,7 +54,7 @@ class Anything(Policy):
 
 
 class Application:
-    """Streams ``s``, ``t``, ``u`` with event time, and queries over them.
+    """Streams ``s``, ``t``, ``u`` with event time, or others, and queries over them.
 
     Args:
         queries: Texts by name, each after those that it reads.
@@ -62,6 +63,7 @@ class Application:
         seed: Draws when units finish.
         folder: A state folder to go on with.
         event_time: Whether the streams go by their column ``ts``; else by the arrival.
+        streams: Other streams.
     """
 
     def __init__(
@@ -73,6 +75,7 @@ class Application:
         seed: int = 0,
         folder: Path | None = None,
         event_time: bool = True,
+        streams: Collection[Stream] | None = None,
     ) -> None:
         self.folder = folder or Path(tempfile.mkdtemp(dir=_memory()))
         self._queries, self._slots, self._event_time = queries, slots, event_time
@@ -83,11 +86,12 @@ class Application:
         self.engine = Engine(self.queues, self.executor, self.clock, policy or Everything())
         schemas, times = {}, {}
         self.intakes = {}
-        for name in STREAMS:
-            stream = Stream(name, SCHEMA, *(("ts", "UTC", None, LATENESS) if event_time else ()))
-            self.log.declare(name, KEEP, clock=stream.event_time or ARRIVAL)
-            schemas[name], times[name] = SCHEMA, stream.event_time
-            self.intakes[name] = Intake(self.log, stream)
+        time = ("ts", "UTC", None, LATENESS) if event_time else ()
+        self._streams = streams or [Stream(name, SCHEMA, *time) for name in STREAMS]
+        for stream in self._streams:
+            self.log.declare(stream.name, KEEP, clock=stream.event_time or ARRIVAL)
+            schemas[stream.name], times[stream.name] = stream.schema, stream.event_time
+            self.intakes[stream.name] = Intake(self.log, stream)
         for name, text in queries.items():
             query = build_query(name, text, schemas, times=times)
             self.log.declare(name, KEEP)
@@ -97,12 +101,20 @@ class Application:
 
     def append(self, stream: str, rows: Sequence[Row], arrival: int = 1) -> None:
         """Appends rows ``(seconds, k, v)``."""
-        self.intakes[stream].append([{"ts": at, "k": k, "v": v} for at, k, v in rows], arrival)
+        self.take(stream, [{"ts": at, "k": k, "v": v} for at, k, v in rows], arrival)
+
+    def take(self, stream: str, rows: Rows, arrival: int) -> None:
+        """Appends rows."""
+        self.intakes[stream].append(rows, arrival)
         self.queues.notice(stream)
 
     def heartbeat(self, stream: str, seconds: float) -> None:
         """Says how far event time is."""
-        self.intakes[stream].heartbeat(round(seconds * 1e6))
+        self.heartbeat_us(stream, round(seconds * 1e6))
+
+    def heartbeat_us(self, stream: str, microseconds: int) -> None:
+        """Says how far event time is."""
+        self.intakes[stream].heartbeat(microseconds)
         self.queues.notice(stream)
 
     def turn(self) -> None:
@@ -124,7 +136,13 @@ class Application:
         shutil.copytree(self.folder, copy, dirs_exist_ok=True)
         self.close()
         return Application(
-            self._queries, policy, slots=self._slots, seed=seed, folder=copy, event_time=self._event_time
+            self._queries,
+            policy,
+            slots=self._slots,
+            seed=seed,
+            folder=copy,
+            event_time=self._event_time,
+            streams=self._streams,
         )
 
     def rows(self, stream: str) -> list[tuple[Any, ...]]:

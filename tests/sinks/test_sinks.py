@@ -133,7 +133,7 @@ def test_a_callback_may_be_named():
         ("console", {"format": "tables"}, "sink console: format"),
         ("callback", {"function": "no_such_module:f"}, "sink callback: function"),
         ("callback", {"function": "os:sep"}, "sink callback: function"),
-        ("jsonlines", {}, "'jsonlines' is not known: use one of callback, console, jsonl, memory"),
+        ("jsonlines", {}, "'jsonlines' is not known: use one of callback, console, jsonl, memory, parquet, table"),
     ],
 )
 def test_mistakes_are_named(kind, options, says):

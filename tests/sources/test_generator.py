@@ -172,5 +172,5 @@ def test_mistakes_are_named(options, says):
 
 
 def test_unknown_kind():
-    with pytest.raises(UserError, match="'generater' is not known: use one of generator, push, trace"):
+    with pytest.raises(UserError, match="'generater' is not known: use one of files, generator, push, spark, trace"):
         create("generater", {}, Stream("s", parse_schema("k int")))

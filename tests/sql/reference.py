@@ -11,7 +11,7 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
-from freshet.model import Call, Filter, Moving, Panes, PathOperator, Project, Query, Side, Validity
+from freshet.model import Call, Filter, Lookup, Moving, Panes, PathOperator, Project, Query, Side, Validity
 
 Row = dict[str, Any]
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -44,11 +44,11 @@ class _Way:
     @property
     def fold(self) -> str:
         operator = self.left[0]
-        assert not isinstance(operator, Filter | Project)
+        assert not isinstance(operator, Filter | Project | Lookup)
         return operator.fold
 
     def passes(self, fold: str) -> bool:
-        return any(not isinstance(each, Filter | Project) and each.fold == fold for each in self.left)
+        return any(not isinstance(each, Filter | Project | Lookup) and each.fold == fold for each in self.left)
 
     def run_to_fold(self) -> None:
         while self.left and isinstance(operator := self.left[0], Filter | Project):

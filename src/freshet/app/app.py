@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from freshet.app.checking import Checked, check_queries
-from freshet.app.config import QuerySection, StreamSection
+from freshet.app.config import QuerySection, StreamSection, TableSection
 from freshet.app.file import Read, read_leniently
 from freshet.app.making import check_options, check_sinks, check_sources, placed
 from freshet.app.nearby import make_importable
@@ -21,10 +21,12 @@ from freshet.app.spec import (
     SinkLike,
     SourceLike,
     StreamSpec,
+    TableSpec,
     check_master,
     check_name,
     check_retention,
 )
+from freshet.app.tables import check_tables
 from freshet.log import Retention
 from freshet.model import Curve, Stream, UserError, parse_duration, parse_schema
 from freshet.policies import create
@@ -76,6 +78,7 @@ class App:
         self.report = None if report is None else Path(report)
         self.settings = Settings(policy, workers, max_train_rows, master, dict(spark or {}), share)
         self.streams: dict[str, StreamSpec] = {}
+        self.tables: dict[str, TableSpec] = {}
         self.queries: dict[str, QuerySpec] = {}
         self.origin = ""
         """The file that it was read from, as the user named it."""
@@ -114,6 +117,9 @@ class App:
             if name in broken or not self._declare_stream(name, stream, source, problems):
                 broken.add(name)
                 problems += check_options(source, f"streams.{name}.source")
+        for name, table in read.file.tables.items():
+            if name in broken or not self._declare_table(name, table, folder, problems):
+                broken |= {name} - self.streams.keys()
         for name, query in read.file.queries.items():
             sinks = tuple(placed(sink.declared(), folder) for sink in query.sinks)
             if name in broken or not self._declare_query(name, query, sinks, problems):
@@ -142,6 +148,13 @@ class App:
             with suppress(UserError):
                 self.stream(name, stream.columns, source=source)
         return name in self.streams
+
+    def _declare_table(self, name: str, table: TableSection, folder: Path, problems: list[Problem]) -> bool:
+        try:
+            self.table(name, folder / table.file, schema=table.columns, format=table.format)
+        except UserError as error:
+            problems.append(Problem(f"tables.{name}", str(error).removeprefix(f"table {name}: ")))
+        return name in self.tables
 
     def _declare_query(
         self, name: str, query: QuerySection, sinks: tuple[SinkLike, ...], problems: list[Problem]
@@ -197,6 +210,37 @@ class App:
         )
         self.streams[name] = StreamSpec(stream, source or {"kind": "push"}, check_retention(retention or Retention()))
 
+    def table(
+        self,
+        name: str,
+        file: str | Path,
+        *,
+        schema: str,
+        format: Literal["csv", "json", "parquet"] | None = None,  # noqa: A002  # as in the file
+    ) -> None:
+        """Declares a table that streams can be joined with.
+
+        The file is looked at about once a second. A tuple meets the content that was there when it was taken in. Change
+        the file by writing another one and renaming it; where what is there cannot be read, the content before stays.
+
+        Args:
+            name: How queries call it.
+            file: CSV with a header line, JSON (an array of objects, or one on each line) or Parquet.
+            schema: Spark DDL: ``"host string, owner string"``; other columns of the file are left out.
+            format: Of the file; None: what its suffix says.
+
+        >>> app = App("monitor")
+        >>> app.stream("packets", "host string, size int")
+        >>> app.table("hosts", "hosts.csv", schema="host string, owner string")
+        >>> app.query("owned", "SELECT owner, size FROM packets JOIN hosts ON packets.host = hosts.host")
+        """
+        self._check_free(name, "table")
+        try:
+            columns = parse_schema(schema)
+        except UserError as error:
+            raise UserError(f"table {name}: {error}") from None
+        self.tables[name] = TableSpec(name, Path(file), columns, format)
+
     def query(
         self,
         name: str,
@@ -223,7 +267,7 @@ class App:
                 rising, utilities in [0, 1]. None: the same at any latency.
         """
         self._check_free(name, "query")
-        if not 0.0 < weight <= 1.0:
+        if not isinstance(weight, int | float) or not 0.0 < weight <= 1.0:
             raise UserError(f"query {name}: weight {weight} is outside (0, 1]")
         worth = None if curve is None else Curve.for_query(name, curve)
         kept = check_retention(retention or Retention())
@@ -231,9 +275,9 @@ class App:
 
     def _check_free(self, name: str, kind: str) -> None:
         check_name(name, kind)
-        for taken in (*self.streams, *self.queries):
+        for taken in (*self.streams, *self.tables, *self.queries):
             if taken.lower() == name.lower():
-                other = "stream" if taken in self.streams else "query"
+                other = "stream" if taken in self.streams else "table" if taken in self.tables else "query"
                 raise UserError(f"{kind} {name}: there is a {other} {taken} already; choose another name")
 
     def check(self) -> list[str]:
@@ -262,9 +306,13 @@ class App:
         return checked
 
     def _examine(self, broken: frozenset[str] = frozenset()) -> Checked:
-        checked = check_queries({name: spec.stream for name, spec in self.streams.items()}, self.queries, broken)
+        streams = {name: spec.stream for name, spec in self.streams.items()}
+        tables = {name: spec.schema for name, spec in self.tables.items()}
+        checked = check_queries(streams, self.queries, broken, tables)
+        checked.problems += check_tables(self.tables.values())
         checked.problems += check_sources(self.streams.values())
-        checked.problems += check_sinks(self.queries.values())
+        columns = {name: checked.schemas[name].names for name in self.queries if name in checked.schemas}
+        checked.problems += check_sinks(self.queries.values(), columns)
         checked.problems += check_places(self.state, self.report)
         if not self.streams and not broken:
             checked.problems.append(Problem("streams", "there is none: declare at least one, as [streams.NAME]"))
@@ -272,7 +320,9 @@ class App:
 
     def _notes(self, checked: Checked) -> list[str]:
         read = {name for query in checked.queries.values() for name in query.graph.streams}
-        return [f"streams.{name}: no query reads it" for name in self.streams if name not in read]
+        joined = {name for query in checked.queries.values() for name in query.graph.tables}
+        notes = [f"streams.{name}: no query reads it" for name in self.streams if name not in read]
+        return notes + [f"tables.{name}: no query joins with it" for name in self.tables if name not in joined]
 
     def start(
         self, *, policy: str | None = None, master: str | None = None, progress: Callable[[str], None] | None = None

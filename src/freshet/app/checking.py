@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from graphlib import CycleError, TopologicalSorter
 
@@ -11,7 +11,8 @@ from sqlglot import exp
 
 from freshet.app.problems import Problem
 from freshet.app.spec import QuerySpec
-from freshet.model import Filter, Moving, Project, Query, Stream, UserError
+from freshet.kernels.table_join import table_program
+from freshet.model import Filter, Lookup, Moving, Project, Query, Stream, UserError
 from freshet.sql import SqlError, build_query, not_run_yet, query_schema
 from freshet.sql.text import parse_query
 
@@ -23,7 +24,7 @@ class Checked:
     queries: dict[str, Query] = field(default_factory=dict)
     """The queries that can run, each after those that it reads."""
     schemas: dict[str, pa.Schema] = field(default_factory=dict)
-    """Columns of streams and outputs; the type is null where only Spark knows it."""
+    """Columns of streams, tables and outputs; the type is null where only Spark knows it."""
     times: dict[str, str | None] = field(default_factory=dict)
     """Columns of event time of what a window can go by; None: the arrival."""
     problems: list[Problem] = field(default_factory=list)
@@ -32,11 +33,15 @@ class Checked:
 
 
 def check_queries(
-    streams: Mapping[str, Stream], specs: Mapping[str, QuerySpec], broken: frozenset[str] = frozenset()
+    streams: Mapping[str, Stream],
+    specs: Mapping[str, QuerySpec],
+    broken: frozenset[str] = frozenset(),
+    tables: Mapping[str, pa.Schema] | None = None,
 ) -> Checked:
-    """Checks queries over streams; ``broken`` are streams whose own problems are known already."""
+    """Checks queries over streams and tables; ``broken`` are those whose own problems are known already."""
+    known = dict(tables or {})
     checked = Checked(
-        schemas={name: stream.schema for name, stream in streams.items()},
+        schemas={name: stream.schema for name, stream in streams.items()} | known,
         times={name: stream.event_time for name, stream in streams.items()},
         broken=set(broken),
     )
@@ -47,10 +52,11 @@ def check_queries(
             checked.broken.add(name)
             continue
         try:
-            query = _build(spec, checked.schemas, checked.times)
+            query = _build(spec, checked.schemas, checked.times, known)
             later = not_run_yet(query)
             if later is None:
                 check_lateness(query, streams)
+                check_lookups(query)
                 checked.schemas[name] = columns_of(query, checked.schemas)
                 checked.queries[name] = query
                 if query.has_time:
@@ -65,20 +71,27 @@ def check_queries(
     return checked
 
 
-def make_query(spec: QuerySpec, schemas: Mapping[str, pa.Schema], times: Mapping[str, str | None]) -> Query:
-    """The query of a declaration, over streams and outputs of these schemas and event times.
+def make_query(
+    spec: QuerySpec,
+    schemas: Mapping[str, pa.Schema],
+    times: Mapping[str, str | None],
+    tables: Collection[str] = (),
+) -> Query:
+    """The query of a declaration, over streams and outputs of these schemas and event times, and over tables.
 
     Raises:
         UserError: Its text is wrong, or a part of it is not run by this version.
     """
-    query = _build(spec, schemas, times)
+    query = _build(spec, schemas, times, tables)
     later = not_run_yet(query)
     if later is not None:
         raise later
     return query
 
 
-def _build(spec: QuerySpec, schemas: Mapping[str, pa.Schema], times: Mapping[str, str | None]) -> Query:
+def _build(
+    spec: QuerySpec, schemas: Mapping[str, pa.Schema], times: Mapping[str, str | None], tables: Collection[str]
+) -> Query:
     return build_query(
         spec.name,
         spec.sql,
@@ -88,6 +101,7 @@ def _build(spec: QuerySpec, schemas: Mapping[str, pa.Schema], times: Mapping[str
         on_error=spec.on_error,
         curve=spec.curve,
         times=times,
+        tables=tables,
     )
 
 
@@ -102,6 +116,12 @@ def check_lateness(query: Query, streams: Mapping[str, Stream]) -> None:
                 f"come: declare its lateness, such as lateness = '10 seconds', or '0 s' where {stream.event_time} "
                 "never goes back"
             )
+
+
+def check_lookups(query: Query) -> None:
+    """Refuses joins with tables that cannot be run: what is computed of a table's rows first is compiled."""
+    for operator in {operator for path in query.paths for operator in path.operators if isinstance(operator, Lookup)}:
+        table_program(operator)
 
 
 def columns_of(query: Query, schemas: Mapping[str, pa.Schema]) -> pa.Schema:

@@ -115,11 +115,13 @@ class RetentionSection(Section):
 
 
 class SourceSection(OpenSection):
-    """Where a stream's tuples come from: ``generator``, ``trace`` or ``push``, with the keys of that kind."""
+    """Where a stream's tuples come from: ``generator``, ``trace``, ``files``, ``spark`` or ``push``, with the keys of
+    that kind."""
 
 
 class SinkSection(OpenSection):
-    """Where a query's output goes: ``jsonl``, ``memory``, ``console`` or ``callback``, with the keys of that kind."""
+    """Where a query's output goes: ``jsonl``, ``parquet``, ``table``, ``memory``, ``console`` or ``callback``, with the
+    keys of that kind."""
 
     name: str | None = None
     """Names its place in the output; its kind (with a number from the second on), if not given."""
@@ -146,6 +148,17 @@ class StreamSection(Section):
     """How long its tuples are kept."""
     source: SourceSection = SourceSection(kind="push")
     """Where its tuples come from."""
+
+
+class TableSection(Section):
+    """``[tables.NAME]``: a file that streams are joined with, and that may change while they are."""
+
+    file: str
+    """The file: CSV with a header line, JSON (an array of objects, or one on each line) or Parquet."""
+    columns: str = Field(alias="schema")
+    """Columns and types, as Spark DDL: "host string, owner string". The file may have others, too."""
+    format: Literal["csv", "json", "parquet"] | None = None
+    """Format of the file; what its suffix says, if not given."""
 
 
 class QuerySection(Section):
@@ -201,4 +214,5 @@ class AppFile(Section):
     app: AppSection = AppSection()
     spark: SparkSection = SparkSection()
     streams: dict[str, StreamSection] = {}
+    tables: dict[str, TableSection] = {}
     queries: dict[str, QuerySection] = {}

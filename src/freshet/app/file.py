@@ -15,8 +15,8 @@ from freshet.app.problems import InvalidApp, Problem
 from freshet.app.validation import Location, location, problems_of
 from freshet.model import UserError
 
-_REQUIRED: Final = {"streams": "schema", "queries": "sql"}
-"""By table the key without which nothing can be said of what it declares."""
+_REQUIRED: Final = {"streams": ("schema",), "tables": ("file", "schema"), "queries": ("sql",)}
+"""By table the keys without which nothing can be said of what it declares."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +26,8 @@ class Read:
     Args:
         file: What is right in it; a wrong key is as if it were not there.
         problems: What is wrong.
-        broken: Names of streams whose schema, and of queries whose SQL is not known; ``file`` has an empty one.
+        broken: Names of streams and tables whose schema, and of queries whose SQL is not known; ``file`` has an empty
+            one.
     """
 
     file: AppFile
@@ -119,7 +120,7 @@ def _salvage(data: dict[str, Any], error: ValidationError) -> Read:
 
 
 def _filled(table: str, entry: Any) -> dict[str, Any]:
-    return {**(entry if isinstance(entry, dict) else {}), _REQUIRED[table]: ""}
+    return {**dict.fromkeys(_REQUIRED[table], ""), **(entry if isinstance(entry, dict) else {})}
 
 
 def _taken_away(detail: Any, data: Any) -> Location:

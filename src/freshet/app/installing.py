@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 import pyarrow as pa
 
-from freshet.app.checking import Checked, check_lateness, make_query, may_share
+from freshet.app.checking import Checked, check_lateness, check_lookups, make_query, may_share
 from freshet.app.restart import Change, check_output, compare, forget_query, make_ready, missed, remember, remembered
 from freshet.app.sharing import arrange, forget_work, form_of, leave
 from freshet.app.spec import QuerySpec
@@ -29,6 +29,7 @@ class Installer:
         streams: The declared streams.
         expected: Schemas that the outputs will have at the first start of each query, where that was looked up.
         look_up: Says it of others.
+        tables: Columns of the tables.
     """
 
     def __init__(
@@ -38,11 +39,13 @@ class Installer:
         streams: Mapping[str, Stream],
         expected: Mapping[str, pa.Schema],
         look_up: LookUp,
+        tables: Mapping[str, pa.Schema] | None = None,
     ) -> None:
         self._engine, self._log, self._declared = engine, log, streams
         self._streams = frozenset(streams)
         self._times: dict[str, str | None] = {name: stream.event_time for name, stream in streams.items()}
         self._expected, self._look_up = dict(expected), look_up
+        self._tables = dict(tables or {})
         self._starting = False
         self.schemas = {name: stream.schema for name, stream in streams.items()}
         """Columns of streams and of the outputs of queries, with Spark's types."""
@@ -84,8 +87,10 @@ class Installer:
             raise UserError(f"query {spec.name} is there already; drop it first")
         # The output of a query that was dropped stays readable, but nothing new can come from it.
         readable = {name: schema for name, schema in self.schemas.items() if name in self._streams | self.reads.keys()}
-        query = make_query(spec, readable, {name: time for name, time in self._times.items() if name in readable})
+        times = {name: time for name, time in self._times.items() if name in readable}
+        query = make_query(spec, readable | self._tables, times, self._tables)
         check_lateness(query, self._declared)
+        check_lookups(query)
         reads = tuple(dict.fromkeys(path.stream for path in query.paths))
         self._log.declare(spec.name, spec.retention)
         before = {name: reader for name, reader in self._log.readers().items() if name.startswith(f"{spec.name}.")}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,13 +12,13 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 
 from freshet import sinks, sources
-from freshet.app.places import why_no_file
+from freshet.app.places import why_no_file, why_no_folder
 from freshet.app.problems import Problem, did_you_mean
 from freshet.app.spec import QuerySpec, SinkLike, SourceLike, StreamSpec
 from freshet.app.validation import problems_of
 from freshet.model import Stream, UserError
 from freshet.sinks import CallbackOptions, CallbackSink, Sink
-from freshet.sources import Source, Trace
+from freshet.sources import FilesSource, Source, Trace
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +38,11 @@ class NamedSink:
     def foreign(self) -> bool:
         """Whether it runs code of the user, which may take its time."""
         return not isinstance(self.declared, Mapping) or self.declared.get("kind") == "callback"
+
+    @property
+    def slow(self) -> bool:
+        """Whether a write of it may take a second."""
+        return isinstance(self.declared, Mapping) and self.declared.get("kind") in ("parquet", "table")
 
     def make(self) -> Sink:
         """The sink itself, not opened yet."""
@@ -98,7 +103,7 @@ def check_sources(specs: Iterable[StreamSpec]) -> Iterator[Problem]:
             continue
         try:
             with closing(make_source(declared, spec.stream)) as source:
-                if isinstance(source, Trace):
+                if isinstance(source, Trace | FilesSource):
                     source.check()
         except UserError as error:
             yield Problem(place, str(error).removeprefix(f"stream {name}: source {declared['kind']}: "))
@@ -109,9 +114,9 @@ def check_options(declared: Mapping[str, Any], place: str) -> Iterator[Problem]:
     return _wrong_options(declared, sources.KINDS, place)
 
 
-def check_sinks(specs: Iterable[QuerySpec]) -> Iterator[Problem]:
-    """What is wrong with the sinks of queries."""
-    paths: dict[Path, str] = {}
+def check_sinks(specs: Iterable[QuerySpec], columns: Mapping[str, Sequence[str]] | None = None) -> Iterator[Problem]:
+    """What is wrong with the sinks of queries, whose columns are given as far as they are known."""
+    taken: dict[tuple[Any, ...], str] = {}
     for spec in specs:
         for number, named in enumerate(named_sinks(spec)):
             place, declared = f"queries.{spec.name}.sinks[{number}]", named.declared
@@ -119,18 +124,33 @@ def check_sinks(specs: Iterable[QuerySpec]) -> Iterator[Problem]:
                 continue
             options = {key: value for key, value in declared.items() if key != "name"}
             yield from _wrong_options(options, sinks.KINDS, place)
-            path = options.get("path")
-            if isinstance(path, str | Path):
-                yield from _wrong_path(Path(os.path.abspath(Path(path).expanduser())), f"{place}.path", paths)
+            yield from _wrong_path(options, place, taken)
+            yield from _wrong_keys(options, place, (columns or {}).get(spec.name))
 
 
-def _wrong_path(path: Path, place: str, taken: dict[Path, str]) -> Iterator[Problem]:
-    other = taken.setdefault(path, place)
+def _wrong_path(options: Mapping[str, Any], place: str, taken: dict[tuple[Any, ...], str]) -> Iterator[Problem]:
+    path = options.get("path")
+    if not isinstance(path, str | Path):
+        return
+    path, folder = Path(os.path.abspath(Path(path).expanduser())), options.get("kind") == "parquet"
+    what = "table" if options.get("kind") == "table" else "folder" if folder else "file"
+    # Of a database, several sinks may have a table each.
+    other = taken.setdefault((path, options.get("table") if what == "table" else None), place)
     if other != place:
-        yield Problem(place, f"is the file of {other.removesuffix('.path')} already; choose another")
-    reason = why_no_file(path)
+        yield Problem(f"{place}.path", f"is the {what} of {other} already; choose another")
+    reason = why_no_folder(path) if folder else why_no_file(path)
     if reason is not None:
-        yield Problem(place, reason)
+        yield Problem(f"{place}.path", reason)
+
+
+def _wrong_keys(options: Mapping[str, Any], place: str, columns: Sequence[str] | None) -> Iterator[Problem]:
+    keys = options.get("keys")
+    if options.get("kind") != "table" or columns is None or not isinstance(keys, list):
+        return
+    for key in keys:
+        if isinstance(key, str) and key not in columns:
+            hint = did_you_mean(key, columns) or f": it has {', '.join(columns)}"
+            yield Problem(f"{place}.keys", f"the query has no column {key!r}{hint}")
 
 
 def _wrong_options(

@@ -41,6 +41,7 @@ def report_of(app: App, parts: Parts, status: str) -> dict[str, Any]:
         streams=streams,
         sources={name: asdict(feeder.status) for name, feeder in parts.feeders.items()},
         sinks=parts.outlets.states(),
+        tables=parts.tables.states(),
         changes=parts.installer.changes,
         notes=parts.installer.notes,
         settings={

@@ -11,15 +11,15 @@ from freshet.app.making import check_sinks, named_sinks
 from freshet.app.problems import InvalidApp, Problem
 from freshet.app.spec import QuerySpec
 from freshet.log import Log
-from freshet.sinks import JsonlSink, Sink, SinkRunner, SinkStatus
+from freshet.sinks import JsonlSink, ParquetSink, Sink, SinkRunner, SinkStatus, TableSink
 
 LAST_WORDS: Final = 10.0
 """Seconds that the sinks of a dropped query get for what it has written."""
 
 
 class Outlets:
-    """Runs sinks: those of Freshet together on one thread, each that is code of the user on its own, so that a slow
-    function holds up nobody else.
+    """Runs sinks: those of Freshet together on one thread (the slow ones on another), each that is code of the user on
+    its own, so that a slow function holds up nobody else.
 
     Args:
         log: The outputs, and the sinks' cursors.
@@ -29,7 +29,9 @@ class Outlets:
     def __init__(self, log: Log, notes: list[str]) -> None:
         self._log, self._notes = log, notes
         self._shared = SinkRunner(log)
-        self._shared.start()
+        self._slow = SinkRunner(log)
+        for runner in (self._shared, self._slow):
+            runner.start()
         self._own: dict[str, SinkRunner] = {}
         self._sinks: dict[str, dict[str, Sink]] = {}
 
@@ -54,7 +56,7 @@ class Outlets:
         """Opens the sinks of a query, each where it was."""
         self._sinks[spec.name] = {}
         for named in named_sinks(spec):
-            runner, sink = self._shared, named.make()
+            runner, sink = self._slow if named.slow else self._shared, named.make()
             if named.foreign:
                 runner = self._own[named.reader] = SinkRunner(self._log)
                 runner.start()
@@ -72,6 +74,8 @@ class Outlets:
 
     def drop(self, query: str) -> None:
         """Lets the sinks of a query take what is there, and closes them; their places are kept."""
+        for runner in self._runners():
+            runner.hasten(query)
         until = time.monotonic() + LAST_WORDS
         while any(self._hopes(status) for status in self._statuses() if status.query == query):
             if time.monotonic() > until:
@@ -80,7 +84,8 @@ class Outlets:
             time.sleep(0.02)
         for reader in [reader for reader in self._own if reader.startswith(f"{query}/")]:
             self._own.pop(reader).stop(drain=False)
-        self._shared.remove(query)
+        for runner in (self._shared, self._slow):
+            runner.remove(query)
         self._log.park(f"{query}/{name}" for name in self._sinks.pop(query, {}))
 
     def _hopes(self, status: SinkStatus) -> bool:
@@ -111,14 +116,14 @@ class Outlets:
         return [status for runner in self._runners() for status in runner.statuses]
 
     def _runners(self) -> list[SinkRunner]:
-        return [self._shared, *self._own.values()]
+        return [self._shared, self._slow, *self._own.values()]
 
 
 def check_files(log: Log, specs: Iterable[QuerySpec], origin: str = "") -> None:
-    """Refuses files that hold lines of which nobody can tell whether they would be written again.
+    """Refuses files, folders and tables that hold rows of which nobody can tell whether they would be written again.
 
     Raises:
-        InvalidApp: With every such file; nothing has been touched.
+        InvalidApp: With every such place; nothing has been touched.
     """
     problems = list(_strange_files(log, specs))
     if problems:
@@ -131,11 +136,14 @@ def _strange_files(log: Log, specs: Iterable[QuerySpec]) -> Iterator[Problem]:
     for spec in specs:
         for number, named in enumerate(named_sinks(spec)):
             sink, known = named.make(), readers.get(named.reader)
-            if not isinstance(sink, JsonlSink):
+            if not isinstance(sink, JsonlSink | ParquetSink | TableSink):
                 continue
             why = sink.refusal({} if known is None else known.state)
-            if why is not None:
-                query, _, name = owners.get(str(sink.path), "").partition("/")
-                hint = f"; sink {query}/{name} wrote it: with name = {name!r} this one goes on there"
-                text = why + (hint if query == spec.name else "")
-                yield Problem(f"queries.{spec.name}.sinks[{number}].path", text)
+            if why is None:
+                continue
+            place = "table" if isinstance(sink, TableSink) else "path"
+            owner = "" if isinstance(sink, TableSink) else owners.get(str(sink.path), "")
+            query, _, name = owner.partition("/")
+            hint = f"; sink {query}/{name} wrote it: with name = {name!r} this one goes on there"
+            text = why + (hint if query == spec.name else "")
+            yield Problem(f"queries.{spec.name}.sinks[{number}].{place}", text)

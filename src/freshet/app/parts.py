@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from freshet.app.installing import Installer
 from freshet.app.loop import Loop
 from freshet.app.outlets import Outlets
+from freshet.app.tables import Tables
 from freshet.engine import Engine, LogQueues
 from freshet.log import Log
 from freshet.sources import Feeder, PushSource
@@ -28,6 +29,7 @@ class Parts:
     loop: Loop
     installer: Installer
     outlets: Outlets
+    tables: Tables
     policy: str
     master: str
     close: Callable[[], None]

@@ -25,6 +25,7 @@ def build(
     streams: Mapping[str, Any],
     sources: Mapping[str, Any],
     sinks: Mapping[str, Any],
+    tables: Mapping[str, Any],
     changes: Mapping[str, str],
     notes: list[str],
     settings: Mapping[str, Any],
@@ -44,6 +45,9 @@ def build(
 
         ``sources`` and ``sinks``: by name what each has done, with ``state`` and ``error``,
 
+        ``tables``: by name ``versions``, ``kept``, ``rows``, ``bytes`` and ``error`` (why what is in the file now is
+        not the newest version, else None),
+
         ``changes``: by query ``new``, ``unchanged``, ``changed``, ``back`` (it was out) or ``dropped``,
         ``notes``: sentences on what that meant,
 
@@ -60,6 +64,7 @@ def build(
         "streams": dict(streams),
         "sources": dict(sources),
         "sinks": dict(sinks),
+        "tables": dict(tables),
         "changes": dict(changes),
         "notes": list(notes),
         "settings": dict(settings),

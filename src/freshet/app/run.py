@@ -99,14 +99,16 @@ class Run:
         return source
 
     def read(self, name: str, first: int | None = None, end: int | None = None, *, arrival: bool = False) -> pa.Table:
-        """The tuples of a query's output, or of a stream, in the order of their offsets.
+        """The tuples of a query's output, or of a stream, in the order of their offsets; of a table, its rows now.
 
         Args:
-            name: Of the query or stream.
+            name: Of the query, stream or table.
             first: Offset of the first; None: the oldest that is kept.
             end: Offset after the last; None: all that are there.
             arrival: Whether to add the column that says when the tuples arrived (microseconds).
         """
+        if name in self.app.tables:
+            return self._parts.tables.rows(name)
         log, schema = self._parts.log, self._schema(name)
         low = log.oldest(name) if first is None else first
         high = log.end(name) if end is None else end
@@ -158,8 +160,9 @@ class Run:
     ) -> None:
         """Adds a query; see :meth:`App.query`. It belongs to this run: declare it in the application to keep it."""
         check_name(name, "query")
-        if name in self.app.streams:
-            raise UserError(f"query {name}: there is a stream {name} already; choose another name")
+        for kind, taken in (("stream", self.app.streams), ("table", self.app.tables)):
+            if name in taken:
+                raise UserError(f"query {name}: there is a {kind} {name} already; choose another name")
         worth = None if curve is None else Curve.for_query(name, curve)
         spec = QuerySpec(name, sql, weight, start, on_error, tuple(sinks), retention or Retention(), worth)
         self._parts.outlets.check(spec)

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
+from pathlib import Path
 from typing import Any, Final, Literal
 
 import pyarrow as pa
@@ -37,6 +38,16 @@ class StreamSpec:
     stream: Stream
     source: SourceLike = field(default_factory=lambda: {"kind": "push"})
     retention: Retention = field(default_factory=Retention)
+
+
+@dataclass(frozen=True, slots=True)
+class TableSpec:
+    """A declared table: its file, what columns that has, and its format where the suffix does not tell it."""
+
+    name: str
+    file: Path
+    schema: pa.Schema
+    format: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

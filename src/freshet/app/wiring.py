@@ -21,7 +21,9 @@ from freshet.app.problems import InvalidApp, Problem
 from freshet.app.restart import check_owner, check_stream
 from freshet.app.run import Run
 from freshet.app.spec import check_master
+from freshet.app.tables import Tables
 from freshet.engine import Engine, LogQueues, RealClock
+from freshet.engine.tables import streams_before
 from freshet.log import Intake, Log
 from freshet.model import ARRIVAL, FreshetError, Query
 from freshet.policies import create
@@ -50,6 +52,7 @@ def start(app: App, *, policy: str | None = None, master: str | None = None, pro
             stack.callback(feeder.stop)
             feeder.start()
         parts.loop.start()
+        parts.tables.start()
         # From here on the run itself closes everything.
         return Run(app, replace(parts, close=stack.pop_all().close))
 
@@ -70,7 +73,17 @@ def _open(app: App, policy: str, master: str | None, stack: ExitStack, progress:
     schemas = {name: spec.stream.schema for name, spec in app.streams.items()}
     expected = _expected(app, session, checked.values(), schemas)
     streams = {name: spec.stream for name, spec in app.streams.items()}
-    installer = Installer(engine, log, streams, expected, partial(_look_up, session))
+    loop = Loop(engine)
+    tables = Tables(
+        log,
+        app.tables.values(),
+        app.streams,
+        lambda table: loop.ask(lambda: streams_before(engine.board, table)),
+        app.origin,
+    )
+    stack.callback(tables.stop)
+    columns = {name: spec.schema for name, spec in app.tables.items()}
+    installer = Installer(engine, log, streams, expected, partial(_look_up, session), columns)
     installer.park_others(checked)
     outlets = Outlets(log, installer.notes)
     stack.callback(outlets.stop, False)
@@ -82,7 +95,7 @@ def _open(app: App, policy: str, master: str | None, stack: ExitStack, progress:
     installer.started()
     for name in checked:
         outlets.open(app.queries[name])
-    parts = Parts(log, queues, session, engine, Loop(engine), installer, outlets, policy,
+    parts = Parts(log, queues, session, engine, loop, installer, outlets, tables, policy,
                   str(session.sparkContext.master), lambda: None)  # fmt: skip
     _feed(app, parts, clock)
     return parts

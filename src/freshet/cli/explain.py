@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from freshet.app.checking import Checked
     from freshet.app.making import NamedSink
     from freshet.app.spec import QuerySpec
-    from freshet.model import Query
+    from freshet.model import Path, Query
 
 
 EXAMPLES: Final = """\b
@@ -65,10 +65,9 @@ def _lines(query: Query, spec: QuerySpec, checked: Checked) -> Iterator[str]:
     if query.lowered is not None:
         yield from (f"  {line}" for line in describe_paths(query).splitlines())
     network = Network()
-    for numbers in network.add(query):
-        nodes = [network.nodes[number] for number in numbers]
-        first = nodes[0]
-        yield f"  path {first.reads} -> {query.name}: reader {first.name}, {_form(query, first.reads, checked)}"
+    for numbers, path in zip(network.add(query), query.paths, strict=True):
+        first = network.nodes[numbers[0]]
+        yield f"  path {first.reads} -> {query.name}: reader {first.name}, {_form(query, path, checked)}"
     yield f"  output {query.name}: {_columns(checked.schemas[query.name])}"
     readers = [other.name for other in checked.queries.values() if query.name in other.graph.streams]
     if readers:
@@ -87,18 +86,28 @@ def _options(sink: NamedSink) -> str:
     return f": {', '.join(words)}" if words else ""
 
 
-def _form(query: Query, stream: str, checked: Checked) -> str:
+def _form(query: Query, path: Path, checked: Checked) -> str:
+    """The form of a path: of its filters and projections, before and behind what remembers or joins with tables."""
     import pyarrow as pa
 
     from freshet.kernels import why_not
+    from freshet.kernels.pipeline import split
+    from freshet.sql import schema_before
 
-    schema = checked.schemas[stream]
-    unknown = [field.name for field in schema if pa.types.is_null(field.type)]
-    if unknown:
-        return f"form chosen at the start: only Spark knows the type of {', '.join(unknown)}"
-    reasons = [why_not(path.stateless, schema) for path in query.paths if path.stream == stream]
-    reason = next((reason for reason in reasons if reason), None)
-    return "vectorised" if reason is None else f"catalyst, because {reason}"
+    place, pieces = 0, split(path.operators)
+    for piece in pieces:
+        if isinstance(piece, tuple):
+            schema = schema_before(place, path, query.paths, checked.schemas)
+            unknown = [field.name for field in schema if pa.types.is_null(field.type)]
+            if unknown:
+                return f"form chosen at the start: only Spark knows the type of {', '.join(unknown)}"
+            reason = why_not(piece, schema)
+            if reason is not None and len(pieces) == 1:
+                return f"catalyst, because {reason}"
+            if reason is not None:
+                return f"in stages, because {piece[0].name} needs Spark's own form: {reason}"
+        place += len(piece) if isinstance(piece, tuple) else 1
+    return "vectorised"
 
 
 def _columns(schema: pa.Schema) -> str:

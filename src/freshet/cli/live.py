@@ -86,6 +86,8 @@ def _notes(report: Report) -> list[str]:
             f"{stream[kind]:,} {what}" for kind, what in (("dead", "dead letters"), ("late", "late")) if stream[kind]
         ]
         notes += [f"stream {name}: {', '.join(aside)}"] if aside else []
+    notes += [f"table {name} stays as it was: {_first_line(table['error'])}"
+              for name, table in report.get("tables", {}).items() if table["error"]]  # fmt: skip
     for kind in ("sources", "sinks"):
         notes += [f"{kind.removesuffix('s')} {name}: {part['state']}, {_first_line(part['reason'])}"
                   for name, part in report[kind].items() if part["reason"]]  # fmt: skip

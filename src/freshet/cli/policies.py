@@ -21,7 +21,7 @@ def policies() -> None:
 
     They go into the file ([app] policy) or the command line. A policy may take arguments, which may be left out:
     "rr(1000)" takes at most 1,000 tuples of a queue in turn, "fas-mcq(0.5)+set" runs sets of queries with a beta of
-    one half. docs/freshness.md says when to choose which.
+    one half, "fas-mcq(rows=1000)" names what it gives. docs/freshness.md and docs/aurora.md say when to choose which.
     """
     from freshet.policies import forms
     from freshet.policies.arguments import arguments_of, call_text

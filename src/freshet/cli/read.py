@@ -103,10 +103,13 @@ def _check_stream(reader: LogReader, name: str, app: Path, declared: frozenset[s
 
 
 def _names(reader: LogReader) -> list[str]:
+    from freshet.model import is_version_stream
     from freshet.policies.sharing import is_shared
 
     # Intermediate queues have a dot in their name and are nobody's output, nor is shared work.
-    return [stream for stream in reader.streams() if "." not in stream and not is_shared(stream)]
+    # Nor are the versions of a table.
+    hidden = (is_shared, is_version_stream)
+    return [stream for stream in reader.streams() if "." not in stream and not any(each(stream) for each in hidden)]
 
 
 def _tables(reader: LogReader, stream: str, first: int | None, limit: int | None, follow: bool) -> Iterator[pa.Table]:

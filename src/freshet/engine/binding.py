@@ -7,6 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from freshet.engine.board import Board
 from freshet.model import Chain, State, Step, Train, Unit, Work
 
+Versions = Callable[[str], Train]
+"""The versions of a table that are kept."""
 States = Callable[[Sequence[Chain], Mapping[int, int]], tuple[State, ...]]
 """The states of the folds in chains; the trains of the chains end where the mapping says for their first operators."""
 
@@ -72,6 +74,7 @@ def bind(
     train: Callable[[str, int, int], Train],
     states: States = lambda chains, ends: (),
     ahead: bool = False,
+    versions: Versions | None = None,
 ) -> Unit | None:
     """The unit of a step: its chains, grouped by the train that they read. None where nothing can run now."""
     limit = most_rows if step.rows is None else min(step.rows, most_rows)
@@ -90,7 +93,15 @@ def bind(
     if not groups:
         return None
     works = tuple(Work(train(*place), tuple(chains)) for place, chains in groups.items())
-    return Unit(unit, works, states([chain for work in works for chain in work.chains], ends))
+    chosen = [chain for work in works for chain in work.chains]
+    # Not before the trains: the version that each of their tuples meets came into the log before the tuple.
+    tables = tuple(map(versions, _tables(board, chosen))) if versions is not None and board.lookups else ()
+    return Unit(unit, works, states(chosen, ends), tables)
+
+
+def _tables(board: Board, chains: Sequence[Chain]) -> list[str]:
+    numbers = (number for chain in chains for number in chain.operators if number in board.lookups)
+    return list(dict.fromkeys(board.lookups[number] for number in numbers))
 
 
 def _runnable(board: Board, step: Step, ahead: bool) -> list[Chain]:

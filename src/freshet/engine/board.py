@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Final
 
-from freshet.model import Curve, Filter, Fold, Network, Node, Project, Query, Side
+from freshet.model import Curve, Filter, Fold, Lookup, Network, Node, Project, Query, Side
 from freshet.quality import OperatorStatistics
 
 DROPPED: Final = "dropped"
@@ -149,6 +149,8 @@ class Board:
     """Numbers of the queries that were dropped or quarantined."""
     folds: dict[str, FoldState] = field(default_factory=dict)
     """Folds of the queries that were not dropped, each behind those that lead into it."""
+    lookups: dict[int, str] = field(default_factory=dict)
+    """Operators that join with a table, and the table."""
     ready: dict[int, None] = field(default_factory=dict)
     readers: dict[str, list[int]] = field(default_factory=dict)
     """Operators that read a stream."""
@@ -162,6 +164,8 @@ class Board:
         for node in self.network.nodes[len(self.operators) :]:
             self.operators.append(OperatorState(node, len(self.queries), self.size))
             self.readers.setdefault(node.reads, []).append(node.number)
+            if isinstance(node.operator, Lookup):
+                self.lookups[node.number] = node.operator.table
         self._add_folds(state, len(self.queries))
         self.numbers[query.name] = len(self.queries)
         self.queries.append(state)
@@ -196,7 +200,7 @@ class Board:
     def fold(self, number: int) -> Fold | None:
         """The fold that an operator is, if it is one."""
         operator = self.network.nodes[number].operator
-        return None if isinstance(operator, Filter | Project) else operator
+        return None if isinstance(operator, Filter | Project | Lookup) else operator
 
     def withdraw(self, state: QueryState) -> None:
         """Undoes the latest :meth:`add`: nobody has seen its numbers yet, so they are free again."""
@@ -205,6 +209,7 @@ class Board:
             self.readers[operator.node.reads].remove(operator.node.number)
         self.network.drop(state.name)
         del self.operators[first:], self.network.nodes[first:]
+        self.lookups = {number: table for number, table in self.lookups.items() if number < first}
         self.queries.remove(state)
         del self.numbers[state.name]
         self._drop_folds(len(self.queries))

@@ -442,7 +442,15 @@ class Engine:
             if any(fed_by_running(board, chain) for chain in self._steps[0].chains):
                 return
             step = self._steps.popleft()
-            unit = bind(board, step, self._unit_id(), self._most_rows, self.log.train, self.time.states)
+            unit = bind(
+                board,
+                step,
+                self._unit_id(),
+                self._most_rows,
+                self.log.train,
+                self.time.states,
+                versions=self.log.versions,
+            )
             if unit is not None:
                 self._submit(unit)
             elif not self._steps:
@@ -459,7 +467,15 @@ class Engine:
             # As many as run, and as many that are done and wait for one before them.
             if len(line.units) < 2 * self.executor.slots and not line.broken:
                 step = next_train(self.board, line.last, self._most_rows)
-                unit = step and bind(self.board, step, self._unit_id(), self._most_rows, self.log.train, ahead=True)
+                unit = step and bind(
+                    self.board,
+                    step,
+                    self._unit_id(),
+                    self._most_rows,
+                    self.log.train,
+                    ahead=True,
+                    versions=self.log.versions,
+                )
                 if unit:
                     self._submit(unit, line)
 

@@ -44,6 +44,15 @@ def boundary(time: Time, slide: int) -> Time:
     return None if time is None else time // slide * slide
 
 
+def _minus(time: Time, microseconds: int) -> Time:
+    return None if time is None else time - microseconds
+
+
+def has_state(fold: FoldState, log: QueueLog) -> bool:
+    """Whether a fold remembers anything that the passing of time could bring out."""
+    return log.end(fold.streams[0]) > fold.lows[0]
+
+
 class Moment:
     """Event time at all operators, as the log is or as it will be when a unit has been committed.
 
@@ -88,14 +97,18 @@ class Moment:
             return boundary(self.acted(operator.fold, 0), operator.slide)
         if not isinstance(operator, Side):
             return self.before(number)
-        # A left tuple without a partner comes when the right side's time has acted, not when it could.
-        undecided = operator.kind == "left" and operator.port == 1
-        time = self.acted(operator.fold, 1) if undecided else self.before(number)
-        return None if time is None else time - operator.behind[operator.port]
+        time = _minus(self.before(number), operator.behind[operator.port])
+        if operator.kind == "inner":
+            return time
+        # A left tuple without a partner comes, on the path of either side, when the right side's time has acted.
+        return earliest([time, _minus(self.acted(operator.fold, 1), operator.behind[1])])
 
     def acted(self, fold: str, port: int) -> Time:
-        """How far event time has come in what a fold has done."""
-        return self._acted[fold][port] if fold in self._acted else self._board.folds[fold].seen[port]
+        """How far event time has come in what a fold has done; one that remembers nothing has nothing to do."""
+        if fold in self._acted:
+            return self._acted[fold][port]
+        state = self._board.folds[fold]
+        return state.seen[port] if has_state(state, self._log) else self.possible(state)[port]
 
     def possible(self, fold: FoldState) -> tuple[Time, ...]:
         """How far event time allows a fold to act, by port."""

@@ -48,6 +48,9 @@ class QueueLog(Protocol):
     def train(self, stream: str, first: int, end: int) -> Train:
         """The range as a train."""
 
+    def versions(self, table: str) -> Train:
+        """The versions of a table that are kept, a tuple and a segment each."""
+
     def held(self) -> Mapping[str, str]:
         """Streams that take nothing now, each with the reason."""
 

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final, Literal
 
-from freshet.log import Lagged, Log, LogFull, Retention
+from freshet.log import Lagged, Log, LogFull, Retention, kept_versions
 from freshet.model import Commit, FreshetError, Train, is_state
 from freshet.policies.sharing import is_shared
 
@@ -119,6 +119,10 @@ class LogQueues:
     def train(self, stream: str, first: int, end: int) -> Train:
         """The range as a train; an empty one of a queue that is not there yet, too."""
         return self.log.train(stream, first, end) if first < end else Train(stream, first, end)
+
+    def versions(self, table: str) -> Train:
+        """The versions of a table that are kept."""
+        return kept_versions(self.log, table)
 
     def held(self) -> Mapping[str, str]:
         """Streams whose readers are so far behind that the bound is hit, each with the reason.

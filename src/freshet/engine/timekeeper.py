@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 from freshet.engine.board import Board, FoldState, QueryState
-from freshet.engine.event_time import Moment, boundary, earliest, latest
+from freshet.engine.event_time import Moment, boundary, earliest, has_state, latest
 from freshet.engine.protocols import QueueLog
 from freshet.model import Chain, Commit, Panes, Side, State, Train, Unit, UnitResult, state_stream
 from freshet.quality import Memory
@@ -111,13 +111,10 @@ class Timekeeper:
         operator = fold.operator
         if isinstance(operator, Panes):
             closed = boundary(fold.seen[0], operator.slide)
-            return latest(boundary(times[0], operator.slide), closed) != closed and self._has_state(fold)
+            return latest(boundary(times[0], operator.slide), closed) != closed and has_state(fold, self._log)
         if isinstance(operator, Side) and operator.kind == "left":
-            return times[1] != fold.seen[1] and self._has_state(fold)
+            return times[1] != fold.seen[1] and has_state(fold, self._log)
         return False
-
-    def _has_state(self, fold: FoldState) -> bool:
-        return self._log.end(fold.streams[0]) > fold.lows[0]
 
     def _tell(self, state: QueryState, moment: Moment) -> None:
         """Notes how far the output of a query is, where somebody wants to know it."""

@@ -1,19 +1,42 @@
-"""A chain with folds: compiled pieces and folds in turn, over one train and the folds' states."""
+"""A chain with folds and lookups: compiled pieces and these in turn, over a train, the folds' states and tables."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from time import perf_counter_ns
+from typing import Final
 
 import pyarrow as pa
 
 from freshet.kernels.folds import CompiledFold, compile_fold
 from freshet.kernels.program import Program
-from freshet.model import ARRIVAL, Filter, Project
+from freshet.kernels.table_join import CompiledLookup, Version
+from freshet.model import ARRIVAL, Filter, Lookup, Project, Train
 from freshet.model.fold import Fold
 
 Stateless = Filter | Project
+Tables = Mapping[str, Sequence[Version]]
+"""What is kept of each table, in order."""
+MOST_PIECES: Final = 64
+"""Segments in which a state may lie, however small they are."""
+_SMALL_PIECE: Final = 2**18
+_LARGEST: Final = 2**28
+
+
+def is_scattered(state: Train) -> bool:
+    """Whether a state lies in so many small segments that it is worth writing it anew.
+
+    A unit leaves at least one segment. The larger the state, the more of them it may have: so no more bytes are written
+    again than a small segment's for each unit. What one worker could hardly hold stays as it is.
+
+    >>> from freshet.model import Segment
+    >>> small = tuple(Segment("q.join.state", first, 1, first, 0, 0, f"{first}.arrows", 0, 500) for first in range(65))
+    >>> is_scattered(Train("q.join.state", 0, 65, small)), is_scattered(Train("q.join.state", 1, 65, small[1:]))
+    (True, False)
+    """
+    size = sum(segment.length for segment in state.segments)
+    return len(state.segments) > max(MOST_PIECES, size // _SMALL_PIECE) and size <= _LARGEST
 
 
 @dataclass
@@ -50,6 +73,18 @@ class Memory:
             if rows.num_rows:
                 self.appended[number].append(rows)
 
+    def gather(self, ranges: Sequence[Train]) -> None:
+        """Writes the state streams anew that lie in many small segments.
+
+        Args:
+            ranges: Where they lie.
+        """
+        for number, each in enumerate(ranges):
+            if is_scattered(each):
+                whole = self.states[number]
+                self.appended[number] = [whole.combine_chunks()] if whole.num_rows else []
+                self.dropped[number] = self._old[number]
+
 
 def _without(tables: Sequence[pa.Table], rows: int) -> list[pa.Table]:
     """The tables without their first rows."""
@@ -73,7 +108,7 @@ class Piped:
 
 
 class Pipeline:
-    """Pieces of filters and projections, and folds between them.
+    """Pieces of filters and projections, and folds and lookups between them.
 
     Args:
         operators: The chain.
@@ -85,9 +120,12 @@ class Pipeline:
     """
 
     def __init__(
-        self, operators: Sequence[Stateless | Fold], schema: pa.Schema, others: Mapping[str, pa.Schema] | None = None
+        self,
+        operators: Sequence[Stateless | Lookup | Fold],
+        schema: pa.Schema,
+        others: Mapping[str, pa.Schema] | None = None,
     ) -> None:
-        self._pieces: list[Program | tuple[str, CompiledFold]] = []
+        self._pieces: list[Program | tuple[str, CompiledFold] | tuple[str, CompiledLookup]] = []
         self.folds: dict[str, CompiledFold] = {}
         """Its folds by name."""
         columns = pa.schema([each for each in schema if each.name != ARRIVAL])
@@ -96,6 +134,10 @@ class Pipeline:
                 program = Program([piece], columns)
                 self._pieces.append(program)
                 columns = pa.schema(list(program.schemas[0])[:-1])
+            elif isinstance(piece, Lookup):
+                lookup = CompiledLookup(piece, columns)
+                self._pieces.append((piece.table, lookup))
+                columns = lookup.output
             else:
                 fold = compile_fold(piece, columns, (others or {}).get(piece.fold))
                 self._pieces.append((piece.fold, fold))
@@ -104,7 +146,7 @@ class Pipeline:
         self.schema = columns
         """Columns that it gives out, the arrival apart."""
 
-    def run(self, table: pa.Table, memories: Mapping[str, Memory]) -> Piped:
+    def run(self, table: pa.Table, memories: Mapping[str, Memory], tables: Tables | None = None) -> Piped:
         """Runs the chain; the memories of its folds are changed."""
         passed: list[int] = []
         nanos: list[int] = []
@@ -120,26 +162,30 @@ class Pipeline:
                 nanos += output.nanos
                 errors += output.errors
                 continue
-            name, fold = piece
-            memory = memories[name]
-            folded = fold.run(table, memory.states, memory.before, memory.after)
-            memory.change(folded.appended, folded.dropped)
-            table = folded.output
-            errors += folded.errors
+            name, compiled = piece
+            if isinstance(compiled, CompiledLookup):
+                table, wrong = compiled.run(table, (tables or {}).get(name, ()))
+                errors += wrong
+            else:
+                memory = memories[name]
+                folded = compiled.run(table, memory.states, memory.before, memory.after)
+                memory.change(folded.appended, folded.dropped)
+                table = folded.output
+                errors += folded.errors
             passed.append(table.num_rows)
             nanos.append(perf_counter_ns() - began)
         return Piped(table, tuple(passed), tuple(nanos), errors)
 
 
-def split(operators: Sequence[Stateless | Fold]) -> list[tuple[Stateless, ...] | Fold]:
-    """The pieces of a chain: runs of stateless operators, and each fold by itself.
+def split(operators: Sequence[Stateless | Lookup | Fold]) -> list[tuple[Stateless, ...] | Lookup | Fold]:
+    """The pieces of a chain: runs of filters and projections, and each lookup and fold by itself.
 
     >>> from freshet.model.fold import Panes, Validity
     >>> panes = Panes("q.panes", Validity("ts", 60), 60)
     >>> [type(piece).__name__ for piece in split([Filter("f", "a"), Project("p", ()), panes, Filter("g", "b")])]
     ['tuple', 'Panes', 'tuple']
     """
-    pieces: list[tuple[Stateless, ...] | Fold] = []
+    pieces: list[tuple[Stateless, ...] | Lookup | Fold] = []
     for operator in operators:
         if isinstance(operator, Filter | Project):
             if pieces and isinstance(pieces[-1], tuple):

@@ -15,6 +15,7 @@ from freshet.log.retention import Limits, Retention
 from freshet.log.segment import SegmentWriter, read_segment, read_train
 from freshet.log.state import ReaderState
 from freshet.log.storage import PosixStorage, Storage
+from freshet.log.versions import StoredVersion, TableVersions, kept_versions
 
 __all__ = [
     "Collected",
@@ -38,8 +39,11 @@ __all__ = [
     "SegmentWriter",
     "Storage",
     "StoreFailed",
+    "StoredVersion",
     "StreamMeter",
+    "TableVersions",
     "json_line",
+    "kept_versions",
     "read_segment",
     "read_train",
 ]

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from freshet.log.conversion import convert
 from freshet.log.log import Log
-from freshet.model import ARRIVAL, Stream
+from freshet.model import ARRIVAL, SegmentFile, Stream
 
 Rows: TypeAlias = pa.Table | pa.RecordBatch | Sequence[Mapping[str, Any]]
 
@@ -108,6 +108,48 @@ class Intake:
                 watermark=self._watermark(newest, times[kept]),
             )
         return Receipt(offsets.start, offsets.stop, len(reasons), len(late))
+
+    def adopt(
+        self,
+        files: Sequence[SegmentFile],
+        *,
+        newest: int | None,
+        dead: Sequence[Mapping[str, Any]],
+        late: Sequence[Mapping[str, Any]],
+        source_position: Mapping[str, Any],
+    ) -> Receipt:
+        """Takes in rows that lie in segment files already and were judged by :attr:`bar` when they were written.
+
+        Args:
+            files: The files; see :meth:`Log.adopt`.
+            newest: Newest event time in them, in microseconds.
+            dead: Dead letters.
+            late: Late rows.
+            source_position: Where the source goes on after a restart.
+        """
+        with self._lock:
+            known = self._log.newest(self._stream.name)
+            newest = known if newest is None else max(newest, newest if known is None else known)
+            arrivals = [member[-1] for file in files for member in file.members]
+            offsets = self._log.adopt(
+                self._stream.name,
+                files,
+                source_position=source_position,
+                dead=dead,
+                late=late,
+                newest=newest,
+                watermark=self._watermark(newest, np.array(arrivals, np.int64)),
+            )
+        return Receipt(offsets.start, offsets.stop, len(dead), len(late))
+
+    @property
+    def bar(self) -> int | None:
+        """Event time before which a row that comes now is late, in microseconds; None: none is."""
+        newest, lateness = self._log.newest(self._stream.name), self._stream.lateness
+        if self._stream.event_time is None or lateness is None:
+            return None
+        bars = [self._log.watermark(self._stream.name), None if newest is None else newest - round(lateness * 1e6)]
+        return max((bar for bar in bars if bar is not None), default=None)
 
     def heartbeat(self, time_us: int) -> bool:
         """Says that time has come so far: a tuple that comes later is judged by it, as if a tuple of that time had

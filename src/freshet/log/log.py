@@ -8,7 +8,7 @@ import json
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from types import TracebackType
@@ -26,11 +26,12 @@ from freshet.log.index import StreamIndex
 from freshet.log.lock import OwnerLock
 from freshet.log.records import Heartbeat, LogMeters, StreamMeter
 from freshet.log.retention import Limits, Retention
-from freshet.log.segment import SegmentWriter
+from freshet.log.segment import SegmentWriter, read_segment
 from freshet.log.state import LogState, StreamState
 from freshet.log.storage import PosixStorage
 from freshet.log.store import Member, Store, Transaction, pack_members
-from freshet.model import ARRIVAL, Commit, FreshetError, SegmentFile, UserError
+from freshet.model import ARRIVAL, Commit, FreshetError, Segment, SegmentFile, UserError
+from freshet.model.lookup import CONTENT
 
 _NO_ROOM: Final = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 _SEQUENCE: Final = ("sequence", "")
@@ -71,6 +72,7 @@ class Log(Cursors):
         self._intakes: dict[str, Asides] = {}
         for stream in self._state.streams.values():
             self._intakes[stream.name] = Asides(self._asides, stream)
+        self._floor = next((value for (value,) in self._store.rows("SELECT value FROM meta WHERE key = 'floor'")), 0)
         self._numbers = itertools.count()
         self._collecting = threading.Lock()
         self._closed = False
@@ -203,7 +205,8 @@ class Log(Cursors):
             try:
                 with _no_room(stream):
                     lengths = intake.write(dead, late)
-                    file = self._write(stream, _monotone(table, self._state.stream(stream).arrival))
+                    last = max(self._state.stream(stream).arrival, self._floor)
+                    file = self._write(stream, _monotone(table, last))
                 more = _Arrived(source_position, newest, len(dead), len(late), *lengths)
                 return self._store.write(lambda tx: self._append(tx, stream, file, more, watermark))
             except LogFull:
@@ -237,6 +240,105 @@ class Log(Cursors):
         if watermark is not None:
             self._mark(tx, stream, watermark)
         return range(first, tx.draft.get(("next", stream.id), stream.index.end))
+
+    def adopt(
+        self,
+        stream: str,
+        files: Sequence[SegmentFile],
+        *,
+        source_position: Mapping[str, Any] | None = None,
+        dead: Sequence[Mapping[str, Any]] = (),
+        late: Sequence[Mapping[str, Any]] = (),
+        newest: int | None = None,
+        watermark: int | None = None,
+    ) -> range:
+        """As :meth:`append`, with tuples that others (tasks of Spark) have written to segment files of this folder.
+
+        Bounds do not stop it: the work is done. Ask :meth:`held_back` before.
+
+        Args:
+            stream: A declared stream.
+            files: Files that hold tuples of this stream alone, each with one arrival for all.
+            source_position: Where the source goes on after a restart.
+            dead: Dead letters, one JSON line each.
+            late: Late rows, one JSON line each.
+            newest: Newest event time seen, in microseconds.
+            watermark: No tuple that comes later is from before this time, in microseconds; None: nobody knows.
+
+        Raises:
+            LogFull: The disk is full; nothing was taken in, and the same files may be adopted later.
+        """
+
+        def work(tx: Transaction) -> range:
+            found = self._state.stream(stream)
+            first = tx.draft.get(("next", found.id), found.index.end)
+            self._take_files(tx, taken[:-1])
+            return range(first, self._append(tx, stream, taken[-1] if taken else None, more, watermark).stop)
+
+        with self._intake(stream) as intake, self._about_to_commit(files):
+            last = max(self._state.stream(stream).arrival, self._floor)
+            try:
+                with _no_room(stream):
+                    lengths = intake.write(dead, late)
+                    taken = [self._not_before(stream, file, last) for file in files if file.members]
+                more = _Arrived(source_position, newest, len(dead), len(late), *lengths)
+                return self._store.write(work)
+            except LogFull:
+                intake.reset()
+                raise
+
+    def _not_before(self, stream: str, file: SegmentFile, last: int) -> SegmentFile:
+        """The file, or where time has moved on since it was written a copy whose tuples do not arrive before it did."""
+        if all(first >= last for *_, first, _ in file.members):
+            return file
+        writer = SegmentWriter(self._storage, f"append-{self.epoch}-{next(self._numbers)}")
+        for _, rows, position, length, *_ in file.members:
+            segment = Segment(stream, 0, rows, 0, 0, 0, file.name, position, length)
+            writer.add(stream, _monotone(read_segment(self._storage, segment, 0, rows), last))
+        return writer.finish()
+
+    def last_arrival(self, stream: str) -> int:
+        """Arrival, in microseconds, before which no tuple of a stream can arrive any more."""
+        with self._stream(stream) as found:
+            return max(found.arrival, self._floor)
+
+    def append_version(self, stream: str, content: pa.Buffer, position: Mapping[str, Any]) -> int:
+        """Appends a version of a table, one tuple; returns its arrival.
+
+        It is after the arrival of every tuple in the log, and no tuple that is appended later, to whatever stream,
+        arrives before it. So the arrival of a tuple, and of all that is made of it, tells which version was there when
+        it was taken in.
+
+        Raises:
+            LogFull: The disk is full; nothing was taken in.
+        """
+        with ExitStack() as held:
+            with self._lock:
+                intakes = [self._intakes[name] for name in sorted(self._intakes)]
+            for intake in intakes:
+                held.enter_context(intake.lock)
+            why = self.held_back(stream)
+            if why is not None:
+                raise LogFull(why)
+            with self._lock:
+                newest = max(found.arrival for found in self._state.streams.values())
+            arrival = max(round(self.now() * 1e6), newest + 1, self._floor + 1)
+            ends = pa.py_buffer(np.array([0, content.size], np.int64))
+            whole = pa.Array.from_buffers(pa.large_binary(), 1, [None, ends, content])
+            version = pa.table({CONTENT: whole, ARRIVAL: pa.array([arrival])})
+            with _no_room(stream):
+                file = self._write(stream, version)
+            self._store.write(lambda tx: self._append_version(tx, stream, file, position, arrival))
+            return arrival
+
+    def _append_version(
+        self, tx: Transaction, stream: str, file: SegmentFile | None, position: Mapping[str, Any], arrival: int
+    ) -> None:
+        self._append(tx, stream, file, _Arrived(position, None, 0, 0, 0, 0), None)
+        tx.execute(
+            "INSERT INTO meta VALUES ('floor', ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value", (arrival,)
+        )
+        tx.after(lambda: setattr(self, "_floor", arrival))
 
     def heartbeat(self, stream: str, time_us: int, *, lateness_us: int | None = None) -> None:
         """Says that time has come so far and nothing came: the watermark moves on.
@@ -318,9 +420,10 @@ class Log(Cursors):
         files = [file for result in results for file in result.files]
 
         def work(tx: Transaction) -> None:
+            # Files first: a unit of several jobs may let go of state that an earlier one of them has written.
+            self._take_files(tx, files)
             for reader, stream, first, end in (move for result in results for move in result.cursors):
                 self._move(tx, reader, stream, first, end)
-            self._take_files(tx, files)
             for stream, mark in (entry for result in results for entry in result.watermarks):
                 self._mark(tx, self._state.stream(stream), mark)
             moved = {str(name): cursor for (kind, name), cursor in tx.draft.items() if kind == "cursor"}

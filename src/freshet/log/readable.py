@@ -27,6 +27,13 @@ class Readable:
         with self._lock:
             yield self._state.stream(stream)
 
+    @contextmanager
+    def still(self) -> Iterator[None]:
+        """Holds what is known of the log as it is, so that several questions get answers that fit together. Nothing is
+        committed or removed meanwhile; nothing may be written, either."""
+        with self._lock:
+            yield
+
     def oldest(self, stream: str) -> int:
         """The oldest offset that is kept."""
         with self._stream(stream) as found:

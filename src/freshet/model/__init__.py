@@ -7,6 +7,7 @@ Times inside decisions are seconds as ``float``; times inside the log are micros
 from freshet.model.curve import Curve
 from freshet.model.errors import FreshetError, NotRunnable, UserError
 from freshet.model.fold import Call, Fold, Moving, Panes, Side, Validity, is_state, is_state_of, state_stream
+from freshet.model.lookup import Lookup, is_version_stream, version_stream
 from freshet.model.network import Network, Node
 from freshet.model.operator import (
     Aggregate,
@@ -41,6 +42,7 @@ __all__ = [
     "Fold",
     "FreshetError",
     "Join",
+    "Lookup",
     "Moving",
     "Network",
     "Node",
@@ -75,9 +77,11 @@ __all__ = [
     "duration_text",
     "is_state",
     "is_state_of",
+    "is_version_stream",
     "parse_bytes",
     "parse_duration",
     "parse_schema",
     "schema_text",
     "state_stream",
+    "version_stream",
 ]

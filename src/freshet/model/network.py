@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from freshet.model.errors import UserError
 from freshet.model.fold import Side
+from freshet.model.lookup import Lookup
 from freshet.model.operator import Filter, Project
 from freshet.model.query import PathOperator, Query
 
@@ -115,7 +116,7 @@ class Network:
         found: dict[str, list[tuple[int, int]]] = {}
         for number in (number for path in paths for number in path):
             operator = self.nodes[number].operator
-            if not isinstance(operator, Filter | Project):
+            if not isinstance(operator, Filter | Project | Lookup):
                 side = operator.port if isinstance(operator, Side) else 0
                 found.setdefault(operator.fold, []).append((side, number))
         return {fold: tuple(number for _, number in sorted(each)) for fold, each in found.items()}

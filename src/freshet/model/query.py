@@ -9,9 +9,10 @@ from typing import Literal
 from freshet.model.curve import Curve
 from freshet.model.errors import NotRunnable, UserError
 from freshet.model.fold import Fold
+from freshet.model.lookup import Lookup
 from freshet.model.operator import Filter, Operator, Project, Union
 
-PathOperator = Filter | Project | Fold
+PathOperator = Filter | Project | Lookup | Fold
 """What stands on a path."""
 
 
@@ -29,11 +30,11 @@ class Path:
     @property
     def folds(self) -> tuple[Fold, ...]:
         """Its operators that remember, in order."""
-        return tuple(operator for operator in self.operators if not isinstance(operator, Filter | Project))
+        return tuple(operator for operator in self.operators if not isinstance(operator, Filter | Project | Lookup))
 
     @property
     def stateless(self) -> tuple[Filter | Project, ...]:
-        """Its operators up to the first that remembers; all, where none does."""
+        """Its filters and projections up to the first other operator; all, where there is none."""
         plain: list[Filter | Project] = []
         for operator in self.operators:
             if not isinstance(operator, Filter | Project):
@@ -60,6 +61,8 @@ class QueryGraph:
     operators: Mapping[str, Operator]
     inputs: Mapping[str, tuple[str, ...]]
     root: str
+    tables: tuple[str, ...] = ()
+    """Tables that it joins with; they stand in ``inputs`` as streams do."""
 
     @classmethod
     def straight(cls, stream: str, operators: Sequence[Filter | Project]) -> QueryGraph:
@@ -74,9 +77,9 @@ class QueryGraph:
 
     @property
     def streams(self) -> tuple[str, ...]:
-        """Names of the streams (or queries) that are read, each once, in order of appearance."""
+        """Names of the streams (or queries) that are read, tables apart, each once, in order of appearance."""
         names = (name for inputs in self.inputs.values() for name in inputs if name not in self.operators)
-        return tuple(dict.fromkeys(names))
+        return tuple(name for name in dict.fromkeys(names) if name not in self.tables)
 
     def paths(self, query: str) -> tuple[Path, ...]:
         """The paths of a query of filters, projections and unions; others need :attr:`Query.lowered`."""

@@ -44,6 +44,8 @@ class Unit:
     works: tuple[Work, ...]
     states: tuple[State, ...] = ()
     """States of the folds in its chains."""
+    tables: tuple[Train, ...] = ()
+    """For each table that its chains join with, the versions that are kept, a tuple and segment each."""
 
     @property
     def rows(self) -> int:

@@ -89,18 +89,30 @@ def call_text(name: str, arguments: tuple[Argument, ...]) -> str:
     return f"{name}({', '.join(texts)})" if texts else name
 
 
-def parse_arguments(name: str, make: Callable[..., Any], texts: list[str]) -> list[float | int]:
-    """Values of the arguments that a user wrote.
+def parse_arguments(name: str, make: Callable[..., Any], texts: list[str]) -> dict[str, float | int]:
+    """Values of the arguments that a user wrote, by place or by name.
 
     Raises:
-        UserError: There are too many, or one is out of its range.
+        UserError: There are too many, one is not known or out of its range.
+
+    >>> from freshet.policies import FreshnessAware
+    >>> parse_arguments("fas-mcq", FreshnessAware, ["0.25"]), parse_arguments("fas-mcq", FreshnessAware, ["rows=9"])
+    ({'beta': 0.25}, {'rows': 9})
     """
     known = arguments_of(make)
     if len(texts) > len(known):
         takes = f"it is {call_text(name, known)}" if known else "it takes none"
         given = "1 argument is" if len(texts) == 1 else f"{len(texts)} arguments are"
         raise UserError(f"policy {name}: {given} too many: {takes}")
-    try:
-        return [argument.parse(text) for argument, text in zip(known, texts, strict=False)]
-    except ValueError as error:
-        raise UserError(f"policy {name}: {error}") from None
+    found: dict[str, float | int] = {}
+    by_name = {argument.name: argument for argument in known}
+    for place, text in enumerate(texts):
+        key, equals, value = (part.strip() for part in text.rpartition("="))
+        argument = by_name.get(key) if equals else known[place]
+        if argument is None or argument.name in found:
+            raise UserError(f"policy {name}: {text!r} is one too many or not known: it is {call_text(name, known)}")
+        try:
+            found[argument.name] = argument.parse(value)
+        except ValueError as error:
+            raise UserError(f"policy {name}: {error}") from None
+    return found

@@ -101,27 +101,17 @@ class Bucketing(SchedulePolicy):
         """Where all fit into the schedule nothing waits in a bucket: it is enough to order them."""
         numbers = list(view.ready)
         if len(numbers) < _MANY:
-            chosen, used = self._order_few(view, numbers)
+            buckets = self._buckets_of(view, numbers)
+            order = sorted(range(len(numbers)), key=buckets.__getitem__)
         else:
-            buckets = self._look_up_many(view, numbers)[0]
-            chosen = [numbers[place] for place in np.argsort(buckets, kind="stable").tolist()]
-            used = len(np.unique(buckets))
-        self.operations += 1 + 2 * len(numbers) + used + self.grid.buckets // _WORD
+            found = self._look_up_many(view, numbers)[0]
+            buckets, order = found.tolist(), np.argsort(found, kind="stable").tolist()
+        chosen = [numbers[place] for place in order]
+        self.operations += 1 + 2 * len(numbers) + len(set(buckets)) + self.grid.buckets // _WORD
         if self._place:
             self._empty()
         self._news = [chosen]
         return chosen
-
-    def _order_few(self, view: View, numbers: Sequence[int]) -> tuple[list[int], int]:
-        """Operators in the order of their buckets, and how many these are."""
-        groups: dict[int, list[int]] = {}
-        for number, bucket in zip(numbers, self._buckets_of(view, numbers), strict=True):
-            members = groups.get(bucket)
-            if members is None:
-                groups[bucket] = [number]
-            else:
-                members.append(number)
-        return [number for bucket in sorted(groups) for number in groups[bucket]], len(groups)
 
     def _place_and_choose(self, view: View) -> list[int]:
         dues = self._take_news(view)
@@ -203,10 +193,10 @@ class Bucketing(SchedulePolicy):
         every, now, ranges, rest = view.operators, view.now, self._range_of, self.costs.values
         try:
             return [
-                buckets[bisect_left(ends, now - each.mean_arrival + each.pending * rest[number])]
+                (held := ranges[number])[1][
+                    bisect_left(held[0], now - (each := every[number]).mean_arrival + each.pending * rest[number])
+                ]
                 for number in numbers
-                for each in (every[number],)
-                for ends, buckets in (ranges[number],)
             ]
         except KeyError:
             self.costs.look_up(view, numbers)

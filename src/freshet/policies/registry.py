@@ -8,7 +8,7 @@ from difflib import get_close_matches
 from typing import Final
 
 from freshet.model import UserError
-from freshet.policies.arguments import parse_arguments
+from freshet.policies.arguments import arguments_of, call_text, parse_arguments
 from freshet.policies.aurora import AURORA
 from freshet.policies.base import Policy
 from freshet.policies.everything import Everything
@@ -38,8 +38,8 @@ def names() -> tuple[str, ...]:
 def create(text: str) -> Policy:
     """The policy of a name, with numbers as arguments where it takes some; ``+set`` lets a ratio policy run sets.
 
-    >>> create("rr(100)").rows, create("fas-mcq(0.25)").beta
-    (100, 0.25)
+    >>> create("rr(100)").rows, create("fas-mcq(0.25)").beta, create("fas-mcq(rows=100)").rows
+    (100, 0.25, 100)
     >>> create("slope-slack-push(20)").size
     20
     >>> type(create("fas-mcq+set").steps).__name__
@@ -52,11 +52,13 @@ def create(text: str) -> Policy:
     make = POLICIES.get(match.group(1)) if match else None
     if match is None or make is None:
         word = re.split(r"[\s(+]", text.strip().lower(), maxsplit=1)[0]
+        if word in POLICIES and match is None:
+            raise UserError(f"policy {text!r}: it is written {call_text(word, arguments_of(POLICIES[word]))}")
         close = get_close_matches(word, POLICIES, n=1)
         hint = f"; did you mean {close[0]!r}?" if close else ""
-        raise UserError(f"there is no policy {text!r} (there are: {', '.join(POLICIES)}){hint}")
+        raise UserError(f"there is no policy {text!r} (there are: {', '.join(text for text, _ in forms())}){hint}")
     texts = [part.strip() for part in match.group(2).split(",")] if match.group(2) else []
-    policy = make(*parse_arguments(match.group(1), make, texts))
+    policy = make(**parse_arguments(match.group(1), make, texts))
     return _with_sets(policy, text) if match.group(3) else policy
 
 

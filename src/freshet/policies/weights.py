@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
+from freshet.model import UserError
+
 LEAST: Final = 1e-6
 """Weight of a query that nobody reads: it is served last, but served."""
 
@@ -14,7 +16,13 @@ def weights_from_subscribers(subscribers: Mapping[str, int]) -> dict[str, float]
 
     >>> weights_from_subscribers({"outbreak": 40, "traffic": 10, "unread": 0})
     {'outbreak': 1.0, 'traffic': 0.25, 'unread': 1e-06}
+
+    Raises:
+        UserError: A number of users is not a whole one, or below 0.
     """
+    for query, count in subscribers.items():
+        if not isinstance(count, int) or count < 0:
+            raise UserError(f"query {query}: its number of subscribers must be a whole number from 0 on, not {count!r}")
     most = max(subscribers.values(), default=0)
     if most <= 0:
         return dict.fromkeys(subscribers, 1.0)

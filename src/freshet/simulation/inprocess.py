@@ -19,12 +19,14 @@ from freshet.engine import Clock
 from freshet.kernels import Program
 from freshet.kernels.folds import compile_fold
 from freshet.kernels.pipeline import Memory, Piped, Pipeline
-from freshet.log import SegmentWriter, read_train
+from freshet.kernels.table_join import CompiledLookup
+from freshet.log import SegmentWriter, StoredVersion, read_train
 from freshet.model import (
     ARRIVAL,
     Chain,
     ChainResult,
     Filter,
+    Lookup,
     Node,
     OperatorRun,
     Project,
@@ -35,6 +37,7 @@ from freshet.model import (
     UnitResult,
     UserError,
     state_stream,
+    version_stream,
 )
 
 
@@ -68,6 +71,8 @@ class Columns:
         if isinstance(node.operator, Filter | Project):
             made = Program([[node.operator]], schema).schemas[0]
             self.writes[node.number] = pa.schema(list(made)[:-1])
+        elif isinstance(node.operator, Lookup):
+            self.writes[node.number] = CompiledLookup(node.operator, schema).output
         else:
             fold = compile_fold(node.operator, schema, other)
             self.states[node.operator.fold] = fold.states
@@ -171,6 +176,10 @@ class InProcessExecutor:
         whole = pa.schema([*(schema.field(name) for name in names), pa.field(ARRIVAL, pa.int64())])
         return read_train(self._folder, train, whole)
 
+    def versions(self, train: Train) -> list[StoredVersion]:
+        """Versions of a table."""
+        return [StoredVersion(self._folder, segment) for segment in train.segments]
+
     def input(self, chain: Chain) -> pa.Schema:
         """Columns that a chain reads."""
         return self._columns.reads[chain.operators[0]]
@@ -201,7 +210,13 @@ class _Run:
 
     def _folds(self, chain: Chain) -> Iterator[str]:
         operators = (self._executor.node(number).operator for number in chain.operators)
-        return (operator.fold for operator in operators if not isinstance(operator, Filter | Project))
+        return (operator.fold for operator in operators if not isinstance(operator, Filter | Project | Lookup))
+
+    def _tables(self, chain: Chain) -> dict[str, list[StoredVersion]]:
+        kept = {train.stream: train for train in self._unit.tables}
+        operators = (self._executor.node(number).operator for number in chain.operators)
+        tables = {operator.table for operator in operators if isinstance(operator, Lookup)}
+        return {table: self._executor.versions(kept[version_stream(table)]) for table in tables}
 
     def _query(self, chain: Chain) -> str:
         return self._executor.node(chain.operators[0]).query
@@ -232,7 +247,8 @@ class _Run:
                 name: self._memory(name, fold.states, is_last=self._last[name] == place)
                 for name, fold in pipeline.folds.items()
             }
-            piped = pipeline.run(self._executor.read(train, self._executor.input(chain)), memories)
+            tuples = self._executor.read(train, self._executor.input(chain))
+            piped = pipeline.run(tuples, memories, self._tables(chain))
         except Exception as error:  # whatever it is, it is this query's failure alone
             self._failures[query] = f"{type(error).__name__}: {error}"
             return None
@@ -260,6 +276,7 @@ class _Run:
         for fold, memory in self._memories.items():
             if fold in failed:
                 continue
+            memory.gather(self._states[fold].ranges)
             for number, (tables, gone) in enumerate(zip(memory.appended, memory.dropped, strict=True)):
                 if tables:
                     writer.add(state_stream(fold, number), pa.concat_tables(tables))

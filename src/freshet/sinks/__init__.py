@@ -10,8 +10,10 @@ from freshet.sinks.callback import CallbackOptions, CallbackSink
 from freshet.sinks.console import ConsoleOptions, ConsoleSink
 from freshet.sinks.jsonl import JsonlOptions, JsonlSink
 from freshet.sinks.memory import MemoryOptions, MemorySink
+from freshet.sinks.parquet import ParquetOptions, ParquetSink
 from freshet.sinks.runner import SinkRunner, SinkState, SinkStatus
-from freshet.sinks.sink import Sink, SinkOptions, Token
+from freshet.sinks.sink import GatheringSink, Sink, SinkOptions, Token
+from freshet.sinks.table import TableOptions, TableSink
 from freshet.sources.options import parse
 
 KINDS: Final[dict[str, tuple[type[SinkOptions], Callable[[Any], Sink]]]] = {
@@ -19,6 +21,8 @@ KINDS: Final[dict[str, tuple[type[SinkOptions], Callable[[Any], Sink]]]] = {
     "console": (ConsoleOptions, ConsoleSink),
     "jsonl": (JsonlOptions, JsonlSink),
     "memory": (MemoryOptions, MemorySink),
+    "parquet": (ParquetOptions, ParquetSink),
+    "table": (TableOptions, TableSink),
 }
 """The options and the class of each kind of sink."""
 
@@ -44,15 +48,20 @@ __all__ = [
     "CallbackSink",
     "ConsoleOptions",
     "ConsoleSink",
+    "GatheringSink",
     "JsonlOptions",
     "JsonlSink",
     "MemoryOptions",
     "MemorySink",
+    "ParquetOptions",
+    "ParquetSink",
     "Sink",
     "SinkOptions",
     "SinkRunner",
     "SinkState",
     "SinkStatus",
+    "TableOptions",
+    "TableSink",
     "Token",
     "create",
 ]

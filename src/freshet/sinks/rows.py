@@ -27,12 +27,13 @@ def json_lines(table: pa.Table) -> Iterator[str]:
     ['{"v": 1.5, "raw": "YWI="}', '{"v": "NaN", "raw": null}']
     """
     names = table.column_names
-    columns = [_values(column) for column in table.columns]
+    columns = [json_values(column) for column in table.columns]
     for row in zip(*columns, strict=True):
         yield _ENCODE(dict(zip(names, row, strict=True)))
 
 
-def _values(column: pa.ChunkedArray) -> list[Any]:
+def json_values(column: pa.ChunkedArray) -> list[Any]:
+    """The values of a column as JSON has them."""
     kind = column.type
     if pa.types.is_boolean(kind) or pa.types.is_integer(kind) or pa.types.is_string(kind):
         return column.to_pylist()  # type: ignore[no-any-return]

@@ -5,13 +5,15 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import Final, Literal
+from typing import Any, Final, Literal
+
+import pyarrow as pa
 
 from freshet.log import Log
 from freshet.model import ARRIVAL, FreshetError, UserError
-from freshet.sinks.sink import Sink, Token
+from freshet.sinks.sink import GatheringSink, Sink, Token
 
 _LOGGER: Final = logging.getLogger(__name__)
 _FIRST_WAIT: Final = 0.1
@@ -56,7 +58,7 @@ class SinkRunner:
     Args:
         log: The log.
         interval: Seconds between writes to one sink, so that many small outputs become few writes.
-        max_rows: Most rows in one write.
+        max_rows: Most rows in one write, but for a :class:`GatheringSink`.
         clock: Seconds for intervals and retries.
     """
 
@@ -104,6 +106,13 @@ class SinkRunner:
             self._lanes[reader] = lane
         self._news.set()
         return status
+
+    def hasten(self, query: str) -> None:
+        """Lets the sinks of a query wait for nothing: they write what there is."""
+        with self._changing:
+            for lane in self._lanes.values():
+                lane.hurried = lane.hurried or lane.status.query == query
+        self._news.set()
 
     def remove(self, query: str, name: str | None = None) -> None:
         """Closes a sink, or all sinks of a query; their cursors stay in the log."""
@@ -165,12 +174,13 @@ class SinkRunner:
         now = self._clock()
         for lane in self._all():
             if lane.due <= now:
-                wrote = lane.move(self._max_rows)
+                wrote = lane.move(self._max_rows, now)
                 lane.rest(self._clock(), 0.0 if wrote >= self._max_rows else self._interval)
 
     def _drain(self) -> None:
         for lane in self._all():
-            while lane.move(self._max_rows):
+            lane.hurried = True
+            while lane.move(self._max_rows, self._clock()):
                 pass
 
 
@@ -181,6 +191,10 @@ class _Lane:
         self._log, self._sink, self._reader = log, sink, reader
         self.status = status
         self.due = 0.0
+        self.hurried = False
+        """Whether it no longer waits for more rows."""
+        self._gathering = sink if isinstance(sink, GatheringSink) else None
+        self._waits_since: float | None = None
         self._wait = _FIRST_WAIT
         self._using = threading.Lock()
         self._next: int | None = None
@@ -204,28 +218,29 @@ class _Lane:
         """Sets when it is due again."""
         self.due = now + (self._wait if self.status.state == "failing" else interval)
 
-    def move(self, limit: int) -> int:
-        """Hands one batch over; returns its rows, 0 where there was nothing or it failed."""
+    def move(self, limit: int, now: float) -> int:
+        """Hands one batch over; returns its rows, 0 where there was nothing, it waits for more, or it failed."""
         with self._using:
             if self.status.state == "stopped":
                 return 0
             try:
-                return self._move(limit)
+                return self._move(limit, now)
             except Exception as error:
                 self._fail(error)
             return 0
 
-    def _move(self, limit: int) -> int:
+    def _move(self, limit: int, now: float) -> int:
         if self.status.state == "failing":
             self.open()
         first, query = self._cursor(), self.status.query
-        end = min(self._log.end(query), first + limit)
+        most = limit if self._gathering is None else self._gathering.most_rows
+        end = min(self._log.end(query), first + most)
         if end > first:
-            table = self._log.read(query, first, end)
-            if not self._sink.arrival:
-                table = table.drop_columns([ARRIVAL])
-            state = self._sink.write(table, Token(query, first, end))
+            if self._waits(end - first, now):
+                return 0
+            state = self._write(Token(query, first, end), limit)
             self._log.advance(self._reader, query, end, state)
+            self._waits_since = None
         self._seen(first, end)
         self._wait = _FIRST_WAIT
         self._set(
@@ -235,6 +250,26 @@ class _Lane:
             batches=self.status.batches + (end > first),
         )
         return end - first
+
+    def _waits(self, rows: int, now: float) -> bool:
+        """Whether a sink that gathers rows waits for more; not where nothing more comes before it has taken some."""
+        sink = self._gathering
+        if sink is None or self.hurried or rows >= sink.most_rows:
+            return False
+        self._waits_since = now if self._waits_since is None else self._waits_since
+        return now - self._waits_since < sink.patience and self._log.held_back(self.status.query) is None
+
+    def _write(self, token: Token, limit: int) -> dict[str, Any]:
+        if self._gathering is not None:
+            return self._gathering.write_all(self._pieces(token, limit), token)
+        return self._sink.write(self._read(token.first, token.end), token)
+
+    def _pieces(self, token: Token, limit: int) -> Iterator[pa.Table]:
+        return (self._read(first, min(first + limit, token.end)) for first in range(token.first, token.end, limit))
+
+    def _read(self, first: int, end: int) -> pa.Table:
+        table = self._log.read(self.status.query, first, end)
+        return table if self._sink.arrival else table.drop_columns([ARRIVAL])
 
     def _seen(self, first: int, end: int) -> None:
         """The log moves a reader that holds too much; the sink finds its cursor further on than it was left."""

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import pyarrow as pa
 
@@ -56,3 +56,20 @@ class Sink(Protocol):
 
     def close(self) -> None:
         """Lets go of files."""
+
+
+@runtime_checkable
+class GatheringSink(Protocol):
+    """A sink that would rather have many rows seldom than few often. What waits for it waits in the log, and its cursor
+    moves with each write as any sink's does."""
+
+    @property
+    def most_rows(self) -> int:
+        """So many rows are worth a write; no write has more."""
+
+    @property
+    def patience(self) -> float:
+        """Seconds after which fewer are, too."""
+
+    def write_all(self, pieces: Iterator[pa.Table], token: Token) -> dict[str, Any]:
+        """As :meth:`Sink.write`, with the rows of the range in pieces, so that they need not be in memory at once."""

@@ -8,14 +8,18 @@ from typing import Any, Final
 from freshet.model import Stream, UserError
 from freshet.sources.feeder import Feeder, FeederState, FeederStatus
 from freshet.sources.generator import Generator, GeneratorOptions
+from freshet.sources.new_files import FilesOptions, FilesSource
 from freshet.sources.options import Duration, Options, first_mistake, parse
 from freshet.sources.push import Backpressure, PushOptions, PushSource
-from freshet.sources.source import Batch, Source
+from freshet.sources.source import Batch, Source, Written
+from freshet.sources.spark import SparkOptions, SparkSource
 from freshet.sources.trace import Trace, TraceOptions
 
 KINDS: Final[dict[str, tuple[type[Options], Callable[[Any, Stream], Source]]]] = {
+    "files": (FilesOptions, FilesSource),
     "generator": (GeneratorOptions, Generator),
     "push": (PushOptions, PushSource),
+    "spark": (SparkOptions, SparkSource),
     "trace": (TraceOptions, Trace),
 }
 """The options and the class of each kind of source."""
@@ -51,14 +55,19 @@ __all__ = [
     "Feeder",
     "FeederState",
     "FeederStatus",
+    "FilesOptions",
+    "FilesSource",
     "Generator",
     "GeneratorOptions",
     "Options",
     "PushOptions",
     "PushSource",
     "Source",
+    "SparkOptions",
+    "SparkSource",
     "Trace",
     "TraceOptions",
+    "Written",
     "create",
     "first_mistake",
     "parse",

@@ -15,7 +15,8 @@ import pyarrow as pa
 from freshet.log import Intake, Log, LogFull, Receipt
 from freshet.model import FreshetError
 from freshet.sources.push import PushSource, Rows
-from freshet.sources.source import Batch, EventClock, Source
+from freshet.sources.source import Batch, EventClock, Source, Written
+from freshet.sources.spark import SparkSource
 
 _LOGGER: Final = logging.getLogger(__name__)
 _FIRST_WAIT: Final = 0.02
@@ -107,6 +108,8 @@ class Feeder:
             self._source.restore(position)
         if isinstance(self._source, PushSource):
             self._source.connect(self._push, self._pushed_beat)
+        if isinstance(self._source, SparkSource):
+            self._source.connect(self._log, self._intake)
         self._set(state="running")
         self._thread.start()
 
@@ -176,9 +179,17 @@ class Feeder:
 
     def _take(self, batch: Batch) -> None:
         with self._appending:
+            if isinstance(batch.rows, Written):
+                self._count(self._adopt(batch.rows, batch.position))
+                return
             # Text instead of a mapping is what the intake knows to be a dead letter.
             rows = cast("pa.Table | Sequence[Mapping[str, Any]]", batch.rows)
             self._count(self._intake.append(rows, batch.arrivals, source_position=batch.position))
+
+    def _adopt(self, rows: Written, position: Mapping[str, Any]) -> Receipt:
+        return self._intake.adopt(
+            rows.files, newest=rows.newest, dead=rows.dead, late=rows.late, source_position=position
+        )
 
     def _push(self, rows: Rows) -> Receipt:
         if self._stopping.is_set():

@@ -6,6 +6,7 @@ import csv
 import gzip
 import io
 import tempfile
+import zlib
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import BinaryIO, Final, Protocol, cast
@@ -71,7 +72,7 @@ class CsvRows:
         try:
             with self._open() as file:
                 header = file.readline().decode("utf-8-sig")
-        except (OSError, EOFError, UnicodeDecodeError) as error:
+        except (OSError, EOFError, zlib.error, UnicodeDecodeError) as error:
             raise UserError(f"file {path} cannot be read as CSV: {error}") from None
         self.columns = next(csv.reader([header]), [])
         if not self.columns:

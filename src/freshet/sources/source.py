@@ -10,8 +10,27 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from freshet.model import SegmentFile
+
 END_OF_TIME: Final = 253_402_300_799.0
 """Seconds since the epoch (the end of the year 9999): the event time of a source that has come to its end."""
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """Rows that lie in segment files of the log already, and those that were set aside when they were written.
+
+    Args:
+        files: The files.
+        newest: Newest event time in them, in microseconds.
+        dead: Dead letters.
+        late: Late rows.
+    """
+
+    files: tuple[SegmentFile, ...]
+    newest: int | None = None
+    dead: tuple[dict[str, Any], ...] = ()
+    late: tuple[dict[str, Any], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,13 +39,14 @@ class Batch:
 
     Args:
         rows: For the stream's intake: a table (columns may still be text), or rows as mappings and, where a row
-            cannot even be divided into columns, as the text that it is, which makes it a dead letter.
+            cannot even be divided into columns, as the text that it is, which makes it a dead letter; or
+            :class:`Written`.
         arrivals: When each row came, microseconds since the epoch, nondecreasing.
         position: JSON-ready; a source restored from it goes on behind these rows.
         more: Whether more rows are due already, so that it is worth to poll at once.
     """
 
-    rows: pa.Table | Sequence[Mapping[str, Any] | str]
+    rows: pa.Table | Sequence[Mapping[str, Any] | str] | Written
     arrivals: NDArray[np.int64]
     position: dict[str, Any]
     more: bool = False

@@ -36,6 +36,8 @@ class Assignment:
     works: tuple[Work, ...]
     states: tuple[State, ...] = ()
     """States of the folds in its chains."""
+    tables: tuple[Train, ...] = ()
+    """Versions of the tables that its chains join with."""
 
     @property
     def segments(self) -> Path:
@@ -62,12 +64,14 @@ class Assignment:
         """As JSON."""
         works = [[_train(work.train), [chain.operators for chain in work.chains]] for work in self.works]
         states = [[each.fold, [_train(one) for one in each.ranges], each.before, each.after] for each in self.states]
-        return json.dumps([str(self.state), self.unit, self.spec, self.parts, works, states], separators=(",", ":"))
+        tables = [_train(each) for each in self.tables]
+        fields = [str(self.state), self.unit, self.spec, self.parts, works, states, tables]
+        return json.dumps(fields, separators=(",", ":"))
 
     @classmethod
     def parse(cls, text: str) -> Assignment:
         """From JSON."""
-        state, unit, spec, parts, works, states = json.loads(text)
+        state, unit, spec, parts, works, states, tables = json.loads(text)
         return cls(
             Path(state),
             unit,
@@ -75,6 +79,7 @@ class Assignment:
             parts,
             tuple(_work(*work) for work in works),
             tuple(_state(*each) for each in states),
+            tuple(_range(each) for each in tables),
         )
 
     def property_text(self) -> str:

@@ -23,6 +23,7 @@ from freshet.spark.isolate import Works, isolate
 from freshet.spark.jobs import Jobs
 from freshet.spark.report import TaskReport
 from freshet.spark.results import Outcome
+from freshet.spark.shuffled import MOST_BYTES
 from freshet.spark.spec import Spec
 from freshet.spark.stages import Stages
 
@@ -40,6 +41,7 @@ class SparkExecutor:
         wake: Called from a worker thread when a unit has finished.
         clock: Seconds since the epoch.
         vectorise: Whether chains that can be compiled are; False runs all of them in Spark's own form.
+        most_join_bytes: Bytes that a join may look at in one task; larger ones go through a shuffle.
     """
 
     def __init__(
@@ -51,6 +53,7 @@ class SparkExecutor:
         wake: Callable[[], None],
         clock: Callable[[], float] = time.time,
         vectorise: bool = True,
+        most_join_bytes: int = MOST_BYTES,
     ) -> None:
         self.slots = slots
         self._context = session.sparkContext
@@ -58,7 +61,7 @@ class SparkExecutor:
         self._wake = wake
         self._clock = clock
         self._installation = Installation(Analysis(session), vectorise)
-        self._jobs = Jobs(session, self._state, self._installation)
+        self._jobs = Jobs(session, self._state, self._installation, most_join_bytes)
         self._fail_on_error: frozenset[str] = frozenset()
         forget_leftovers(self._state / "specs")
         self._spec = Spec((), (), {}).store(self._state / "specs")
@@ -189,7 +192,7 @@ class SparkExecutor:
         outcome = Outcome(self._installation, self._fail_on_error)
         try:
             self._describe(unit)
-            for form, works in self._jobs.split(unit.works):
+            for form, works in self._jobs.split(unit.works, unit.states):
                 self._run_job(unit, spec, form, works, outcome, parts)
             self._check(unit)
             chains = outcome.chains(unit)
@@ -207,7 +210,7 @@ class SparkExecutor:
     ) -> None:
         def run(some: Works) -> list[TaskReport]:
             self._check(unit)
-            return self._jobs.run(unit.id, spec, form, some, parts, unit.states)
+            return self._jobs.run(unit.id, spec, form, some, parts, unit.states, unit.tables)
 
         def together(chain: Chain) -> object:
             query = self._installation.query(chain.operators[0])
@@ -225,9 +228,10 @@ class SparkExecutor:
     def _run_stages(self, unit: Unit, spec: str, works: Works, outcome: Outcome, parts: dict[str, float]) -> None:
         def run(form: Form, some: Works, states: tuple[State, ...]) -> list[TaskReport]:
             self._check(unit)
-            return self._jobs.run(unit.id, spec, form, some, parts, states)
+            return self._jobs.run(unit.id, spec, form, some, parts, states, unit.tables)
 
-        stages = Stages(self._installation, outcome, {state.fold: state for state in unit.states}, run)
+        states = {state.fold: state for state in unit.states}
+        stages = Stages(self._installation, outcome, states, run, self._jobs.large_joins)
         try:
             stages.chains(works)
         except Exception as error:

@@ -11,12 +11,13 @@ import pyarrow as pa
 
 from freshet.kernels.pipeline import Memory, Pipeline
 from freshet.log.segment import read_train
-from freshet.model import Chain, Filter, Fold, Project, State, Work, state_stream
+from freshet.model import Chain, Filter, Fold, Lookup, Project, State, Work, state_stream
 from freshet.spark.failures import Retry
+from freshet.spark.lookups import tables_of
 from freshet.spark.report import ChainReport
 from freshet.spark.task import Task
 
-Operators = tuple[Filter | Project | Fold, ...]
+Operators = tuple[Filter | Project | Lookup | Fold, ...]
 
 
 @dataclass
@@ -53,7 +54,7 @@ class Folding:
                 name: self._memory(name, fold.states, last=self._last[name] == (number, index))
                 for name, fold in pipeline.folds.items()
             }
-            piped = pipeline.run(self.task.read(work.train, schema), memories)
+            piped = pipeline.run(self.task.read(work.train, schema), memories, tables_of(self.task, chain))
         except Retry:
             raise
         except Exception as error:  # whatever it is, it is this query's failure alone
@@ -70,18 +71,22 @@ class Folding:
             if fold in self._failed:
                 continue
             work, chain = self._last[fold]
+            memory.gather(self._state(fold).ranges)
             for place, (tables, dropped) in enumerate(zip(memory.appended, memory.dropped, strict=True)):
                 rows = pa.concat_tables(tables) if tables else memory.states[place].slice(0, 0)
                 if rows.num_rows or dropped:
                     self.task.add_state(work, chain, state_stream(fold, place), rows, dropped)
 
     def _memory(self, fold: str, schemas: Sequence[pa.Schema], last: bool) -> Memory:
-        state = next(each for each in self.task.assignment.states if each.fold == fold)
+        state = self._state(fold)
         if fold not in self._memories:
             self._memories[fold] = Memory(self._read(state, schemas), state.before, state.before)
         memory = self._memories[fold]
         memory.after = state.after if last else state.before
         return memory
+
+    def _state(self, fold: str) -> State:
+        return next(each for each in self.task.assignment.states if each.fold == fold)
 
     def _read(self, state: State, schemas: Sequence[pa.Schema]) -> list[pa.Table]:
         if not state.ranges:
@@ -94,7 +99,7 @@ class Folding:
 
     def _folds(self, chain: Chain) -> set[str]:
         operators = self.task.spec.chain(chain.operators)
-        return {operator.fold for operator in operators if not isinstance(operator, Filter | Project)}
+        return {operator.fold for operator in operators if not isinstance(operator, Filter | Project | Lookup)}
 
     def _others(self, chain: Chain) -> tuple[tuple[str, pa.Schema], ...]:
         spec = self.task.spec

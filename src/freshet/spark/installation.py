@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import reduce
 from itertools import groupby
 from typing import Final, Literal
@@ -11,15 +11,19 @@ import pyarrow as pa
 
 from freshet.kernels import Program, why_not
 from freshet.kernels.folds import compile_fold
+from freshet.kernels.folds.join import CompiledSide
 from freshet.kernels.pipeline import split
-from freshet.model import Filter, Fold, Node, Project, Side, UserError
+from freshet.kernels.table_join import CompiledLookup
+from freshet.model import Filter, Fold, Lookup, Node, Project, Side, UserError
 from freshet.model.schema import type_text
 from freshet.spark.analysis import Analysis
+from freshet.spark.shuffled import can_shuffle, compiled_side
 from freshet.spark.spec import Spec
 from freshet.spark.task import with_arrival
 
-Form = Literal["vectorised", "catalyst", "staged"]
-"""``staged``: a chain with folds that has pieces of both other forms runs as several jobs."""
+Form = Literal["vectorised", "catalyst", "shuffled", "staged"]
+"""``shuffled``: a large join. ``staged``: a chain with folds or lookups that has pieces of several forms; it runs as
+several jobs."""
 
 _INTEGERS: Final = (pa.int8(), pa.int16(), pa.int32(), pa.int64())
 
@@ -67,20 +71,24 @@ class Installation:
         reads = {node.number: self.reads[node.number] for node in nodes if node.query in folded}
         return Spec.of(nodes, agreed, reads, self._others)
 
-    def operators(self, numbers: Sequence[int]) -> tuple[Filter | Project | Fold, ...]:
+    def operators(self, numbers: Sequence[int]) -> tuple[Filter | Project | Lookup | Fold, ...]:
         """The operators of a chain."""
         return tuple(self._nodes[number].operator for number in numbers)
 
     def folds(self, numbers: Sequence[int]) -> tuple[str, ...]:
         """The folds that a chain goes through."""
-        return tuple(each.fold for each in self.operators(numbers) if not isinstance(each, Filter | Project))
+        return tuple(each.fold for each in self.operators(numbers) if not isinstance(each, Filter | Project | Lookup))
+
+    def tables(self, numbers: Sequence[int]) -> tuple[str, ...]:
+        """The tables that a chain joins with."""
+        return tuple(each.table for each in self.operators(numbers) if isinstance(each, Lookup))
 
     def states(self, fold: str) -> int:
         """How many state streams a fold has."""
         return self._states[fold]
 
     def stages(self, numbers: Sequence[int]) -> list[tuple[Form, tuple[int, ...]]]:
-        """The jobs of a chain with folds: its pieces, those that are compiled together with the folds beside them."""
+        """The jobs of a chain with folds or lookups: its pieces, those that are compiled together with these."""
         stages: list[tuple[Form, tuple[int, ...]]] = []
         place = 0
         for piece in split(self.operators(numbers)):
@@ -93,6 +101,30 @@ class Installation:
                 stages.append((form, some))
             place += size
         return stages
+
+    def stages_around(self, numbers: Sequence[int], joins: Collection[int]) -> list[tuple[Form, tuple[int, ...]]]:
+        """The jobs of a chain of which some joins are shuffled."""
+        stages: list[tuple[Form, tuple[int, ...]]] = []
+        rest: list[int] = []
+        for number in numbers:
+            if number in joins:
+                stages += self.stages(rest)
+                stages.append(("shuffled", (number,)))
+                rest = []
+            else:
+                rest.append(number)
+        return stages + self.stages(rest)
+
+    def shufflable(self, numbers: Sequence[int]) -> list[tuple[int, Side]]:
+        """The joins of a chain that could be shuffled."""
+        sides = ((number, self._nodes[number].operator) for number in numbers)
+        return [(number, side) for number, side in sides if isinstance(side, Side) and can_shuffle(side)]
+
+    def side(self, number: int) -> tuple[CompiledSide, Literal[0, 1]]:
+        """The side of a join that a node is, compiled, and its port."""
+        operator = self._nodes[number].operator
+        assert isinstance(operator, Side)
+        return compiled_side(operator, self.reads[number], self._others[number]), operator.port
 
     def query(self, number: int) -> str:
         """The query of a node."""
@@ -110,7 +142,7 @@ class Installation:
         return self._forms[key]
 
     def _choose(self, numbers: tuple[int, ...]) -> tuple[Form, str]:
-        if self.folds(numbers):
+        if not all(isinstance(operator, Filter | Project) for operator in self.operators(numbers)):
             return self._choose_staged(numbers)
         if not self._vectorise:
             return "catalyst", "the executor was asked for it"
@@ -150,6 +182,8 @@ class Installation:
 
     def _output(self, node: Node, schema: pa.Schema, other: pa.Schema | None = None) -> pa.Schema:
         operator = node.operator
+        if isinstance(operator, Lookup):
+            return CompiledLookup(operator, schema).output
         if not isinstance(operator, Filter | Project):
             fold = compile_fold(operator, schema, other)
             self._states[operator.fold] = len(fold.states)
@@ -194,7 +228,7 @@ def _queries(nodes: Sequence[Node]) -> Iterator[list[Node]]:
         yield query
 
 
-def _stateless(operators: Sequence[Filter | Project | Fold]) -> list[Filter | Project]:
+def _stateless(operators: Sequence[Filter | Project | Lookup | Fold]) -> list[Filter | Project]:
     return [operator for operator in operators if isinstance(operator, Filter | Project)]
 
 

@@ -5,17 +5,18 @@ from __future__ import annotations
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
 from pyspark.sql import DataFrame, SparkSession
 
-from freshet.model import Filter, Project, State, Work
+from freshet.model import Chain, Filter, Project, State, Train, Work, version_stream
 from freshet.spark.assignment import PROPERTY, Assignment
 from freshet.spark.catalyst import MOST_CHAINS, catalyst_plan
 from freshet.spark.installation import Form, Installation
 from freshet.spark.report import TaskReport, read_reports
+from freshet.spark.shuffled import MOST_BYTES, effort, pays, shuffled_plan
 from freshet.spark.vectorised import vectorised_plan
 
 Works = tuple[Work, ...]
@@ -30,8 +31,11 @@ _MOST_PLANS: Final = 128
 class Jobs:
     """Runs works of one form as one job; plans are built once and kept (the least recently used one goes first)."""
 
-    def __init__(self, session: SparkSession, state: Path, installation: Installation) -> None:
+    def __init__(
+        self, session: SparkSession, state: Path, installation: Installation, most_join_bytes: int = MOST_BYTES
+    ) -> None:
         self.cores = session.sparkContext.defaultParallelism
+        self._most_join_bytes = most_join_bytes
         self._session = session
         self._state = state
         self._installation = installation
@@ -46,14 +50,15 @@ class Jobs:
         works: Works,
         parts: dict[str, float],
         states: tuple[State, ...] = (),
+        tables: tuple[Train, ...] = (),
     ) -> list[TaskReport]:
         """Runs works (of the catalyst form: one work) and adds the time spent planning and running to ``parts``."""
         began = time.perf_counter()
         tasks = self._tasks(form, works)
-        plan = self._vectorised(tasks) if form == "vectorised" else self._catalyst(works[0], tasks)
+        plan = self._plan_of(form, works, tasks)
         folds = {fold for work in works for chain in work.chains for fold in self._installation.folds(chain.operators)}
         needed = tuple(state for state in states if state.fold in folds)
-        assignment = Assignment(self._state, unit, spec, tasks, works, needed)
+        assignment = Assignment(self._state, unit, spec, tasks, works, needed, self._tables(works, tables))
         text = assignment.property_text()
         self._session.sparkContext.setLocalProperty(PROPERTY, text)
         planned = time.perf_counter()
@@ -67,16 +72,39 @@ class Jobs:
             parts["job"] = parts.get("job", 0.0) + time.perf_counter() - planned
             assignment.forget(text)
 
+    def large_joins(self, chain: Chain, train: Train, states: Mapping[str, State]) -> frozenset[int]:
+        """The joins of a chain that go through a shuffle, over a train and with states of this size."""
+        return frozenset(
+            number
+            for number, side in self._installation.shufflable(chain.operators)
+            if pays(*effort(train, states.get(side.fold), side.port), self.cores, self._most_join_bytes)
+        )
+
+    def _plan_of(self, form: Form, works: Works, tasks: int) -> DataFrame:
+        if form == "vectorised":
+            return self._vectorised(tasks)
+        if form == "catalyst":
+            return self._catalyst(works[0], tasks)
+        (number,) = works[0].chains[0].operators
+        return shuffled_plan(self._session, number, *self._installation.side(number), tasks)
+
+    def _tables(self, works: Works, tables: tuple[Train, ...]) -> tuple[Train, ...]:
+        if not tables:
+            return ()
+        chains = (chain for work in works for chain in work.chains)
+        read = {version_stream(table) for chain in chains for table in self._installation.tables(chain.operators)}
+        return tuple(train for train in tables if train.stream in read)
+
     def probe(self, spec: str, tasks: int = 1) -> None:
         """Runs an empty job."""
         assignment = Assignment(self._state, "probe", spec, tasks, ())
         self._session.sparkContext.setLocalProperty(PROPERTY, assignment.text())
         _rows(self._vectorised(tasks))
 
-    def split(self, works: Works) -> Iterator[tuple[Form, Works]]:
+    def split(self, works: Works, states: Sequence[State] = ()) -> Iterator[tuple[Form, Works]]:
         """The jobs of a unit: one for all its vectorised chains, those of the catalyst form by train, and by query
         those that run in stages."""
-        staged = self._staged(works)
+        staged = self._staged(works, {state.fold: state for state in states})
         vectorised = []
         catalyst: list[tuple[Form, Works]] = [("staged", some) for some in staged.values()]
         for work in works:
@@ -95,12 +123,14 @@ class Jobs:
             yield "vectorised", tuple(vectorised)
         yield from catalyst
 
-    def _staged(self, works: Works) -> dict[str, Works]:
-        """The works of queries with a chain that runs in stages: their chains share folds, so all of them do."""
+    def _staged(self, works: Works, states: Mapping[str, State]) -> dict[str, Works]:
+        """The works of queries with a chain that runs in stages: their chains may share folds, so all of them do."""
         installed = self._installation
-        chains = [chain for work in works for chain in work.chains if installed.folds(chain.operators)]
         staged = {
-            installed.query(chain.operators[0]) for chain in chains if installed.form(chain.operators)[0] == "staged"
+            installed.query(chain.operators[0])
+            for work in works
+            for chain in work.chains
+            if installed.form(chain.operators)[0] == "staged" or self.large_joins(chain, work.train, states)
         }
         return {
             query: tuple(
@@ -114,8 +144,8 @@ class Jobs:
     def _tasks(self, form: Form, works: Works) -> int:
         long = max(work.train.rows for work in works) >= _SPLIT_TUPLES
         # Spark's own form moves each tuple through three processes, so that even one chain is effort enough.
-        effort = form == "catalyst" or _effort(works) >= _SPLIT_EFFORT
-        return self.cores if long and effort else 1
+        enough = form == "catalyst" or _effort(works) >= _SPLIT_EFFORT
+        return self.cores if form == "shuffled" or (long and enough) else 1
 
     def _vectorised(self, tasks: int) -> DataFrame:
         return self._plan(tasks, lambda: vectorised_plan(self._session, tasks))

@@ -148,6 +148,8 @@ def _start(app_name: str, master: str, wanted: dict[str, str], log_folder: Path 
         ensure_java()
     except JavaNotFoundError as error:
         raise UserError(str(error)) from None
+    # With an arena for each of its many threads the C library would keep ever more free pages for a JVM.
+    os.environ.setdefault("MALLOC_ARENA_MAX", "2")
     # Otherwise Spark takes the first python3 of the path, which may have no Arrow.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     if master.startswith("local") and wanted["spark.python.daemon.module"] == DAEMON:

@@ -12,8 +12,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from freshet.model import Filter, Node, Project, parse_schema, schema_text
+from freshet.model import Filter, Lookup, Node, Project, parse_schema, schema_text
 from freshet.model.fold import Fold, fold_fields, read_fold
+from freshet.model.lookup import lookup_fields, read_lookup
 from freshet.spark.files import write_once
 
 
@@ -27,7 +28,7 @@ class Spec:
     True
     """
 
-    operators: tuple[Filter | Project | Fold, ...]
+    operators: tuple[Filter | Project | Lookup | Fold, ...]
     writes: tuple[str, ...]
     outputs: Mapping[str, pa.Schema]
     """Columns of a stream to which several paths with different types write."""
@@ -49,7 +50,7 @@ class Spec:
         writes = tuple(node.writes for node in nodes)
         return cls(operators, writes, dict(outputs), dict(reads or {}), dict(others or {}))
 
-    def chain(self, numbers: Sequence[int]) -> tuple[Filter | Project | Fold, ...]:
+    def chain(self, numbers: Sequence[int]) -> tuple[Filter | Project | Lookup | Fold, ...]:
         """The operators of a chain."""
         return tuple(self.operators[number] for number in numbers)
 
@@ -88,15 +89,17 @@ def load_spec(folder: Path, name: str) -> Spec:
     return Spec.parse((folder / f"{name}.json").read_text(encoding="utf-8"))
 
 
-def _body(operator: Filter | Project | Fold) -> Any:
+def _body(operator: Filter | Project | Lookup | Fold) -> Any:
     if isinstance(operator, Filter):
         return operator.predicate
+    if isinstance(operator, Lookup):
+        return lookup_fields(operator)
     return operator.columns if isinstance(operator, Project) else fold_fields(operator)
 
 
-def _operator(name: str, body: Any) -> Filter | Project | Fold:
+def _operator(name: str, body: Any) -> Filter | Project | Lookup | Fold:
     if isinstance(body, str):
         return Filter(name, body)
     if isinstance(body, dict):
-        return read_fold(body)
+        return read_lookup(body) if "lookup" in body else read_fold(body)
     return Project(name, tuple((column, expression) for column, expression in body))

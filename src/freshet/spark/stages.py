@@ -1,11 +1,12 @@
-"""Chains with folds that need Spark's own form somewhere: one job after the other, each over what the last one wrote.
+"""Chains with folds or lookups that need Spark's own form somewhere: one job after the other, each over what the last
+one wrote. So do chains with a join that is shuffled.
 
 Nothing between two stages is committed; files in the middle that hold no state become orphans.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -14,8 +15,11 @@ from freshet.model import Chain, ChainResult, OperatorRun, Segment, SegmentFile,
 from freshet.spark.installation import Form, Installation
 from freshet.spark.report import ChainReport, StateReport, TaskReport
 from freshet.spark.results import Outcome
+from freshet.spark.shuffled import without_other
 
 Run = Callable[[Form, tuple[Work, ...], tuple[State, ...]], list[TaskReport]]
+Large = Callable[[Chain, Train, Mapping[str, State]], Collection[int]]
+"""Which joins of a chain are shuffled, over a train and with these states."""
 
 
 @dataclass
@@ -27,12 +31,14 @@ class Stages:
         outcome: Gets the results.
         states: States of the folds; they move on from job to job.
         run: Runs one job.
+        large: Says which joins are shuffled.
     """
 
     installation: Installation
     outcome: Outcome
     states: dict[str, State]
     run: Run
+    large: Large = lambda chain, train, states: ()
     _dropped: dict[str, int] = field(default_factory=dict)
 
     def chains(self, works: Sequence[Work]) -> None:
@@ -47,7 +53,8 @@ class Stages:
             results.append(self._chain(train, chain, closing))
         failure = next((result.failure for result, _ in results if result.failure), None)
         for result, files in results:
-            self.outcome.staged(replace(result, failure=failure) if failure else result, files)
+            # What became of the states goes with the outputs: nothing of a query that failed is kept.
+            self.outcome.staged(replace(result, failure=failure, dropped=()) if failure else result, files)
 
     def _chain(self, whole: Train, chain: Chain, closing: set[str]) -> tuple[ChainResult, list[SegmentFile]]:
         train = whole
@@ -56,9 +63,10 @@ class Stages:
         arrivals: Sequence[float] | np.ndarray = ()
         errors = 0
         place = 0
-        for form, numbers in self.installation.stages(chain.operators):
+        joins = self.large(chain, whole, self.states)
+        for form, numbers in self.installation.stages_around(chain.operators, joins):
             place += len(numbers)
-            if form == "catalyst" and not train.rows:
+            if not train.rows and not self.installation.folds(numbers):
                 arrivals = ()
                 runs += [OperatorRun(number, 0, 0, 0.0) for number in numbers]
                 train = replace(train, stream=self.installation.stream(numbers[-1]))
@@ -72,6 +80,8 @@ class Stages:
             if result.failure is not None:
                 return ChainResult(chain, whole, 0, tuple(runs), errors=errors, failure=result.failure), []
             self._move(reports)
+            if form == "shuffled":
+                files += self._remember(train, numbers[0], closing)
             train = _output(self.installation.stream(numbers[-1]), reports)
             is_last = place == len(chain.operators)
             files += [file for report in reports if (file := _file(report, train.stream if is_last else None))]
@@ -79,6 +89,16 @@ class Stages:
         folds = [fold for fold in self.installation.folds(chain.operators) if fold in closing]
         dropped = tuple((name, rows) for name, rows in self._dropped.items() if name.rpartition(".")[0] in folds)
         return replace(done, dropped=dropped), files
+
+    def _remember(self, train: Train, join: int, closing: set[str]) -> list[SegmentFile]:
+        """Brings the own side of a join whose pairs were made by a shuffle up to date."""
+        states = without_other(self._states([join], closing), self.installation.side(join)[1])
+        reports = self.run("vectorised", (Work(train, (Chain((join,)),)),), states)
+        failure = next((_only(report).failure for report in reports if _only(report).failure), None)
+        if failure is not None:
+            raise RuntimeError(failure)
+        self._move(reports)
+        return [file for report in reports if (file := _file(report, None))]
 
     def _states(self, numbers: Sequence[int], closing: set[str]) -> tuple[State, ...]:
         folds = self.installation.folds(numbers)

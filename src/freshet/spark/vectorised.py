@@ -15,8 +15,9 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from freshet.kernels import Program
-from freshet.model import Filter, Project, Work
+from freshet.model import Chain, Filter, Lookup, Project, Work
 from freshet.spark.folding import Folding
+from freshet.spark.lookups import run_lookup
 from freshet.spark.report import REPORT_COLUMNS, ChainReport
 from freshet.spark.task import Task, drain
 
@@ -35,13 +36,22 @@ def run_vectorised(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch
     folding = Folding(task)
     for number, work in enumerate(task.assignment.works):
         with_fold = [index for index, chain in enumerate(work.chains) if folding.has(chain)]
-        plain = [index for index in range(len(work.chains)) if index not in with_fold]
+        with_table = [
+            index for index, chain in enumerate(work.chains) if index not in with_fold and _looks(task, chain)
+        ]
+        plain = [index for index in range(len(work.chains)) if index not in with_fold and index not in with_table]
         if plain:
             _run_work(task, number, work, plain)
+        for index in with_table:
+            run_lookup(task, number, work, index)
         for index in with_fold:
             folding.run(number, work, index)
     folding.finish()
     yield task.finish()
+
+
+def _looks(task: Task, chain: Chain) -> bool:
+    return bool(task.assignment.tables) and any(isinstance(each, Lookup) for each in task.spec.chain(chain.operators))
 
 
 def _run_work(task: Task, number: int, work: Work, places: Sequence[int]) -> None:

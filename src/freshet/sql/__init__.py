@@ -5,7 +5,7 @@ from freshet.sql.describe import describe, describe_paths
 from freshet.sql.errors import SqlError
 from freshet.sql.flatten import Flat, flatten
 from freshet.sql.later import NotRunYet, not_run_yet
-from freshet.sql.output import output_schema, query_schema
+from freshet.sql.output import output_schema, query_schema, schema_before
 from freshet.sql.safe import error_count, safe
 
 __all__ = [
@@ -21,4 +21,5 @@ __all__ = [
     "output_schema",
     "query_schema",
     "safe",
+    "schema_before",
 ]

@@ -10,7 +10,7 @@ Choices where SQL leaves one:
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Literal
 
 import pyarrow as pa
@@ -35,13 +35,14 @@ def build_query(
     on_error: Literal["null", "fail"] = "null",
     curve: Curve | None = None,
     times: Mapping[str, str | None] | None = None,
+    tables: Collection[str] = (),
 ) -> Query:
     """A continuous query from its text.
 
     Args:
         name: Name of the query and of its output.
         text: The SQL.
-        streams: Schemas of everything it may read: declared streams and outputs of other queries.
+        streams: Schemas of everything it may read: declared streams, outputs of other queries, tables.
         weight: Importance in (0, 1].
         start: Where a new query begins to read.
         on_error: What an evaluation error does.
@@ -49,6 +50,7 @@ def build_query(
         times: Column of event time of the streams and queries that it may read, None for the arrival
             (:attr:`Query.event_time`, where :attr:`Query.has_time`). What is not in it has no time that a window could
             go by. Not given: all go by the arrival.
+        tables: Names of those among ``streams`` that are tables.
 
     Raises:
         SqlError: The text is wrong; the message shows where and says what would be right.
@@ -66,7 +68,7 @@ def build_query(
         raise UserError(f"query {name}: a stream has this name already; choose another")
     try:
         tree = parse_query(text)
-        graph = GraphBuilder(streams)
+        graph = GraphBuilder(streams, tables)
         output = SelectBuilder(graph).query(tree, name)
         # What a periodic query sees is decided at its release.
         lowered = None if "period" in tree.meta else lower(name, graph, output.node, times, tree.meta.get("emit"))
@@ -75,7 +77,7 @@ def build_query(
     return Query(
         name=name,
         text=text,
-        graph=QueryGraph(graph.operators, graph.inputs, output.node),
+        graph=QueryGraph(graph.operators, graph.inputs, output.node, tuple(graph.tables)),
         weight=weight,
         start=start,
         on_error=on_error,

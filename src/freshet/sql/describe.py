@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from freshet.model.fold import Call, Fold, Moving, Panes, Side, Validity
+from freshet.model.lookup import Lookup
 from freshet.model.operator import Aggregate, Distinct, Filter, Join, Operator, Project, SetOperation, Union, Window
 from freshet.model.query import PathOperator, Query, QueryGraph
 from freshet.model.units import duration_text
@@ -24,7 +25,8 @@ def describe(graph: QueryGraph) -> str:
 
 def _lines(graph: QueryGraph, node: str, depth: int) -> list[str]:
     operator = graph.operators.get(node)
-    text = node if operator is None else f"{node}: {operator_text(operator)}"
+    leaf = f"{node} (table)" if node in graph.tables else node
+    text = leaf if operator is None else f"{node}: {operator_text(operator)}"
     below = [line for name in graph.inputs.get(node, ()) for line in _lines(graph, name, depth + 1)]
     return ["  " * depth + text, *below]
 
@@ -51,12 +53,12 @@ def _path(operators: tuple[PathOperator, ...]) -> list[str]:
     lines = []
     for operator in operators:
         lines.append(f"  {operator.name}: {operator_text(operator)}")
-        if not isinstance(operator, Filter | Project):
+        if not isinstance(operator, Filter | Project | Lookup):
             lines.append(f"    remembers {state_text(operator)}")
     return lines
 
 
-def operator_text(operator: Operator | Fold) -> str:
+def operator_text(operator: Operator | Lookup | Fold) -> str:
     """What an operator does, in one line.
 
     >>> operator_text(Window("q.window_1", "range", size=60.0, slide=10.0))
@@ -87,6 +89,8 @@ def operator_text(operator: Operator | Fold) -> str:
             return _computation_text(operator)
         case Side():
             return _side_text(operator)
+        case Lookup():
+            return _lookup_text(operator)
 
 
 def state_text(fold: Fold) -> str:
@@ -132,6 +136,16 @@ def _side_text(side: Side) -> str:
     name = ("left", "right")[side.port]
     kind = "LEFT JOIN" if side.kind == "left" else "JOIN"
     return f"{name} side of {kind} {side.fold} ON {on}, {_validity_text(own)} with {_validity_text(other)}"
+
+
+def _lookup_text(lookup: Lookup) -> str:
+    equal = (f"{one} = {lookup.table}.{two}" for one, two in zip(*lookup.keys, strict=True))
+    kind = "LEFT JOIN" if lookup.kind == "left" else "JOIN"
+    filters = [each.predicate for each in lookup.operators if isinstance(each, Filter)]
+    columns = [column for each in lookup.operators if isinstance(each, Project) for column in each.columns]
+    where = f" WHERE {' AND '.join(filters)}" if filters else ""
+    rows = f"(SELECT {_columns_text(tuple(columns))} FROM {lookup.table}{where})"
+    return f"{kind} {rows} ON {' AND '.join(equal) or 'any'}, as of each tuple's arrival"
 
 
 def _call_text(call: Call) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 
 import pyarrow as pa
 from sqlglot import exp
@@ -17,10 +17,11 @@ class GraphBuilder:
     """Collects operators and what they read.
 
     Args:
-        streams: Schemas of the streams by name.
+        streams: Schemas of the streams by name, and of the tables.
+        tables: Names of those that are tables.
     """
 
-    def __init__(self, streams: Mapping[str, pa.Schema]) -> None:
+    def __init__(self, streams: Mapping[str, pa.Schema], tables: Collection[str] = ()) -> None:
         self.operators: dict[str, Operator] = {}
         self.inputs: dict[str, tuple[str, ...]] = {}
         self.relations: dict[str, Relation] = {}
@@ -29,7 +30,10 @@ class GraphBuilder:
         """Where nodes stand in the text: one place, or those of the two sides of a join."""
         self.conditions: dict[str, exp.Expr] = {}
         """What joins join on, over their own columns."""
+        self.tables: dict[str, exp.Expr] = {}
+        """Tables that are read, each with where it stands in the text first."""
         self._streams = streams
+        self._tables = frozenset(tables)
         self._prefixes: set[str] = set()
 
     def add(
@@ -50,13 +54,18 @@ class GraphBuilder:
 
     def scratch(self) -> GraphBuilder:
         """An empty graph over the same streams, to look at what a query would give out."""
-        return GraphBuilder(self._streams)
+        return GraphBuilder(self._streams, self._tables)
 
     def has_window(self, node: str) -> bool:
         """Whether a node reads a stream through a window, at whatever distance."""
         if isinstance(self.operators.get(node), Window):
             return True
         return any(self.has_window(name) for name in self.inputs.get(node, ()))
+
+    def reads_tables_only(self, node: str) -> bool:
+        """Whether a node reads no stream, at whatever distance."""
+        inputs = self.inputs.get(node)
+        return node in self.tables if inputs is None else all(map(self.reads_tables_only, inputs))
 
     def prefix(self, wanted: str) -> str:
         """A prefix for the names of a sub-query's operators that no other has."""
@@ -80,4 +89,6 @@ class GraphBuilder:
         schema = self._streams[name]
         columns = tuple((field.name, field.type) for field in schema if field.name != ARRIVAL)
         self.relations[name] = Relation(name, columns)
+        if name in self._tables:
+            self.tables.setdefault(name, table.this)
         return self.relations[name]

@@ -1,4 +1,4 @@
-"""From a query graph to paths: windows, joins and aggregates become folds.
+"""From a query graph to paths: windows, joins and aggregates become folds, joins with tables lookups.
 
 A fold is what remembers (:mod:`freshet.model.fold`). In front of it stands one projection to plain columns, behind it
 the filters and the projection that make the answer of what it gives out.
@@ -15,12 +15,14 @@ from dataclasses import dataclass, replace
 from sqlglot import exp
 
 from freshet.model.fold import Panes
+from freshet.model.lookup import Lookup
 from freshet.model.operator import Aggregate, Distinct, Filter, Join, Project, SetOperation, Union, Window
 from freshet.model.query import Path, PathOperator
 from freshet.sql.errors import Place, SqlError
 from freshet.sql.flows.aggregate import aggregate_flow, distinct_flow, set_flow
-from freshet.sql.flows.flow import Flow, Strand, Want
+from freshet.sql.flows.flow import Flow, Strand, Want, refuse_table
 from freshet.sql.flows.join import JoinFlow
+from freshet.sql.flows.lookup import LookupFlow
 from freshet.sql.flows.stateless import FilterFlow, ProjectFlow, StreamFlow, UnionFlow
 from freshet.sql.flows.window import WindowFlow
 from freshet.sql.graph import GraphBuilder
@@ -59,6 +61,11 @@ def lower(query: str, graph: GraphBuilder, root: str, times: Times, changes: Pla
         SqlError: A part has no meaning without a bound, or is not run.
     """
     flow = _Lowering(graph, times).flow(root)
+    refuse_table(
+        flow,
+        "a continuous query reads a stream; join one with it, as in FROM s JOIN {0} ON s.k = {0}.k",
+        graph.tables.get(flow.traits.table or ""),
+    )
     shown = {name.lower(): name for name in flow.traits.names}
     event_time = next((shown[name] for name in shown if name in flow.traits.events), None)
     has_time = event_time is not None or flow.traits.clock == "arrival"
@@ -108,6 +115,8 @@ class _Lowering:
 
     def _stream(self, name: str) -> Flow:
         columns = self._graph.relations[name].columns
+        if name in self._graph.tables:
+            return StreamFlow(name, columns, "none", None, table=True)
         if self._times is None or self._times.get(name, "") is None:
             return StreamFlow(name, columns, "arrival", None)
         time = self._times.get(name)
@@ -119,12 +128,18 @@ class _Lowering:
     def _join(self, join: Join, inputs: tuple[Flow, Flow], places: tuple[exp.Expr | None, ...]) -> Flow:
         columns = self._graph.relations[join.name].columns
         left, right = places
-        return JoinFlow(join, self._graph.conditions.get(join.name), columns, inputs, (left, right))
+        condition = self._graph.conditions.get(join.name)
+        for table in (side.traits.table for side in inputs):
+            if table is not None:
+                schema = self._graph.relations[table].columns
+                return LookupFlow(join, condition, columns, inputs, schema, (left, right))
+        return JoinFlow(join, condition, columns, inputs, (left, right))
 
 
 def _with_changes(strand: Strand, place: Place) -> tuple[PathOperator, ...]:
     """The operators with the last fold telling its changes."""
-    places = [place for place, operator in enumerate(strand.operators) if not isinstance(operator, Filter | Project)]
+    stateless = (Filter, Project, Lookup)
+    places = [place for place, operator in enumerate(strand.operators) if not isinstance(operator, stateless)]
     last = strand.operators[places[-1]] if places else None
     if not isinstance(last, Panes):
         raise SqlError(

@@ -7,9 +7,10 @@ from collections.abc import Mapping, Sequence
 import pyarrow as pa
 
 from freshet.model.fold import FROM, UNTIL, WINDOW_END, WINDOW_START, Call, Moving, Panes, Side
+from freshet.model.lookup import Lookup
 from freshet.model.operator import Filter, Project
 from freshet.model.query import Path, Query
-from freshet.model.schema import ARRIVAL
+from freshet.model.schema import ARRIVAL, parse_schema
 from freshet.sql.text import parse_expression
 from freshet.sql.types import UNKNOWN, aggregate_type, type_of
 
@@ -46,16 +47,16 @@ def query_schema(query: Query, schemas: Mapping[str, pa.Schema]) -> pa.Schema:
     m: double
     """
     path = query.paths[0]
-    return _before(len(path.operators), path, query.paths, schemas)
+    return schema_before(len(path.operators), path, query.paths, schemas)
 
 
-def _before(place: int, path: Path, paths: Sequence[Path], schemas: Mapping[str, pa.Schema]) -> pa.Schema:
-    """The schema in front of the operator at a place of a path."""
+def schema_before(place: int, path: Path, paths: Sequence[Path], schemas: Mapping[str, pa.Schema]) -> pa.Schema:
+    """The schema in front of the operator at a place of a path, one of the paths of a query."""
     schema = _without_arrival(schemas[path.stream])
     for operator in path.operators[:place]:
         if isinstance(operator, Side):
             other = _other_side(operator, paths)
-            sides = (schema, _before(other[1], other[0], paths, schemas))
+            sides = (schema, schema_before(other[1], other[0], paths, schemas))
             schema = _joined(operator, sides if operator.port == 0 else sides[::-1])
         else:
             schema = _after(operator, schema)
@@ -70,12 +71,16 @@ def _other_side(side: Side, paths: Sequence[Path]) -> tuple[Path, int]:
     raise AssertionError(f"{side.fold} has one side only")
 
 
-def _after(operator: Filter | Project | Panes | Moving, schema: pa.Schema) -> pa.Schema:
+def _after(operator: Filter | Project | Lookup | Panes | Moving, schema: pa.Schema) -> pa.Schema:
     match operator:
         case Filter():
             return schema
         case Project():
             return _projected(operator, schema)
+        case Lookup():
+            read = parse_schema(", ".join(f"`{name}` {kind}" for name, kind in operator.schema))
+            sides = (schema, output_schema(operator.operators, read))
+            return pa.schema([(name, _type(column, sides[port])) for name, port, column in operator.columns])
         case Panes():
             time = _type(operator.validity.time, schema)
             bound = time if pa.types.is_timestamp(time) else _TIMESTAMP

@@ -157,7 +157,7 @@ class SelectBuilder:
         place = tree.args["group"] if tree.args.get("group") else _first_aggregate(tree)
         if window is not None:
             relation, scope = self._group_window(window, f"{prefix}.window", relation, scope)
-        elif not self._graph.has_window(relation.node):
+        elif not self._graph.has_window(relation.node) and not self._graph.reads_tables_only(relation.node):
             what = "GROUP BY" if tree.args.get("group") else "an aggregate"
             example = "[RANGE 1 MINUTE]" if what == "GROUP BY" else "[RANGE 1 MINUTE] or [UNBOUNDED]"
             raise fail(
@@ -210,7 +210,7 @@ class SelectBuilder:
         return to_sql(condition)
 
     def _check_distinct(self, node: str, tree: exp.Expr) -> None:
-        if not self._graph.has_window(node):
+        if not self._graph.has_window(node) and not self._graph.reads_tables_only(node):
             raise fail(
                 "DISTINCT over a stream without an end needs a window: "
                 "put for example [RANGE 1 MINUTE] after the stream's name",

@@ -48,18 +48,25 @@ class CompiledSide:
             key_type(inputs[0].field(left).type, inputs[1].field(right).type)
             for left, right in zip(*operator.keys, strict=True)
         ]
-        self._keys: Final = tuple(f"key_{place}" for place in range(len(kinds)))
+        self.key_names: Final = tuple(f"key_{place}" for place in range(len(kinds)))
+        """Columns of the states that must be equal."""
         self._columns: Final = tuple(
             tuple(dict.fromkeys(name for _, side, name in operator.columns if side == port)) for port in (0, 1)
         )
         self.states: Final = tuple(self._schema(kinds, self._columns[port], inputs[port]) for port in (0, 1))
         given = [pa.field(name, inputs[port].field(column).type) for name, port, column in operator.columns]
         self.output: Final = pa.schema([*given, pa.field(FROM, _INT), pa.field(UNTIL, _INT)])
-        self._whole: Final = self.output.append(pa.field(ARRIVAL, _INT))
+        self.whole: Final = self.output.append(pa.field(ARRIVAL, _INT))
+        """What it gives out, with the arrival."""
+
+    @property
+    def given(self) -> list[tuple[str, Port, str]]:
+        """Columns that it gives out, each with the side and the column of that side's state that it comes from."""
+        return [(name, port, self._place(port, column)) for name, port, column in self._operator.columns]
 
     def run(self, table: pa.Table, states: Sequence[pa.Table], before: Watermarks, after: Watermarks) -> Folded:
         port = self._operator.port
-        fresh = self._fresh(table)
+        fresh = self.fresh(table)
         met = [self._pairs(fresh, states[1 - port])] if fresh.num_rows else []
         sides = [_both(states[side], fresh) if side == port else states[side] for side in (0, 1)]
         if self._operator.kind == "left":
@@ -74,24 +81,24 @@ class CompiledSide:
             else:
                 kept.append(keep_up(states[side], alive[:old], select(new, alive[old:])))
         appended, dropped = zip(*kept, strict=True)
-        return Folded(pa.concat_tables([self._whole.empty_table(), *met]), appended, dropped)
+        return Folded(pa.concat_tables([self.whole.empty_table(), *met]), appended, dropped)
 
     def due(self, states_nonempty: bool, before: Watermarks, after: Watermarks) -> bool:
         later = after[1] is not None and (before[1] is None or after[1] > before[1])
         return self._operator.kind == "left" and states_nonempty and later
 
     def _schema(self, kinds: Sequence[pa.DataType], columns: Sequence[str], schema: pa.Schema) -> pa.Schema:
-        fields = [pa.field(name, kind) for name, kind in zip(self._keys, kinds, strict=True)]
+        fields = [pa.field(name, kind) for name, kind in zip(self.key_names, kinds, strict=True)]
         fields += [pa.field(f"column_{place}", schema.field(name).type) for place, name in enumerate(columns)]
         return pa.schema([*fields, *(pa.field(name, _INT) for name in (FROM, UNTIL, ARRIVAL))])
 
-    def _fresh(self, table: pa.Table) -> pa.Table:
+    def fresh(self, table: pa.Table) -> pa.Table:
         """New tuples as they are remembered: those that are valid at some time and, but for left joins, have keys."""
         port = self._operator.port
         start, end, known = spans(table, self._operator.validity[port])
         keep: Mask = start < end if known is None else (start < end) & known
         keys = []
-        for name, key in zip(self._operator.keys[port], self._keys, strict=True):
+        for name, key in zip(self._operator.keys[port], self.key_names, strict=True):
             keys.append(canonical(flat(table, name).cast(self.states[port].field(key).type, safe=False)))
             if keys[-1].null_count and (self._operator.kind == "inner" or port == 1):
                 keep = keep & keys[-1].is_valid().to_numpy(zero_copy_only=False)
@@ -101,9 +108,9 @@ class CompiledSide:
 
     def _pairs(self, fresh: pa.Table, others: pa.Table) -> pa.Table:
         """The new tuples with the remembered ones of the other side."""
-        made = [self._whole.empty_table()]
-        keyless = (fresh.drop_columns(self._keys), others.drop_columns(self._keys))
-        for own, other in pairs(fresh, others, self._keys):
+        made = [self.whole.empty_table()]
+        keyless = (fresh.drop_columns(self.key_names), others.drop_columns(self.key_names))
+        for own, other in pairs(fresh, others, self.key_names):
             sides = (keyless[0].take(pa.array(own)), keyless[1].take(pa.array(other)))
             made.append(self._give(sides if self._operator.port == 0 else sides[::-1]))
         return pa.concat_tables(made)
@@ -113,25 +120,25 @@ class CompiledSide:
         columns = [sides[port].column(self._place(port, name)) for _, port, name in self._operator.columns]
         for name, choose in ((FROM, np.maximum), (UNTIL, np.minimum), (ARRIVAL, np.maximum)):
             columns.append(arrow(choose(numbers(sides[0], name), numbers(sides[1], name)), _INT))
-        return pa.Table.from_arrays(columns, schema=self._whole)
+        return pa.Table.from_arrays(columns, schema=self.whole)
 
     def _alone(self, sides: Sequence[pa.Table], old: int, before: int | None, after: int | None) -> pa.Table:
         """The left tuples that found nobody, of those for which nobody can come since this run."""
         if after is None:
-            return self._whole.empty_table()
+            return self.whole.empty_table()
         until = numbers(sides[0], UNTIL)
         decided = until <= after
         if before is not None:
             # Those remembered from before have been decided then; new ones have not.
             decided[:old] &= until[:old] > before
         lefts = select(sides[0], decided)
-        lefts = select(lefts, ~partnered(lefts, sides[1], self._keys))
+        lefts = select(lefts, ~partnered(lefts, sides[1], self.key_names))
         columns = [
-            lefts.column(self._place(0, name)) if port == 0 else pa.nulls(len(lefts), self._whole.field(given).type)
+            lefts.column(self._place(0, name)) if port == 0 else pa.nulls(len(lefts), self.whole.field(given).type)
             for given, port, name in self._operator.columns
         ]
         columns += [lefts.column(name) for name in (FROM, UNTIL, ARRIVAL)]
-        return pa.Table.from_arrays(columns, schema=self._whole)
+        return pa.Table.from_arrays(columns, schema=self.whole)
 
     def _place(self, port: Port, column: str) -> str:
         return f"column_{self._columns[port].index(column)}"

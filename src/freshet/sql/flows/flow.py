@@ -63,6 +63,7 @@ class Traits:
         bounds: Columns (lower case) that are the start or the end of the window, and which of the two.
         ordered: Whether the order of its tuples is one of the log, not of the schedule.
         marked: Whether filters stand behind its window of rows, so that :data:`PASSES` tells which tuples pass.
+        table: The table whose rows these are; None: they are tuples of streams.
     """
 
     names: tuple[str, ...]
@@ -72,6 +73,7 @@ class Traits:
     bounds: Mapping[str, str] = field(default_factory=dict)
     ordered: bool = True
     marked: bool = False
+    table: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,6 +149,12 @@ class Flow(ABC):
     def wrong(self, problem: str) -> SqlError:
         """An error at the place of this part; the caller raises it."""
         return fail(problem, self.place)
+
+
+def refuse_table(flow: Flow, instead: str, place: exp.Expr | None) -> None:
+    """Refuses to do with a table what only streams are for."""
+    if flow.traits.table is not None:
+        raise fail(f"{flow.traits.table} is a table: {instead.format(flow.traits.table)}", place)
 
 
 def micros(time: exp.Expr) -> exp.Expr:

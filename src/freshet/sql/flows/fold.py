@@ -10,7 +10,20 @@ from freshet.model.fold import FROM, UNTIL, WINDOW_END, WINDOW_START, Call, Movi
 from freshet.model.schema import ARRIVAL
 from freshet.sql.calls import Aggregated, when
 from freshet.sql.errors import fail
-from freshet.sql.flows.flow import PASSES, TIME, Flow, Span, Strand, Traits, Want, hidden, micros, plus, timestamp
+from freshet.sql.flows.flow import (
+    PASSES,
+    TIME,
+    Flow,
+    Span,
+    Strand,
+    Traits,
+    Want,
+    hidden,
+    micros,
+    plus,
+    refuse_table,
+    timestamp,
+)
 from freshet.sql.flows.inputs import Inputs
 from freshet.sql.flows.window import NO_WINDOW_COLUMNS, partition_name, validity
 
@@ -87,6 +100,7 @@ def fold_flow(name: str, computation: Computation, child: Flow, place: exp.Expr 
     Raises:
         SqlError: There is no window, or not one over which this can be computed.
     """
+    refuse_table(child, "join a stream with it, and compute over that", place)
     span = child.traits.span
     if span is None:
         raise fail(

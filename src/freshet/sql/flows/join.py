@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Literal
 
 import pyarrow as pa
@@ -11,9 +11,8 @@ from sqlglot import exp
 
 from freshet.model.fold import FROM, UNTIL, WINDOW_END, WINDOW_START, Side
 from freshet.model.operator import Join
-from freshet.model.schema import ARRIVAL, type_text
 from freshet.sql.errors import fail
-from freshet.sql.flows.aggregate import conjuncts
+from freshet.sql.flows.condition import PORTS, Named, Port, Sides, is_same_window
 from freshet.sql.flows.flow import (
     Clock,
     Flow,
@@ -28,22 +27,8 @@ from freshet.sql.flows.flow import (
 )
 from freshet.sql.flows.inputs import Inputs
 from freshet.sql.flows.window import NO_WINDOW_COLUMNS, validity
-from freshet.sql.inline import column_names, inline
+from freshet.sql.inline import inline
 from freshet.sql.text import column
-from freshet.sql.types import common_type, is_known, is_number, type_of
-
-Port = Literal[0, 1]
-Named = tuple[str, exp.Expr]
-_PORTS: tuple[Port, Port] = (0, 1)
-
-
-@dataclass(frozen=True, slots=True)
-class Condition:
-    """An ON taken apart: pairs of keys, conditions on one side, and those that need both; over the joined columns."""
-
-    keys: tuple[tuple[exp.Expr, exp.Expr], ...]
-    own: tuple[tuple[Named, ...], tuple[Named, ...]]
-    both: tuple[Named, ...]
 
 
 class JoinFlow(Flow):
@@ -70,11 +55,11 @@ class JoinFlow(Flow):
         self._name = join.name
         self._kind: Literal["inner", "left"] = "left" if join.kind == "left" else "inner"
         self._inputs = inputs
-        self._types = {name.lower(): kind for name, kind in columns}
-        own = [(port, name) for port in _PORTS for name in inputs[port].traits.names]
-        self._places = {joined.lower(): place for joined, place in zip(names, own, strict=True)}
-        spans = [self._span(inputs[port], (join.left, join.right)[port], sides[port]) for port in _PORTS]
-        self._condition = self._taken_apart(condition)
+        self._sides = Sides(columns, (inputs[0].traits.names, inputs[1].traits.names))
+        self._places = self._sides.places
+        spans = [self._span(inputs[port], (join.left, join.right)[port], sides[port]) for port in PORTS]
+        outer: Port | None = 0 if self._kind == "left" else None
+        self._condition = self._sides.taken_apart(join.name, condition, outer, sides[1])
         self.traits = replace(
             self.traits, clock=self._clock(), span=self._pair_span(spans), events=self._events(), ordered=False,
             bounds={WINDOW_START: WINDOW_START, WINDOW_END: WINDOW_END},
@@ -125,7 +110,7 @@ class JoinFlow(Flow):
 
     def _events(self) -> tuple[str, ...]:
         # The right columns of a left tuple without a partner are NULL, and so is the time in them.
-        ports = _PORTS if self._kind == "inner" else _PORTS[:1]
+        ports = PORTS if self._kind == "inner" else PORTS[:1]
         return tuple(
             joined
             for joined, (port, name) in self._places.items()
@@ -136,56 +121,13 @@ class JoinFlow(Flow):
         port, own = self._places[name.lower()]
         return self._inputs[port].lag(own)
 
-    def _sides(self, tree: exp.Expr) -> set[int]:
-        """The inputs that a condition over the joined columns reads; both, where it goes by the pair itself."""
-        names = column_names(tree)
-        if names & {ARRIVAL, WINDOW_START, WINDOW_END, FROM, UNTIL}:
-            return {0, 1}
-        return {self._places[name][0] for name in names if name in self._places}
-
-    def _taken_apart(self, condition: exp.Expr | None) -> Condition:
-        keys: list[tuple[exp.Expr, exp.Expr]] = []
-        own: tuple[list[Named], list[Named]] = ([], [])
-        both: list[Named] = []
-        for number, part in enumerate([] if condition is None else conjuncts(condition), start=1):
-            name, sides = f"{self._name}.on_{number}", self._sides(part)
-            pair = self._key(part)
-            if _is_same_window(part):
-                continue
-            if pair is not None:
-                keys.append(pair)
-            elif self._kind == "left" and sides != {1}:
-                raise self.wrong(
-                    "ON of a LEFT JOIN takes equal columns of both streams and conditions on the right stream alone, "
-                    "as in ON a.k = b.k AND b.v > 1"
-                )
-            elif len(sides) == 1:
-                own[sides.pop()].append((name, part))
-            else:
-                both.append((name, part))
-        return Condition(tuple(keys), (tuple(own[0]), tuple(own[1])), tuple(both))
-
-    def _key(self, part: exp.Expr) -> tuple[exp.Expr, exp.Expr] | None:
-        if not isinstance(part, exp.EQ):
-            return None
-        sides = [self._sides(part.this), self._sides(part.expression)]
-        if sorted(map(sorted, sides)) != [[0], [1]]:
-            return None
-        pair = (part.this, part.expression) if sides[0] == {0} else (part.expression, part.this)
-        left, right = (type_of(each, self._types) for each in pair)
-        kind = common_type(left, right)
-        # Numbers of different types are compared as they are.
-        if left == right or not is_known(kind) or is_number(kind):
-            return pair
-        return _cast(pair[0], left, kind), _cast(pair[1], right, kind)
-
     def emit(self, want: Want) -> tuple[Strand, ...]:
         filters = (*self._condition.both, *self._together())
         pushed: tuple[list[Named], list[Named]] = (list(self._condition.own[0]), list(self._condition.own[1]))
         kept: list[Named] = []
         for name, predicate in want.filters:
-            sides = self._sides(predicate)
-            if _is_same_window(predicate):
+            sides = self._sides.of(predicate)
+            if is_same_window(predicate):
                 continue
             # A condition on one input cuts what has to be remembered; NULLs for a missing partner are seen behind.
             if len(sides) == 1 and (self._kind == "inner" or sides == {0}):
@@ -200,7 +142,7 @@ class JoinFlow(Flow):
         taken = (Inputs(), Inputs())
         own = {joined: column(name) for joined, (_, name) in self._places.items()}
         keys = tuple(
-            tuple(taken[port].name(inline(pair[port], own)) for pair in self._condition.keys) for port in _PORTS
+            tuple(taken[port].name(inline(pair[port], own)) for pair in self._condition.keys) for port in PORTS
         )
         columns = tuple(
             (name, port, taken[port].name(column(place)))
@@ -209,7 +151,7 @@ class JoinFlow(Flow):
         )
         valid = [validity(side) for side in self._inputs]
         strands: list[Strand] = []
-        for port, name in zip(_PORTS, ("left", "right"), strict=True):
+        for port, name in zip(PORTS, ("left", "right"), strict=True):
             taken[port].add(valid[port][1])
             side = Side(
                 f"{self._name}.{name}", self._name, port, self._kind, (valid[0][0], valid[1][0]), (keys[0], keys[1]),
@@ -265,16 +207,3 @@ def _common_slide(left: Span, right: Span) -> int | None:
     # What is there for one moment meets what is there then, at that moment.
     moments = [span.slide for span in (left, right) if span.slide == 1]
     return 1 if moments and None in (left.slide, right.slide) else None
-
-
-def _is_same_window(part: exp.Expr) -> bool:
-    """``a.window_start = b.window_start``: true for every pair, because its tuples meet in a window."""
-    if not isinstance(part, exp.EQ) or not isinstance(part.this, exp.Column):
-        return False
-    return part.this.name in (WINDOW_START, WINDOW_END) and part.this == part.expression
-
-
-def _cast(tree: exp.Expr, kind: pa.DataType, wanted: pa.DataType) -> exp.Expr:
-    if kind == wanted:
-        return tree
-    return exp.Cast(this=tree.copy(), to=exp.DataType.build(type_text(wanted), dialect="spark"))

@@ -10,24 +10,44 @@ from sqlglot import exp
 
 from freshet.model.fold import FROM, UNTIL, WINDOW_END, WINDOW_START
 from freshet.model.schema import ARRIVAL
-from freshet.sql.flows.flow import MEMBER, PASSES, TIME, Clock, Flow, Span, Strand, Traits, Want, hidden, timestamp
+from freshet.sql.flows.flow import (
+    MEMBER,
+    PASSES,
+    TIME,
+    Clock,
+    Flow,
+    Span,
+    Strand,
+    Traits,
+    Want,
+    hidden,
+    refuse_table,
+    timestamp,
+)
 
 
 class StreamFlow(Flow):
-    """A stream, or the output of another query.
+    """A stream, the output of another query, or a table.
 
     Args:
         name: Its name.
         columns: Names and types of its columns.
         clock: What the time of its tuples is.
         event_time: The column of event time.
+        table: Whether it is a table.
     """
 
     def __init__(
-        self, name: str, columns: Sequence[tuple[str, pa.DataType]], clock: Clock, event_time: str | None
+        self,
+        name: str,
+        columns: Sequence[tuple[str, pa.DataType]],
+        clock: Clock,
+        event_time: str | None,
+        table: bool = False,
     ) -> None:
         events = () if event_time is None else (event_time.lower(),)
-        super().__init__(Traits(tuple(name for name, _ in columns), clock, events=events))
+        names = tuple(name for name, _ in columns)
+        super().__init__(Traits(names, clock, events=events, table=name if table else None))
         self._name = name
         self._event_time = event_time
         kind = next((kind for name, kind in columns if name == event_time), None)
@@ -96,6 +116,8 @@ class UnionFlow(Flow):
     """The tuples of several flows with the same columns."""
 
     def __init__(self, members: Sequence[Flow], place: exp.Expr | None) -> None:
+        for member in members:
+            refuse_table(member, "it has no part in UNION, EXCEPT or INTERSECT; join a stream with it", place)
         first = members[0].traits
         clocks = {member.traits.clock for member in members}
         clock: Clock = "none" if "none" in clocks else "arrival" if clocks == {"arrival"} else "event"

@@ -21,6 +21,7 @@ from freshet.sql.flows.flow import (
     hidden,
     micros,
     plus,
+    refuse_table,
     timestamp,
 )
 from freshet.sql.text import parse_expression
@@ -43,6 +44,9 @@ class WindowFlow(Flow):
 
     def __init__(self, window: Window, child: Flow, source: str, place: exp.Expr | None) -> None:
         super().__init__(child.traits, place)
+        refuse_table(
+            child, "no window is written for it, each tuple meets the rows that are there when it comes", place
+        )
         self._child = child
         self._partition = window.partition
         self._span = _span(window)

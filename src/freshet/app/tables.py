@@ -1,0 +1,192 @@
+"""Tables of a run: their files are looked at now and then, and what is new in them becomes a version in the log."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import pyarrow as pa
+
+from freshet.app.problems import InvalidApp, Problem
+from freshet.app.spec import TableSpec
+from freshet.log import Log, LogFull, TableVersions
+from freshet.model import UserError
+from freshet.sources.table_file import read_table_file, table_format
+
+LOOK: Final = 1.0
+"""Seconds between looks at the files."""
+
+_LOGGER: Final = logging.getLogger(__name__)
+
+Stamp = tuple[int, int, int]
+"""What tells that a file has changed: when it was written, its size, and which file it is."""
+
+
+@dataclass(frozen=True, slots=True)
+class TableStatus:
+    """What became of a table.
+
+    Args:
+        versions: How many versions there have been.
+        kept: How many of them are kept, because a tuple may still meet them.
+        rows: Of the newest version.
+        bytes: Of those that are kept.
+        error: Why what is in the file now is not the newest version; None: it is.
+    """
+
+    versions: int
+    kept: int
+    rows: int
+    bytes: int
+    error: str | None
+
+
+def check_tables(specs: Iterable[TableSpec]) -> Iterator[Problem]:
+    """What is wrong with the files of tables."""
+    for spec in specs:
+        try:
+            table_format(spec.file, spec.format)
+        except UserError as error:
+            yield Problem(f"tables.{spec.name}.{'file' if spec.format is None else 'format'}", str(error))
+            continue
+        try:
+            read_table_file(spec.file, spec.schema, spec.format)
+        except UserError as error:
+            yield Problem(f"tables.{spec.name}.file", str(error))
+
+
+class WatchedTable:
+    """The file of a table and its versions.
+
+    Args:
+        log: Has the versions.
+        spec: The table.
+
+    Raises:
+        UserError: The file cannot be read: there would be no first version.
+    """
+
+    def __init__(self, log: Log, spec: TableSpec) -> None:
+        self.spec = spec
+        self.versions = TableVersions(log, spec.name)
+        self.error: str | None = None
+        self._log = log
+        self._taken = self._seen = _stamp(spec.file)
+        self._rows = 0
+        self._take()
+
+    def look(self) -> None:
+        """Takes up what is in the file now, if it is new; what is wrong with it is the table's ``error``."""
+        stamp = _stamp(self.spec.file)
+        if stamp == self._taken:
+            return
+        if stamp != self._seen:
+            self._seen = stamp  # somebody may be writing it: not before it stays as it is
+            return
+        try:
+            self._take()
+            self._wrong(None)
+        except UserError as error:
+            self._wrong(str(error))
+        except LogFull as error:
+            self._wrong(str(error))
+            return  # there may be room the next time
+        self._taken = stamp
+
+    def _take(self) -> None:
+        rows = read_table_file(self.spec.file, self.spec.schema, self.spec.format)
+        self.versions.put(rows)
+        self._rows = rows.num_rows
+
+    def _wrong(self, error: str | None) -> None:
+        if error is not None and error != self.error:
+            _LOGGER.warning("table %s stays as it was: %s", self.spec.name, error)
+        self.error = error
+
+    @property
+    def status(self) -> TableStatus:
+        """For the report."""
+        kept = self.versions.kept
+        size = self._log.bytes(self.versions.stream, kept.first, kept.end)
+        return TableStatus(self.versions.number, kept.rows, self._rows, size, self.error)
+
+
+class Tables:
+    """A thread that looks at the files of tables, and lets versions go that no tuple needs.
+
+    The first versions are in the log when it has been made, before any tuple can be taken in.
+
+    Args:
+        log: The log.
+        specs: The tables.
+        streams: The declared streams.
+        before: Says which other streams hold tuples that may still meet a table.
+        origin: The file that declares all this, as the user named it.
+
+    Raises:
+        InvalidApp: With every table that cannot be read.
+    """
+
+    def __init__(
+        self,
+        log: Log,
+        specs: Iterable[TableSpec],
+        streams: Iterable[str],
+        before: Callable[[str], Iterable[str]],
+        origin: str = "",
+    ) -> None:
+        self._streams, self._before = tuple(streams), before
+        self._tables: dict[str, WatchedTable] = {}
+        problems = []
+        for spec in specs:
+            try:
+                self._tables[spec.name] = WatchedTable(log, spec)
+            except UserError as error:
+                problems.append(Problem(f"tables.{spec.name}.file", str(error)))
+        if problems:
+            raise InvalidApp(problems, origin)
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="freshet-tables", daemon=True)
+
+    def start(self) -> None:
+        """Starts the thread, where there is something to look at."""
+        if self._tables:
+            self._thread.start()
+
+    def stop(self) -> None:
+        """Ends the thread."""
+        self._stop.set()
+        if self._thread.ident is not None:
+            self._thread.join()
+
+    def rows(self, table: str) -> pa.Table:
+        """The newest version of a table."""
+        rows = self._tables[table].versions.newest()
+        assert rows is not None, f"{table} has its first version since the start"
+        return rows
+
+    def states(self) -> dict[str, dict[str, Any]]:
+        """For the report, by table."""
+        return {name: asdict(table.status) for name, table in self._tables.items()}
+
+    def _run(self) -> None:
+        while not self._stop.wait(LOOK):
+            for name, table in self._tables.items():
+                try:
+                    table.look()
+                    if table.versions.kept.rows > 1:
+                        table.versions.release(self._streams, self._before(name))
+                except Exception as error:  # a full disk, say: the next look tries again
+                    _LOGGER.warning("table %s: %s", name, error)
+
+
+def _stamp(file: Path) -> Stamp | None:
+    try:
+        found = file.stat()
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_size, found.st_ino

@@ -1,0 +1,181 @@
+"""Joins with tables: each tuple meets the rows of the version that was there when it was taken in."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+import numpy as np
+import pyarrow as pa
+
+from freshet.kernels.folds.arrays import Ints, arrow, expand, flat, take
+from freshet.kernels.folds.groups import check_key
+from freshet.kernels.folds.key_types import key_type
+from freshet.kernels.folds.pane_stream import numbers
+from freshet.kernels.program import Program
+from freshet.kernels.table_index import Indexes, TableIndex
+from freshet.kernels.unsupported import Unsupported
+from freshet.model import ARRIVAL, Filter, Lookup, Project, UserError, parse_schema
+
+_INT: Final = pa.int64()
+_MOST_PREPARED: Final = 2
+"""Versions whose rows and index are kept for the next run: the newest, and one for tuples that waited."""
+
+_INDEXES: Final = Indexes(most=8)
+
+
+class Version(Protocol):
+    """A content of a table."""
+
+    @property
+    def key(self) -> Hashable:
+        """Tells it from every other version of every table."""
+
+    @property
+    def arrival(self) -> int:
+        """Since when it is there, in microseconds."""
+
+    def read(self) -> pa.Table:
+        """Its rows, with at least the columns that are asked of the table."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Rows of a version with their index, and how many expressions over them could not be evaluated."""
+
+    table: pa.Table
+    index: TableIndex
+    errors: int
+
+
+class CompiledLookup:
+    """A :class:`~freshet.model.Lookup` for tuples of a schema.
+
+    Args:
+        operator: The lookup.
+        schema: Columns of its input.
+
+    Raises:
+        UserError: A key has a type that cannot be compared, or an expression over the table is not compiled.
+    """
+
+    def __init__(self, operator: Lookup, schema: pa.Schema) -> None:
+        self._operator: Final = operator
+        self._program: Final = table_program(operator)
+        rows = self._program.schemas[0]
+        for side, keys in zip((schema, rows), operator.keys, strict=True):
+            for key in keys:
+                check_key(side, key)
+        self._kinds: Final = [
+            key_type(schema.field(one).type, rows.field(two).type) for one, two in zip(*operator.keys, strict=True)
+        ]
+        sides = (schema, rows)
+        self.output: Final = pa.schema(
+            [(name, sides[port].field(column).type) for name, port, column in operator.columns]
+        )
+        """Columns that it gives out, the arrival apart."""
+        self._whole: Final = self.output.append(pa.field(ARRIVAL, _INT))
+        self._sought: Final = (*_sought(operator), tuple(self._kinds))
+        self._prepared: OrderedDict[Hashable, Rows] = OrderedDict()
+
+    def run(self, table: pa.Table, versions: Sequence[Version]) -> tuple[pa.Table, int]:
+        """Joins tuples; returns the joined ones, and how many expressions over the table could not be evaluated.
+
+        Args:
+            table: The input columns and the arrival; it may have no rows.
+            versions: What is kept of the table, in order. A tuple from before all of them meets the first.
+        """
+        if not table.num_rows:
+            return self._whole.empty_table(), 0
+        if not versions:
+            raise RuntimeError(f"table {self._operator.table} has no version in the log")
+        since = np.array([version.arrival for version in versions], np.int64)
+        places = np.maximum(np.searchsorted(since, numbers(table, ARRIVAL), side="right") - 1, 0)
+        rows = {place: self._prepare(versions[place]) for place in np.unique(places).tolist()}
+        own, other = self._match(table, places, rows)
+        met = pa.concat_tables([each.table for each in rows.values()])
+        return self._give(table, met, own, other), sum(each.errors for each in rows.values())
+
+    def _match(self, table: pa.Table, places: Ints, rows: Mapping[int, Rows]) -> tuple[Ints, Ints]:
+        """Numbers of the tuples and, counted over all versions, of the rows that they meet, -1 for none; in order."""
+        keys = [flat(table, key).cast(kind, safe=False) for key, kind in self._typed_keys(0)]
+        owns, others, before = [], [], 0
+        for place, content in rows.items():
+            own, other = self._meet(keys, np.flatnonzero(places == place), content.index)
+            owns.append(own)
+            others.append(np.where(other >= 0, other + before, other))
+            before += content.table.num_rows
+        if len(owns) == 1:
+            return owns[0], others[0]
+        own, other = np.concatenate(owns), np.concatenate(others)
+        order = np.argsort(own, kind="stable")
+        return own[order], other[order]
+
+    def _meet(self, keys: Sequence[pa.Array], some: Ints, index: TableIndex) -> tuple[Ints, Ints]:
+        """Some tuples, each as often as it meets a row of a version, and these rows."""
+        chosen = keys if not keys or len(some) == len(keys[0]) else [take(key, some) for key in keys]
+        low, high = index.find(chosen, len(some))
+        if self._operator.kind == "inner":
+            found, ids = expand(low, high)
+            return some[ids], index.order[found]
+        found, ids = expand(low, np.maximum(high, low + 1))
+        other = np.full(len(ids), -1)
+        met = (high > low)[ids]
+        other[met] = index.order[found[met]]
+        return some[ids], other
+
+    def _give(self, table: pa.Table, rows: pa.Table, own: Ints, other: Ints) -> pa.Table:
+        everyone = len(own) == table.num_rows and np.array_equal(own, np.arange(len(own)))
+        met = pa.array(other, mask=other < 0)
+        columns = [
+            (flat(table, column) if everyone else take(flat(table, column), own))
+            if port == 0
+            else flat(rows, column).take(met)
+            for _, port, column in (*self._operator.columns, (ARRIVAL, 0, ARRIVAL))
+        ]
+        return pa.Table.from_arrays(columns, schema=self._whole)
+
+    def _prepare(self, version: Version) -> Rows:
+        """The rows of a version, and their index."""
+        if version.key in self._prepared:
+            self._prepared.move_to_end(version.key)
+            return self._prepared[version.key]
+        table = version.read()
+        [made] = self._program.run(table.append_column(ARRIVAL, arrow(np.zeros(table.num_rows, np.int64), _INT)))
+        if made.failure is not None:
+            raise RuntimeError(made.failure)
+        given = pa.Table.from_batches([made.batch])
+        keys = [flat(given, key).cast(kind, safe=False) for key, kind in self._typed_keys(1)]
+        index = _INDEXES.get((version.key, self._sought), keys, given.num_rows)
+        self._prepared[version.key] = rows = Rows(given, index, made.errors)
+        if len(self._prepared) > _MOST_PREPARED:
+            self._prepared.popitem(last=False)
+        return rows
+
+    def _typed_keys(self, port: int) -> Sequence[tuple[str, pa.DataType]]:
+        return list(zip(self._operator.keys[port], self._kinds, strict=True))
+
+
+def _sought(operator: Lookup) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Which rows of a table are looked for, and by what: conditions and keys."""
+    filters = tuple(each.predicate for each in operator.operators if isinstance(each, Filter))
+    values = {name: text for each in operator.operators if isinstance(each, Project) for name, text in each.columns}
+    return filters, tuple(values[key] for key in operator.keys[1])
+
+
+def table_program(operator: Lookup) -> Program:
+    """What the rows of a table go through before tuples meet them.
+
+    Raises:
+        UserError: An expression is not compiled.
+    """
+    schema = parse_schema(", ".join(f"`{name}` {kind}" for name, kind in operator.schema))
+    try:
+        return Program([operator.operators], schema)
+    except Unsupported as reason:
+        raise UserError(
+            f"{reason} is not compiled, so that it is not computed of the rows of table {operator.table} before they "
+            "are joined: give its file a column with the value"
+        ) from None

@@ -1,0 +1,190 @@
+"""Versions of tables: every content that a table had is a tuple of a stream of its own, as long as somebody needs it.
+
+The stream has one reader, named like it, whose cursor is where the kept versions begin. A version goes when a newer
+one is there and no tuple that is kept, and may still be looked up, is from before that: whatever is replayed then
+finds what it found the first time.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, MutableMapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from freshet.log.errors import Lagged
+from freshet.log.log import Log
+from freshet.log.retention import Retention
+from freshet.log.segment import read_segment
+from freshet.model import ARRIVAL, FreshetError, Segment, Train, version_stream
+from freshet.model.lookup import CONTENT
+
+_KEPT: Final = Retention(history_age=0.0, history_bytes=0, bound_bytes=None)
+
+Least = MutableMapping[tuple[str, int], int]
+"""The least arrival in segments that were looked at, by file and position."""
+
+
+@dataclass(frozen=True, slots=True)
+class StoredVersion:
+    """A version in a segment file."""
+
+    folder: Path
+    segment: Segment
+
+    @property
+    def key(self) -> tuple[Path, Segment]:
+        """Tells it from every other version of every table."""
+        return self.folder, self.segment
+
+    @property
+    def arrival(self) -> int:
+        """Since when it is there, in microseconds."""
+        return self.segment.arrival
+
+    def read(self) -> pa.Table:
+        """Its rows, memory-mapped.
+
+        Raises:
+            FileNotFoundError: Nobody needed it any more.
+        """
+        found = read_segment(self.folder, self.segment, self.segment.first, self.segment.end)
+        with pa.ipc.open_stream(found.column(CONTENT)[0].as_buffer()) as reader:
+            return reader.read_all()
+
+
+class TableVersions:
+    """The versions of a table in a log.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder, Log.open(Path(folder)) as log:
+    ...     versions = TableVersions(log, "hosts")
+    ...     versions.put(pa.table({"host": ["a"]})), versions.put(pa.table({"host": ["a"]}))
+    ...     versions.put(pa.table({"host": ["a", "b"]})), versions.kept.rows, versions.newest().num_rows
+    (True, False)
+    (True, 2, 2)
+    """
+
+    def __init__(self, log: Log, table: str) -> None:
+        self._log = log
+        self.table = table
+        self.stream = version_stream(table)
+        self._least: Least = {}
+        self._begin()
+
+    def _begin(self) -> None:
+        self._log.declare(self.stream, _KEPT)
+        self._log.start_reader(self.stream, self.stream)
+
+    @property
+    def kept(self) -> Train:
+        """What is kept, a segment each."""
+        return kept_versions(self._log, self.table)
+
+    @property
+    def number(self) -> int:
+        """How many there have been."""
+        return self._log.end(self.stream)
+
+    def newest(self) -> pa.Table | None:
+        """The rows of the newest version; None where there is none yet."""
+        segments = self.kept.segments
+        return StoredVersion(self._log.folder, segments[-1]).read() if segments else None
+
+    def put(self, rows: pa.Table) -> bool:
+        """Makes rows the newest version, if they are not; returns whether they were news.
+
+        Where the columns are others than before, nothing that is still to be looked up could use the old versions, and
+        they are forgotten.
+
+        Raises:
+            LogFull: There is no room on the disk.
+        """
+        content = _encoded(rows)
+        told = hashlib.sha256(content).hexdigest()
+        known = self._log.source_position(self.stream) or {}
+        if known.get("hash") == told:
+            return False
+        columns = str(rows.schema)
+        if known.get("columns", columns) != columns:
+            self._log.forget(self.stream)
+            self._begin()
+        self._log.append_version(self.stream, content, {"hash": told, "columns": columns})
+        return True
+
+    def release(self, ordered: Iterable[str], others: Iterable[str] = ()) -> int:
+        """Lets go of versions that no tuple needs; returns how many.
+
+        Args:
+            ordered: Streams in which arrivals never go back, whose tuples may be looked up.
+            others: Other streams whose tuples may be: outputs, queues and states.
+        """
+        kept = self.kept
+        if len(kept.segments) < 2:
+            return 0
+        streams = (tuple(ordered), tuple(others))
+        with suppress(Lagged, FileNotFoundError):  # it may be tidied up in between
+            self._earliest(*streams)  # most of the reading, before the log has to be held
+        with self._log.still():
+            least = self._earliest(*streams)
+        if least is None:
+            needed = kept.segments[-1].first
+        else:
+            needed = max((each.first for each in kept.segments if each.arrival <= least), default=kept.first)
+        if needed > kept.first:
+            self._log.advance(self.stream, self.stream, needed)
+        return needed - kept.first
+
+    def _earliest(self, ordered: Iterable[str], others: Iterable[str]) -> int | None:
+        """The least arrival in streams; None where they hold nothing."""
+        looked: Least = {}
+        arrivals = [self._first(stream) for stream in ordered]
+        arrivals += [self._smallest(stream, looked) for stream in others]
+        self._least = looked
+        return min((arrival for arrival in arrivals if arrival is not None), default=None)
+
+    def _first(self, stream: str) -> int | None:
+        oldest, end = self._log.oldest(stream), self._log.end(stream)
+        return self._log.arrival(stream, oldest) if oldest < end else None
+
+    def _smallest(self, stream: str, least: Least) -> int | None:
+        """The least arrival in a stream; each of its segments is looked at once."""
+        if stream not in self._log.streams():
+            return None
+        train = self._log.train(stream, self._log.oldest(stream), self._log.end(stream))
+        for segment in train.segments:
+            place = (segment.file, segment.position)
+            least[place] = self._least[place] if place in self._least else self._look(segment)
+        return min((least[segment.file, segment.position] for segment in train.segments), default=None)
+
+    def _look(self, segment: Segment) -> int:
+        found = read_segment(self._log.folder, segment, segment.first, segment.end)
+        arrival: int = pc.min(found.column(ARRIVAL)).as_py()
+        return arrival
+
+
+def kept_versions(log: Log, table: str) -> Train:
+    """The versions of a table that are kept, a segment each."""
+    stream = version_stream(table)
+    while True:
+        first = log.cursor(stream)
+        if first is None:
+            raise FreshetError(f"table {table} has no version in the log")
+        try:
+            return log.train(stream, first, log.end(stream))
+        except Lagged:
+            if log.cursor(stream) == first:  # else it was released in between
+                raise
+
+
+def _encoded(rows: pa.Table) -> pa.Buffer:
+    sink = pa.BufferOutputStream()
+    table = rows.combine_chunks()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    return sink.getvalue()

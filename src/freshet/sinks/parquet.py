@@ -1,0 +1,197 @@
+"""A folder of Parquet files, each row exactly once."""
+
+from __future__ import annotations
+
+import os
+import re
+import secrets
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Annotated, Any, Final
+
+import pyarrow as pa
+import pyarrow.parquet
+from pydantic import Field
+
+from freshet.log.storage import sync_folder
+from freshet.model import UserError
+from freshet.sinks.sink import SinkOptions, Token
+from freshet.sources.options import Duration
+
+_GROUP_ROWS: Final = 131_072
+_GROUP_BYTES: Final = 64 << 20
+_RANGE: Final = re.compile(r"-(\d+)-(\d+)\.parquet")
+_OPEN: Final[set[Path]] = set()
+_OPEN_LOCK: Final = threading.Lock()
+
+
+class ParquetOptions(SinkOptions):
+    """Options of the sink kind ``parquet``.
+
+    Args:
+        path: The folder of its files; made if needed.
+        rows: Most rows in a file.
+        every: Rows wait at most so long for a file to be full.
+        append: Adds files to a folder that holds Parquet files already. Without it such a folder is refused, unless
+            this sink itself wrote them: nobody could tell which rows they hold.
+    """
+
+    path: Path
+    rows: int = Field(default=1_000_000, ge=1)
+    every: Annotated[Duration, Field(gt=0)] = 60.0
+    append: bool = False
+
+
+class ParquetSink:
+    """Writes files of many rows, which any reader of Parquet sees as one table.
+
+    Rows wait in the log until there are enough of them for a file, or some have waited long enough. A file is written
+    under a hidden name, made durable and then renamed, so that readers see whole files only. Its name says who wrote
+    it and which range of the output it holds: a file that was completed just before a crash is known by it, and its
+    rows are not written again.
+    """
+
+    def __init__(self, options: ParquetOptions) -> None:
+        self.arrival = options.arrival
+        self.path: Final = options.path.expanduser().absolute()
+        self.most_rows, self.patience = options.rows, options.every
+        self._append = options.append
+        self._claimed = False
+        self._id = ""
+        self._end = 0
+        self._columns: pa.Schema | None = None
+
+    def open(self, state: Mapping[str, Any]) -> dict[str, Any]:
+        self._claim()
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+            why = self.refusal(state)
+            if why is not None:
+                raise UserError(why)
+            self._id = str(state.get("id") or secrets.token_hex(4))
+            self._clean()
+            ours = self._ours()
+        except OSError as error:
+            self.close()
+            raise UserError(f"folder {self.path} cannot be written to: {error.strerror}") from None
+        except UserError:
+            self.close()
+            raise
+        self._end = max(ours, default=0)
+        self._columns = _columns(ours[self._end]) if ours else None
+        return self._state()
+
+    def refusal(self, state: Mapping[str, Any]) -> str | None:
+        """Why it must not write to its folder, given what it kept; None where it may."""
+        own = f"{state['id']}-" if "id" in state else None
+        if self._append or not self.path.is_dir():
+            return None
+        strange = [path.name for path in self._files() if own is None or not path.name.startswith(own)]
+        if not strange:
+            return None
+        return (
+            f"folder {self.path} holds {min(strange)} already, and this sink did not write it: choose another path, "
+            "empty the folder, or set append = true to add files to it"
+        )
+
+    def write(self, table: pa.Table, token: Token) -> dict[str, Any]:
+        return self.write_all(iter([table]), token)
+
+    def write_all(self, pieces: Iterator[pa.Table], token: Token) -> dict[str, Any]:
+        first = min(max(self._end, token.first), token.end)
+        groups = _groups(_without(pieces, first - token.first))
+        group = next(groups, None)
+        if group is not None:
+            self._check_columns(group.schema)
+            name = f"{self._id}-{first:012}-{token.end:012}.parquet"
+            hidden = self.path / f".{name}.open"
+            with pyarrow.parquet.ParquetWriter(hidden, group.schema, compression="zstd") as writer:
+                while group is not None:
+                    writer.write_table(group, row_group_size=group.num_rows)
+                    group = next(groups, None)
+            _sync(hidden)
+            hidden.rename(self.path / name)
+            sync_folder(self.path)
+            self._end = token.end
+        return self._state()
+
+    def close(self) -> None:
+        if self._claimed:
+            with _OPEN_LOCK:
+                _OPEN.discard(self.path)
+            self._claimed = False
+
+    def _state(self) -> dict[str, Any]:
+        return {"path": str(self.path), "id": self._id}
+
+    def _claim(self) -> None:
+        """Two sinks in one folder would take each other's files for strange ones."""
+        self.close()
+        with _OPEN_LOCK:
+            if self.path in _OPEN:
+                raise UserError(f"folder {self.path} is written by another sink already: choose another path")
+            _OPEN.add(self.path)
+        self._claimed = True
+
+    def _files(self) -> Iterator[Path]:
+        """What readers of Parquet see."""
+        return (path for path in self.path.glob("*.parquet") if not path.name.startswith((".", "_")))
+
+    def _ours(self) -> dict[int, Path]:
+        """The files of this sink by the ends of their ranges."""
+        found = {}
+        for path in self._files():
+            match = _RANGE.fullmatch(path.name.removeprefix(self._id))
+            if match is not None and path.name.startswith(self._id):
+                found[int(match.group(2))] = path
+        return found
+
+    def _clean(self) -> None:
+        """Throws away what was not complete."""
+        for path in self.path.glob(f".{self._id}-*.open"):
+            with suppress(FileNotFoundError):
+                path.unlink()
+
+    def _check_columns(self, schema: pa.Schema) -> None:
+        """All files of a folder are one table."""
+        known = self._columns
+        if known is not None and (known.names, known.types) != (schema.names, schema.types):
+            raise UserError(
+                f"the files in {self.path} have the columns {', '.join(known.names)} of other types or names than "
+                f"the query's {', '.join(schema.names)}: choose another path for them"
+            )
+        self._columns = schema
+
+
+def _columns(path: Path) -> pa.Schema:
+    return pyarrow.parquet.read_schema(path)
+
+
+def _without(pieces: Iterator[pa.Table], rows: int) -> Iterator[pa.Table]:
+    """The rows behind the first so many."""
+    for piece in pieces:
+        skipped, rows = min(rows, piece.num_rows), max(rows - piece.num_rows, 0)
+        if skipped < piece.num_rows:
+            yield piece.slice(skipped)
+
+
+def _groups(pieces: Iterator[pa.Table]) -> Iterator[pa.Table]:
+    """Tables that are worth a row group of their own."""
+    held: list[pa.Table] = []
+    for piece in pieces:
+        held.append(piece)
+        if sum(table.num_rows for table in held) >= _GROUP_ROWS or sum(t.nbytes for t in held) >= _GROUP_BYTES:
+            yield pa.concat_tables(held)
+            held = []
+    if held:
+        yield pa.concat_tables(held)
+
+
+def _sync(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

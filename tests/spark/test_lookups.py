@@ -1,0 +1,40 @@
+"""What workers are told of joins with tables, and what a task does where a version cannot be read; without Spark."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from freshet.model import Chain, Filter, Lookup, Project, Segment, Train, Work
+from freshet.spark.assignment import Assignment
+from freshet.spark.failures import Retry
+from freshet.spark.lookups import TaskVersion
+from freshet.spark.spec import Spec
+
+LOOKUP = Lookup(
+    "q.join_1",
+    "hosts",
+    (("host", "string"), ("vip", "boolean")),
+    (Filter("q.join_1.on_2", "vip"), Project("q.join_1.table", (("host", "host"),))),
+    "left",
+    (("host",), ("host",)),
+    (("size", 0, "size"), ("host", 1, "host")),
+)
+SEGMENT = Segment("table:hosts", 3, 1, 9, 50, 50, "append-1-2.arrows", 0, 600)
+
+
+def test_a_lookup_survives_the_spec() -> None:
+    spec = Spec((LOOKUP,), ("q",), {})
+    assert Spec.parse(spec.text()) == spec
+
+
+def test_versions_survive_the_assignment() -> None:
+    work = Work(Train("s", 0, 10), (Chain((0,)),))
+    assignment = Assignment(Path("/state"), "u1", "5bec", 2, (work,), (), (Train("table:hosts", 3, 4, (SEGMENT,)),))
+    assert Assignment.parse(assignment.text()) == assignment
+
+
+def test_a_version_that_cannot_be_read_is_nobodys_fault(tmp_path: Path) -> None:
+    with pytest.raises(Retry, match="a version of table:hosts cannot be read"):
+        TaskVersion(tmp_path, SEGMENT).read()

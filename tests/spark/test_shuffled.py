@@ -1,0 +1,126 @@
+"""Joins through a shuffle: the same answers as in one task, and as DuckDB's."""
+
+from __future__ import annotations
+
+import datetime as dt
+import random
+import time
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import duckdb
+import pyarrow as pa
+import pytest
+
+from freshet.engine import Engine, LogQueues, RealClock
+from freshet.log import Intake, Log, Retention
+from freshet.model import Stream, parse_schema
+from freshet.policies import Everything
+from freshet.spark.executor import SparkExecutor
+from freshet.spark.shuffled import shuffled_plan
+from freshet.sql import build_query
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+pytestmark = pytest.mark.spark
+
+NOON = dt.datetime(2024, 1, 1, 12, tzinfo=dt.UTC)
+STREAMS = {
+    name: Stream(name, parse_schema(text), event_time="ts", lateness=1)
+    for name, text in {
+        "a": "ts timestamp, k double, name string, v int",
+        "b": "ts timestamp, k int, name string, w int",
+        "c": "ts timestamp, name string, x int",
+    }.items()
+}
+QUERIES = {
+    # Keys of two types, filters on both sides, and one behind the join.
+    "two": (
+        """SELECT a.k, a.v + b.w AS s, b.name FROM a [RANGE 20 SECONDS] JOIN b [RANGE 5 SECONDS]
+        ON a.k = b.k AND a.name = b.name WHERE a.v > 1 AND b.w < 8 AND a.v <> b.w""",
+        """SELECT a.k, a.v + b.w, b.name FROM a JOIN b ON a.k = b.k AND a.name = b.name
+        AND b.ts < a.ts + INTERVAL 20 SECOND AND a.ts < b.ts + INTERVAL 5 SECOND
+        WHERE a.v > 1 AND b.w < 8 AND a.v <> b.w""",
+    ),
+    # Two joins, and initcap, which Spark's own form computes.
+    "three": (
+        """SELECT initcap(c.name) AS name, a.v, c.x FROM a [RANGE 4 SECONDS]
+        JOIN b [RANGE 4 SECONDS] ON a.k = b.k JOIN c [RANGE 4 SECONDS] ON b.name = c.name""",
+        """SELECT upper(c.name), a.v, c.x FROM a JOIN b ON a.k = b.k
+        AND b.ts < a.ts + INTERVAL 4 SECOND AND a.ts < b.ts + INTERVAL 4 SECOND
+        JOIN c ON b.name = c.name AND greatest(a.ts, b.ts, c.ts) < least(a.ts, b.ts, c.ts) + INTERVAL 4 SECOND""",
+    ),
+}
+
+
+def test_a_shuffle_changes_no_answer(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shuffles: list[int] = []
+
+    def counted(session: SparkSession, number: int, *more: Any) -> DataFrame:
+        shuffles.append(number)
+        return shuffled_plan(session, number, *more)
+
+    monkeypatch.setattr("freshet.spark.jobs.shuffled_plan", counted)
+    rows = rows_of(random.Random(5))
+    expected = duck(rows)
+    assert all(expected.values())
+    assert run(spark, tmp_path / "shuffled", rows, 0) == expected
+    assert len(set(shuffles)) == 6, "every side of every join"
+    shuffles.clear()
+    assert run(spark, tmp_path / "one task", rows, 2**30) == expected
+    assert not shuffles
+
+
+def run(
+    session: SparkSession, state: Path, rows: dict[str, list[dict[str, Any]]], most_bytes: int
+) -> dict[str, Counter[tuple[Any, ...]]]:
+    """Takes the rows in piece by piece, over two starts."""
+    for half in range(2):
+        clock = RealClock()
+        executor = SparkExecutor(session, state, wake=clock.wake, most_join_bytes=most_bytes)
+        with Log.open(state) as log:
+            queues = LogQueues(log)
+            engine = Engine(queues, executor, clock, Everything())
+            for name in STREAMS:
+                log.declare(name, Retention(), clock="ts")
+            schemas = {name: stream.schema for name, stream in STREAMS.items()}
+            for name, (sql, _) in QUERIES.items():
+                log.declare(name, Retention())
+                engine.add_query(build_query(name, sql, schemas, times=dict.fromkeys(schemas, "ts")), schemas)
+            engine.stop(drain=True)
+            for piece in range(2 * half, 2 * half + 2):
+                for name, stream in STREAMS.items():
+                    quarter = rows[name][piece * len(rows[name]) // 4 : (piece + 1) * len(rows[name]) // 4]
+                    assert Intake(log, stream).append(quarter, round(time.time() * 1e6)).late == 0
+                    queues.notice(name)
+                engine.run()
+                assert all(state.active for state in engine.board.queries), [s.reason for s in engine.board.queries]
+            found = {
+                name: Counter(tuple(list(row.values())[:-1]) for row in log.read(name, 0, log.end(name)).to_pylist())
+                for name in QUERIES
+            }
+        executor.close()
+    return found
+
+
+def rows_of(rng: random.Random) -> dict[str, list[dict[str, Any]]]:
+    rows: dict[str, list[dict[str, Any]]] = {name: [] for name in STREAMS}
+    for place in range(240):
+        time = NOON + dt.timedelta(milliseconds=250 * place)
+        name = rng.choice(["x", "y", "z", None])
+        rows["a"].append({"ts": time, "k": rng.choice([0.0, 1.0, 2.5, None]), "name": name, "v": rng.randrange(9)})
+        rows["b"].append(
+            {"ts": time, "k": rng.choice([0, 1, 2, None]), "name": rng.choice("xy"), "w": rng.randrange(9)}
+        )
+        rows["c"].append({"ts": time, "name": rng.choice(["x", "z", None]), "x": rng.randrange(3)})
+    return rows
+
+
+def duck(rows: dict[str, list[dict[str, Any]]]) -> dict[str, Counter[tuple[Any, ...]]]:
+    with duckdb.connect() as connection:
+        for name, some in rows.items():
+            plain = [{**row, "ts": row["ts"].replace(tzinfo=None)} for row in some]
+            connection.register(name, pa.Table.from_pylist(plain))
+        return {name: Counter(connection.execute(sql).fetchall()) for name, (_, sql) in QUERIES.items()}
