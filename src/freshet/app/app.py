@@ -267,8 +267,12 @@ class App:
                 rising, utilities in [0, 1]. None: the same at any latency.
         """
         self._check_free(name, "query")
-        if not isinstance(weight, int | float) or not 0.0 < weight <= 1.0:
-            raise UserError(f"query {name}: weight {weight} is outside (0, 1]")
+        try:
+            right = 0.0 < weight <= 1.0
+        except TypeError:
+            right = False
+        if not right:
+            raise UserError(f"query {name}: weight {weight!r} is no number in (0, 1]")
         worth = None if curve is None else Curve.for_query(name, curve)
         kept = check_retention(retention or Retention())
         self.queries[name] = QuerySpec(name, sql, weight, start, on_error, tuple(sinks), kept, worth)

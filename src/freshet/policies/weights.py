@@ -21,7 +21,7 @@ def weights_from_subscribers(subscribers: Mapping[str, int]) -> dict[str, float]
         UserError: A number of users is not a whole one, or below 0.
     """
     for query, count in subscribers.items():
-        if not isinstance(count, int) or count < 0:
+        if count < 0 or count % 1:
             raise UserError(f"query {query}: its number of subscribers must be a whole number from 0 on, not {count!r}")
     most = max(subscribers.values(), default=0)
     if most <= 0:
