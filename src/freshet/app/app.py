@@ -272,7 +272,7 @@ class App:
         except TypeError:
             right = False
         if not right:
-            raise UserError(f"query {name}: weight {weight!r} is no number in (0, 1]")
+            raise UserError(f"query {name}: weight {weight!r} is outside (0, 1]")
         worth = None if curve is None else Curve.for_query(name, curve)
         kept = check_retention(retention or Retention())
         self.queries[name] = QuerySpec(name, sql, weight, start, on_error, tuple(sinks), kept, worth)
