@@ -269,11 +269,18 @@ def test_read_as_arrow(state: Path) -> None:
     ]
 
 
+def _hear_interrupts() -> None:
+    """What a shell starts in the background is deaf to SIGINT, and so are its children."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 def test_follow_sees_what_comes_until_it_is_interrupted(state: Path) -> None:
     command = [*FRESHET, "read", str(state), "hot", "--follow", "--as", "jsonl", "--from", "2"]
     with (
         Log.open(state) as log,
-        subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as reading,
+        subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=_hear_interrupts
+        ) as reading,
     ):
         assert reading.stdout is not None
         assert json.loads(reading.stdout.readline())["k"] == 3
