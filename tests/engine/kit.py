@@ -13,7 +13,7 @@ from typing import Any
 from freshet.engine import Engine, LogQueues, VirtualClock
 from freshet.log import Intake, Limits, Log, Retention
 from freshet.log.intake import Rows
-from freshet.model import ARRIVAL, Chain, Plan, Step, Stream, View, parse_schema
+from freshet.model import ARRIVAL, Chain, Plan, Query, Step, Stream, View, parse_schema
 from freshet.policies import Everything, Policy
 from freshet.simulation.inprocess import InProcessExecutor
 from freshet.sql import build_query
@@ -64,6 +64,7 @@ class Application:
         folder: A state folder to go on with.
         event_time: Whether the streams go by their column ``ts``; else by the arrival.
         streams: Other streams.
+        built: Queries that have been made of their texts before.
     """
 
     def __init__(
@@ -76,9 +77,10 @@ class Application:
         folder: Path | None = None,
         event_time: bool = True,
         streams: Collection[Stream] | None = None,
+        built: dict[str, Query] | None = None,
     ) -> None:
         self.folder = folder or Path(tempfile.mkdtemp(dir=_memory()))
-        self._queries, self._slots, self._event_time = queries, slots, event_time
+        self._queries, self._slots, self._event_time, self._built = queries, slots, event_time, built or {}
         self.log = Log.open(self.folder, limits=Limits(min_free_bytes=0))
         self.queues = LogQueues(self.log)
         self.clock = VirtualClock(1000.0)
@@ -93,7 +95,8 @@ class Application:
             schemas[stream.name], times[stream.name] = stream.schema, stream.event_time
             self.intakes[stream.name] = Intake(self.log, stream)
         for name, text in queries.items():
-            query = build_query(name, text, schemas, times=times)
+            query = self._built.get(name) or build_query(name, text, schemas, times=times)
+            self._built[name] = query
             self.log.declare(name, KEEP)
             schemas[name] = self.engine.add_query(query, {path.stream: schemas[path.stream] for path in query.paths})
             if query.has_time:
@@ -143,6 +146,7 @@ class Application:
             folder=copy,
             event_time=self._event_time,
             streams=self._streams,
+            built=self._built,
         )
 
     def rows(self, stream: str) -> list[tuple[Any, ...]]:

@@ -10,9 +10,10 @@ import pytest
 from tests.engine.kit import Application
 
 from freshet.engine.event_time import Moment
+from freshet.kernels.pipeline import MOST_PIECES
 from freshet.log import LogFull
 from freshet.model import Chain, Commit, Plan, Step, Unit, UnitResult, View, state_stream
-from freshet.policies import Everything, FirstComeFirstServed, FreshnessAware, Policy, RateBased, RoundRobin
+from freshet.policies import Everything, FirstComeFirstServed, FreshnessAware, Policy, RateBased, RoundRobin, create
 from freshet.simulation.inprocess import InProcessExecutor
 
 TUMBLING = {"q": "SELECT k, count(*) AS n, window_end FROM s [RANGE 10 SECONDS SLIDE 10 SECONDS] GROUP BY k"}
@@ -179,6 +180,39 @@ def test_watermarks_pass_through_queries_to_queries(start: Any) -> None:
     assert app.log.watermark("small") == app.log.watermark("smaller") == 48_000_000
 
 
+IDLE = {
+    "panes": "SELECT k, count(*) AS n, window_end AS ts FROM s [RANGE 2 s SLIDE 2 s] WHERE v > 5 GROUP BY k",
+    "left": "SELECT s.ts AS ts, s.k AS k FROM s [RANGE 2 s] LEFT JOIN t [RANGE 2 s] ON s.k = t.k WHERE s.v > 5",
+}
+
+
+@pytest.mark.parametrize("kind", IDLE)
+def test_a_fold_that_remembers_nothing_keeps_nobody_waiting(start: Any, kind: str) -> None:
+    both = "SELECT k, count(*) AS n, window_end FROM (SELECT ts, k FROM idle UNION ALL SELECT ts, k FROM u)"
+    app = start({"idle": IDLE[kind], "q": f"{both} [RANGE 10 SECONDS SLIDE 10 SECONDS] GROUP BY k"})
+    for name in "stu":
+        app.append(name, [(1, "a", 1)])
+    app.run()
+    for name in "stu":
+        app.heartbeat(name, 30)
+    app.run()
+    assert app.rows("idle") == []
+    assert counts(app) == [("a", 1, 10)]
+
+
+@pytest.mark.parametrize("policy", ["baat", "taat", "everything"])
+def test_a_left_tuple_without_a_partner_is_waited_for_by_those_behind(start: Any, policy: str) -> None:
+    text = "SELECT s.ts AS ts, s.k AS k FROM s [RANGE 1 SECOND] LEFT JOIN t [RANGE 1 SECOND] ON s.k = t.k"
+    pairs = "SELECT a.k AS k FROM l [RANGE 2 SECONDS] AS a JOIN l [RANGE 2 SECONDS] AS b ON a.k = b.k"
+    app = start({"l": text, "p": pairs}, create(policy))
+    app.append("s", [(1, "a", 1), (7, "b", 1)])
+    app.run()
+    for stream in "st":
+        app.heartbeat(stream, 1000)
+    app.run()
+    assert sorted(app.rows("p")) == [("a",), ("b",)]
+
+
 def test_nobody_is_told_who_does_not_want_to_know(start: Any) -> None:
     app = start({"small": "SELECT ts, k FROM s WHERE v < 3"})
     app.append("s", [(1, "a", 1)])
@@ -294,6 +328,35 @@ def test_consumed_state_is_collected(start: Any) -> None:
     stream = state_stream("q.aggregate", 0)
     assert app.log.oldest(stream) >= app.log.end(stream) - 2
     assert len(app.log.heartbeats(stream)) <= 3
+
+
+@pytest.mark.parametrize("queries", [PAIRS, MAYBE], ids=["inner", "left"])
+def test_a_state_in_many_small_segments_is_written_anew(start: Any, apps: list[Application], queries: Any) -> None:
+    name, text = next(iter(queries.items()))
+    long = text.replace("5 SECOND", "1 HOUR")
+    app, whole = start({name: long}), start({name: long})
+    left = state_stream(f"{name}.join_1", 0)
+    pieces = []
+    for second in range(3 * MOST_PIECES):
+        for each in (app, whole):
+            each.append("s", [(second, "ab"[second % 2], second)])
+            if second % 50 == 0:
+                each.append("t", [(second, "a", second)])
+        app.run()
+        low = app.queues.start_reader(left, left, "earliest")
+        pieces.append(len(app.queues.train(left, low, app.queues.end(left)).segments))
+        if second == 2 * MOST_PIECES:
+            app = app.crash()
+            apps.append(app)
+    assert max(pieces) == MOST_PIECES + 1
+    assert pieces.count(1) == 3
+    assert app.states()[left] == 3 * MOST_PIECES
+    for each in (app, whole):
+        for stream in "st":
+            each.heartbeat(stream, 10_000)
+        each.run()
+    assert app.answers(name) == whole.answers(name)
+    assert sum(app.answers(name).values()) >= 4 * MOST_PIECES
 
 
 def test_a_stream_without_event_time_goes_by_its_arrivals(start: Any) -> None:

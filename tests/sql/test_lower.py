@@ -91,6 +91,16 @@ def test_watermarks_of_a_join_go_by_the_time_that_is_read(streams: Streams, time
     assert sides(window, streams, times)[0] == ("q.join_1.left", (7_000_000, 0))
 
 
+def test_watermarks_of_a_join_under_windows_of_different_sizes(streams: Streams, times: Times) -> None:
+    join = "(SELECT a.ts, a.src FROM packets [RANGE 5 s] a JOIN packets [RANGE 7 s] b ON a.src = b.dst)"
+    text = f"SELECT src FROM {join} [RANGE 4 s SLIDE 2 s] UNION SELECT src FROM {join} [RANGE 6 s SLIDE 2 s]"
+    assert [behind for _, behind in sides(text, streams, times)] == [(0, 5_000_000)] * 4
+    text = text.replace("UNION", "UNION ALL").replace("SELECT src FROM (", "SELECT ts, src FROM (")
+    text = f"SELECT c.src FROM ({text}) c JOIN packets [RANGE 1 s SLIDE 2 s] d ON c.src = d.src"
+    found = sides(text.replace("1 s SLIDE", "3 s SLIDE"), streams, times)
+    assert [behind for name, behind in found if name.startswith("q.c")] == [(0, 5_000_000)] * 4
+
+
 def test_watermarks_of_nested_joins(streams: Streams, times: Times) -> None:
     text = (
         "SELECT {} FROM packets [RANGE 5 s] a JOIN packets [RANGE 7 s] b ON a.src = b.dst "

@@ -82,6 +82,9 @@ class WindowFlow(Flow):
         return "event", column
 
     def emit(self, want: Want) -> tuple[Strand, ...]:
+        if want.time is None and self.traits.clock == "event" and {FROM, UNTIL} & want.reads():
+            # How long a tuple counts is told by its time here.
+            want = replace(want, time=TIME)
         time = hidden(TIME) if self._column is None else hidden(self._column)
         values = {} if self._column is None else {TIME: time}
         values |= {PASSES: exp.true()} | self._partition_values()

@@ -1,0 +1,136 @@
+"""One case: what comes, which queries, and how it is run."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import pyarrow as pa
+from tests.engine.grammar.draws import queries
+from tests.engine.grammar.duckdb_text import output
+from tests.engine.grammar.forms import SECOND, Query
+from tests.engine.grammar.freshet_text import text
+from tests.engine.grammar.logs import END, NAMED, STREAMS, Expected, Row, Step, log
+from tests.engine.kit import Anything, Application
+
+from freshet.kernels.pipeline import MOST_PIECES
+from freshet.policies import Policy, create
+
+POLICIES = [
+    "anything", "everything", "fcfs", "rr(1)", "rr(3)", "fas-mcq", "fas-mcq+set", "rb-mcq+set", "baat", "taat",
+    "aaat-min-latency", "slope-slack",
+]  # fmt: skip
+
+
+@dataclass(frozen=True, repr=False)
+class Case:
+    """What happens to which queries, run how.
+
+    Args:
+        steps: What comes.
+        queries: The queries.
+        policies: The policy before the crash and the one after it.
+        slots: Units at once.
+        seed: Draws trains and the order in which units finish.
+        crash: The step before which the process dies; None: it does not.
+        start: Event time at the beginning, which may lie before 1970.
+        pieces: Segments in which a state may lie before it is written anew.
+    """
+
+    steps: Sequence[Step]
+    queries: Sequence[Query]
+    policies: tuple[str, str]
+    slots: int
+    seed: int
+    crash: int | None
+    start: int
+    pieces: int
+
+    def __repr__(self) -> str:
+        texts = [f"{query.name}: {text(query.body)}\n      in DuckDB: {output(query.body)}" for query in self.queries]
+        run = f"{' then '.join(self.policies)}, {self.slots} slots, seed {self.seed}, crash at {self.crash}"
+        run += f", states in {self.pieces} pieces"
+        lines = [*texts, f"from {self.start}, {run}:", *(f"  {step}" for step in self.steps)]
+        return "\n".join(["a case", *(f"    {line}" for line in lines)])
+
+
+def draw_case(form: str, seed: int) -> Case:
+    """A case at random in which one query has a form."""
+    draw = random.Random(f"{form} {seed}")
+    streams = draw.choice((1, 2, 2, 3, 4))
+    return Case(
+        steps=log(draw, streams),
+        queries=queries(draw, NAMED[:streams], form),
+        policies=(draw.choice(POLICIES), draw.choice(POLICIES)),
+        slots=draw.randint(1, 3),
+        seed=draw.randint(0, 1000),
+        crash=draw.choice((None, draw.randint(1, 14), draw.randint(1, 28))),
+        start=draw.choice((20 * SECOND, -5 * SECOND, 1_700_000_000 * SECOND)),
+        pieces=draw.choice((MOST_PIECES, 2)),
+    )
+
+
+def policy(name: str, seed: int) -> Policy:
+    return Anything(seed) if name == "anything" else create(name)
+
+
+@dataclass
+class Play:
+    """A case being played, and beside it what the streams should hold."""
+
+    case: Case
+    app: Application = field(init=False)
+
+    def __post_init__(self) -> None:
+        case = self.case
+        texts = {query.name: text(query.body) for query in case.queries}
+        self.app = Application(
+            texts, policy(case.policies[0], case.seed), slots=case.slots, seed=case.seed, streams=STREAMS.values()
+        )
+        self.expected = {name: Expected(stream) for name, stream in STREAMS.items()}
+        self._clock = case.start
+        self._arrival = max(case.start, 0)
+        self._last: tuple[str, list[Row]] | None = None
+
+    def play(self) -> None:
+        """Everything that happens, until nothing is left to do."""
+        for number, step in enumerate(self.case.steps):
+            if number == self.case.crash:
+                self.crash()
+            self._step(*step)
+        self.app.run()
+
+    def crash(self) -> None:
+        """The process dies, with units on their way, and another one goes on with what is in the state folder."""
+        self.app = self.app.crash(policy(self.case.policies[1], self.case.seed + 1), self.case.seed + 1)
+
+    def _step(self, what: str, stream: str, gap: int, more: Any) -> None:
+        self._clock += gap
+        self._arrival += gap
+        if what == "append":
+            timed = STREAMS[stream].event_time is not None
+            self._append(stream, [(*([self._clock + at] if timed else []), *values) for at, values in more])
+        elif what == "again" and self._last is not None:
+            self._append(*self._last)
+        elif what == "heartbeat":
+            time = self._clock if STREAMS[stream].event_time else self._arrival
+            self.app.heartbeat_us(stream, time)
+            self.expected[stream].heartbeat(time)
+        elif what == "turns":
+            for _ in range(more):
+                self.app.turn()
+
+    def _append(self, stream: str, rows: list[Row]) -> None:
+        self._last = (stream, rows)
+        schema = STREAMS[stream].schema
+        columns = [pa.array(column, each.type) for column, each in zip(zip(*rows, strict=True), schema, strict=True)]
+        self.app.take(stream, pa.Table.from_arrays(columns, schema=schema), self._arrival)
+        self.expected[stream].append(rows, self._arrival)
+
+    def close_windows(self) -> None:
+        """All time passes."""
+        for stream in STREAMS:
+            self.app.heartbeat_us(stream, END + self._clock)
+        self.app.run()

@@ -1,0 +1,159 @@
+"""Whether what Freshet gave out is what DuckDB gives in one batch."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cache
+from typing import Literal
+from unittest.mock import patch
+
+import duckdb
+import pyarrow as pa
+from tests.engine.grammar.cases import Case, Play
+from tests.engine.grammar.compare import Row, plain, same, within
+from tests.engine.grammar.duckdb_text import output
+from tests.engine.grammar.forms import Body, Combined, Derived, Kind, Member, Named, Query, Select
+from tests.engine.grammar.logs import NAMED, STREAMS
+from tests.engine.grammar.shapes import body_shape, with_each_tuple
+
+from freshet.kernels import pipeline
+
+Due = Literal["at once", "closed", "later"]
+"""When a row comes: when its tuples have come, when the watermarks of the streams have reached its time, or some time
+later."""
+
+
+def check(case: Case) -> tuple[int, int]:
+    """Plays a case: before the end of time the rows must be those that are due by then, after it those of the batch.
+
+    Returns how many queries it has, and how many of them have an answer.
+    """
+    play = Play(case)
+    try:
+        with patch.object(pipeline, "MOST_PIECES", case.pieces):
+            play.play()
+        for name, expected in play.expected.items():
+            held, came = ([tuple(map(plain, row)) for row in rows] for rows in (play.app.rows(name), expected.contents))
+            assert held == came, f"{case}\n{name} holds {held}, not {came}"
+        answers = batch(play)
+        _judge(play, answers, closed=False)
+        play.close_windows()
+        _judge(play, answers, closed=True)
+        return len(answers), sum(map(bool, answers.values()))
+    finally:
+        play.app.close()
+
+
+def _judge(play: Play, answers: Mapping[str, Sequence[Row]], closed: bool) -> None:
+    when = dict.fromkeys(STREAMS, "at once") | _when(play.case.queries)
+    for query in play.case.queries:
+        kinds: list[Kind] = [kind for _, kind in body_shape(query.body).columns]
+        found: Sequence[Row] = play.app.rows(query.name)
+        expected = list(answers[query.name])
+        changes = isinstance(query.body, Select) and query.body.changes
+        if changes and not closed:
+            continue
+        if changes:
+            found = _last(found, query)
+        judge = within if when[query.name] == "later" and not closed else same
+        if when[query.name] == "closed" and not closed:
+            marks = [play.expected[name].watermark for name in _streams(query.body)]
+            known = [mark for mark in marks if mark is not None]
+            expected = [row for row in expected if len(known) == len(marks) and row[-1] <= min(known)]
+        shown = [row[:-1] for row in expected]
+        if not judge(found, shown, kinds):
+            moment = "after all windows have closed" if closed else f"while windows are open ({when[query.name]})"
+            raise AssertionError(f"{play.case}\n{query.name} {moment}\n{_difference(found, shown)}")
+
+
+def batch(play: Play) -> dict[str, list[Row]]:
+    """The rows of all queries in one batch, each followed by its time."""
+    connection = _duck()
+    kinds = {"text": pa.string(), "int": pa.int32(), "float": pa.float64(), "time": pa.int64()}
+    for named in NAMED:
+        rows = [(*row[1:], row[0], place, None, None) for place, row in enumerate(play.expected[named.name].rows)]
+        fields = [(name, kinds[kind]) for name, kind in named.shape.columns]
+        schema = pa.schema([*fields, *((name, pa.int64()) for name in ("us_", "pos_", "f_", "u_"))])
+        columns = zip(*rows, strict=True) if rows else [()] * len(schema)
+        arrays = [pa.array(column, each.type) for column, each in zip(columns, schema, strict=True)]
+        connection.register(named.name, pa.Table.from_arrays(arrays, schema=schema))
+    answers = {}
+    for query in play.case.queries:
+        connection.execute(f"CREATE OR REPLACE TEMP TABLE {query.name} AS {output(query.body)}")
+        shown = ", ".join(name for name, _ in body_shape(query.body).columns)
+        answers[query.name] = connection.execute(f"SELECT {shown}, at_ FROM {query.name}").fetchall()
+    return answers
+
+
+@cache
+def _duck() -> duckdb.DuckDBPyConnection:
+    return duckdb.connect(config={"threads": "1"})
+
+
+def _when(queries: Sequence[Query]) -> dict[str, Due]:
+    """When the rows of each query come."""
+    known: dict[str, Due] = {}
+    for query in queries:
+        known[query.name] = _due(query.body, known)
+    return known
+
+
+def _due(body: Body, known: Mapping[str, Due]) -> Due:
+    selects = body.members if isinstance(body, Combined) else (body,)
+    members = [member for select in selects for member in select.members]
+    if not all(_is_at_once(member, known) for member in members):
+        return "later"
+    if any(join.kind == "left" for select in selects for join in select.joins):
+        return "later"
+    if not _has_boundaries(body):
+        return "at once"
+    return "closed" if all(_is_of_stream(member) for member in members) else "later"
+
+
+def _has_boundaries(body: Body) -> bool:
+    if isinstance(body, Combined):
+        return body.kind != "UNION ALL" or any(_has_boundaries(member) for member in body.members)
+    return (body.keys is not None or body.distinct) and not with_each_tuple(body)
+
+
+def _is_at_once(member: Member, known: Mapping[str, Due]) -> bool:
+    if isinstance(member.source, Named):
+        return known.get(member.source.name, "at once") == "at once"
+    return _due(member.source.body, known) == "at once"
+
+
+def _is_of_stream(member: Member) -> bool:
+    """Whether it goes by the time of a stream itself."""
+    source = member.source
+    if isinstance(source, Named):
+        return source.name in STREAMS
+    body = source.body
+    selects = body.members if isinstance(body, Combined) else (body,)
+    return all(not select.joins and _is_of_stream(select.members[0]) for select in selects)
+
+
+def _streams(body: Body) -> set[str]:
+    """The streams that a query reads."""
+    selects = body.members if isinstance(body, Combined) else (body,)
+    found = set()
+    for member in (member for select in selects for member in select.members):
+        found |= _streams(member.source.body) if isinstance(member.source, Derived) else {member.source.name}
+    return found
+
+
+def _last(rows: Sequence[Row], query: Query) -> list[Row]:
+    """The last row of each group and window."""
+    assert isinstance(query.body, Select)
+    count = len(query.body.keys or ()) + 1
+    return list({tuple(map(plain, row[:count])): row for row in rows}.values())
+
+
+def _difference(found: Sequence[Row], expected: Sequence[Row]) -> str:
+    ours, theirs = ([tuple(map(plain, row)) for row in rows] for rows in (found, expected))
+    only, missing = list(ours), []
+    for row in theirs:
+        if row in only:
+            only.remove(row)
+        else:
+            missing.append(row)
+    return f"Freshet alone: {only}\nDuckDB alone:  {missing}\nboth: {len(ours) - len(only)} rows"

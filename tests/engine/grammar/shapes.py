@@ -1,0 +1,104 @@
+"""What can be known of a form without running it: columns, time, order, boundaries."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from tests.engine.grammar.forms import Body, Clock, Combined, Member, Named, Select, Shape, Source, Window
+
+
+def source_shape(source: Source) -> Shape:
+    return source.shape if isinstance(source, Named) else body_shape(source.body)
+
+
+def member_shape(member: Member) -> Shape:
+    shape, window = source_shape(member.source), member.window
+    if window is None:
+        return shape
+    if not window.of_time:
+        return replace(shape, valid=False, slide=None)
+    clock: Clock = "event" if shape.clock == "none" else shape.clock
+    return replace(shape, clock=clock, valid=True, slide=boundaries_of(window), outer=False)
+
+
+def boundaries_of(window: Window) -> int | None:
+    """Distance of its boundaries."""
+    if window.form == "now":
+        return 1
+    if window.form == "tumble":
+        return window.size
+    return None if window.with_each_tuple else window.slide
+
+
+def slide_of(select: Select) -> int | None:
+    """Distance of the boundaries at which the rows of a FROM count."""
+    slides = {member_shape(member).slide for member in select.members}
+    # What is there for one moment meets what is there then, at that moment.
+    return 1 if slides == {1, None} else slides.pop()
+
+
+def with_each_tuple(select: Select) -> bool:
+    window = select.members[0].window
+    return len(select.members) == 1 and window is not None and window.with_each_tuple
+
+
+def output_shape(body: Body) -> Shape:
+    """The shape of the output of a query: only a column carries event time out, and how long a row counts is lost."""
+    shape = body_shape(body)
+    clock: Clock = "event" if shape.events else "arrival" if shape.clock == "arrival" else "none"
+    return Shape(shape.columns, clock, shape.events[:1], shape.ordered)
+
+
+def body_shape(body: Body) -> Shape:
+    return _combined(body) if isinstance(body, Combined) else _select(body)
+
+
+def _combined(body: Combined) -> Shape:
+    first, second = (body_shape(member) for member in body.members)
+    shared = tuple(name for name in first.events if name in second.events)
+    if body.kind != "UNION ALL":
+        ends = tuple(item.name for item in body.members[0].items if item.bound == "end")
+        both = tuple(name for name in ends if name in shared or _is_end(body.members[1], name))
+        return Shape(first.columns, "event", both, valid=True, slide=first.slide)
+    clocks = {first.clock, second.clock}
+    clock: Clock = "none" if "none" in clocks else "arrival" if clocks == {"arrival"} else "event"
+    valid = first.valid and second.valid and first.slide == second.slide and first.slide is not None
+    return Shape(first.columns, clock, shared, valid=valid, slide=first.slide if valid else None)
+
+
+def _is_end(select: Select, name: str) -> bool:
+    return any(item.name == name and item.bound == "end" for item in select.items)
+
+
+def _select(select: Select) -> Shape:
+    columns = tuple((item.name, item.kind) for item in select.items)
+    first = member_shape(select.members[0])
+    computes = select.keys is not None or select.distinct
+    if computes and with_each_tuple(select):
+        return Shape(columns, first.clock, carried(select), ordered=first.ordered)
+    if computes:
+        # Without a window of its own it goes by the windows inside, whose end is its end.
+        inside = select.members[0].window is None
+        ends = carried(select) if inside else tuple(item.name for item in select.items if item.bound == "end")
+        return Shape(columns, "event", ends, valid=True, slide=slide_of(select))
+    if not select.joins:
+        return replace(first, columns=columns, events=carried(select))
+    shapes = [member_shape(member) for member in select.members]
+    clock: Clock = "arrival" if {shape.clock for shape in shapes} == {"arrival"} else "none"
+    outer = any(join.kind == "left" for join in select.joins)
+    return Shape(columns, clock, carried(select), False, True, slide_of(select), outer)
+
+
+def carried(select: Select) -> tuple[str, ...]:
+    """The columns of a SELECT that are event times of its members, or the end of its window, in their order."""
+    events = set()
+    for number, member in enumerate(select.members):
+        # The times of a partner that may be missing may be missing.
+        if number == 0 or select.joins[number - 1].kind != "left":
+            events |= {f"{member.alias}.{name}" for name in member_shape(member).events}
+    ends = select.keys is not None or select.distinct
+    return tuple(
+        item.name
+        for item in select.items
+        if (ends and item.bound == "end") or (item.term is not None and item.term.column in events)
+    )
