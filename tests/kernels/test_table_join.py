@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from itertools import count
 from decimal import Decimal
 from typing import Any, Literal
 
@@ -29,10 +30,8 @@ class Content:
     arrival: int
     table: pa.Table
     reads: list[int]
-
-    @property
-    def key(self) -> tuple[int, int]:
-        return self.arrival, id(self.table)
+    # Not the table's id: a later one may get it when this is gone, and find this one's index.
+    key: int = field(default_factory=count().__next__)
 
     def read(self) -> pa.Table:
         self.reads.append(self.arrival)
