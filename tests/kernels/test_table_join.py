@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from itertools import count
 from decimal import Decimal
+from itertools import count
 from typing import Any, Literal
 
 import duckdb
