@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from freshet.kernels.pipeline import Pipeline
+from freshet.kernels.superbox import Superbox
 from freshet.kernels.table_join import CompiledLookup
 from freshet.model import ARRIVAL, Filter, Lookup, Project, UserError, parse_schema
 
@@ -172,9 +172,10 @@ def test_errors_over_the_table_are_counted() -> None:
 
 def test_a_chain_with_a_lookup() -> None:
     chain = (Filter("f", "v > 0"), lookup(), Filter("g", "w > 1"), Project("p", (("s", "v + w"),)))
-    pipeline = Pipeline(chain, TUPLES)
+    box = Superbox([chain], TUPLES)
     versions = [content(0, [("a", 0, 1), ("a", 0, 5)])]
-    piped = pipeline.run(tuples([("a", 0, 0, 1), ("a", 0, 3, 2), ("b", 0, 3, 2)]), {}, {"names": versions})
+    [begun] = box.begin(tuples([("a", 0, 0, 1), ("a", 0, 3, 2), ("b", 0, 3, 2)]))
+    piped = begun.finish({}, {"names": versions})
     assert piped.table.to_pylist() == [{"s": 8, ARRIVAL: 2}]
     assert piped.passed == (2, 2, 1, 1)
     assert len(piped.nanos) == 4

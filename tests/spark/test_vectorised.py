@@ -1,4 +1,4 @@
-"""Compiled programs in a worker: which are kept, and what the collector has to look at."""
+"""Compiled boxes in a worker: which are kept, and what the collector has to look at."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 
 from freshet.model import ARRIVAL, Filter, Project
 from freshet.spark import vectorised
-from freshet.spark.vectorised import Programs, set_aside
+from freshet.spark.vectorised import Superboxes, set_aside
 
 SCHEMA = pa.schema([("k", pa.int32()), ("v", pa.float64()), ("name", pa.string())])
 
@@ -23,10 +23,10 @@ def chains_of(number: int) -> tuple[tuple[Filter | Project, ...], ...]:
 
 
 @pytest.fixture
-def programs(monkeypatch: pytest.MonkeyPatch) -> Iterator[Programs]:
-    programs = Programs(most_chains=2)
-    monkeypatch.setattr(vectorised, "_PROGRAMS", programs)
-    yield programs
+def boxes(monkeypatch: pytest.MonkeyPatch) -> Iterator[Superboxes]:
+    boxes = Superboxes(most_chains=2)
+    monkeypatch.setattr(vectorised, "_SUPERBOXES", boxes)
+    yield boxes
     gc.unfreeze()
 
 
@@ -36,29 +36,30 @@ def frozen_by(phase: str, generation: int) -> int:
     return gc.get_freeze_count() - before
 
 
-def test_only_new_programs_are_set_aside_and_only_after_a_whole_collection(programs: Programs) -> None:
+def test_only_new_boxes_are_set_aside_and_only_after_a_whole_collection(boxes: Superboxes) -> None:
     assert frozen_by("stop", 2) == 0
-    programs.get(chains_of(1), SCHEMA)
+    boxes.get(chains_of(1), SCHEMA)
     assert frozen_by("start", 2) == 0
     assert frozen_by("stop", 1) == 0
     assert frozen_by("stop", 2) > 100
-    programs.get(chains_of(1), SCHEMA)
+    boxes.get(chains_of(1), SCHEMA)
     assert frozen_by("stop", 2) == 0
 
 
-def test_a_program_that_is_given_up_goes_without_the_collector(programs: Programs) -> None:
-    program = programs.get(chains_of(1), SCHEMA)
-    [output] = program.run(pa.table({"k": [1], "v": [2.0], "name": ["a"], ARRIVAL: [5]}).cast(program._schema))
-    assert output.failure is None
+def test_a_box_that_is_given_up_goes_without_the_collector(boxes: Superboxes) -> None:
+    box = boxes.get(chains_of(1), SCHEMA)
+    program: Any = box._program
+    [begun] = box.begin(pa.table({"k": [1], "v": [2.0], "name": ["a"], ARRIVAL: [5]}).cast(program._schema))
+    assert begun.failure is None
     predicate: Any = next(step for chain in program._chains for step in chain._steps)
-    gone: list[weakref.ref[Any]] = [weakref.ref(program), weakref.ref(predicate.evaluate)]
-    del program, predicate, output
+    gone: list[weakref.ref[Any]] = [weakref.ref(box), weakref.ref(predicate.evaluate)]
+    del box, program, predicate, begun
     gc.collect()
     set_aside("stop", {"generation": 2})
     gc.disable()
     try:
         for number in range(2, 5):
-            programs.get(chains_of(number), SCHEMA)
+            boxes.get(chains_of(number), SCHEMA)
         assert [reference() for reference in gone] == [None, None]
     finally:
         gc.enable()

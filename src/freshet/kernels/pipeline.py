@@ -1,4 +1,4 @@
-"""A chain with folds and lookups: compiled pieces and these in turn, over a train, the folds' states and tables."""
+"""What a chain does behind its filters: folds and lookups in turn with compiled pieces, over states and tables."""
 
 from __future__ import annotations
 
@@ -9,10 +9,12 @@ from typing import Final
 
 import pyarrow as pa
 
-from freshet.kernels.folds import CompiledFold, compile_fold
+from freshet.kernels.folds import CompiledFold, Folded, compile_fold
+from freshet.kernels.folds.pane_rows import PaneRows
+from freshet.kernels.folds.panes import CompiledPanes
 from freshet.kernels.program import Program
 from freshet.kernels.table_join import CompiledLookup, Version
-from freshet.model import ARRIVAL, Filter, Lookup, Project, Train
+from freshet.model import Filter, Lookup, Project, Train
 from freshet.model.fold import Fold
 
 Stateless = Filter | Project
@@ -99,36 +101,32 @@ def _without(tables: Sequence[pa.Table], rows: int) -> list[pa.Table]:
 
 @dataclass(frozen=True, slots=True)
 class Piped:
-    """What a pipeline made of a train; see :class:`~freshet.kernels.ChainOutput`."""
+    """What a chain made of a train; see :class:`~freshet.kernels.ChainOutput`."""
 
-    table: pa.Table
+    table: pa.Table | pa.RecordBatch
     passed: tuple[int, ...]
     nanos: tuple[int, ...]
     errors: int = 0
 
 
-class Pipeline:
-    """Pieces of filters and projections, and folds and lookups between them.
+class Rest:
+    """What comes behind the filters and projections that a chain begins with: folds, lookups, and what is between them.
 
     Args:
-        operators: The chain.
-        schema: Columns of its input, the arrival apart.
+        operators: They.
+        columns: Columns in front of them, the arrival apart.
         others: For each join, by the name of its fold, the columns of the input on the other side.
 
     Raises:
-        Unsupported: A piece is outside the compiled subset.
+        Unsupported: An expression is outside the compiled subset.
     """
 
     def __init__(
-        self,
-        operators: Sequence[Stateless | Lookup | Fold],
-        schema: pa.Schema,
-        others: Mapping[str, pa.Schema] | None = None,
+        self, operators: Sequence[Stateless | Lookup | Fold], columns: pa.Schema, others: Mapping[str, pa.Schema]
     ) -> None:
         self._pieces: list[Program | tuple[str, CompiledFold] | tuple[str, CompiledLookup]] = []
         self.folds: dict[str, CompiledFold] = {}
         """Its folds by name."""
-        columns = pa.schema([each for each in schema if each.name != ARRIVAL])
         for piece in split(operators):
             if isinstance(piece, tuple):
                 program = Program([piece], columns)
@@ -139,15 +137,39 @@ class Pipeline:
                 self._pieces.append((piece.table, lookup))
                 columns = lookup.output
             else:
-                fold = compile_fold(piece, columns, (others or {}).get(piece.fold))
+                fold = compile_fold(piece, columns, others.get(piece.fold))
                 self._pieces.append((piece.fold, fold))
                 self.folds[piece.fold] = fold
                 columns = fold.output
         self.schema = columns
         """Columns that it gives out, the arrival apart."""
 
-    def run(self, table: pa.Table, memories: Mapping[str, Memory], tables: Tables | None = None) -> Piped:
-        """Runs the chain; the memories of its folds are changed."""
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is nothing to do."""
+        return not self._pieces
+
+    @property
+    def first(self) -> CompiledFold | CompiledLookup | None:
+        """The first of them."""
+        piece = self._pieces[0] if self._pieces else None
+        return piece[1] if isinstance(piece, tuple) else None
+
+    def run(
+        self,
+        table: pa.Table,
+        memories: Mapping[str, Memory],
+        tables: Tables | None = None,
+        rows: Sequence[PaneRows] | None = None,
+    ) -> Piped:
+        """Runs them; the memories of the folds are changed.
+
+        Args:
+            table: What comes in.
+            memories: Of its folds.
+            tables: That it joins with.
+            rows: What the first fold would make of the table, if that is known.
+        """
         passed: list[int] = []
         nanos: list[int] = []
         errors = 0
@@ -167,14 +189,32 @@ class Pipeline:
                 table, wrong = compiled.run(table, (tables or {}).get(name, ()))
                 errors += wrong
             else:
-                memory = memories[name]
-                folded = compiled.run(table, memory.states, memory.before, memory.after)
-                memory.change(folded.appended, folded.dropped)
-                table = folded.output
+                folded = _fold(compiled, table, memories[name], rows)
+                table, rows = folded.output, None
                 errors += folded.errors
             passed.append(table.num_rows)
             nanos.append(perf_counter_ns() - began)
         return Piped(table, tuple(passed), tuple(nanos), errors)
+
+
+def _fold(compiled: CompiledFold, table: pa.Table, memory: Memory, rows: Sequence[PaneRows] | None) -> Folded:
+    if rows is not None and isinstance(compiled, CompiledPanes):
+        folded = compiled.run_rows(rows, memory.states, memory.before, memory.after)
+    else:
+        folded = compiled.run(table, memory.states, memory.before, memory.after)
+    memory.change(folded.appended, folded.dropped)
+    return folded
+
+
+def head(operators: Sequence[Stateless | Lookup | Fold]) -> tuple[Stateless, ...]:
+    """The filters and projections that a chain begins with.
+
+    >>> from freshet.model.fold import Panes, Validity
+    >>> head([Filter("f", "a"), Panes("q.panes", Validity("ts", 60), 60), Filter("g", "b")])
+    (Filter(name='f', predicate='a'),)
+    """
+    pieces = split(operators)
+    return pieces[0] if pieces and isinstance(pieces[0], tuple) else ()
 
 
 def split(operators: Sequence[Stateless | Lookup | Fold]) -> list[tuple[Stateless, ...] | Lookup | Fold]:

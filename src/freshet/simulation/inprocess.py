@@ -16,9 +16,10 @@ import numpy as np
 import pyarrow as pa
 
 from freshet.engine import Clock
-from freshet.kernels import Program
+from freshet.kernels import CompiledFold, Program
 from freshet.kernels.folds import compile_fold
-from freshet.kernels.pipeline import Memory, Piped, Pipeline
+from freshet.kernels.pipeline import Memory, Piped
+from freshet.kernels.superbox import Begun, Superbox
 from freshet.kernels.table_join import CompiledLookup
 from freshet.log import SegmentWriter, StoredVersion, read_train
 from freshet.model import (
@@ -116,7 +117,7 @@ class InProcessExecutor:
         self._nodes: Sequence[Node] = ()
         self._fail: AbstractSet[str] = frozenset()
         self._columns = Columns()
-        self._pipelines: dict[tuple[int, ...], Pipeline] = {}
+        self._superboxes: dict[tuple[tuple[int, ...], ...], Superbox] = {}
         self._done: list[UnitResult] = []
 
     def install(
@@ -156,19 +157,21 @@ class InProcessExecutor:
     def close(self) -> None:
         """Nothing to stop."""
 
-    def pipeline(self, chain: Chain) -> Pipeline:
-        """A chain compiled."""
-        found = self._pipelines.get(chain.operators)
-        if found is None:
-            operators = [self._nodes[number].operator for number in chain.operators]
-            others = {
-                operator.fold: self._columns.others[number]
-                for number, operator in zip(chain.operators, operators, strict=True)
-                if isinstance(operator, Side)
-            }
-            found = Pipeline(operators, self._columns.reads[chain.operators[0]], others)
-            self._pipelines[chain.operators] = found
-        return found
+    def superbox(self, chains: Sequence[Chain]) -> Superbox:
+        """Chains over one input, compiled."""
+        key = tuple(chain.operators for chain in chains)
+        if key not in self._superboxes:
+            operators = [tuple(self._nodes[number].operator for number in numbers) for numbers in key]
+            others = [
+                {
+                    operator.fold: self._columns.others[number]
+                    for number, operator in zip(numbers, some, strict=True)
+                    if isinstance(operator, Side)
+                }
+                for numbers, some in zip(key, operators, strict=True)
+            ]
+            self._superboxes[key] = Superbox(operators, self.input(chains[0]), others)
+        return self._superboxes[key]
 
     def read(self, train: Train, schema: pa.Schema) -> pa.Table:
         """The tuples of a train."""
@@ -223,7 +226,12 @@ class _Run:
 
     def result(self, now: float) -> UnitResult:
         """Runs all chains in their order and writes one file."""
-        made = [self._chain(place, train, chain) for place, (train, chain) in enumerate(self._pairs)]
+        made: list[Piped | None] = []
+        for work in self._unit.works:
+            box = self._executor.superbox(work.chains)
+            begun = box.begin(self._executor.read(work.train, self._executor.input(work.chains[0])))
+            for number, chain in enumerate(work.chains):
+                made.append(self._chain(len(made), chain, begun[number], box.folds(number)))
         with self._executor.writer(f"{self._unit.id}-0") as writer:
             results = []
             for (train, chain), piped in zip(self._pairs, made, strict=True):
@@ -237,18 +245,15 @@ class _Run:
             results[-1] = replace(results[-1], dropped=dropped)
         return UnitResult(self._unit, now, now, tuple(results), (file,) if file.members else ())
 
-    def _chain(self, place: int, train: Train, chain: Chain) -> Piped | None:
+    def _chain(self, place: int, chain: Chain, begun: Begun, folds: Mapping[str, CompiledFold]) -> Piped | None:
         query = self._query(chain)
         if query in self._failures:
             return None
         try:
-            pipeline = self._executor.pipeline(chain)
             memories = {
-                name: self._memory(name, fold.states, is_last=self._last[name] == place)
-                for name, fold in pipeline.folds.items()
+                name: self._memory(name, fold.states, is_last=self._last[name] == place) for name, fold in folds.items()
             }
-            tuples = self._executor.read(train, self._executor.input(chain))
-            piped = pipeline.run(tuples, memories, self._tables(chain))
+            piped = begun.finish(memories, self._tables(chain))
         except Exception as error:  # whatever it is, it is this query's failure alone
             self._failures[query] = f"{type(error).__name__}: {error}"
             return None

@@ -1,23 +1,19 @@
-"""Chains with folds in a task: one task runs all chains of a query over whole trains, because they share its state."""
+"""Folds in a task: one task runs all chains of a query that go through folds, because they share their states."""
 
 from __future__ import annotations
 
 import zlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
 
 import pyarrow as pa
 
-from freshet.kernels.pipeline import Memory, Pipeline
+from freshet.kernels import CompiledFold
+from freshet.kernels.pipeline import Memory
 from freshet.log.segment import read_train
-from freshet.model import Chain, Filter, Fold, Lookup, Project, State, Work, state_stream
+from freshet.model import Chain, Filter, Lookup, Project, State, state_stream
 from freshet.spark.failures import Retry
-from freshet.spark.lookups import tables_of
-from freshet.spark.report import ChainReport
 from freshet.spark.task import Task
-
-Operators = tuple[Filter | Project | Lookup | Fold, ...]
 
 
 @dataclass
@@ -38,32 +34,22 @@ class Folding:
         """Whether a chain goes through a fold."""
         return bool(self._folds(chain))
 
-    def run(self, number: int, work: Work, index: int) -> None:
-        """Runs a chain, where this task is the one to do it."""
-        chain = work.chains[index]
-        nothing = (0,) * len(chain.operators)
-        if not self._is_mine(chain):
-            self.task.note(ChainReport(number, index, None, nothing, nothing))
-            return
-        folds = self._folds(chain)
-        try:
-            schema = self.task.spec.reads[chain.operators[0]]
-            pipeline = _pipeline(self.task.spec.chain(chain.operators), schema, self._others(chain))
-            # Only the last chain through a fold closes windows: what the others bring belongs into them.
-            memories = {
-                name: self._memory(name, fold.states, last=self._last[name] == (number, index))
-                for name, fold in pipeline.folds.items()
-            }
-            piped = pipeline.run(self.task.read(work.train, schema), memories, tables_of(self.task, chain))
-        except Retry:
-            raise
-        except Exception as error:  # whatever it is, it is this query's failure alone
-            self._failed |= folds
-            failure = f"{type(error).__name__}: {error}"
-            self.task.note(ChainReport(number, index, None, nothing, nothing, failure=failure))
-            return
-        report = ChainReport(number, index, None, piped.passed, piped.nanos, (), piped.errors)
-        self.task.add(chain, piped.table, report)
+    def is_mine(self, chain: Chain) -> bool:
+        """Whether this task is the one to run a chain through folds."""
+        query = self.task.spec.writes[chain.operators[-1]].partition(".")[0]
+        return zlib.crc32(query.encode()) % self.task.assignment.parts == self.task.part
+
+    def memories(self, folds: Mapping[str, CompiledFold], number: int, index: int) -> dict[str, Memory]:
+        """What the folds of the chain at a place remember; the chains must run in their order."""
+        # Only the last chain through a fold closes windows: what the others bring belongs into them.
+        return {
+            name: self._memory(name, fold.states, last=self._last[name] == (number, index))
+            for name, fold in folds.items()
+        }
+
+    def fail(self, chain: Chain) -> None:
+        """Nothing of a query that failed is kept."""
+        self._failed |= self._folds(chain)
 
     def finish(self) -> None:
         """Writes what became of the states."""
@@ -100,20 +86,3 @@ class Folding:
     def _folds(self, chain: Chain) -> set[str]:
         operators = self.task.spec.chain(chain.operators)
         return {operator.fold for operator in operators if not isinstance(operator, Filter | Project | Lookup)}
-
-    def _others(self, chain: Chain) -> tuple[tuple[str, pa.Schema], ...]:
-        spec = self.task.spec
-        return tuple(
-            (spec.operators[number].fold, spec.others[number])  # type: ignore[union-attr]
-            for number in chain.operators
-            if number in spec.others
-        )
-
-    def _is_mine(self, chain: Chain) -> bool:
-        query = self.task.spec.writes[chain.operators[-1]].partition(".")[0]
-        return zlib.crc32(query.encode()) % self.task.assignment.parts == self.task.part
-
-
-@lru_cache(maxsize=256)
-def _pipeline(operators: Operators, schema: pa.Schema, others: tuple[tuple[str, pa.Schema], ...]) -> Pipeline:
-    return Pipeline(operators, schema, dict(others))

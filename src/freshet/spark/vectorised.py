@@ -8,20 +8,24 @@ from __future__ import annotations
 
 import gc
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
-from freshet.kernels import Program
-from freshet.model import Chain, Filter, Lookup, Project, Work
+from freshet.kernels import CompiledFold
+from freshet.kernels.superbox import Begun, Operators, Superbox
+from freshet.model import Chain, Train, Work
+from freshet.spark.failures import Retry
 from freshet.spark.folding import Folding
-from freshet.spark.lookups import run_lookup
+from freshet.spark.lookups import tables_of
 from freshet.spark.report import REPORT_COLUMNS, ChainReport
 from freshet.spark.task import Task, drain
 
-Chains = tuple[tuple[Filter | Project, ...], ...]
+Chains = tuple[Operators, ...]
+Others = tuple[tuple[str, pa.Schema], ...]
+"""For each join of a chain, by the name of its fold, the columns of the input on the other side."""
 
 
 def vectorised_plan(session: SparkSession, parts: int) -> DataFrame:
@@ -35,56 +39,98 @@ def run_vectorised(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch
     task = Task.begin()
     folding = Folding(task)
     for number, work in enumerate(task.assignment.works):
-        with_fold = [index for index, chain in enumerate(work.chains) if folding.has(chain)]
-        with_table = [
-            index for index, chain in enumerate(work.chains) if index not in with_fold and _looks(task, chain)
-        ]
-        plain = [index for index in range(len(work.chains)) if index not in with_fold and index not in with_table]
-        if plain:
-            _run_work(task, number, work, plain)
-        for index in with_table:
-            run_lookup(task, number, work, index)
-        for index in with_fold:
-            folding.run(number, work, index)
+        folded = [index for index, chain in enumerate(work.chains) if folding.has(chain)]
+        others = [index for index in range(len(work.chains)) if index not in folded]
+        mine = [index for index in folded if folding.is_mine(work.chains[index])]
+        _note_nothing(task, number, work, set(folded).difference(mine))
+        part = task.train(work.train)
+        if not part.rows:
+            _note_nothing(task, number, work, others)
+        elif part.rows == work.train.rows:
+            # All of them over the same tuples: what they have in common is computed once.
+            mine = [*others, *mine]
+        else:
+            _run(task, folding, number, work, part, others)
+        _run(task, folding, number, work, work.train, mine)
     folding.finish()
     yield task.finish()
 
 
-def _looks(task: Task, chain: Chain) -> bool:
-    return bool(task.assignment.tables) and any(isinstance(each, Lookup) for each in task.spec.chain(chain.operators))
+def _note_nothing(task: Task, number: int, work: Work, places: Iterable[int]) -> None:
+    """Reports chains for which this task has nothing to do."""
+    for index in places:
+        nothing = (0,) * len(work.chains[index].operators)
+        task.note(ChainReport(number, index, None, nothing, nothing))
 
 
-def _run_work(task: Task, number: int, work: Work, places: Sequence[int]) -> None:
-    """Runs the chains at some places of a work over this task's part of its train."""
-    train = task.train(work.train)
-    if not train.rows:
-        for index in places:
-            nothing = (0,) * len(work.chains[index].operators)
-            task.note(ChainReport(number, index, None, nothing, nothing))
+def _run(task: Task, folding: Folding, number: int, work: Work, train: Train, places: Sequence[int]) -> None:
+    """Runs the chains at some places of a work over a train, or this task's part of one."""
+    if not places:
         return
-    table = task.read(train)
     # In one order, whatever that of the plan is: the same set must not be compiled again.
-    places = sorted(places, key=lambda index: work.chains[index].operators)
-    members = [work.chains[index] for index in places]
-    chains: Chains = tuple(task.spec.chain(chain.operators) for chain in members)  # type: ignore[misc]
-    program = _PROGRAMS.get(chains, table.schema)
-    for index, chain, output in zip(places, members, program.run(table), strict=True):
-        report = ChainReport(number, index, None, output.passed, output.nanos, (), output.errors, output.failure)
-        if output.failure is None:
-            task.add(chain, output.batch, report)
-        else:
-            task.note(report)
+    ordered = sorted(places, key=lambda index: work.chains[index].operators)
+    chains = [work.chains[index] for index in ordered]
+    table = task.read(train, next((task.spec.reads.get(chain.operators[0]) for chain in chains), None))
+    try:
+        box = _SUPERBOXES.get(
+            tuple(task.spec.chain(chain.operators) for chain in chains),
+            table.schema,
+            tuple(_others(task, chain) for chain in chains),
+        )
+    except Exception as error:  # whose fault it is shows when each is compiled by itself
+        if len(places) == 1:
+            _fail(task, folding, (number, places[0]), chains[0], f"{type(error).__name__}: {error}")
+        for index in places if len(places) > 1 else ():
+            _run(task, folding, number, work, train, [index])
+        return
+    begun = dict(zip(ordered, box.begin(table), strict=True))
+    folds = {index: box.folds(place) for place, index in enumerate(ordered)}
+    for index in places:
+        _finish(task, folding, (number, index), work.chains[index], begun.pop(index), folds[index])
 
 
-class Programs:
-    """Compiled programs, kept by content and not by spec: a query that is added must not make workers compile all
-    others again. Bounded by chains, because a program of one chain and one of hundreds differ so much in size.
+def _finish(
+    task: Task, folding: Folding, place: tuple[int, int], chain: Chain, begun: Begun, folds: Mapping[str, CompiledFold]
+) -> None:
+    """Runs what is left of a chain, and takes its output."""
+    if begun.failure is not None:
+        _fail(task, folding, place, chain, begun.failure)
+        return
+    try:
+        piped = begun.finish(folding.memories(folds, *place), tables_of(task, chain))
+    except Retry:
+        raise
+    except Exception as error:  # whatever it is, it is this query's failure alone
+        _fail(task, folding, place, chain, f"{type(error).__name__}: {error}")
+        return
+    task.add(chain, piped.table, ChainReport(*place, None, piped.passed, piped.nanos, (), piped.errors))
+
+
+def _fail(task: Task, folding: Folding, place: tuple[int, int], chain: Chain, failure: str) -> None:
+    nothing = (0,) * len(chain.operators)
+    task.note(ChainReport(*place, None, nothing, nothing, failure=failure))
+    folding.fail(chain)
+
+
+def _others(task: Task, chain: Chain) -> Others:
+    spec = task.spec
+    return tuple(
+        (spec.operators[number].fold, spec.others[number])  # type: ignore[union-attr]
+        for number in chain.operators
+        if number in spec.others
+    )
+
+
+class Superboxes:
+    """Compiled superboxes, kept by content and not by spec: a query that is added must not make workers compile all
+    others again. Bounded by chains, because one of a single chain and one of hundreds differ so much in size.
 
     >>> import pyarrow as pa
-    >>> programs = Programs(most_chains=2)
+    >>> from freshet.model import Filter
+    >>> boxes = Superboxes(most_chains=2)
     >>> schema = pa.schema([("v", pa.int64())])
-    >>> one = programs.get(((Filter("f", "v > 1"),),), schema)
-    >>> programs.get(((Filter("f", "v > 1"),),), schema) is one
+    >>> one = boxes.get(((Filter("f", "v > 1"),),), schema)
+    >>> boxes.get(((Filter("f", "v > 1"),),), schema) is one
     True
     """
 
@@ -92,33 +138,33 @@ class Programs:
         self._most_chains = most_chains
         self._chains = 0
         self.grown = False
-        """Whether a program was compiled since someone last looked."""
-        self._kept: OrderedDict[tuple[Chains, pa.Schema], Program] = OrderedDict()
+        """Whether something was compiled since someone last looked."""
+        self._kept: OrderedDict[tuple[Chains, pa.Schema, tuple[Others, ...]], Superbox] = OrderedDict()
 
-    def get(self, chains: Chains, schema: pa.Schema) -> Program:
-        """The program of chains over a schema."""
-        key = (chains, schema)
+    def get(self, chains: Chains, schema: pa.Schema, others: tuple[Others, ...] = ()) -> Superbox:
+        """The superbox of chains over a schema."""
+        key = (chains, schema, others)
         if key in self._kept:
             self._kept.move_to_end(key)
             return self._kept[key]
-        program = self._kept[key] = Program(chains, schema)
+        box = self._kept[key] = Superbox(chains, schema, [dict(each) for each in others])
         self.grown = True
         self._chains += len(chains)
         while self._chains > self._most_chains and len(self._kept) > 1:
-            (gone, _), _ = self._kept.popitem(last=False)
+            (gone, *_), _ = self._kept.popitem(last=False)
             self._chains -= len(gone)
-        return program
+        return box
 
 
-_PROGRAMS: Final = Programs(most_chains=4096)
+_SUPERBOXES: Final = Superboxes(most_chains=4096)
 
 
 def set_aside(phase: str, info: Mapping[str, int]) -> None:
-    """Takes compiled programs out of the collections that Spark's daemon makes between tasks (see :mod:`gc`).
+    """Takes what was compiled out of the collections that Spark's daemon makes between tasks (see :mod:`gc`).
 
-    Fifty long queries are two hundred thousand objects, and to look at them all took 100 ms of every step. A program
+    Fifty long queries are two hundred thousand objects, and to look at them all took 100 ms of every step. A superbox
     has no cycles, so that one which is given up goes all the same.
     """
-    if _PROGRAMS.grown and phase == "stop" and info["generation"] == 2:
-        _PROGRAMS.grown = False
+    if _SUPERBOXES.grown and phase == "stop" and info["generation"] == 2:
+        _SUPERBOXES.grown = False
         gc.freeze()

@@ -13,6 +13,7 @@ from freshet.kernels.folds.arrays import Ints, arrow, flat
 from freshet.kernels.folds.boundaries import Places, SortedPanes
 from freshet.kernels.folds.calls import Detail
 from freshet.kernels.folds.groups import canonical, encode_groups
+from freshet.kernels.folds.pane_rows import PaneRows
 from freshet.kernels.folds.pane_stream import FIRST, LAST, NEWEST, PaneStream, numbers
 from freshet.kernels.folds.partials import Count, valid_of
 from freshet.kernels.folds.sketch import buckets, rank
@@ -34,18 +35,18 @@ class PaneDetail:
     detail: Detail
     stream: PaneStream
 
-    def make(self, table: pa.Table, first: Ints, last: Ints, keys: Sequence[pa.Array]) -> pa.Table:
-        """The panes of some tuples; those whose value is NULL have no part in them."""
+    def rows(self, table: pa.Table, start: Ints, until: Ints | None, keys: Sequence[pa.Array]) -> PaneRows:
+        """Tuples as rows of its stream; those whose value is NULL have no part in them."""
         values, arrivals = flat(table, self.detail.column), flat(table, ARRIVAL)
         valid = valid_of(values)
         if valid is not None:
             keep = pa.array(valid)
             values, arrivals, keys = values.filter(keep), arrivals.filter(keep), [key.filter(keep) for key in keys]
-            first, last = first[valid], last[valid]
+            start, until = start[valid], None if until is None else until[valid]
         if self.detail.what == "values":
-            return self.stream.make(first, last, [*keys, canonical(values)], [NEWEST.lift(arrivals)])
+            return PaneRows(start, until, [*keys, canonical(values)], [NEWEST.lift(arrivals)])
         more = arrow(buckets(values), pa.int64())
-        return self.stream.make(first, last, [*keys, more], [_COUNT.lift(values), NEWEST.lift(arrivals)])
+        return PaneRows(start, until, [*keys, more], [_COUNT.lift(values), NEWEST.lift(arrivals)])
 
     def answer(self, panes: pa.Table, codes: Ints, size: int, places: Places, shares: Sequence[float]) -> list[Ints]:
         """For each share what is asked at each place: the number of distinct values, or the bucket of the quantile."""

@@ -17,11 +17,13 @@ from freshet.kernels.folds.boundaries import Places, SortedPanes
 from freshet.kernels.folds.calls import Calls, Wanted
 from freshet.kernels.folds.folded import Folded, Watermarks
 from freshet.kernels.folds.groups import canonical, check_key, encode_groups, examples
-from freshet.kernels.folds.pane_details import pane_detail
-from freshet.kernels.folds.pane_stream import FIRST, LAST, NEWEST, PaneStream, numbers
-from freshet.kernels.folds.times import check_time, earliest, spans, time_type
+from freshet.kernels.folds.pane_details import PaneDetail, pane_detail
+from freshet.kernels.folds.pane_rows import PaneRows
+from freshet.kernels.folds.pane_stream import FIRST, LAST, PaneStream, numbers
+from freshet.kernels.folds.partials import Partial
+from freshet.kernels.folds.times import check_time, earliest, ends, micros, time_type
 from freshet.kernels.folds.upkeep import keep_up
-from freshet.kernels.value import Mask
+from freshet.kernels.value import Mask, both
 from freshet.model import ARRIVAL, Panes
 from freshet.model.fold import WINDOW_END, WINDOW_START
 
@@ -46,9 +48,30 @@ class CompiledPanes:
         self.states: Final = tuple(stream.schema for stream in self._streams)
         self._whole: Final = self.output.append(pa.field(ARRIVAL, pa.int64()))
 
+    @property
+    def operator(self) -> Panes:
+        """What it computes."""
+        return self._operator
+
+    @property
+    def partials(self) -> tuple[Partial, ...]:
+        """What is kept of the tuples of a pane, the greatest arrival last."""
+        return self._panes.partials
+
+    @property
+    def details(self) -> tuple[PaneDetail, ...]:
+        """What is kept besides."""
+        return self._details
+
     def run(self, table: pa.Table, states: Sequence[pa.Table], before: Watermarks, after: Watermarks) -> Folded:
+        return self.run_rows(self._rows(table), states, before, after)
+
+    def run_rows(
+        self, rows: Sequence[PaneRows], states: Sequence[pa.Table], before: Watermarks, after: Watermarks
+    ) -> Folded:
+        """The same with rows for each state stream, which may stand for many tuples each."""
         done, closed = self._closed(before), self._closed(after)
-        fresh = self._fresh(table, done)
+        fresh = [self._fresh(*each, done) for each in zip(self._streams, rows, strict=True)]
         output, errors = self._whole.empty_table(), 0
         closes = _is_later(closed, done)
         early = self._operator.emit == "changes" and fresh[0].num_rows > 0
@@ -66,20 +89,38 @@ class CompiledPanes:
         watermark = earliest(watermarks)
         return None if watermark is None else watermark // self._operator.slide
 
-    def _fresh(self, table: pa.Table, done: int | None) -> list[pa.Table]:
-        """The panes of new tuples, for each stream."""
-        start, end, known = spans(table, self._operator.validity)
-        first, last = start // self._operator.slide + 1, end // self._operator.slide
-        counts: Mask = first <= last if known is None else (first <= last) & known
+    def _rows(self, table: pa.Table) -> list[PaneRows]:
+        """The tuples, as rows for each state stream."""
+        start, known = micros(table, self._operator.validity.time)
+        until = None
+        if self._operator.validity.size is None:
+            until, ends = micros(table, self._operator.validity.until)
+            known = both(known, ends)
+        if known is not None and not known.all():
+            table, start = select(table, known), start[known]
+            until = None if until is None else until[known]
+        keys = [canonical(flat(table, key)) for key in self._operator.keys]
+        lifted = [partial.lift(flat(table, partial.column or ARRIVAL)) for partial in self.partials]
+        tuples = PaneRows(start, until, keys, lifted)
+        return [tuples, *(detail.rows(table, start, until, keys) for detail in self._details)]
+
+    def _fresh(self, stream: PaneStream, rows: PaneRows, done: int | None) -> pa.Table:
+        """The panes of new rows."""
+        slide = self._operator.slide
+        first, last = rows.start // slide + 1, self._ends_of(rows) // slide
+        counts: Mask = first <= last
         if done is not None:
             counts &= last > done
         if not counts.all():
-            table, first, last = select(table, counts), first[counts], last[counts]
-        keys = [canonical(flat(table, key)) for key in self._operator.keys]
-        arrivals = NEWEST.lift(flat(table, ARRIVAL))
-        lifted = [p.lift(flat(table, p.column or ARRIVAL)) for p in self._calls.partials]
-        panes = self._panes.make(first, last, keys, [*lifted, arrivals])
-        return [panes, *(detail.make(table, first, last, keys) for detail in self._details)]
+            rows, first, last = rows.select(counts), first[counts], last[counts]
+        return stream.make(first, last, rows.keys, rows.partials)
+
+    def _ends_of(self, rows: PaneRows) -> Ints:
+        size = self._operator.validity.size
+        if size is not None:
+            return ends(rows.start, size)
+        assert rows.until is not None
+        return rows.until
 
     def _emit(
         self, states: Sequence[pa.Table], fresh: Sequence[pa.Table], done: int | None, closed: int | None, early: bool
@@ -122,9 +163,9 @@ class CompiledPanes:
         return np.split(codes, np.cumsum(counts)[:-1]), size, keys[0]
 
     def _ends(self, boundaries: Ints) -> list[pa.Array]:
-        ends, size = boundaries * self._operator.slide, self._operator.validity.size
-        start = pa.nulls(len(ends), self._time) if size is None else arrow(ends - size, self._time)
-        return [start, arrow(ends, self._time)]
+        times, size = boundaries * self._operator.slide, self._operator.validity.size
+        start = pa.nulls(len(times), self._time) if size is None else arrow(times - size, self._time)
+        return [start, arrow(times, self._time)]
 
     def _keep(self, stream: PaneStream, state: pa.Table, fresh: pa.Table, closed: int | None) -> tuple[pa.Table, int]:
         if closed is None:

@@ -60,9 +60,19 @@ def spans(table: pa.Table, validity: Validity) -> Spans:
     """When the tuples of a table are valid; an end that no timestamp can hold is the last moment there is."""
     start, known = micros(table, validity.time)
     if validity.size is None:
-        end, ends = micros(table, validity.until)
-        return Spans(start, end, both(known, ends))
-    return Spans(start, np.minimum(start, _LATEST - validity.size) + validity.size, known)
+        end, others = micros(table, validity.until)
+        return Spans(start, end, both(known, others))
+    return Spans(start, ends(start, validity.size), known)
+
+
+def ends(start: Ints, size: int) -> Ints:
+    """When tuples that are valid for so long cease to be.
+
+    >>> ends(np.array([5, 2**63 - 2]), 10).tolist() == [15, 2**63 - 1]
+    True
+    """
+    latest: Ints = np.minimum(start, _LATEST - size) + size
+    return latest
 
 
 def earliest(watermarks: Sequence[int | None]) -> int | None:
