@@ -214,6 +214,29 @@ def test_two_tables_of_one_database_are_no_mistake(folder: Path) -> None:
     assert App.from_toml(write(folder, query=f"sinks = [{', '.join(sinks)}]")).check() == []
 
 
+def test_a_window_by_the_order_of_an_output_that_has_none_is_refused() -> None:
+    app = App("orders")
+    app.stream("a", "ts timestamp, k int", event_time="ts", lateness="1 s")
+    app.stream("b", "ts timestamp, k int", event_time="ts", lateness="1 s")
+    app.query("pairs", "SELECT a.ts, a.k FROM a [RANGE 1 MINUTE] JOIN b [RANGE 1 MINUTE] ON a.k = b.k")
+    app.query("odd", "SELECT ts, k FROM pairs WHERE k % 2 = 1")
+    app.query("minutes", "SELECT count(*) AS n FROM odd [RANGE 1 MINUTE SLIDE 1 MINUTE]")
+    app.query("last", "SELECT sum(k) AS k FROM odd [ROWS 3]")
+    app.query("counts", "SELECT k, count(*) AS n, window_end FROM a [RANGE 1 MINUTE SLIDE 1 MINUTE] GROUP BY k")
+    app.query("means", "SELECT k, avg(n) AS m FROM counts [PARTITION BY k ROWS 3] GROUP BY k")
+    app.query("largest", "SELECT max(n) AS m FROM counts [RANGE 1 HOUR]")
+    with pytest.raises(InvalidApp) as caught:
+        app.check()
+    told = {problem.place: problem.text.splitlines()[0] for problem in caught.value.problems}
+    order = "the order in which these rows were written"
+    cause = f"the answer would depend on {order}, and that is not the same in every run"
+    remedy = "it needs a window with a SLIDE, as in [RANGE 1 MINUTE SLIDE 10 SECONDS]"
+    assert told == {
+        "queries.last.sql": f"line 1: {cause}: {remedy}",
+        "queries.largest.sql": f"line 1: {cause}: {remedy}, or GROUP BY k",
+    }
+
+
 def test_no_problem_hides_another(folder: Path) -> None:
     """One of every sort at once: keys, units, schema, SQL, sources, sinks, files, parts that are not run yet."""
     path = folder / "app.toml"

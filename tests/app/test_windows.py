@@ -14,6 +14,9 @@ import pyarrow as pa
 import pytest
 
 from freshet.app import App
+from freshet.app.run import Run
+from freshet.kernels.pipeline import MOST_PIECES
+from freshet.model import state_stream
 
 pytestmark = pytest.mark.spark
 
@@ -62,6 +65,33 @@ def test_windows_and_joins_answer_as_the_whole_log_does(tmp_path: Path) -> None:
     expected = duck(a, b)
     for name in QUERIES:
         assert Counter(tuple(row.values()) for row in answers[name]) == expected[name], name
+
+
+def test_the_state_of_a_join_stays_in_few_segments(tmp_path: Path) -> None:
+    app = App("scattered", state=tmp_path / "state")
+    app.stream("a", "ts timestamp, k int, v int", event_time="ts", lateness="0 s")
+    app.stream("b", "ts timestamp, k int", event_time="ts", lateness="0 s")
+    app.query("pairs", "SELECT a.k, a.v FROM a [RANGE 1 HOUR] JOIN b [RANGE 1 HOUR] ON a.k = b.k")
+    steps, pieces = MOST_PIECES + 20, []
+    with app.start() as run:
+        for step in range(steps):
+            run.push("a", [{"ts": NOON + dt.timedelta(seconds=step), "k": step % 2, "v": step}])
+            assert run.drain()
+            pieces.append(_pieces(run, state_stream("pairs.join_1", 0)))
+        run.push("b", [{"ts": NOON + dt.timedelta(seconds=steps), "k": 1}])
+        assert run.drain()
+        answers = Counter(run.read("pairs")["v"].to_pylist())
+    assert answers == Counter(step for step in range(steps) if step % 2 == 1)
+    # One more than the most is there until the next step has written the state anew.
+    assert max(pieces) == MOST_PIECES + 1
+    assert pieces[-1] == steps - MOST_PIECES - 1
+
+
+def _pieces(run: Run, stream: str) -> int:
+    """The segments in which a state lies."""
+    queues = run._parts.queues
+    low = queues.start_reader(stream, stream, "earliest")
+    return len(queues.train(stream, low, queues.end(stream)).segments)
 
 
 def make_app(folder: Path) -> App:

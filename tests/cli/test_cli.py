@@ -15,7 +15,7 @@ import pyarrow as pa
 import pytest
 
 import freshet
-from freshet.log import Log
+from freshet.log import Log, TableVersions
 from freshet.model import ARRIVAL
 
 FRESHET = [sys.executable, "-m", "freshet"]
@@ -150,7 +150,7 @@ def test_explain(app: Path) -> None:
         "  large.project: host, size",
         "    large.filter_1: size > 50",
         "      packets",
-        "  path packets -> large: reader large.filter_1, vectorised",
+        "  path packets -> large: reader large.filter_1, vectorised, because all its expressions are compiled",
         "  output large: host string, size int",
         "  sink console",
     ]
@@ -185,7 +185,8 @@ def test_read_says_that_an_application_is_starting(app: Path) -> None:
         done = freshet_command("read", app.name, "large", cwd=app.parent)
         assert done.returncode == 2
         assert done.stderr == (
-            "app.toml: large has no output yet: the application is starting, or has not run since large was added\n"
+            "app.toml: large has nothing to read yet: the application is starting, "
+            "or has not run since large was added\n"
         )
         command = [*FRESHET, "read", str(app), "large", "--follow", "--as", "jsonl", "--limit", "1"]
         with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as reading:
@@ -257,7 +258,26 @@ def test_read_as_table_and_lines(state: Path) -> None:
     assert freshet_command("read", state, "cold").stdout == ""
     done = freshet_command("read", state, "hto")
     assert done.returncode == 2
-    assert "there is no query or stream 'hto' (did you mean 'hot'?); it has: hot, cold\n" in done.stderr
+    assert "there is no query, stream or table 'hto' (did you mean 'hot'?); it has: hot, cold\n" in done.stderr
+
+
+def test_read_shows_the_newest_version_of_a_table(app: Path, state: Path) -> None:
+    app.write_text(APP + '[tables.hosts]\nfile = "hosts.csv"\nschema = "host string, owner string"\n')
+    done = freshet_command("read", app, "hosts")
+    assert done.returncode == 2
+    assert "hosts has nothing to read yet" in done.stderr
+    with Log.open(state) as log:
+        versions = TableVersions(log, "hosts")
+        versions.put(pa.table({"host": ["a"], "owner": ["me"]}))
+        versions.put(pa.table({"host": ["a", "b"], "owner": ["you", None]}))
+        done = freshet_command("read", app, "hosts")
+        assert [line.split() for line in done.stdout.splitlines()[2:]] == [["a", "you"], ["b"]]
+    done = freshet_command("read", state, "hosts", "--as", "jsonl", "--limit", "1")
+    assert done.stdout == '{"host": "a", "owner": "you"}\n'
+    for option in (("--follow",), ("--from", "1")):
+        done = freshet_command("read", app, "hosts", *option)
+        assert done.returncode == 2
+        assert f"hosts is a table, and its rows as they are now are shown: leave {option[0]} out" in done.stderr
 
 
 def test_read_as_arrow(state: Path) -> None:

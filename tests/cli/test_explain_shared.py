@@ -43,8 +43,9 @@ def test_a_curve_and_the_shared_graph(app: Path, capsys: pytest.CaptureFixture[s
     explain(app, "a")
     text = capsys.readouterr().out
     assert "  latency curve: utility 1 at 0 s, 0 at 500 ms\n" in text
-    query, outer, inner = text.rstrip("\n").split("\n\n")
+    query, step, outer, inner = text.rstrip("\n").split("\n\n")
     assert query.startswith("query a (")
+    assert "  computes v > 1 once for a, b, c" in step.splitlines()
     assert outer.splitlines() == [
         "shared work 1 (weight 1), for a, b, c",
         "  sum of their latency curves: utility 2 at 0 s, 1 at 500 ms, 1 at 1 s, 0 at 2 s",

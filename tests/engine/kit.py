@@ -87,6 +87,7 @@ class Application:
         self.executor = InProcessExecutor(self.log.folder, self.clock, slots=slots, seed=seed)
         self.engine = Engine(self.queues, self.executor, self.clock, policy or Everything())
         schemas, times = {}, {}
+        orders: dict[str, tuple[str, ...] | None] = {}
         self.intakes = {}
         time = ("ts", "UTC", None, LATENESS) if event_time else ()
         self._streams = streams or [Stream(name, SCHEMA, *time) for name in STREAMS]
@@ -95,10 +96,11 @@ class Application:
             schemas[stream.name], times[stream.name] = stream.schema, stream.event_time
             self.intakes[stream.name] = Intake(self.log, stream)
         for name, text in queries.items():
-            query = self._built.get(name) or build_query(name, text, schemas, times=times)
+            query = self._built.get(name) or build_query(name, text, schemas, times=times, orders=orders)
             self._built[name] = query
             self.log.declare(name, KEEP)
             schemas[name] = self.engine.add_query(query, {path.stream: schemas[path.stream] for path in query.paths})
+            orders[name] = query.order
             if query.has_time:
                 times[name] = query.event_time
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import pytest
-from tests.engine.kit import Application
+from tests.engine.kit import Anything, Application
 
 from freshet.engine.event_time import Moment
 from freshet.kernels.pipeline import MOST_PIECES
@@ -357,6 +358,37 @@ def test_a_state_in_many_small_segments_is_written_anew(start: Any, apps: list[A
         each.run()
     assert app.answers(name) == whole.answers(name)
     assert sum(app.answers(name).values()) >= 4 * MOST_PIECES
+
+
+SUMS = "SELECT k, sum(v) AS v, window_end AS e FROM s [RANGE 3 SECONDS SLIDE 1 SECOND] GROUP BY k"
+IN_ORDER = {
+    "sums": SUMS,
+    "large": "SELECT k AS c, v, e FROM sums WHERE v > 2",
+    "last": "SELECT c, sum(v) AS t FROM large [PARTITION BY c ROWS 2] GROUP BY c",
+    "recent": "SELECT c, max(v) AS t, min(v) AS u FROM large [RANGE 4 SECONDS] GROUP BY c",
+    "new": "SELECT DISTINCT c, v FROM large [RANGE 5 SECONDS]",
+    "nested": f"SELECT v, k, count(*) AS n FROM ({SUMS}) [PARTITION BY k ROWS 3] GROUP BY k, v",
+    "whole": "SELECT sum(n) AS t FROM (SELECT count(*) AS n FROM s [RANGE 2 SECONDS SLIDE 1 SECOND]) [ROWS 3]",
+}
+
+
+def test_windows_by_the_order_of_an_output_do_not_depend_on_the_schedule(start: Any) -> None:
+    rng = random.Random(5)
+    rows = [(place / 3 + rng.random(), rng.choice("abc"), rng.randrange(4)) for place in range(120)]
+    answers = []
+    for seed in range(4):
+        app = start(IN_ORDER, Anything(seed) if seed else Everything(), slots=1 + seed % 3, seed=seed)
+        place = 0
+        while place < len(rows):
+            size = rng.randint(1, 40) if seed else len(rows)
+            app.append("s", rows[place : place + size])
+            place += size
+            app.turn()
+        app.heartbeat("s", 1000)
+        app.run()
+        answers.append({name: app.answers(name) for name in IN_ORDER})
+    assert answers[1:] == answers[:1] * 3
+    assert all(sum(rows.values()) > 20 for rows in answers[0].values())
 
 
 def test_a_stream_without_event_time_goes_by_its_arrivals(start: Any) -> None:

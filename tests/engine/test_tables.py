@@ -37,6 +37,8 @@ QUERIES = {
     "named": "SELECT s.ts AS ts, s.k AS k, v, w FROM s JOIN names n ON s.k = n.k WHERE v < 4",
     "swapped": "SELECT v, w FROM names n JOIN s ON n.k = s.k AND v > w WHERE ok",
     "maybe": "SELECT s.ts AS ts, v, w FROM s LEFT JOIN names n ON s.k = n.k AND ok",
+    "above": "SELECT s.ts AS ts, v, w FROM s LEFT JOIN names n ON s.k = n.k AND v > w AND v < 4 AND ok",
+    "any": "SELECT v, w FROM s LEFT JOIN names n ON v + 1 = w OR s.k < n.k",
     "missing": "SELECT s.k AS k, v FROM s LEFT JOIN names n ON s.k = n.k WHERE n.k IS NULL",
     "every": "SELECT v, w FROM s CROSS JOIN names",
     "places": """
@@ -72,6 +74,10 @@ REFERENCE = {
     "named": f"SELECT s.us, s.k, v, w FROM s JOIN names ON {AS_OF.format('s.a')} AND s.k = names.k WHERE v < 4",
     "swapped": f"SELECT v, w FROM s JOIN names ON {AS_OF.format('s.a')} AND s.k = names.k WHERE v > w AND ok",
     "maybe": f"SELECT s.us, v, w FROM s LEFT JOIN names ON {AS_OF.format('s.a')} AND s.k = names.k AND ok",
+    "above": f"""
+        SELECT s.us, v, w FROM s
+        LEFT JOIN names ON {AS_OF.format("s.a")} AND s.k = names.k AND v > w AND v < 4 AND ok""",
+    "any": f"SELECT v, w FROM s LEFT JOIN names ON {AS_OF.format('s.a')} AND (v + 1 = w OR s.k < names.k)",
     "missing": f"""
         SELECT s.k, v FROM s WHERE NOT EXISTS (FROM names WHERE {AS_OF.format("s.a")} AND s.k = names.k)""",
     "every": f"SELECT v, w FROM s JOIN names ON {AS_OF.format('s.a')}",

@@ -177,6 +177,29 @@ def test_what_passes_tuples_on_passes_their_time_on(streams: Streams, times: Tim
     assert time("SELECT id FROM calls") == (None, False)
 
 
+def test_what_is_known_of_the_order_of_an_output(streams: Streams, times: Times) -> None:
+    def order(text: str, **orders: tuple[str, ...] | None) -> tuple[str, ...] | None:
+        return build_query("q", text, streams, times=times, orders=orders).order
+
+    assert order("SELECT src FROM packets WHERE ok") == ()
+    assert order("SELECT src, max(size) AS m FROM packets [ROWS 5] GROUP BY src") == ()
+    counts = "SELECT src AS s, upper(dst) AS d, count(*) AS n FROM packets [RANGE 1 s SLIDE 1 s] GROUP BY src, dst"
+    assert order("SELECT src AS s, count(*) AS n FROM packets [RANGE 1 s SLIDE 1 s] GROUP BY src") == ("s",)
+    assert order("SELECT count(*) AS n FROM packets [RANGE 1 s SLIDE 1 s]") == ()
+    assert order(counts) is None, "one of the keys is not given out"
+    assert order("SELECT count(*) AS n FROM packets [RANGE 1 s SLIDE 1 s] EMIT CHANGES") is None
+    assert order("SELECT src FROM packets UNION ALL SELECT dst FROM packets") is None
+    assert order("SELECT a.src FROM packets [RANGE 1 s] a JOIN packets [RANGE 1 s] b ON a.src = b.dst") is None
+    # It is passed on from query to query.
+    assert order("SELECT lane AS l, value FROM Speed WHERE value > 1", Speed=("lane",)) == ("l",)
+    assert order("SELECT value FROM Speed", Speed=("lane",)) is None
+    assert order("SELECT lane FROM Speed", Speed=None) is None
+    assert order("SELECT lane, count(*) AS n FROM Speed [RANGE 1 s] GROUP BY lane", Speed=("lane",)) == ("lane",)
+    for window in ("[ROWS 5]", "[RANGE 1 s]", "[UNBOUNDED]"):
+        with pytest.raises(SqlError, match=r"not the same in every run: it needs a window with a SLIDE"):
+            order(f"SELECT count(*) AS n FROM Speed {window}", Speed=("lane",))
+
+
 def test_without_times_all_go_by_the_arrival(streams: Streams) -> None:
     query = build_query("q", "SELECT count(*) AS n FROM packets [RANGE 1 MINUTE SLIDE 1 MINUTE]", streams)
     (panes,) = query.paths[0].folds

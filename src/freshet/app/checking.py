@@ -11,9 +11,9 @@ from sqlglot import exp
 
 from freshet.app.problems import Problem
 from freshet.app.spec import QuerySpec
-from freshet.kernels.table_join import table_program
+from freshet.kernels.table_join import CompiledLookup, table_program
 from freshet.model import Filter, Lookup, Moving, Project, Query, Stream, UserError
-from freshet.sql import SqlError, build_query, not_run_yet, query_schema
+from freshet.sql import SqlError, build_query, not_run_yet, query_schema, schema_before
 from freshet.sql.text import parse_query
 
 
@@ -27,6 +27,8 @@ class Checked:
     """Columns of streams, tables and outputs; the type is null where only Spark knows it."""
     times: dict[str, str | None] = field(default_factory=dict)
     """Columns of event time of what a window can go by; None: the arrival."""
+    orders: dict[str, tuple[str, ...] | None] = field(default_factory=dict)
+    """Columns within which the rows of each output come in an order of the log; None: in none."""
     problems: list[Problem] = field(default_factory=list)
     broken: set[str] = field(default_factory=set)
     """Names about which nothing more can be said."""
@@ -52,13 +54,14 @@ def check_queries(
             checked.broken.add(name)
             continue
         try:
-            query = _build(spec, checked.schemas, checked.times, known)
+            query = _build(spec, checked.schemas, checked.times, known, checked.orders)
             later = not_run_yet(query)
             if later is None:
                 check_lateness(query, streams)
-                check_lookups(query)
+                check_lookups(query, checked.schemas)
                 checked.schemas[name] = columns_of(query, checked.schemas)
                 checked.queries[name] = query
+                checked.orders[name] = query.order
                 if query.has_time:
                     checked.times[name] = query.event_time
                 continue
@@ -75,14 +78,15 @@ def make_query(
     spec: QuerySpec,
     schemas: Mapping[str, pa.Schema],
     times: Mapping[str, str | None],
-    tables: Collection[str] = (),
+    tables: Collection[str],
+    orders: Mapping[str, tuple[str, ...] | None],
 ) -> Query:
-    """The query of a declaration, over streams and outputs of these schemas and event times, and over tables.
+    """The query of a declaration, over streams and outputs of these schemas, event times and orders, and over tables.
 
     Raises:
         UserError: Its text is wrong, or a part of it is not run by this version.
     """
-    query = _build(spec, schemas, times, tables)
+    query = _build(spec, schemas, times, tables, orders)
     later = not_run_yet(query)
     if later is not None:
         raise later
@@ -90,7 +94,11 @@ def make_query(
 
 
 def _build(
-    spec: QuerySpec, schemas: Mapping[str, pa.Schema], times: Mapping[str, str | None], tables: Collection[str]
+    spec: QuerySpec,
+    schemas: Mapping[str, pa.Schema],
+    times: Mapping[str, str | None],
+    tables: Collection[str],
+    orders: Mapping[str, tuple[str, ...] | None],
 ) -> Query:
     return build_query(
         spec.name,
@@ -102,6 +110,7 @@ def _build(
         curve=spec.curve,
         times=times,
         tables=tables,
+        orders=orders,
     )
 
 
@@ -118,10 +127,19 @@ def check_lateness(query: Query, streams: Mapping[str, Stream]) -> None:
             )
 
 
-def check_lookups(query: Query) -> None:
-    """Refuses joins with tables that cannot be run: what is computed of a table's rows first is compiled."""
-    for operator in {operator for path in query.paths for operator in path.operators if isinstance(operator, Lookup)}:
-        table_program(operator)
+def check_lookups(query: Query, schemas: Mapping[str, pa.Schema]) -> None:
+    """Refuses joins with tables that cannot be run.
+
+    What is computed of a table's rows first is compiled, and so is what decides whether a tuple has a row.
+    """
+    for path in query.paths:
+        for place, operator in enumerate(path.operators):
+            if isinstance(operator, Lookup):
+                table_program(operator)
+                schema = schema_before(place, path, query.paths, schemas) if operator.conditions else pa.schema([])
+                # What only Spark knows the type of is looked at when it has been asked.
+                if operator.conditions and not any(pa.types.is_null(kind) for kind in schema.types):
+                    CompiledLookup(operator, schema)
 
 
 def columns_of(query: Query, schemas: Mapping[str, pa.Schema]) -> pa.Schema:

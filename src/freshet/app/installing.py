@@ -43,6 +43,7 @@ class Installer:
     ) -> None:
         self._engine, self._log, self._declared = engine, log, streams
         self._streams = frozenset(streams)
+        self._orders: dict[str, tuple[str, ...] | None] = {}
         self._times: dict[str, str | None] = {name: stream.event_time for name, stream in streams.items()}
         self._expected, self._look_up = dict(expected), look_up
         self._tables = dict(tables or {})
@@ -88,9 +89,9 @@ class Installer:
         # The output of a query that was dropped stays readable, but nothing new can come from it.
         readable = {name: schema for name, schema in self.schemas.items() if name in self._streams | self.reads.keys()}
         times = {name: time for name, time in self._times.items() if name in readable}
-        query = make_query(spec, readable | self._tables, times, self._tables)
+        query = make_query(spec, readable | self._tables, times, self._tables, self._orders)
         check_lateness(query, self._declared)
-        check_lookups(query)
+        check_lookups(query, readable)
         reads = tuple(dict.fromkeys(path.stream for path in query.paths))
         self._log.declare(spec.name, spec.retention)
         before = {name: reader for name, reader in self._log.readers().items() if name.startswith(f"{spec.name}.")}
@@ -119,6 +120,7 @@ class Installer:
             raise
         self.schemas[spec.name] = schema
         self.reads[spec.name] = reads
+        self._orders[spec.name] = query.order
         self._times.pop(spec.name, None)
         if query.has_time:
             self._times[spec.name] = query.event_time

@@ -12,10 +12,10 @@ from freshet.cli.check import AppPath
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from freshet.app import App
     from freshet.app.checking import Checked
     from freshet.app.making import NamedSink
-    from freshet.app.spec import QuerySpec
-    from freshet.model import Path, Query
+    from freshet.model import Query
 
 
 EXAMPLES: Final = """\b
@@ -31,8 +31,8 @@ def explain(
 ) -> None:
     """Show how queries run.
 
-    For each query its operators, the physical form of each path and why, its columns, its readers and its sinks. It
-    starts no Spark.
+    For each query its operators and windows, what it remembers, the physical form of each part and why, its columns,
+    its readers and its sinks. It starts no Spark.
     """
     from freshet.app import App
     from freshet.app.problems import did_you_mean
@@ -44,7 +44,10 @@ def explain(
         hint = did_you_mean(query, checked.queries)
         raise UserError(f"{app}: there is no query {query!r}{hint}; it has: {', '.join(checked.queries)}")
     chosen = [query] if query else list(checked.queries)
-    parts = ["\n".join(_lines(checked.queries[name], made.queries[name], checked)) for name in chosen]
+    parts = ["\n".join(_lines(checked.queries[name], made, checked)) for name in chosen]
+    from freshet.cli.explain_steps import common_steps
+
+    parts += ["\n".join(lines) for lines in common_steps(checked, chosen)]
     if made.settings.share:
         from freshet.cli.explain_shared import shared_work
 
@@ -52,27 +55,24 @@ def explain(
     print("\n\n".join(parts))
 
 
-def _lines(query: Query, spec: QuerySpec, checked: Checked) -> Iterator[str]:
+def _lines(query: Query, app: App, checked: Checked) -> Iterator[str]:
     from freshet.app.making import named_sinks
-    from freshet.model import Network
-    from freshet.sql import describe, describe_paths
+    from freshet.cli.explain_paths import explain_paths
+    from freshet.cli.explain_state import explain_joins, explain_times
+    from freshet.sql import describe
 
     wrong = "gives NULL" if query.on_error == "null" else "quarantines the query"
     yield f"query {query.name} (weight {query.weight:g}, starts at {query.start}, an evaluation error {wrong})"
     if query.curve is not None:
         yield f"  latency curve: utility {query.curve.text()}"
     yield from (f"  {line}" for line in describe(query.graph).splitlines())
-    if query.lowered is not None:
-        yield from (f"  {line}" for line in describe_paths(query).splitlines())
-    network = Network()
-    for numbers, path in zip(network.add(query), query.paths, strict=True):
-        first = network.nodes[numbers[0]]
-        yield f"  path {first.reads} -> {query.name}: reader {first.name}, {_form(query, path, checked)}"
+    for more in (explain_times(query, app.streams, checked), explain_paths(query, checked), explain_joins(query)):
+        yield from (f"  {line}" for line in more)
     yield f"  output {query.name}: {_columns(checked.schemas[query.name])}"
     readers = [other.name for other in checked.queries.values() if query.name in other.graph.streams]
     if readers:
         yield f"  read by {', '.join(readers)}"
-    for sink in named_sinks(spec):
+    for sink in named_sinks(app.queries[query.name]):
         yield f"  sink {sink.name}{_options(sink)}"
 
 
@@ -84,30 +84,6 @@ def _options(sink: NamedSink) -> str:
     kind = [] if sink.declared["kind"] == sink.name else [str(sink.declared["kind"])]
     words = [*kind, *(f"{key} {value}" for key, value in told.items())]
     return f": {', '.join(words)}" if words else ""
-
-
-def _form(query: Query, path: Path, checked: Checked) -> str:
-    """The form of a path: of its filters and projections, before and behind what remembers or joins with tables."""
-    import pyarrow as pa
-
-    from freshet.kernels import why_not
-    from freshet.kernels.pipeline import split
-    from freshet.sql import schema_before
-
-    place, pieces = 0, split(path.operators)
-    for piece in pieces:
-        if isinstance(piece, tuple):
-            schema = schema_before(place, path, query.paths, checked.schemas)
-            unknown = [field.name for field in schema if pa.types.is_null(field.type)]
-            if unknown:
-                return f"form chosen at the start: only Spark knows the type of {', '.join(unknown)}"
-            reason = why_not(piece, schema)
-            if reason is not None and len(pieces) == 1:
-                return f"catalyst, because {reason}"
-            if reason is not None:
-                return f"in stages, because {piece[0].name} needs Spark's own form: {reason}"
-        place += len(piece) if isinstance(piece, tuple) else 1
-    return "vectorised"
 
 
 def _columns(schema: pa.Schema) -> str:

@@ -36,12 +36,13 @@ Examples:
   freshet read app.toml hot --follow
   freshet read app.toml hot --as jsonl --limit 10
   freshet read state hot --as arrow > hot.arrows
+  freshet read app.toml hosts
 """
 
 
 def read(
     app: Annotated[Path, typer.Argument(metavar="APP", help="Application file, or state folder.", show_default=False)],
-    query: Annotated[str, typer.Argument(help="A query, or a stream.", show_default=False)],
+    query: Annotated[str, typer.Argument(help="A query, a stream, or a table.", show_default=False)],
     follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on as new tuples come.")] = False,
     form: Annotated[
         Form, typer.Option("--as", help="table for people, jsonl for programs, arrow: an Arrow IPC stream.")
@@ -51,7 +52,7 @@ def read(
     ] = None,
     limit: Annotated[int | None, typer.Option(min=0, help="Most tuples to print.")] = None,
 ) -> None:
-    """Read the output of a query, or a stream.
+    """Read the output of a query, or a stream; or the rows of a table as they are now.
 
     It works while the application runs and after it. It reads the log: no Spark, no lock, and the running application
     does not notice.
@@ -61,13 +62,17 @@ def read(
     state, declared = _application(app)
     with LogReader(state) as reader, suppress(KeyboardInterrupt):  # the way to end --follow
         _check_stream(reader, query, app, declared, follow)
+        if query not in reader.streams():
+            _check_options(query, app, first, follow)
+            _print(_rows(reader, query, limit), form)
+            return
         if first is not None and first > (end := reader.end(query)):
             print(f"{app}: {query} ends at offset {end}, before {first}", file=sys.stderr)
         _print(_tables(reader, query, first, limit, follow), form)
 
 
 def _application(path: Path) -> tuple[Path, frozenset[str]]:
-    """The state folder, and the streams and queries that the file declares (none is known of a state folder)."""
+    """The state folder, and what the file declares: streams, tables, queries (none is known of a state folder)."""
     from freshet.app.file import read_leniently
     from freshet.model import UserError
 
@@ -78,7 +83,7 @@ def _application(path: Path) -> tuple[Path, frozenset[str]]:
     state = path.parent / file.app.state
     if not (state / "store.db").exists():
         raise UserError(f"{path} has not run yet: its state folder {state} holds no log; start it with freshet run")
-    return state, frozenset(file.streams) | frozenset(file.queries)
+    return state, frozenset(file.streams) | frozenset(file.tables) | frozenset(file.queries)
 
 
 def _check_stream(reader: LogReader, name: str, app: Path, declared: frozenset[str], follow: bool) -> None:
@@ -90,26 +95,43 @@ def _check_stream(reader: LogReader, name: str, app: Path, declared: frozenset[s
     while name not in (names := _names(reader)):
         if name not in declared:
             known = list(dict.fromkeys([*names, *sorted(declared)]))
-            raise UserError(f"{app}: there is no query or stream {name!r}{did_you_mean(name, known)}; "
+            raise UserError(f"{app}: there is no query, stream or table {name!r}{did_you_mean(name, known)}; "
                             f"it has: {', '.join(known) or 'none yet'}")  # fmt: skip
         if not follow:
             raise UserError(
-                f"{app}: {name} has no output yet: the application is starting, or has not run since {name} was added"
+                f"{app}: {name} has nothing to read yet: the application is starting, or has not run since {name} was "
+                "added"
             )
         if not told:
-            print(f"{app}: {name} has no output yet; waiting for the application to start", file=sys.stderr)
+            print(f"{app}: {name} has nothing to read yet; waiting for the application to start", file=sys.stderr)
             told = True
         time.sleep(WAIT)
 
 
 def _names(reader: LogReader) -> list[str]:
-    from freshet.model import is_version_stream
+    from freshet.model import version_stream
     from freshet.policies.sharing import is_shared
 
     # Intermediate queues have a dot in their name and are nobody's output, nor is shared work.
-    # Nor are the versions of a table.
-    hidden = (is_shared, is_version_stream)
-    return [stream for stream in reader.streams() if "." not in stream and not any(each(stream) for each in hidden)]
+    shown = [stream for stream in reader.streams() if "." not in stream and not is_shared(stream)]
+    return [stream.removeprefix(version_stream("")) for stream in shown]
+
+
+def _check_options(table: str, app: Path, first: int | None, follow: bool) -> None:
+    from freshet.model import UserError
+
+    if first is not None or follow:
+        option = "--follow" if follow else "--from"
+        raise UserError(f"{app}: {table} is a table, and its rows as they are now are shown: leave {option} out")
+
+
+def _rows(reader: LogReader, table: str, limit: int | None) -> Iterator[pa.Table]:
+    """The newest version of a table."""
+    from freshet.log import newest_version
+
+    rows = newest_version(reader, table)
+    if rows is not None:
+        yield rows.slice(0, limit)
 
 
 def _tables(reader: LogReader, stream: str, first: int | None, limit: int | None, follow: bool) -> Iterator[pa.Table]:

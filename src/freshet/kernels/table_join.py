@@ -20,6 +20,7 @@ from freshet.kernels.unsupported import Unsupported
 from freshet.model import ARRIVAL, Filter, Lookup, Project, UserError, parse_schema
 
 _INT: Final = pa.int64()
+_PAIR: Final = "__pair"
 _MOST_PREPARED: Final = 2
 """Versions whose rows and index are kept for the next run: the newest, and one for tuples that waited."""
 
@@ -77,6 +78,7 @@ class CompiledLookup:
         )
         """Columns that it gives out, the arrival apart."""
         self._whole: Final = self.output.append(pa.field(ARRIVAL, _INT))
+        self._conditions: Final = _pair_program(operator, self.output) if operator.conditions else None
         self._sought: Final = (*_sought(operator), tuple(self._kinds))
         self._prepared: OrderedDict[Hashable, Rows] = OrderedDict()
 
@@ -96,7 +98,13 @@ class CompiledLookup:
         rows = {place: self._prepare(versions[place]) for place in np.unique(places).tolist()}
         own, other = self._match(table, places, rows)
         met = pa.concat_tables([each.table for each in rows.values()])
-        return self._give(table, met, own, other), sum(each.errors for each in rows.values())
+        errors = sum(each.errors for each in rows.values())
+        if self._conditions is not None:
+            pairs = self._give(table, met, own, other)
+            kept, wrong = _surviving(self._conditions, pairs)
+            own, other = _with_lonely(own[kept], other[kept], table.num_rows)
+            errors += wrong
+        return self._give(table, met, own, other), errors
 
     def _match(self, table: pa.Table, places: Ints, rows: Mapping[int, Rows]) -> tuple[Ints, Ints]:
         """Numbers of the tuples and, counted over all versions, of the rows that they meet, -1 for none; in order."""
@@ -117,7 +125,7 @@ class CompiledLookup:
         """Some tuples, each as often as it meets a row of a version, and these rows."""
         chosen = keys if not keys or len(some) == len(keys[0]) else [take(key, some) for key in keys]
         low, high = index.find(chosen, len(some))
-        if self._operator.kind == "inner":
+        if self._operator.kind == "inner" or self._conditions is not None:
             found, ids = expand(low, high)
             return some[ids], index.order[found]
         found, ids = expand(low, np.maximum(high, low + 1))
@@ -156,6 +164,39 @@ class CompiledLookup:
 
     def _typed_keys(self, port: int) -> Sequence[tuple[str, pa.DataType]]:
         return list(zip(self._operator.keys[port], self._kinds, strict=True))
+
+
+def _pair_program(operator: Lookup, schema: pa.Schema) -> Program:
+    """Tells of pairs, by their numbers, for which all conditions of a join are true."""
+    filters = [Filter(f"{operator.name}.on", text) for text in operator.conditions]
+    try:
+        return Program([[*filters, Project(operator.name, ((_PAIR, _PAIR),))]], schema.append(pa.field(_PAIR, _INT)))
+    except Unsupported as reason:
+        raise UserError(
+            f"{reason} is not compiled, so that it cannot tell which tuples of a LEFT JOIN with {operator.table} have "
+            "no row: compute it in a query before, and give the condition the column"
+        ) from None
+
+
+def _surviving(program: Program, pairs: pa.Table) -> tuple[Ints, int]:
+    """Numbers of the pairs for which all conditions are true, in order, and how many could not be evaluated."""
+    place = pairs.num_columns - 1
+    [made] = program.run(pairs.add_column(place, _PAIR, arrow(np.arange(pairs.num_rows), _INT)))
+    if made.failure is not None:
+        raise RuntimeError(made.failure)
+    return numbers(pa.Table.from_batches([made.batch]), _PAIR), made.errors
+
+
+def _with_lonely(own: Ints, other: Ints, tuples: int) -> tuple[Ints, Ints]:
+    """The pairs, and between them in its place every tuple that has none, with -1 for a row.
+
+    >>> [side.tolist() for side in _with_lonely(np.array([1, 1]), np.array([4, 5]), 3)]
+    [[0, 1, 1, 2], [-1, 4, 5, -1]]
+    """
+    lonely = np.setdiff1d(np.arange(tuples), own)
+    every = np.concatenate([own, lonely])
+    order = np.argsort(every, kind="stable")
+    return every[order], np.concatenate([other, np.full(len(lonely), -1)])[order]
 
 
 def _sought(operator: Lookup) -> tuple[tuple[str, ...], tuple[str, ...]]:

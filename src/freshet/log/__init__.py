@@ -15,7 +15,7 @@ from freshet.log.retention import Limits, Retention
 from freshet.log.segment import SegmentWriter, read_segment, read_train
 from freshet.log.state import ReaderState
 from freshet.log.storage import PosixStorage, Storage
-from freshet.log.versions import StoredVersion, TableVersions, kept_versions
+from freshet.log.versions import StoredVersion, TableVersions, kept_versions, newest_version
 
 __all__ = [
     "Collected",
@@ -44,6 +44,7 @@ __all__ = [
     "TableVersions",
     "json_line",
     "kept_versions",
+    "newest_version",
     "read_segment",
     "read_train",
 ]

@@ -19,6 +19,7 @@ import pyarrow.compute as pc
 
 from freshet.log.errors import Lagged
 from freshet.log.log import Log
+from freshet.log.readable import Readable
 from freshet.log.retention import Retention
 from freshet.log.segment import read_segment
 from freshet.model import ARRIVAL, FreshetError, Segment, Train, version_stream
@@ -53,9 +54,7 @@ class StoredVersion:
         Raises:
             FileNotFoundError: Nobody needed it any more.
         """
-        found = read_segment(self.folder, self.segment, self.segment.first, self.segment.end)
-        with pa.ipc.open_stream(found.column(CONTENT)[0].as_buffer()) as reader:
-            return reader.read_all()
+        return _decoded(read_segment(self.folder, self.segment, self.segment.first, self.segment.end))
 
 
 class TableVersions:
@@ -93,8 +92,7 @@ class TableVersions:
 
     def newest(self) -> pa.Table | None:
         """The rows of the newest version; None where there is none yet."""
-        segments = self.kept.segments
-        return StoredVersion(self._log.folder, segments[-1]).read() if segments else None
+        return newest_version(self._log, self.table)
 
     def put(self, rows: pa.Table) -> bool:
         """Makes rows the newest version, if they are not; returns whether they were news.
@@ -168,6 +166,13 @@ class TableVersions:
         return arrival
 
 
+def newest_version(log: Readable, table: str) -> pa.Table | None:
+    """The rows of the newest version of a table, in one's own log or in another process's; None: there is none yet."""
+    stream = version_stream(table)
+    end = log.end(stream)
+    return _decoded(log.read(stream, end - 1, end)) if end else None
+
+
 def kept_versions(log: Log, table: str) -> Train:
     """The versions of a table that are kept, a segment each."""
     stream = version_stream(table)
@@ -180,6 +185,11 @@ def kept_versions(log: Log, table: str) -> Train:
         except Lagged:
             if log.cursor(stream) == first:  # else it was released in between
                 raise
+
+
+def _decoded(version: pa.Table) -> pa.Table:
+    with pa.ipc.open_stream(version.column(CONTENT)[0].as_buffer()) as reader:
+        return reader.read_all()
 
 
 def _encoded(rows: pa.Table) -> pa.Buffer:

@@ -28,6 +28,8 @@ class Lookup:
         kind: ``left``: a tuple without a row comes with NULLs.
         keys: Columns of the tuples and of the projected rows that must be equal, in pairs; NULL equals nothing.
         columns: What it gives out, as (name, 0 for a column of the tuple or 1 for one of the row, column).
+        conditions: Of a ``left`` one: what else must be true of a tuple and a row, over the columns that it gives out.
+            (An inner join has them behind it.)
 
     >>> named = Project("q.join_1.table", (("host", "host"), ("owner", "owner")))
     >>> schema = (("host", "string"), ("owner", "string"))
@@ -44,6 +46,7 @@ class Lookup:
     kind: Literal["inner", "left"]
     keys: tuple[tuple[str, ...], tuple[str, ...]]
     columns: tuple[tuple[str, Literal[0, 1], str], ...]
+    conditions: tuple[str, ...] = ()
 
 
 def version_stream(table: str) -> str:
@@ -69,7 +72,7 @@ def lookup_fields(lookup: Lookup) -> dict[str, Any]:
     operators = [[each.name, each.predicate if isinstance(each, Filter) else each.columns] for each in lookup.operators]
     return {
         "lookup": lookup.name, "table": lookup.table, "schema": lookup.schema, "operators": operators,
-        "kind": lookup.kind, "keys": lookup.keys, "columns": lookup.columns,
+        "kind": lookup.kind, "keys": lookup.keys, "columns": lookup.columns, "conditions": lookup.conditions,
     }  # fmt: skip
 
 
@@ -82,8 +85,9 @@ def read_lookup(fields: Mapping[str, Any]) -> Lookup:
     left, right = (tuple(side) for side in fields["keys"])
     columns = tuple((name, port, column) for name, port, column in fields["columns"])
     return Lookup(
-        fields["lookup"], fields["table"], _pairs(fields["schema"]), operators, fields["kind"], (left, right), columns
-    )
+        fields["lookup"], fields["table"], _pairs(fields["schema"]), operators, fields["kind"], (left, right), columns,
+        tuple(fields.get("conditions", ())),
+    )  # fmt: skip
 
 
 def _pairs(values: Any) -> tuple[tuple[str, str], ...]:

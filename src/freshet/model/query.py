@@ -116,6 +116,8 @@ class Query:
         lowered: Its paths, where its graph has windows, joins, aggregates or DISTINCT.
         event_time: Column of its output that carries event time.
         has_time: Whether a window over its output is possible: by ``event_time``, or by the arrival where that is None.
+        order: Columns (lower case) of its output such that rows which are equal in all of them come in an order of the
+            log, not of the schedule; none: all rows do. None: there is no such order.
     """
 
     name: str
@@ -132,6 +134,7 @@ class Query:
     lowered: tuple[Path, ...] | None = None
     event_time: str | None = None
     has_time: bool = True
+    order: tuple[str, ...] | None = ()
 
     def __post_init__(self) -> None:
         if not 0.0 < self.weight <= 1.0:

@@ -14,6 +14,7 @@ from typing import Final
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
+from freshet.kernels.shuffling import MOST_BYTES
 from freshet.model import Chain, FreshetError, Node, State, Unit, UnitResult
 from freshet.spark.analysis import Analysis
 from freshet.spark.assignment import forget_leftovers
@@ -23,7 +24,6 @@ from freshet.spark.isolate import Works, isolate
 from freshet.spark.jobs import Jobs
 from freshet.spark.report import TaskReport
 from freshet.spark.results import Outcome
-from freshet.spark.shuffled import MOST_BYTES
 from freshet.spark.spec import Spec
 from freshet.spark.stages import Stages
 

@@ -13,11 +13,12 @@ from freshet.kernels import Program, why_not
 from freshet.kernels.folds import compile_fold
 from freshet.kernels.folds.join import CompiledSide
 from freshet.kernels.pipeline import split
+from freshet.kernels.shuffling import why_never_shuffled
 from freshet.kernels.table_join import CompiledLookup
 from freshet.model import Filter, Fold, Lookup, Node, Project, Side, UserError
 from freshet.model.schema import type_text
 from freshet.spark.analysis import Analysis
-from freshet.spark.shuffled import can_shuffle, compiled_side
+from freshet.spark.shuffled import compiled_side
 from freshet.spark.spec import Spec
 from freshet.spark.task import with_arrival
 
@@ -118,7 +119,7 @@ class Installation:
     def shufflable(self, numbers: Sequence[int]) -> list[tuple[int, Side]]:
         """The joins of a chain that could be shuffled."""
         sides = ((number, self._nodes[number].operator) for number in numbers)
-        return [(number, side) for number, side in sides if isinstance(side, Side) and can_shuffle(side)]
+        return [(number, side) for number, side in sides if isinstance(side, Side) and why_never_shuffled(side) is None]
 
     def side(self, number: int) -> tuple[CompiledSide, Literal[0, 1]]:
         """The side of a join that a node is, compiled, and its port."""

@@ -11,12 +11,13 @@ from typing import Final
 
 from pyspark.sql import DataFrame, SparkSession
 
+from freshet.kernels.shuffling import MOST_BYTES, pays
 from freshet.model import Chain, Filter, Project, State, Train, Work, version_stream
 from freshet.spark.assignment import PROPERTY, Assignment
 from freshet.spark.catalyst import MOST_CHAINS, catalyst_plan
 from freshet.spark.installation import Form, Installation
 from freshet.spark.report import TaskReport, read_reports
-from freshet.spark.shuffled import MOST_BYTES, effort, pays, shuffled_plan
+from freshet.spark.shuffled import effort, shuffled_plan
 from freshet.spark.vectorised import vectorised_plan
 
 Works = tuple[Work, ...]

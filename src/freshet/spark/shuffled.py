@@ -1,10 +1,8 @@
 """Large joins: new tuples of one side meet the remembered ones of the other through a shuffle, by Spark's own join.
 
-A fold runs in one task, which reads the whole state: quick, and enough for most windows. Where the two sides are too
-large for the memory of one worker, or a cluster has so many cores that moving every row to the core of its key is
-quicker, the pairs are made by a plan with an exchange instead. It is built anew for each unit, because one that is kept
-would give the rows of its first run again. What is remembered is brought up to date by the fold itself, which then
-meets an empty other side.
+When that pays is said in :mod:`freshet.kernels.shuffling`. The pairs are made by a plan with an exchange. It is built
+anew for each unit, because one that is kept would give the rows of its first run again. What is remembered is brought
+up to date by the fold itself, which then meets an empty other side.
 """
 
 from __future__ import annotations
@@ -26,35 +24,8 @@ from freshet.spark.failures import Retry
 from freshet.spark.report import REPORT_COLUMNS, ChainReport
 from freshet.spark.task import Task, drain
 
-MOST_BYTES: Final = 2**30
-"""Bytes of a train and both states from which on a join goes through a shuffle, however many cores there are."""
-# With four million remembered rows on two cores a train took 0.7 to 0.8 s in one task and 2.5 to 2.9 s through a
-# shuffle: 0.17 us for a row, against 1 us of a core and about half a second for the plan and two more jobs.
-_KERNEL_SECONDS: Final = 0.17e-6
-_SHUFFLE_SECONDS: Final = 1e-6
-_SHUFFLE_OVERHEAD: Final = 0.5
 _BATCH_ROWS: Final = 65_536
 _OWN, _OTHER = "own_", "other_"
-
-
-def can_shuffle(operator: object) -> bool:
-    """Whether an operator is a join that can: one by equal keys in which only pairs come out."""
-    return isinstance(operator, Side) and operator.kind == "inner" and bool(operator.keys[0])
-
-
-def pays(rows: int, size: int, cores: int, most_bytes: int = MOST_BYTES) -> bool:
-    """Whether to shuffle: because one worker could not hold it, or because it is quicker.
-
-    Args:
-        rows: Tuples of the train and of the other side's state.
-        size: Bytes of the train and both states.
-        cores: Of the cluster.
-        most_bytes: Bytes that one worker may hold.
-
-    >>> pays(1_000_000, 50_000_000, 2), pays(40_000_000, 2_000_000_000, 2), pays(20_000_000, 900_000_000, 64)
-    (False, True, True)
-    """
-    return size > most_bytes or _SHUFFLE_OVERHEAD + rows * _SHUFFLE_SECONDS / cores < rows * _KERNEL_SECONDS
 
 
 def effort(train: Train, state: State | None, port: int) -> tuple[int, int]:

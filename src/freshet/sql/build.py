@@ -36,6 +36,7 @@ def build_query(
     curve: Curve | None = None,
     times: Mapping[str, str | None] | None = None,
     tables: Collection[str] = (),
+    orders: Mapping[str, tuple[str, ...] | None] | None = None,
 ) -> Query:
     """A continuous query from its text.
 
@@ -51,6 +52,8 @@ def build_query(
             (:attr:`Query.event_time`, where :attr:`Query.has_time`). What is not in it has no time that a window could
             go by. Not given: all go by the arrival.
         tables: Names of those among ``streams`` that are tables.
+        orders: The order of the queries that it may read (:attr:`Query.order`); what is not in it comes in that of the
+            log.
 
     Raises:
         SqlError: The text is wrong; the message shows where and says what would be right.
@@ -71,7 +74,8 @@ def build_query(
         graph = GraphBuilder(streams, tables)
         output = SelectBuilder(graph).query(tree, name)
         # What a periodic query sees is decided at its release.
-        lowered = None if "period" in tree.meta else lower(name, graph, output.node, times, tree.meta.get("emit"))
+        periodic, emit = "period" in tree.meta, tree.meta.get("emit")
+        lowered = None if periodic else lower(name, graph, output.node, times, orders or {}, emit)
     except SqlError as error:
         raise error.within(name, text) from None
     return Query(
@@ -88,4 +92,5 @@ def build_query(
         lowered=None if lowered is None else lowered.paths,
         event_time=None if lowered is None else lowered.event_time,
         has_time=lowered is not None and lowered.has_time,
+        order=None if lowered is None else lowered.order,
     )

@@ -6,7 +6,6 @@ from freshet.model.fold import Call, Fold, Moving, Panes, Side, Validity
 from freshet.model.lookup import Lookup
 from freshet.model.operator import Aggregate, Distinct, Filter, Join, Operator, Project, SetOperation, Union, Window
 from freshet.model.query import PathOperator, Query, QueryGraph
-from freshet.model.units import duration_text
 
 
 def describe(graph: QueryGraph) -> str:
@@ -41,7 +40,7 @@ def describe_paths(query: Query) -> str:
     s -> q
       q.aggregate.input: k
       q.aggregate: every 10 s over 1 min of arrival, for each k: count(*) AS __a1
-        remembers partial answers of each group for 1 min
+        remembers a partial answer of each k for every 10 s, for 1 min
       q.project: k, __a1 AS n
     """
     return "\n".join(
@@ -50,12 +49,19 @@ def describe_paths(query: Query) -> str:
 
 
 def _path(operators: tuple[PathOperator, ...]) -> list[str]:
-    lines = []
-    for operator in operators:
-        lines.append(f"  {operator.name}: {operator_text(operator)}")
-        if not isinstance(operator, Filter | Project | Lookup):
-            lines.append(f"    remembers {state_text(operator)}")
-    return lines
+    return [f"  {line}" for operator in operators for line in operator_lines(operator)]
+
+
+def operator_lines(operator: PathOperator) -> list[str]:
+    """An operator of a path, and below it what it remembers.
+
+    >>> operator_lines(Filter("q.filter_1", "v > 1"))
+    ['q.filter_1: v > 1']
+    """
+    line = f"{operator.name}: {operator_text(operator)}"
+    if isinstance(operator, Filter | Project | Lookup):
+        return [line]
+    return [line, f"  remembers {state_text(operator)}"]
 
 
 def operator_text(operator: Operator | Lookup | Fold) -> str:
@@ -101,17 +107,28 @@ def state_text(fold: Fold) -> str:
     """
     match fold:
         case Panes():
-            return f"partial answers of each group {_for_how_long(fold.validity)}"
+            return _panes_state_text(fold)
         case Moving(rows=int(rows)):
             return f"the last {rows} tuples" + (f" of each {', '.join(fold.partition)}" if fold.partition else "")
         case Moving(size=int(size)):
-            return f"tuples for {_span_text(size)}"
+            return f"the tuples of the last {_span_text(size)}"
         case Moving():
-            return "one partial answer"
+            return "one partial answer of all tuples so far"
         case Side():
             own = _for_how_long(fold.validity[fold.port])
             outer = fold.kind == "left" and fold.port == 0
             return f"tuples {own}" + (", and which of them found no partner" if outer else "")
+
+
+def _panes_state_text(panes: Panes) -> str:
+    group = f" of each {', '.join(panes.keys)}" if panes.keys else ""
+    values = {
+        f"the different values of {call.column}" if call.function == "count_distinct" else f"a sketch of {call.column}"
+        for call in panes.calls
+        if call.function in ("count_distinct", "approx_percentile")
+    }
+    more = "".join(f" and {value}" for value in sorted(values))
+    return f"a partial answer{group}{more} for every {_span_text(panes.slide)}, {_for_how_long(panes.validity)}"
 
 
 def _computation_text(fold: Panes | Moving) -> str:
@@ -131,11 +148,16 @@ def _computation_text(fold: Panes | Moving) -> str:
 
 def _side_text(side: Side) -> str:
     left, right = side.keys
-    on = " AND ".join(f"left.{one} = right.{two}" for one, two in zip(left, right, strict=True)) or "any"
+    on = " AND ".join(f"left.{one} = right.{two}" for one, two in zip(left, right, strict=True))
     own, other = side.validity[side.port], side.validity[1 - side.port]
     name = ("left", "right")[side.port]
     kind = "LEFT JOIN" if side.kind == "left" else "JOIN"
-    return f"{name} side of {kind} {side.fold} ON {on}, {_validity_text(own)} with {_validity_text(other)}"
+    by = f" ON {on}" if on else " without equal columns"
+    return f"{name} side of {kind} {side.fold}{by}, valid {_valid_text(own)}, the other side {_valid_text(other)}"
+
+
+def _valid_text(validity: Validity) -> str:
+    return ("from " if validity.size is None else "for ") + _validity_text(validity)
 
 
 def _lookup_text(lookup: Lookup) -> str:
@@ -145,7 +167,7 @@ def _lookup_text(lookup: Lookup) -> str:
     columns = [column for each in lookup.operators if isinstance(each, Project) for column in each.columns]
     where = f" WHERE {' AND '.join(filters)}" if filters else ""
     rows = f"(SELECT {_columns_text(tuple(columns))} FROM {lookup.table}{where})"
-    return f"{kind} {rows} ON {' AND '.join(equal) or 'any'}, as of each tuple's arrival"
+    return f"{kind} {rows} ON {' AND '.join((*equal, *lookup.conditions)) or 'any'}, as of each tuple's arrival"
 
 
 def _call_text(call: Call) -> str:
@@ -170,7 +192,14 @@ def _time_text(time: str | None) -> str:
 
 
 def _span_text(microseconds: int) -> str:
-    return duration_text(microseconds / 1e6)
+    """A duration, exactly.
+
+    >>> _span_text(100_000_000), _span_text(7_200_000_000), _span_text(1_500)
+    ('100 s', '2 h', '1500 us')
+    """
+    units = ((3_600_000_000, "h"), (60_000_000, "min"), (1_000_000, "s"), (1_000, "ms"), (1, "us"))
+    size, unit = next((size, unit) for size, unit in units if microseconds % size == 0)
+    return f"{microseconds // size} {unit}"
 
 
 def _columns_text(columns: tuple[tuple[str, str], ...]) -> str:
@@ -180,6 +209,6 @@ def _columns_text(columns: tuple[tuple[str, str], ...]) -> str:
 def _window_text(window: Window) -> str:
     partition = f"PARTITION BY {', '.join(window.partition)} " if window.partition else ""
     if window.kind == "range" and window.size is not None:
-        slide = f" SLIDE {duration_text(window.slide)}" if window.slide is not None else ""
-        return f"[RANGE {duration_text(window.size)}{slide}]"
+        slide = f" SLIDE {_span_text(round(window.slide * 1e6))}" if window.slide is not None else ""
+        return f"[RANGE {_span_text(round(window.size * 1e6))}{slide}]"
     return f"[{partition}ROWS {window.rows}]" if window.kind == "rows" else f"[{window.kind.upper()}]"

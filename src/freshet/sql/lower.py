@@ -20,7 +20,7 @@ from freshet.model.operator import Aggregate, Distinct, Filter, Join, Project, S
 from freshet.model.query import Path, PathOperator
 from freshet.sql.errors import Place, SqlError
 from freshet.sql.flows.aggregate import aggregate_flow, distinct_flow, set_flow
-from freshet.sql.flows.flow import Flow, Strand, Want, refuse_table
+from freshet.sql.flows.flow import Flow, Order, Strand, Want, refuse_table
 from freshet.sql.flows.join import JoinFlow
 from freshet.sql.flows.lookup import LookupFlow
 from freshet.sql.flows.stateless import FilterFlow, ProjectFlow, StreamFlow, UnionFlow
@@ -40,14 +40,18 @@ class Lowered:
         paths: Its paths; None: it has no part that remembers, and its graph tells them.
         event_time: Column of its output that carries event time.
         has_time: Whether its output has a time: that column, or the arrival.
+        order: Columns within which the order of its output is one of the log (:attr:`Query.order`).
     """
 
     paths: tuple[Path, ...] | None
     event_time: str | None
     has_time: bool
+    order: Order
 
 
-def lower(query: str, graph: GraphBuilder, root: str, times: Times, changes: Place | None = None) -> Lowered:
+def lower(
+    query: str, graph: GraphBuilder, root: str, times: Times, orders: Mapping[str, Order], changes: Place | None = None
+) -> Lowered:
     """The paths of a query.
 
     Args:
@@ -55,12 +59,13 @@ def lower(query: str, graph: GraphBuilder, root: str, times: Times, changes: Pla
         graph: Its graph.
         root: The node that gives out its answer.
         times: The time of what it reads; None: all go by the arrival. What is not in it has no time.
+        orders: The order of what it reads; what is not in it comes in that of the log.
         changes: Where EMIT CHANGES stands: a window's rows come each time that they change.
 
     Raises:
         SqlError: A part has no meaning without a bound, or is not run.
     """
-    flow = _Lowering(graph, times).flow(root)
+    flow = _Lowering(graph, times, orders).flow(root)
     refuse_table(
         flow,
         "a continuous query reads a stream; join one with it, as in FROM s JOIN {0} ON s.k = {0}.k",
@@ -69,22 +74,25 @@ def lower(query: str, graph: GraphBuilder, root: str, times: Times, changes: Pla
     shown = {name.lower(): name for name in flow.traits.names}
     event_time = next((shown[name] for name in shown if name in flow.traits.events), None)
     has_time = event_time is not None or flow.traits.clock == "arrival"
+    order = None if changes is not None else flow.traits.order
     simple = all(isinstance(operator, Filter | Project | Union) for operator in graph.operators.values())
     if simple and changes is None:
-        return Lowered(None, event_time, has_time)
+        return Lowered(None, event_time, has_time, order)
     columns = tuple((name, column(name)) for name in flow.traits.names)
     strands = flow.emit(Want(f"{query}.project", columns, time=event_time))
     if changes is not None:
         strands = tuple(replace(strand, operators=_with_changes(strand, changes)) for strand in strands)
-    return Lowered(tuple(Path(query, strand.stream, strand.operators) for strand in strands), event_time, has_time)
+    paths = tuple(Path(query, strand.stream, strand.operators) for strand in strands)
+    return Lowered(paths, event_time, has_time, order)
 
 
 class _Lowering:
     """Flows of the nodes of a graph."""
 
-    def __init__(self, graph: GraphBuilder, times: Times) -> None:
+    def __init__(self, graph: GraphBuilder, times: Times, orders: Mapping[str, Order]) -> None:
         self._graph = graph
         self._times = times
+        self._orders = orders
 
     def flow(self, node: str) -> Flow:
         """The flow of a node."""
@@ -117,10 +125,11 @@ class _Lowering:
         columns = self._graph.relations[name].columns
         if name in self._graph.tables:
             return StreamFlow(name, columns, "none", None, table=True)
+        order = self._orders.get(name, ())
         if self._times is None or self._times.get(name, "") is None:
-            return StreamFlow(name, columns, "arrival", None)
+            return StreamFlow(name, columns, "arrival", None, order=order)
         time = self._times.get(name)
-        return StreamFlow(name, columns, "none" if time is None else "event", time)
+        return StreamFlow(name, columns, "none" if time is None else "event", time, order=order)
 
     def _source(self, node: str) -> str:
         return "the sub-query" if node in self._graph.operators else node

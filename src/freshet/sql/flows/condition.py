@@ -61,9 +61,17 @@ class Sides:
         return found | self._hidden if names & _HIDDEN else found
 
     def taken_apart(
-        self, name: str, condition: exp.Expr | None, outer: Port | None, place: exp.Expr | None
+        self, name: str, condition: exp.Expr | None, outer: Port | None, place: exp.Expr | None, pairs: bool = False
     ) -> Condition:
-        """The condition of a join; ``outer`` is the input that comes without a partner, too."""
+        """The condition of a join.
+
+        Args:
+            name: Of the join.
+            condition: Its ON.
+            outer: The input that comes without a partner, too.
+            place: Where it stands in the text.
+            pairs: Whether pairs can be looked at before it is known which of the outer input have no partner.
+        """
         keys: list[tuple[exp.Expr, exp.Expr]] = []
         own: tuple[list[Named], list[Named]] = ([], [])
         both: list[Named] = []
@@ -75,7 +83,9 @@ class Sides:
             if pair is not None:
                 keys.append(pair)
             elif outer is not None and sides != {1 - outer}:
-                raise _outer(place)
+                if not pairs:
+                    raise _outer(place)
+                both.append(named)
             elif len(sides) == 1:
                 own[sides.pop()].append(named)
             else:

@@ -22,6 +22,8 @@ PASSES: Final = "__passes"
 MEMBER: Final = "__member"
 """Hidden column: number of the member of a set operation that a tuple is from."""
 
+Order = tuple[str, ...] | None
+"""See :attr:`Traits.order`."""
 Clock = Literal["arrival", "event", "none"]
 """What a tuple's time is: its arrival, the hidden column :data:`TIME`, or nothing that is known."""
 
@@ -61,7 +63,8 @@ class Traits:
         span: How long they count; None: there is no window.
         events: Columns that carry event time (lower case), hidden ones too.
         bounds: Columns (lower case) that are the start or the end of the window, and which of the two.
-        ordered: Whether the order of its tuples is one of the log, not of the schedule.
+        order: Columns (lower case) such that tuples which are equal in all of them come in an order of the log, not of
+            the schedule; none: all tuples do. None: there is no such order.
         marked: Whether filters stand behind its window of rows, so that :data:`PASSES` tells which tuples pass.
         table: The table whose rows these are; None: they are tuples of streams.
     """
@@ -71,7 +74,7 @@ class Traits:
     span: Span | None = None
     events: tuple[str, ...] = ()
     bounds: Mapping[str, str] = field(default_factory=dict)
-    ordered: bool = True
+    order: Order = ()
     marked: bool = False
     table: str | None = None
 
@@ -155,6 +158,12 @@ def refuse_table(flow: Flow, instead: str, place: exp.Expr | None) -> None:
     """Refuses to do with a table what only streams are for."""
     if flow.traits.table is not None:
         raise fail(f"{flow.traits.table} is a table: {instead.format(flow.traits.table)}", place)
+
+
+def renamed(order: Order, names: Mapping[str, str]) -> Order:
+    """The order of a flow that gives out some columns of another, as ``names[own] = column of the other``."""
+    own = {column: name for name, column in names.items()}
+    return tuple(own[column] for column in order) if order is not None and set(order) <= own.keys() else None
 
 
 def micros(time: exp.Expr) -> exp.Expr:

@@ -22,10 +22,11 @@ from freshet.sql.flows.flow import (
     micros,
     plus,
     refuse_table,
+    renamed,
     timestamp,
 )
 from freshet.sql.flows.inputs import Inputs
-from freshet.sql.flows.window import NO_WINDOW_COLUMNS, partition_name, validity
+from freshet.sql.flows.window import NO_WINDOW_COLUMNS, order_problem, partition_name, validity
 
 _NEEDS_SLIDE = (
     "over several streams or a join this needs windows with the same SLIDE, as in [RANGE 1 MINUTE SLIDE 10 SECONDS]: "
@@ -48,6 +49,11 @@ class Computation:
     inputs: Inputs
     keys: tuple[str, ...]
     calls: tuple[Call, ...]
+
+    def plain_keys(self) -> set[str]:
+        """Names in lower case of the keys that are columns of what it is computed over."""
+        columns = self.inputs.columns
+        return {value.name.lower() for name, value in columns if name in self.keys and isinstance(value, exp.Column)}
 
 
 class Computing:
@@ -114,9 +120,13 @@ def fold_flow(name: str, computation: Computation, child: Flow, place: exp.Expr 
         raise fail(_OUTER, place)
     if span.slide is not None:
         return PanesFlow(name, computation, child, place)
-    if not child.traits.ordered or span.interval:
+    if span.interval:
         raise fail(_NEEDS_SLIDE, place)
-    if span.size is None and span.rows is None:
+    if span.size is not None:
+        problem = order_problem(child.traits.order, computation.plain_keys(), "GROUP BY {}")
+        if problem is not None:
+            raise fail(problem, place)
+    elif span.rows is None:
         _check_unbounded(computation, place)
     return MovingFlow(name, computation, child, place)
 
@@ -142,7 +152,9 @@ class PanesFlow(Flow):
         assert span.slide is not None
         names = (*computation.keys, *(call.output for call in computation.calls))
         own = Span(1, span.slide, width=span.width, interval=True)
-        super().__init__(Traits(names, "event", own, (WINDOW_END,), {WINDOW_END: WINDOW_END}), place)
+        # Boundary by boundary, but the groups of a boundary come as they lie in the state.
+        order = tuple(key.lower() for key in computation.keys)
+        super().__init__(Traits(names, "event", own, (WINDOW_END,), {WINDOW_END: WINDOW_END}, order), place)
         self._validity, needed, self._time = validity(child)
         inputs = computation.inputs.copy()
         inputs.add(needed)
@@ -173,7 +185,8 @@ class MovingFlow(Flow):
         kept = [key.lower() for key in computation.keys if key.lower() in traits.events]
         events = (*kept, WINDOW_END) if traits.clock != "none" else tuple(kept)
         bounds = {WINDOW_END: WINDOW_END, WINDOW_START: WINDOW_START}
-        super().__init__(Traits(names, traits.clock, None, events, bounds), place)
+        order = renamed(traits.order, {key.lower(): key.lower() for key in computation.keys})
+        super().__init__(Traits(names, traits.clock, None, events, bounds, order), place)
         self._name = name
         self._computation = computation
         self._child = child

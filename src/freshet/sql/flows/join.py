@@ -61,7 +61,7 @@ class JoinFlow(Flow):
         outer: Port | None = 0 if self._kind == "left" else None
         self._condition = self._sides.taken_apart(join.name, condition, outer, sides[1])
         self.traits = replace(
-            self.traits, clock=self._clock(), span=self._pair_span(spans), events=self._events(), ordered=False,
+            self.traits, clock=self._clock(), span=self._pair_span(spans), events=self._events(), order=None,
             bounds={WINDOW_START: WINDOW_START, WINDOW_END: WINDOW_END},
         )  # fmt: skip
 

@@ -14,10 +14,10 @@ from freshet.model.operator import Filter, Join, Project
 from freshet.model.schema import ARRIVAL, type_text
 from freshet.sql.errors import fail
 from freshet.sql.flows.condition import Named, Port, Sides
-from freshet.sql.flows.flow import Flow, Span, Strand, Traits, Want, hidden
+from freshet.sql.flows.flow import Flow, Span, Strand, Traits, Want, hidden, renamed
 from freshet.sql.flows.inputs import Inputs
 from freshet.sql.inline import column_names, inline
-from freshet.sql.text import column, parse_expression
+from freshet.sql.text import column, parse_expression, to_sql
 
 _ROWS = (
     "a window of rows counts tuples, and a join with a table may make several of one, or none: join in a sub-query and "
@@ -64,7 +64,7 @@ class LookupFlow(Flow):
         self._schema = {name.lower(): (name, type_text(kind)) for name, kind in schema}
         self._sides = Sides(columns, (inputs[0].traits.names, inputs[1].traits.names), (stream,))
         outer: Port | None = 0 if self._kind == "left" else None
-        self._condition = self._sides.taken_apart(join.name, condition, outer, sides[1])
+        self._condition = self._sides.taken_apart(join.name, condition, outer, sides[1], pairs=True)
         self.traits = self._joined(tuple(name for name, _ in columns))
 
     def _joined(self, names: tuple[str, ...]) -> Traits:
@@ -81,6 +81,7 @@ class LookupFlow(Flow):
                 *(name for name in traits.events if name.startswith("__")),
             ),
             bounds=bounds | {name: which for name, which in traits.bounds.items() if name.startswith("__")},
+            order=renamed(traits.order, own),
             marked=False,
         )
 
@@ -92,8 +93,9 @@ class LookupFlow(Flow):
         pushed = list(self._condition.own[self._stream])
         # What the table alone decides is seen behind the join: it runs there in either form. Only what makes a tuple of
         # a LEFT JOIN lonely must be known before.
-        before = self._condition.own[1 - self._stream] if self._kind == "left" else ()
-        kept = [*self._condition.both, *(() if before else self._condition.own[1 - self._stream])]
+        outer = self._kind == "left"
+        before = self._condition.own[1 - self._stream] if outer else ()
+        kept = [] if outer else [*self._condition.both, *self._condition.own[1 - self._stream]]
         for named in want.filters:
             (pushed if self._sides.of(named[1]) == {self._stream} else kept).append(named)
         return self._emit(replace(want, filters=tuple(kept)), pushed, before)
@@ -102,13 +104,18 @@ class LookupFlow(Flow):
         own = {joined: column(name) for joined, (_, name) in self._sides.places.items()}
         tuples, rows = Inputs(), Inputs()
         keys = [(pair[self._stream], pair[1 - self._stream]) for pair in self._condition.keys]
-        columns = self._columns(behind.reads(), tuples, rows)
+        conditions = [predicate for _, predicate in self._condition.both] if self._kind == "left" else []
+        asked = behind.reads() | {name for predicate in conditions for name in column_names(predicate)}
+        columns = self._columns(asked, tuples, rows)
         named = (
             tuple(tuples.name(inline(one, own)) for one, _ in keys),
             tuple(rows.name(inline(two, own)) for _, two in keys),
         )
         operators = self._table_operators(rows, before, own)
-        lookup = Lookup(self._name, self._table, self._read(operators), operators, self._kind, named, columns)
+        lookup = Lookup(
+            self._name, self._table, self._read(operators), operators, self._kind, named, columns,
+            tuple(map(to_sql, conditions)),
+        )  # fmt: skip
         filters = tuple((name, inline(predicate, own)) for name, predicate in pushed)
         wanted = Want(f"{self._name}.input", tuples.columns, filters, self._time(behind.time))
         return tuple(

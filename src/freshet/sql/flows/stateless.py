@@ -16,12 +16,14 @@ from freshet.sql.flows.flow import (
     TIME,
     Clock,
     Flow,
+    Order,
     Span,
     Strand,
     Traits,
     Want,
     hidden,
     refuse_table,
+    renamed,
     timestamp,
 )
 
@@ -35,6 +37,7 @@ class StreamFlow(Flow):
         clock: What the time of its tuples is.
         event_time: The column of event time.
         table: Whether it is a table.
+        order: The order of its tuples.
     """
 
     def __init__(
@@ -44,10 +47,11 @@ class StreamFlow(Flow):
         clock: Clock,
         event_time: str | None,
         table: bool = False,
+        order: Order = (),
     ) -> None:
         events = () if event_time is None else (event_time.lower(),)
         names = tuple(name for name, _ in columns)
-        super().__init__(Traits(names, clock, events=events, table=name if table else None))
+        super().__init__(Traits(names, clock, events=events, order=order, table=name if table else None))
         self._name = name
         self._event_time = event_time
         kind = next((kind for name, kind in columns if name == event_time), None)
@@ -100,6 +104,7 @@ class ProjectFlow(Flow):
                 names=tuple(name for name, _ in columns),
                 events=(*events, *(name for name in traits.events if name.startswith("__"))),
                 bounds=bounds | {name: which for name, which in traits.bounds.items() if name.startswith("__")},
+                order=renamed(traits.order, plain),
             ),
             child.place,
         )
@@ -129,7 +134,7 @@ class UnionFlow(Flow):
         }
         span = _common_span([member.traits.span for member in members], same_clock=len(clocks) == 1)
         marked = any(member.traits.marked for member in members)
-        super().__init__(Traits(first.names, clock, span, tuple(shared), bounds, len(members) == 1, marked), place)
+        super().__init__(Traits(first.names, clock, span, tuple(shared), bounds, None, marked), place)
         self._members = tuple(members)
 
     def emit(self, want: Want) -> tuple[Strand, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import replace
 
 from sqlglot import exp
@@ -14,6 +15,7 @@ from freshet.sql.flows.flow import (
     TIME,
     Clock,
     Flow,
+    Order,
     Span,
     Strand,
     Want,
@@ -30,10 +32,30 @@ _NO_TIME = (
     "a window needs the time of its tuples, and {} has none: select the time column in it "
     "(of a window: window_end), so that it is passed on"
 )
+_NO_ORDER = (
+    "the answer would depend on the order in which these rows were written, and that is not the same in every run: "
+    "it needs a window with a SLIDE, as in [RANGE 1 MINUTE SLIDE 10 SECONDS]{}"
+)
 NO_WINDOW_COLUMNS = (
     "window_start and window_end are known of an aggregate or a DISTINCT over a window, "
     "and of single tuples only where windows do not overlap, as in [RANGE 1 MINUTE SLIDE 1 MINUTE]"
 )
+
+
+def order_problem(order: Order, covered: Collection[str], clause: str) -> str | None:
+    """Why tuples cannot be looked at in their order; None: they can.
+
+    Args:
+        order: Their order.
+        covered: Columns (lower case) such that only tuples which are equal in them are looked at together.
+        clause: The clause that would name the right columns.
+
+    >>> order_problem(("k",), {"k", "v"}, "GROUP BY {}") is None
+    True
+    """
+    if order is None:
+        return _NO_ORDER.format("")
+    return None if set(order) <= set(covered) else _NO_ORDER.format(f", or {clause.format(', '.join(order))}")
 
 
 class WindowFlow(Flow):
@@ -50,6 +72,11 @@ class WindowFlow(Flow):
         self._child = child
         self._partition = window.partition
         self._span = _span(window)
+        if self._span.size is None:
+            columns = [parse_expression(text) for text in window.partition]
+            covered = {each.name.lower() for each in columns if isinstance(each, exp.Column)}
+            problem = order_problem(child.traits.order, covered, "[PARTITION BY {} ROWS 10]")
+            self._span = self._span if problem is None else Span(problem=problem)
         self._column: str | None = None
         clock = child.traits.clock
         if self._span.size is not None:

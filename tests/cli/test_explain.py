@@ -1,0 +1,159 @@
+"""What ``freshet explain`` says of windows, of what is remembered, and of the form of each part."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from freshet.cli.explain import explain
+
+APP = """
+[streams.s]
+schema = "ts timestamp, k string, v int"
+event_time = "ts"
+lateness = "5 s"
+
+[streams.t]
+schema = "ts timestamp, k string, w int"
+event_time = "ts"
+lateness = "0 s"
+
+[streams.u]
+schema = "k string, x int"
+
+[tables.hosts]
+file = "hosts.csv"
+schema = "host string, owner string"
+
+[queries.sliding]
+sql = "SELECT k, count(DISTINCT v) AS n FROM s [RANGE 100 SECONDS SLIDE 10 SECONDS] GROUP BY k"
+
+[queries.rows]
+sql = "SELECT avg(x) AS m FROM u [ROWS 10]"
+
+[queries.three]
+sql = '''SELECT a.ts, a.v, c.x FROM s [RANGE 1 MINUTE] a JOIN t [RANGE 10 SECONDS] b ON a.k = b.k AND a.v > b.w
+JOIN u [RANGE 5 SECONDS] c ON b.k = c.k'''
+
+[queries.outer]
+sql = "SELECT a.k, b.w FROM s [RANGE 1 MINUTE] a LEFT JOIN t [RANGE 10 SECONDS] b ON a.k = b.k"
+
+[queries.band]
+sql = "SELECT a.k, b.w FROM s [RANGE 1 MINUTE] a JOIN t [RANGE 10 SECONDS] b ON a.v > b.w"
+
+[queries.owned]
+sql = "SELECT s.k, h.owner FROM s JOIN hosts h ON s.k = h.host"
+
+[queries.missing]
+sql = "SELECT k FROM s [RANGE 1 MINUTE SLIDE 1 MINUTE] EXCEPT SELECT k FROM t [RANGE 1 MINUTE SLIDE 1 MINUTE]"
+
+[queries.again]
+sql = '''SELECT max(n) AS n
+FROM (SELECT k, count(*) AS n, window_end FROM s [RANGE 10 SECONDS SLIDE 10 SECONDS] GROUP BY k)
+[RANGE 1 MINUTE SLIDE 1 MINUTE]'''
+
+[queries.staged]
+sql = "SELECT k, count(*) AS n FROM s [RANGE 10 SECONDS SLIDE 10 SECONDS] WHERE k RLIKE '^a+' GROUP BY k"
+
+[queries.over]
+sql = "SELECT count(*) AS n FROM three [RANGE 10 SECONDS SLIDE 10 SECONDS]"
+"""
+
+
+@pytest.fixture
+def app(tmp_path: Path) -> Path:
+    (tmp_path / "hosts.csv").write_text("host,owner\na,me\n")
+    path = tmp_path / "app.toml"
+    path.write_text(APP)
+    return path
+
+
+@pytest.fixture
+def told(app: Path, capsys: pytest.CaptureFixture[str]) -> dict[str, list[str]]:
+    """The lines on each query, without what they are indented by."""
+    explain(app)
+    parts = capsys.readouterr().out.rstrip("\n").split("\n\n")
+    return {part.split()[1]: [line.strip() for line in part.splitlines()] for part in parts}
+
+
+def test_an_aggregate_says_when_its_windows_close_and_what_it_remembers(told: dict[str, list[str]]) -> None:
+    lines = told["sliding"]
+    assert "sliding.window_1: [RANGE 100 s SLIDE 10 s]" in lines
+    assert "time of s is ts, complete up to 5 s behind the newest tuple; windows close by that" in lines
+    assert (
+        "path s -> sliding: reader sliding.aggregate.input, vectorised, because all its expressions are compiled; "
+        "in one task, because it remembers"
+    ) in lines
+    assert "remembers a partial answer of each k and the different values of v for every 10 s, for 100 s" in lines
+    assert told["over"][3] == "three"
+    assert "time of three is ts, complete as far as what it is made of" in told["over"]
+
+
+def test_a_window_of_rows_needs_no_time(told: dict[str, list[str]]) -> None:
+    assert "remembers the last 10 tuples" in told["rows"]
+    assert not any(line.startswith("time of") for line in told["rows"])
+
+
+def test_a_join_by_equal_columns_may_be_shuffled_from_a_size_on(told: dict[str, list[str]]) -> None:
+    joins = [line for line in told["three"] if line.startswith("join ")]
+    assert [line.partition(":")[0] for line in joins] == ["join three.join_1", "join three.join_2"]
+    for line in joins:
+        assert "vectorised, in one task; shuffled, because its equal columns allow it" in line
+        assert "more than 1 GiB" in line
+        assert "3.2 million on 64 cores" in line
+    assert "remembers tuples for 1 min" in told["three"]
+    assert "remembers tuples for 10 s" in told["three"]
+    assert "then as above from three.join_1.on_2 on" in told["three"]
+
+
+@pytest.mark.parametrize(
+    ("query", "reason"),
+    [
+        ("outer", "a LEFT JOIN must know of all tuples at once which of them found no partner"),
+        ("band", "no equal columns tell which core a tuple belongs to"),
+    ],
+)
+def test_a_join_that_is_never_shuffled_says_why(query: str, reason: str, told: dict[str, list[str]]) -> None:
+    assert f"join {query}.join_1: vectorised, in one task at any size, because {reason}" in told[query]
+
+
+def test_a_join_with_a_table_remembers_nothing(told: dict[str, list[str]]) -> None:
+    assert (
+        "join owned.join_1 with table hosts: vectorised, each task over its part; finds rows by an index of its keys"
+    ) in told["owned"]
+    assert not any("remembers" in line for line in told["owned"])
+
+
+def test_sub_queries_and_set_operations_show_every_state(told: dict[str, list[str]]) -> None:
+    assert [line for line in told["again"] if line.startswith("remembers")] == [
+        "remembers a partial answer of each k for every 10 s, for 10 s",
+        "remembers a partial answer for every 1 min, for 1 min",
+    ]
+    assert told["missing"].count("remembers a partial answer of each k for every 1 min, for 1 min") == 1
+    assert "then as above from missing.except on" in told["missing"]
+
+
+def test_what_is_not_compiled_is_a_job_of_its_own(told: dict[str, list[str]]) -> None:
+    lines = told["staged"]
+    first = lines.index("job 1: catalyst, because REGEXP_LIKE is not compiled")
+    assert lines[first - 1].endswith("2 jobs a step, because not all its expressions are compiled")
+    assert lines[first + 1] == "staged.filter_1: k RLIKE '^a+'"
+    second = lines.index(
+        "job 2: vectorised, because all its expressions are compiled; in one task, because it remembers"
+    )
+    assert lines[second + 1].startswith("staged.aggregate: every 10 s over 10 s of __time")
+
+
+def test_explain_needs_no_spark(app: Path) -> None:
+    code = (
+        "import sys; from freshet.cli.main import app\n"
+        f"try: app(['explain', {str(app)!r}])\n"
+        "except SystemExit: pass\n"
+        "print('pyspark' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=120)
+    assert done.stdout.startswith("query sliding")
+    assert done.stdout.endswith("\nFalse\n")
