@@ -49,11 +49,13 @@ class Memory:
         states: The live rows of each state stream.
         before: Watermark of each port when the unit begins, in microseconds.
         after: Watermark of each port when it has been processed.
+        fold: The fold; None: its rows are left as they are.
     """
 
     states: list[pa.Table]
     before: tuple[int | None, ...]
     after: tuple[int | None, ...]
+    fold: CompiledFold | None = None
     appended: list[list[pa.Table]] = field(default_factory=list)
     """New rows of each state stream that are not dropped again."""
     dropped: list[int] = field(default_factory=list)
@@ -83,8 +85,10 @@ class Memory:
         """
         for number, each in enumerate(ranges):
             if is_scattered(each):
-                whole = self.states[number]
-                self.appended[number] = [whole.combine_chunks()] if whole.num_rows else []
+                whole = self.states[number].combine_chunks()
+                if whole.num_rows and self.fold is not None:
+                    whole = self.fold.merged(number, whole)
+                self.appended[number] = [whole] if whole.num_rows else []
                 self.dropped[number] = self._old[number]
 
 

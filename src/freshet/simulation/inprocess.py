@@ -251,7 +251,7 @@ class _Run:
             return None
         try:
             memories = {
-                name: self._memory(name, fold.states, is_last=self._last[name] == place) for name, fold in folds.items()
+                name: self._memory(name, fold, is_last=self._last[name] == place) for name, fold in folds.items()
             }
             piped = begun.finish(memories, self._tables(chain))
         except Exception as error:  # whatever it is, it is this query's failure alone
@@ -262,13 +262,13 @@ class _Run:
             self._failures[query] = failure
         return piped
 
-    def _memory(self, fold: str, schemas: Sequence[pa.Schema], *, is_last: bool) -> Memory:
-        state = self._states[fold]
-        if fold not in self._memories:
-            self._memories[fold] = Memory(self._read(state, schemas), state.before, state.before)
+    def _memory(self, name: str, fold: CompiledFold, *, is_last: bool) -> Memory:
+        state = self._states[name]
+        if name not in self._memories:
+            self._memories[name] = Memory(self._read(state, fold.states), state.before, state.before, fold)
         # Only the last chain through a fold closes windows: what the others bring belongs into them.
-        self._memories[fold].after = state.after if is_last else state.before
-        return self._memories[fold]
+        self._memories[name].after = state.after if is_last else state.before
+        return self._memories[name]
 
     def _read(self, state: State, schemas: Sequence[pa.Schema]) -> list[pa.Table]:
         return [self._executor.read(each, schema) for each, schema in zip(state.ranges, schemas, strict=True)]

@@ -38,6 +38,8 @@ class Assignment:
     """States of the folds in its chains."""
     tables: tuple[Train, ...] = ()
     """Versions of the tables that its chains join with."""
+    parted: bool = False
+    """Whether every task runs its part of a train up to an aggregate, and closes no window."""
 
     @property
     def segments(self) -> Path:
@@ -65,13 +67,13 @@ class Assignment:
         works = [[_train(work.train), [chain.operators for chain in work.chains]] for work in self.works]
         states = [[each.fold, [_train(one) for one in each.ranges], each.before, each.after] for each in self.states]
         tables = [_train(each) for each in self.tables]
-        fields = [str(self.state), self.unit, self.spec, self.parts, works, states, tables]
+        fields = [str(self.state), self.unit, self.spec, self.parts, works, states, tables, self.parted]
         return json.dumps(fields, separators=(",", ":"))
 
     @classmethod
     def parse(cls, text: str) -> Assignment:
         """From JSON."""
-        state, unit, spec, parts, works, states, tables = json.loads(text)
+        state, unit, spec, parts, works, states, tables, parted = json.loads(text)
         return cls(
             Path(state),
             unit,
@@ -80,6 +82,7 @@ class Assignment:
             tuple(_work(*work) for work in works),
             tuple(_state(*each) for each in states),
             tuple(_range(each) for each in tables),
+            parted,
         )
 
     def property_text(self) -> str:

@@ -14,6 +14,7 @@ from typing import Final
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
+from freshet.kernels.parting import OVERHEAD
 from freshet.kernels.shuffling import MOST_BYTES
 from freshet.model import Chain, FreshetError, Node, State, Unit, UnitResult
 from freshet.spark.analysis import Analysis
@@ -42,6 +43,7 @@ class SparkExecutor:
         clock: Seconds since the epoch.
         vectorise: Whether chains that can be compiled are; False runs all of them in Spark's own form.
         most_join_bytes: Bytes that a join may look at in one task; larger ones go through a shuffle.
+        part_overhead: Seconds that a second job takes, to judge whether an aggregate merges a train in parts.
     """
 
     def __init__(
@@ -54,6 +56,7 @@ class SparkExecutor:
         clock: Callable[[], float] = time.time,
         vectorise: bool = True,
         most_join_bytes: int = MOST_BYTES,
+        part_overhead: float = OVERHEAD,
     ) -> None:
         self.slots = slots
         self._context = session.sparkContext
@@ -61,7 +64,7 @@ class SparkExecutor:
         self._wake = wake
         self._clock = clock
         self._installation = Installation(Analysis(session), vectorise)
-        self._jobs = Jobs(session, self._state, self._installation, most_join_bytes)
+        self._jobs = Jobs(session, self._state, self._installation, most_join_bytes, part_overhead)
         self._fail_on_error: frozenset[str] = frozenset()
         forget_leftovers(self._state / "specs")
         self._spec = Spec((), (), {}).store(self._state / "specs")
@@ -231,7 +234,7 @@ class SparkExecutor:
             return self._jobs.run(unit.id, spec, form, some, parts, states, unit.tables)
 
         states = {state.fold: state for state in unit.states}
-        stages = Stages(self._installation, outcome, states, run, self._jobs.large_joins)
+        stages = Stages(self._installation, outcome, states, run, self._jobs.spread)
         try:
             stages.chains(works)
         except Exception as error:

@@ -43,8 +43,7 @@ class Folding:
         """What the folds of the chain at a place remember; the chains must run in their order."""
         # Only the last chain through a fold closes windows: what the others bring belongs into them.
         return {
-            name: self._memory(name, fold.states, last=self._last[name] == (number, index))
-            for name, fold in folds.items()
+            name: self._memory(name, fold, last=self._last[name] == (number, index)) for name, fold in folds.items()
         }
 
     def fail(self, chain: Chain) -> None:
@@ -63,11 +62,11 @@ class Folding:
                 if rows.num_rows or dropped:
                     self.task.add_state(work, chain, state_stream(fold, place), rows, dropped)
 
-    def _memory(self, fold: str, schemas: Sequence[pa.Schema], last: bool) -> Memory:
-        state = self._state(fold)
-        if fold not in self._memories:
-            self._memories[fold] = Memory(self._read(state, schemas), state.before, state.before)
-        memory = self._memories[fold]
+    def _memory(self, name: str, fold: CompiledFold, last: bool) -> Memory:
+        state = self._state(name)
+        if name not in self._memories:
+            self._memories[name] = Memory(self._read(state, fold.states), state.before, state.before, fold)
+        memory = self._memories[name]
         memory.after = state.after if last else state.before
         return memory
 

@@ -12,6 +12,7 @@ import pyarrow as pa
 from freshet.kernels import Program, why_not
 from freshet.kernels.folds import compile_fold
 from freshet.kernels.folds.join import CompiledSide
+from freshet.kernels.parting import parted_at
 from freshet.kernels.pipeline import split
 from freshet.kernels.shuffling import why_never_shuffled
 from freshet.kernels.table_join import CompiledLookup
@@ -22,9 +23,9 @@ from freshet.spark.shuffled import compiled_side
 from freshet.spark.spec import Spec
 from freshet.spark.task import with_arrival
 
-Form = Literal["vectorised", "catalyst", "shuffled", "staged"]
-"""``shuffled``: a large join. ``staged``: a chain with folds or lookups that has pieces of several forms; it runs as
-several jobs."""
+Form = Literal["vectorised", "catalyst", "shuffled", "parted", "staged"]
+"""``shuffled``: a large join. ``parted``: a large train up to a sliding aggregate. ``staged``: a chain with folds or
+lookups that has pieces of several forms; it runs as several jobs."""
 
 _INTEGERS: Final = (pa.int8(), pa.int16(), pa.int32(), pa.int64())
 
@@ -103,8 +104,15 @@ class Installation:
             place += size
         return stages
 
-    def stages_around(self, numbers: Sequence[int], joins: Collection[int]) -> list[tuple[Form, tuple[int, ...]]]:
-        """The jobs of a chain of which some joins are shuffled."""
+    def stages_around(
+        self, numbers: Sequence[int], joins: Collection[int], parted: bool = False
+    ) -> list[tuple[Form, tuple[int, ...]]]:
+        """The jobs of a chain of which some joins are shuffled, or which goes in parts up to its first aggregate. That
+        one comes twice: in parts, and to close windows."""
+        if parted:
+            place = self.parted_at(numbers)
+            assert place is not None
+            return [("parted", tuple(numbers[: place + 1])), *self.stages_around(numbers[place:], joins)]
         stages: list[tuple[Form, tuple[int, ...]]] = []
         rest: list[int] = []
         for number in numbers:
@@ -115,6 +123,11 @@ class Installation:
             else:
                 rest.append(number)
         return stages + self.stages(rest)
+
+    def parted_at(self, numbers: Sequence[int]) -> int | None:
+        """The place of the aggregate up to which a chain can run in parts; None: it cannot."""
+        place = parted_at(self.operators(numbers))
+        return place if place is not None and len(self.stages(numbers[: place + 1])) == 1 else None
 
     def shufflable(self, numbers: Sequence[int]) -> list[tuple[int, Side]]:
         """The joins of a chain that could be shuffled."""

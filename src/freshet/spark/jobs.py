@@ -11,6 +11,7 @@ from typing import Final
 
 from pyspark.sql import DataFrame, SparkSession
 
+from freshet.kernels.parting import OVERHEAD, parts_pay
 from freshet.kernels.shuffling import MOST_BYTES, pays
 from freshet.model import Chain, Filter, Project, State, Train, Work, version_stream
 from freshet.spark.assignment import PROPERTY, Assignment
@@ -18,6 +19,7 @@ from freshet.spark.catalyst import MOST_CHAINS, catalyst_plan
 from freshet.spark.installation import Form, Installation
 from freshet.spark.report import TaskReport, read_reports
 from freshet.spark.shuffled import effort, shuffled_plan
+from freshet.spark.stages import Spread
 from freshet.spark.vectorised import vectorised_plan
 
 Works = tuple[Work, ...]
@@ -33,10 +35,16 @@ class Jobs:
     """Runs works of one form as one job; plans are built once and kept (the least recently used one goes first)."""
 
     def __init__(
-        self, session: SparkSession, state: Path, installation: Installation, most_join_bytes: int = MOST_BYTES
+        self,
+        session: SparkSession,
+        state: Path,
+        installation: Installation,
+        most_join_bytes: int = MOST_BYTES,
+        part_overhead: float = OVERHEAD,
     ) -> None:
         self.cores = session.sparkContext.defaultParallelism
         self._most_join_bytes = most_join_bytes
+        self._part_overhead = part_overhead
         self._session = session
         self._state = state
         self._installation = installation
@@ -59,7 +67,8 @@ class Jobs:
         plan = self._plan_of(form, works, tasks)
         folds = {fold for work in works for chain in work.chains for fold in self._installation.folds(chain.operators)}
         needed = tuple(state for state in states if state.fold in folds)
-        assignment = Assignment(self._state, unit, spec, tasks, works, needed, self._tables(works, tables))
+        versions = self._tables(works, tables)
+        assignment = Assignment(self._state, unit, spec, tasks, works, needed, versions, form == "parted")
         text = assignment.property_text()
         self._session.sparkContext.setLocalProperty(PROPERTY, text)
         planned = time.perf_counter()
@@ -73,16 +82,25 @@ class Jobs:
             parts["job"] = parts.get("job", 0.0) + time.perf_counter() - planned
             assignment.forget(text)
 
-    def large_joins(self, chain: Chain, train: Train, states: Mapping[str, State]) -> frozenset[int]:
-        """The joins of a chain that go through a shuffle, over a train and with states of this size."""
-        return frozenset(
+    def spread(self, chain: Chain, train: Train, states: Mapping[str, State], queries: int = 1) -> Spread:
+        """What of a chain does not run in one task, over a train and with states of this size.
+
+        Args:
+            chain: It.
+            train: What it runs over.
+            states: Of its folds.
+            queries: Queries with folds in the same step.
+        """
+        joins = frozenset(
             number
             for number, side in self._installation.shufflable(chain.operators)
             if pays(*effort(train, states.get(side.fold), side.port), self.cores, self._most_join_bytes)
         )
+        large = train.rows >= self.cores and parts_pay(train.rows, self.cores, queries, self._part_overhead)
+        return Spread(joins, large and self._installation.parted_at(chain.operators) is not None)
 
     def _plan_of(self, form: Form, works: Works, tasks: int) -> DataFrame:
-        if form == "vectorised":
+        if form in ("vectorised", "parted"):
             return self._vectorised(tasks)
         if form == "catalyst":
             return self._catalyst(works[0], tasks)
@@ -127,11 +145,12 @@ class Jobs:
     def _staged(self, works: Works, states: Mapping[str, State]) -> dict[str, Works]:
         """The works of queries with a chain that runs in stages: their chains may share folds, so all of them do."""
         installed = self._installation
+        chains = [(work.train, chain) for work in works for chain in work.chains]
+        folding = {installed.query(chain.operators[0]) for _, chain in chains if installed.folds(chain.operators)}
         staged = {
             installed.query(chain.operators[0])
-            for work in works
-            for chain in work.chains
-            if installed.form(chain.operators)[0] == "staged" or self.large_joins(chain, work.train, states)
+            for train, chain in chains
+            if installed.form(chain.operators)[0] == "staged" or self.spread(chain, train, states, len(folding))
         }
         return {
             query: tuple(
@@ -146,7 +165,7 @@ class Jobs:
         long = max(work.train.rows for work in works) >= _SPLIT_TUPLES
         # Spark's own form moves each tuple through three processes, so that even one chain is effort enough.
         enough = form == "catalyst" or _effort(works) >= _SPLIT_EFFORT
-        return self.cores if form == "shuffled" or (long and enough) else 1
+        return self.cores if form in ("shuffled", "parted") or (long and enough) else 1
 
     def _vectorised(self, tasks: int) -> DataFrame:
         return self._plan(tasks, lambda: vectorised_plan(self._session, tasks))

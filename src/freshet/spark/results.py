@@ -51,7 +51,6 @@ class Outcome:
     def staged(self, result: ChainResult, files: Sequence[SegmentFile]) -> None:
         """Takes a chain that ran as several jobs."""
         self._results[_place(result.train, result.chain)] = result
-        self.busy += sum(run.seconds for run in result.operators)
         if result.failure is None:
             self.files += files
 

@@ -1,5 +1,5 @@
 """Chains with folds or lookups that need Spark's own form somewhere: one job after the other, each over what the last
-one wrote. So do chains with a join that is shuffled.
+one wrote. So do chains with a join that is shuffled, or a train that is merged in parts.
 
 Nothing between two stages is committed; files in the middle that hold no state become orphans.
 """
@@ -18,8 +18,22 @@ from freshet.spark.results import Outcome
 from freshet.spark.shuffled import without_other
 
 Run = Callable[[Form, tuple[Work, ...], tuple[State, ...]], list[TaskReport]]
-Large = Callable[[Chain, Train, Mapping[str, State]], Collection[int]]
-"""Which joins of a chain are shuffled, over a train and with these states."""
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """What of a chain does not run in one task.
+
+    Args:
+        joins: Joins that are shuffled, by their numbers.
+        parted: Whether it runs in parts up to its first aggregate.
+    """
+
+    joins: Collection[int] = ()
+    parted: bool = False
+
+    def __bool__(self) -> bool:
+        return bool(self.joins) or self.parted
 
 
 @dataclass
@@ -31,14 +45,14 @@ class Stages:
         outcome: Gets the results.
         states: States of the folds; they move on from job to job.
         run: Runs one job.
-        large: Says which joins are shuffled.
+        spread: Says what of a chain does not run in one task, over a train and with these states.
     """
 
     installation: Installation
     outcome: Outcome
     states: dict[str, State]
     run: Run
-    large: Large = lambda chain, train, states: ()
+    spread: Callable[[Chain, Train, Mapping[str, State]], Spread] = lambda chain, train, states: Spread()
     _dropped: dict[str, int] = field(default_factory=dict)
 
     def chains(self, works: Sequence[Work]) -> None:
@@ -63,18 +77,22 @@ class Stages:
         arrivals: Sequence[float] | np.ndarray = ()
         errors = 0
         place = 0
-        joins = self.large(chain, whole, self.states)
-        for form, numbers in self.installation.stages_around(chain.operators, joins):
-            place += len(numbers)
+        spread = self.spread(chain, whole, self.states)
+        for form, numbers in self.installation.stages_around(chain.operators, spread.joins, spread.parted):
+            place += len(numbers) - (form == "parted")
             if not train.rows and not self.installation.folds(numbers):
                 arrivals = ()
                 runs += [OperatorRun(number, 0, 0, 0.0) for number in numbers]
                 train = replace(train, stream=self.installation.stream(numbers[-1]))
                 continue
             piece = Chain(tuple(numbers))
-            reports = self.run(form, (Work(train, (piece,)),), self._states(numbers, closing))
+            states = self._states(numbers, closing)
+            if form == "parted":
+                states = tuple(State(state.fold, (), state.before, state.before) for state in states)
+            reports = self.run(form, (Work(train, (piece,)),), states)
             result = self.outcome.combine(piece, train, [_only(report) for report in reports])
-            runs += result.operators
+            runs = _joined(runs, result.operators)
+            self.outcome.busy += sum(run.seconds for run in result.operators) / max(len(reports), 1)
             errors += result.errors
             arrivals = result.arrivals
             if result.failure is not None:
@@ -115,6 +133,15 @@ class Stages:
                 fold = each.stream.rpartition(".")[0]
                 self._dropped[each.stream] = self._dropped.get(each.stream, 0) + each.dropped
                 self.states[fold] = _moved(self.states[fold], each, report.file, self.installation.states(fold))
+
+
+def _joined(runs: Sequence[OperatorRun], more: Sequence[OperatorRun]) -> list[OperatorRun]:
+    """Runs of a chain's operators; one that ran in two jobs, at the end of one and the begin of the next, is one."""
+    if runs and more and runs[-1].operator == more[0].operator:
+        one, two = runs[-1], more[0]
+        both = OperatorRun(one.operator, one.rows_in, two.rows_out, one.seconds + two.seconds)
+        return [*runs[:-1], both, *more[1:]]
+    return [*runs, *more]
 
 
 def _only(report: TaskReport) -> ChainReport:

@@ -39,7 +39,8 @@ def run_vectorised(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch
     task = Task.begin()
     folding = Folding(task)
     for number, work in enumerate(task.assignment.works):
-        folded = [index for index, chain in enumerate(work.chains) if folding.has(chain)]
+        parted = task.assignment.parted
+        folded = [index for index, chain in enumerate(work.chains) if folding.has(chain) and not parted]
         others = [index for index in range(len(work.chains)) if index not in folded]
         mine = [index for index in folded if folding.is_mine(work.chains[index])]
         _note_nothing(task, number, work, set(folded).difference(mine))

@@ -50,5 +50,8 @@ class CompiledFold(Protocol):
             after: The watermarks once these tuples have run.
         """
 
+    def merged(self, number: int, rows: pa.Table) -> pa.Table:
+        """The rows of a state stream, those in one that can be; it is asked for when they are written anew."""
+
     def due(self, states_nonempty: bool, before: Watermarks, after: Watermarks) -> bool:
         """Whether a run without tuples could give something out."""

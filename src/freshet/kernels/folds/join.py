@@ -83,6 +83,9 @@ class CompiledSide:
         appended, dropped = zip(*kept, strict=True)
         return Folded(pa.concat_tables([self.whole.empty_table(), *met]), appended, dropped)
 
+    def merged(self, number: int, rows: pa.Table) -> pa.Table:
+        return rows
+
     def due(self, states_nonempty: bool, before: Watermarks, after: Watermarks) -> bool:
         later = after[1] is not None and (before[1] is None or after[1] > before[1])
         return self._operator.kind == "left" and states_nonempty and later

@@ -60,6 +60,9 @@ class CompiledMoving:
             appended, dropped = keep_up(state, live[: state.num_rows], select(fresh, live[state.num_rows :]))
         return Folded(output, (appended,), (dropped,), errors)
 
+    def merged(self, number: int, rows: pa.Table) -> pa.Table:
+        return rows
+
     def due(self, states_nonempty: bool, before: Watermarks, after: Watermarks) -> bool:
         return False
 

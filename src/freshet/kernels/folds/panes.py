@@ -81,6 +81,11 @@ class CompiledPanes:
         appended, dropped = zip(*kept, strict=True)
         return Folded(output, appended, dropped, errors)
 
+    def merged(self, number: int, rows: pa.Table) -> pa.Table:
+        merged = self._streams[number].compact(rows, True)
+        assert merged is not None
+        return merged
+
     def due(self, states_nonempty: bool, before: Watermarks, after: Watermarks) -> bool:
         return states_nonempty and _is_later(self._closed(after), self._closed(before))
 

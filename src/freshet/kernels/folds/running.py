@@ -50,5 +50,8 @@ class CompiledRunning:
         output = pa.Table.from_arrays(columns, schema=self._whole)
         return Folded(output, (kept,), (state.num_rows,), errors)
 
+    def merged(self, number: int, rows: pa.Table) -> pa.Table:
+        return rows
+
     def due(self, states_nonempty: bool, before: Watermarks, after: Watermarks) -> bool:
         return False
