@@ -5,13 +5,18 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import warnings
 
 import pytest
 
+from freshet.bench import windows as windows_module
+from freshet.bench.backlog import backlog
 from freshet.bench.crash import crash
 from freshet.bench.overhead import overhead
 from freshet.bench.stage import Stage
 from freshet.bench.throughput import throughput
+from freshet.bench.windows import windows
+from freshet.spark.session import SettingLost
 
 
 @pytest.mark.spark
@@ -44,6 +49,35 @@ def test_throughput_gives_its_figures(spark, tmp_path):
     assert figures["rows"] == 30_000
     assert 0.5 < figures["rows_written"] / 30_000 < 0.7
     assert figures["throughput_vs_batch"] > 0
+
+
+@pytest.mark.spark
+@pytest.mark.timeout(1200)
+def test_backlog_works_all_off_and_gives_its_figures(spark, tmp_path):
+    figures = backlog(Stage(tmp_path), rows=400_000, train=50_000).figures
+    assert figures["rows_out_some_all"] > 5 * figures["rows_out_some_tenth"] > 0
+    assert figures["rows_out_pairs_all"] > 5 * figures["rows_out_pairs_tenth"] > 0
+    assert figures["rows_out_sliding_all"] > 0
+    assert all(figures[f"peak_{kind}_mb_all"] > 1 for kind in ("driver", "jvm", "workers"))
+
+
+@pytest.mark.spark
+@pytest.mark.timeout(1200)
+def test_windows_gives_its_figures(spark, tmp_path, monkeypatch):
+    monkeypatch.setattr(windows_module, "TIMED", 2)
+    monkeypatch.setattr(windows_module, "_PROBES", 1)
+    monkeypatch.setattr(windows_module, "_FIRST", {"freshet": 2_000.0, "streaming": 2_000.0})
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", SettingLost)  # the Spark of the tests has a smaller heap
+        result = windows(Stage(tmp_path), rounds=1, live=8.0, case=["join"])
+    figures = result.figures
+    assert figures["join_rate_vs_ss"] == pytest.approx(
+        figures["join_rows_per_second_freshet"] / figures["join_rows_per_second_streaming"]
+    )
+    assert figures["join_latency_vs_ss"] > 0
+    assert all(0 < figures[f"join_latency_ms_{side}"] < 60_000 for side in ("freshet", "streaming"))
+    assert not any(name.startswith("window") for name in figures)
+    assert result.spread.keys() >= {"join_rate_vs_ss", "join_latency_vs_ss"}
 
 
 @pytest.mark.long

@@ -18,7 +18,9 @@ from freshet.bench.stage import Stage
 
 P = ParamSpec("P")
 
-MODULES: Final = ["crash", "overhead", "throughput", "soak", "decide", "set_step", "freshness", "qos", "windows"]
+MODULES: Final = [
+    "crash", "overhead", "throughput", "backlog", "soak", "decide", "set_step", "freshness", "qos", "windows",
+]  # fmt: skip
 """Modules of ``freshet.bench`` with benchmarks, in the order in which ``--help`` shows them."""
 
 

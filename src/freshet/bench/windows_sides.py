@@ -5,8 +5,8 @@ from __future__ import annotations
 import shutil
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Protocol
@@ -16,13 +16,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from freshet.bench.windows_load import LATENESS, Case
-from freshet.engine import Engine, LogQueues, RealClock
-from freshet.log import Intake, Log, Retention
-from freshet.model import Stream, parse_schema
-from freshet.policies import Everything
-from freshet.spark.executor import SparkExecutor
-from freshet.sql import build_query
+from freshet.bench.engine_rig import Chunk, EngineRig, engine_rig
+from freshet.bench.windows_load import Case
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -33,9 +28,6 @@ CHUNK: Final = 0.25
 """Seconds of a live feed that come at once."""
 BATCH_SECONDS: Final = 5
 """Seconds of event time in a micro-batch of a replay: about the time that one takes at the rate that is sustained."""
-
-Chunk = Mapping[str, pa.Table]
-"""Rows by stream."""
 
 
 class Side(Protocol):
@@ -56,66 +48,32 @@ class Freshet:
         self._session, self._folder = session, folder
 
     def replay(self, case: Case, before: Sequence[Chunk], timed: Sequence[Chunk]) -> tuple[float, int]:
-        with self._open(case) as (engine, feed, log):
-            engine.stop(drain=True)
+        with self._open(case) as rig:
+            rig.engine.stop(drain=True)
             for chunk in before:
-                feed(chunk)
-            engine.run()
+                rig.feed(chunk)
+            rig.engine.run()
             for chunk in timed:
-                feed(chunk)
+                rig.feed(chunk)
             began = time.perf_counter()
-            engine.run()
-            return time.perf_counter() - began, log.end(OUT)
+            rig.engine.run()
+            return time.perf_counter() - began, rig.log.end(OUT)
 
     def live(self, case: Case, rate: float, seconds: float) -> list[float]:
         ends: list[tuple[int, float]] = []
-        with self._open(case) as (engine, feed, log):
-            _queues(engine).committed = lambda: ends.append((log.end(OUT), time.time()))
-            feeder = threading.Thread(target=_feed, args=(case, rate, seconds, feed))
+        with self._open(case) as rig:
+            rig.queues.committed = lambda: ends.append((rig.log.end(OUT), time.time()))
+            feeder = threading.Thread(target=_feed, args=(case, rate, seconds, rig.feed))
             feeder.start()
-            engine.run(time.time() + seconds)
+            rig.engine.run(time.time() + seconds)
             feeder.join()
-            table = log.read(OUT, 0, ends[-1][0] if ends else 0)
+            table = rig.log.read(OUT, 0, ends[-1][0] if ends else 0)
         seen = np.array([moment for _, moment in ends])
         places = np.searchsorted([end for end, _ in ends], np.arange(table.num_rows), side="right")
         return _latencies(case, table, seen[places])
 
-    @contextmanager
-    def _open(self, case: Case) -> Iterator[tuple[Engine, Callable[[Chunk], None], Log]]:
-        state = self._folder / "freshet"
-        clock = RealClock()
-        log = Log.open(state)
-        executor = SparkExecutor(self._session, state, slots=2, wake=clock.wake)
-        try:
-            streams = {
-                name: Stream(name, parse_schema(text), event_time="ts", lateness=LATENESS)
-                for name, text in case.streams.items()
-            }
-            queues = LogQueues(log)
-            engine = Engine(queues, executor, clock, Everything())
-            for name in (*streams, OUT):
-                log.declare(name, Retention(None, None, None), clock="ts" if name in streams else None)
-            schemas = {name: stream.schema for name, stream in streams.items()}
-            query = build_query(OUT, case.sql, schemas, times=dict.fromkeys(schemas, "ts"))
-            engine.add_query(query, schemas)
-            intakes = {name: Intake(log, stream) for name, stream in streams.items()}
-
-            def feed(chunk: Chunk) -> None:
-                for name, rows in chunk.items():
-                    intakes[name].append(rows, round(time.time() * 1e6))
-                    queues.notice(name)
-                clock.wake()
-
-            yield engine, feed, log
-        finally:
-            executor.close()
-            log.close()
-            shutil.rmtree(state, ignore_errors=True)
-
-
-def _queues(engine: Engine) -> LogQueues:
-    assert isinstance(engine.log, LogQueues)
-    return engine.log
+    def _open(self, case: Case) -> AbstractContextManager[EngineRig]:
+        return engine_rig(self._session, self._folder / "freshet", case.streams, {OUT: case.sql})
 
 
 @dataclass(slots=True)
@@ -203,6 +161,8 @@ def _feed(case: Case, rate: float, seconds: float, feed: Callable[[Chunk], None]
 
 
 def _latencies(case: Case, table: pa.Table, seen: np.ndarray[tuple[int], np.dtype[np.float64]]) -> list[float]:
-    times = [np.asarray(pc.cast(table[name], pa.int64())) / 1e6 for name in case.ready]
+    # Spark writes timestamps to Parquet in a form that is read as nanoseconds.
+    exact = [pc.cast(table[name], pa.timestamp("us", tz="UTC"), safe=False) for name in case.ready]
+    times = [np.asarray(pc.cast(each, pa.int64())) / 1e6 for each in exact]
     found: list[float] = (seen - np.max(times, axis=0) - case.late).tolist() if table.num_rows else []
     return found
