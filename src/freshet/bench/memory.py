@@ -38,21 +38,21 @@ class Memory:
         return self.driver + self.jvm + self.workers
 
 
-def measure() -> Memory:
-    """The memory of this process and of all that it has started.
+def measure(process: psutil.Process | None = None) -> Memory:
+    """The memory of a process (by default this one) and of all that it has started.
 
     >>> measure().driver > 1
     True
     """
-    own = psutil.Process()
+    own = process or psutil.Process()
     sizes: dict[str, list[float]] = {"jvm": [], "workers": []}
     files = own.num_fds()
-    for process in own.children(recursive=True):
+    for child in own.children(recursive=True):
         # A worker may end while one looks at it.
         with suppress(psutil.NoSuchProcess, psutil.AccessDenied):
-            kind = "jvm" if process.name().startswith("java") else "workers"
-            sizes[kind].append(_own(process))
-            files += process.num_fds()
+            kind = "jvm" if child.name().startswith("java") else "workers"
+            sizes[kind].append(_own(child))
+            files += child.num_fds()
     jvm, workers = sum(sizes["jvm"]), sum(sizes["workers"])
     return Memory(_own(own), jvm, workers, len(sizes["workers"]), files)
 
