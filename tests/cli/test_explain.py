@@ -87,6 +87,11 @@ def test_an_aggregate_says_when_its_windows_close_and_what_it_remembers(told: di
         "path s -> sliding: reader sliding.aggregate.input, vectorised, because all its expressions are compiled; "
         "in one task, because it remembers"
     ) in lines
+    assert (
+        "merges a train on all cores where it has so many tuples that this is quicker "
+        "(1.4 million on 2 cores, 0.82 million on 8 cores, 0.73 million on 64 cores)"
+    ) in lines
+    assert not any(line.startswith("merges a train") for line in told["rows"] + told["three"] + told["staged"])
     assert "remembers a partial answer of each k and the different values of v for every 10 s, for 100 s" in lines
     assert told["over"][3] == "three"
     assert "time of three is ts, complete as far as what it is made of" in told["over"]
@@ -157,3 +162,10 @@ def test_explain_needs_no_spark(app: Path) -> None:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=120)
     assert done.stdout.startswith("query sliding")
     assert done.stdout.endswith("\nFalse\n")
+
+
+def test_options_of_a_sink_read_as_in_the_file(app: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    sink = '{kind = "table", path = "a.db", table = "n", keys = ["k", "n"], append = true}'
+    app.write_text(APP.replace("[queries.rows]", f"sinks = [{sink}]\n\n[queries.rows]"))
+    explain(app, "sliding")
+    assert f"  sink table: path {app.parent}/a.db, table n, keys [k, n], append true\n" in capsys.readouterr().out

@@ -10,8 +10,12 @@ from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
 from freshet.engine import Engine, LogQueues, VirtualClock
-from freshet.log import Intake, Limits, Log, Retention
+from freshet.log import Intake, Limits, Log, Retention, TableVersions
 from freshet.log.intake import Rows
 from freshet.model import ARRIVAL, Chain, Plan, Query, Step, Stream, View, parse_schema
 from freshet.policies import Everything, Policy
@@ -64,6 +68,7 @@ class Application:
         folder: A state folder to go on with.
         event_time: Whether the streams go by their column ``ts``; else by the arrival.
         streams: Other streams.
+        tables: Contents of tables, which stay as they are.
         built: Queries that have been made of their texts before.
     """
 
@@ -77,6 +82,7 @@ class Application:
         folder: Path | None = None,
         event_time: bool = True,
         streams: Collection[Stream] | None = None,
+        tables: Mapping[str, pa.Table] | None = None,
         built: dict[str, Query] | None = None,
     ) -> None:
         self.folder = folder or Path(tempfile.mkdtemp(dir=_memory()))
@@ -87,6 +93,10 @@ class Application:
         self.executor = InProcessExecutor(self.log.folder, self.clock, slots=slots, seed=seed)
         self.engine = Engine(self.queues, self.executor, self.clock, policy or Everything())
         schemas, times = {}, {}
+        self._tables = tables or {}
+        for name, rows in self._tables.items():
+            TableVersions(self.log, name).put(rows)
+            schemas[name] = rows.schema
         orders: dict[str, tuple[str, ...] | None] = {}
         self.intakes = {}
         time = ("ts", "UTC", None, LATENESS) if event_time else ()
@@ -96,7 +106,9 @@ class Application:
             schemas[stream.name], times[stream.name] = stream.schema, stream.event_time
             self.intakes[stream.name] = Intake(self.log, stream)
         for name, text in queries.items():
-            query = self._built.get(name) or build_query(name, text, schemas, times=times, orders=orders)
+            query = self._built.get(name) or build_query(
+                name, text, schemas, times=times, orders=orders, tables=self._tables
+            )
             self._built[name] = query
             self.log.declare(name, KEEP)
             schemas[name] = self.engine.add_query(query, {path.stream: schemas[path.stream] for path in query.paths})
@@ -108,7 +120,7 @@ class Application:
         """Appends rows ``(seconds, k, v)``."""
         self.take(stream, [{"ts": at, "k": k, "v": v} for at, k, v in rows], arrival)
 
-    def take(self, stream: str, rows: Rows, arrival: int) -> None:
+    def take(self, stream: str, rows: Rows, arrival: int | NDArray[np.int64]) -> None:
         """Appends rows."""
         self.intakes[stream].append(rows, arrival)
         self.queues.notice(stream)
@@ -148,6 +160,7 @@ class Application:
             folder=copy,
             event_time=self._event_time,
             streams=self._streams,
+            tables=self._tables,
             built=self._built,
         )
 

@@ -75,6 +75,34 @@ def test_an_idle_stream_closes_its_windows(start: Any, policy: Policy) -> None:
     assert sum(app.states().values()) == 0
 
 
+def test_an_idle_stream_holds_up_windows_over_both_but_no_inner_join(start: Any) -> None:
+    both = "SELECT ts, k FROM s UNION ALL SELECT ts, k FROM t"
+    window = "[RANGE 10 SECONDS SLIDE 10 SECONDS]"
+    app = start(PAIRS | MAYBE | {"q": f"SELECT k, count(*) AS n, window_end FROM ({both}) {window} GROUP BY k"})
+    app.append("t", [(1, "a", 9)])
+    remembered = []
+    for second in range(0, 60, 2):
+        app.append("s", [(second, "ab"[second % 4 // 2], second)])
+        app.run()
+        remembered.append(sum(app.states().values()))
+    assert sorted(row[2] for row in app.rows("j")) == [0, 4]
+    assert sorted(row[2] for row in app.rows("l")) == [0, 4]
+    assert counts(app) == []
+    assert remembered == sorted(remembered)
+    app.heartbeat("t", 100)
+    app.run()
+    # Up to 56 s, as the lateness of the stream that goes on is 2 s.
+    assert {end: {k: n for k, n, at in counts(app) if at == end} for _, _, end in counts(app)} == {
+        10: {"a": 4, "b": 2},
+        20: {"a": 2, "b": 3},
+        30: {"a": 3, "b": 2},
+        40: {"a": 2, "b": 3},
+        50: {"a": 3, "b": 2},
+    }
+    assert len(app.rows("l")) > 20
+    assert sum(app.states().values()) < remembered[-1] / 2
+
+
 def test_draining_closes_no_window_that_event_time_has_not_passed(start: Any) -> None:
     app = start(TUMBLING)
     app.append("s", [(1, "a", 1)])

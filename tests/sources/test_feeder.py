@@ -60,6 +60,35 @@ def test_an_exhausted_source_goes_on_with_heartbeats(log):
     assert log.meters().streams["s"].heartbeats == feed.status.heartbeats
 
 
+def test_a_source_that_finds_nothing_new_waits_until_there_is(log, tmp_path):
+    folder = tmp_path / "in"
+    folder.mkdir()
+    states = []
+    source = create("files", {"path": folder, "settle": 0, "interval": "10 ms"}, STREAM)
+    feed: Feeder = feeder(log, source, wake=lambda: states.append(feed.status.state))
+    feed.start()
+    for number in range(2):
+        until(lambda: feed.status.state == "waiting")
+        whole = tmp_path / f"{number}.csv"
+        whole.write_text(f"id,v\n{number},0.5\n")
+        whole.rename(folder / whole.name)
+        until(lambda number=number: states.count("running") == number + 1)
+        assert log.end("s") == number + 1
+    feed.stop()
+    assert feed.status.state == "stopped"
+
+
+def test_a_source_between_two_batches_does_not_wait(log):
+    feed = feeder(log, create("generator", ENDLESS | {"rate": 50}, STREAM))
+    seen = set()
+    feed.start()
+    while log.end("s") < 100:
+        seen.add(feed.status.state)
+        time.sleep(0.005)
+    feed.stop()
+    assert seen <= {"new", "running"}
+
+
 def test_a_full_log_holds_the_source_back_and_loses_nothing(log):
     log.declare("s", Retention(history_bytes=0, history_age=0.0, bound_bytes=20_000))
     log.start_reader("slow", "s")

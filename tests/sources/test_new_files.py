@@ -273,7 +273,7 @@ options = {"path": folder, "settle": 0, "follow": False, "max_rows": 40, "order"
 feeder = Feeder(create("files", options, stream), Intake(log, stream), log, "s", interval=0.001,
                 wake=lambda: print(log.end("s"), flush=True))
 feeder.start()
-while feeder.status.state in ("new", "running"):
+while feeder.status.state in ("new", "running", "waiting"):
     time.sleep(0.005)
 feeder.stop()
 print(feeder.status.state, log.end("s"), flush=True)

@@ -32,7 +32,7 @@ def explain(
     """Show how queries run.
 
     For each query its operators and windows, what it remembers, the physical form of each part and why, its columns,
-    its readers and its sinks. It starts no Spark.
+    its readers and its sinks; then what a step does once for several queries. It starts no Spark.
     """
     from freshet.app import App
     from freshet.app.problems import did_you_mean
@@ -82,8 +82,19 @@ def _options(sink: NamedSink) -> str:
         return ""
     told = {key: value for key, value in sink.declared.items() if key not in ("name", "kind")}
     kind = [] if sink.declared["kind"] == sink.name else [str(sink.declared["kind"])]
-    words = [*kind, *(f"{key} {value}" for key, value in told.items())]
+    words = [*kind, *(f"{key} {_value(value)}" for key, value in told.items())]
     return f": {', '.join(words)}" if words else ""
+
+
+def _value(value: object) -> str:
+    """A value of an option, much as the file has it.
+
+    >>> _value(["town", "day"]), _value(True), _value("a b")
+    ('[town, day]', 'true', 'a b')
+    """
+    if isinstance(value, bool):
+        return str(value).lower()
+    return f"[{', '.join(map(_value, value))}]" if isinstance(value, list | tuple) else str(value)
 
 
 def _columns(schema: pa.Schema) -> str:

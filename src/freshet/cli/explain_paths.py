@@ -9,11 +9,14 @@ import pyarrow as pa
 
 from freshet.app.checking import Checked
 from freshet.kernels import why_not
+from freshet.kernels.parting import parted_at, rows_for_parts
 from freshet.kernels.pipeline import split
 from freshet.model import Filter, Lookup, Network, Path, Project, Query
 from freshet.model.query import PathOperator
 from freshet.sql import schema_before
 from freshet.sql.describe import operator_lines
+
+_CORES = (2, 8, 64)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +44,8 @@ def explain_paths(query: Query, checked: Checked) -> Iterator[str]:
         first = network.nodes[numbers[0]]
         alone = len(jobs[place]) == 1
         yield f"path {path.stream} -> {query.name}: reader {first.name}, {_how(jobs[place], together)}"
+        if (parts := _parts(jobs[place])) is not None:
+            yield f"  {parts}"
         if query.lowered is None:
             continue
         above = _tail_above(path, query.paths[:place])
@@ -91,6 +96,14 @@ def _form(job: Job, together: bool = False) -> str:
     if all(isinstance(operator, Filter | Project | Lookup) for operator in job.operators):
         return form
     return f"{form}; in one task{' with the other paths' if together else ''}, because it remembers"
+
+
+def _parts(jobs: Sequence[Job]) -> str | None:
+    """From which size on the first job of a path runs in parts up to an aggregate; None: it never does."""
+    if jobs[0].form != "vectorised" or parted_at(jobs[0].operators) is None:
+        return None
+    quicker = ", ".join(f"{(rows_for_parts(cores) or 0) / 1e6:.2g} million on {cores} cores" for cores in _CORES)
+    return f"merges a train on all cores where it has so many tuples that this is quicker ({quicker})"
 
 
 def _tail_above(path: Path, earlier: Sequence[Path]) -> int:

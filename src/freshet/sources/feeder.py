@@ -21,8 +21,10 @@ from freshet.sources.spark import SparkSource
 _LOGGER: Final = logging.getLogger(__name__)
 _FIRST_WAIT: Final = 0.02
 _LONGEST_WAIT: Final = 1.0
+_PAUSE: Final = 1.0
+"""Seconds without a row after which a source is said to wait: less is the gap between two batches."""
 
-FeederState = Literal["new", "running", "held back", "exhausted", "stopped", "failed"]
+FeederState = Literal["new", "running", "waiting", "held back", "exhausted", "stopped", "failed"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +33,8 @@ class FeederStatus:
 
     Args:
         stream: The stream that it feeds.
-        state: ``held back``: the log has no room; ``exhausted``: the source has no more rows.
+        state: ``waiting``: no row has come for a second, and none is due; ``held back``: the log has no room;
+            ``exhausted``: the source has no more rows.
         reason: Why it is held back or failed.
         rows: Tuples in the log.
         dead: Malformed rows.
@@ -93,7 +96,9 @@ class Feeder:
         self._stopping = threading.Event()
         # An append and a heartbeat must not cross: a heartbeat says that nothing arrived before it.
         self._appending = threading.Lock()
-        self._last_sign = clock()
+        self._last_sign = self._last_rows = clock()
+        # Pushes count in threads of their own, while the feeder's tells its state.
+        self._telling = threading.Lock()
         self._thread = threading.Thread(target=self._run, name=f"feeder-{stream}", daemon=True)
 
     @property
@@ -139,7 +144,7 @@ class Feeder:
             appended = self._append(batch)
             return 0.0 if batch.more and appended else self._interval
         due = self._source.next_due()
-        self._set(state="running" if due is not None else "exhausted")
+        self._set(state=self._state(due, now))
         due = math.inf if due is None else due
         if due > now:
             self._beat(now)
@@ -147,6 +152,12 @@ class Feeder:
             silent = self._last_sign + self._heartbeat - now
         # A wait has an end even where nothing is known to come, so that a clock that jumps does no harm.
         return max(self._interval, min(due - now, silent, _LONGEST_WAIT))
+
+    def _state(self, due: float | None, now: float) -> FeederState:
+        """What it is doing when nothing has come."""
+        if due is None:
+            return "exhausted"
+        return "waiting" if due > now and now - self._last_rows >= _PAUSE else "running"
 
     def _append(self, batch: Batch) -> bool:
         """Appends a batch, waiting for room; False where it was told to stop before there was any."""
@@ -161,12 +172,8 @@ class Feeder:
             if self._stopping.wait(wait):
                 return False
             wait = min(2 * wait, _LONGEST_WAIT)
-        if since is not None:
-            self._set(
-                state="running",
-                reason=None,
-                held_seconds=self._status.held_seconds + time.monotonic() - since,
-            )
+        held = 0.0 if since is None else time.monotonic() - since
+        self._set(state="running", reason=None, held_seconds=self._status.held_seconds + held)
         self._wake()
         return True
 
@@ -201,7 +208,7 @@ class Feeder:
         return receipt
 
     def _count(self, receipt: Receipt) -> None:
-        self._last_sign = self._clock()
+        self._last_sign = self._last_rows = self._clock()
         self._set(
             rows=self._status.rows + receipt.end - receipt.first,
             dead=self._status.dead + receipt.dead,
@@ -238,7 +245,8 @@ class Feeder:
         self._set(heartbeats=self._status.heartbeats + news)
 
     def _set(self, **changes: object) -> None:
-        self._status = replace(self._status, **changes)  # type: ignore[arg-type]
+        with self._telling:
+            self._status = replace(self._status, **changes)  # type: ignore[arg-type]
 
 
 def _sentence(error: BaseException) -> str:
