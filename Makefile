@@ -41,11 +41,11 @@ format: setup ## Format the code and apply safe fixes
 	$(BIN)/ruff check --fix-only
 	$(BIN)/ruff format
 
-BENCHES := crash overhead throughput soak
+BENCHES := crash overhead throughput backlog soak windows many
 bench_crash_args := --kills 50
 bench_soak_args := --minutes 10
 
-bench: $(BENCHES:%=build/bench/%.json) ## Run the benchmarks, results in build/bench/*.json
+bench: $(BENCHES:%=build/bench/%.json) ## Run the benchmarks (an hour and a half), results in build/bench/*.json
 
 .PHONY: $(BENCHES:%=build/bench/%.json)
 # One at a time, even under make -j: they measure time on the same cores.

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+import signal
 import socket
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -39,22 +40,49 @@ class Cluster:
                 continue
         victim.wait()
 
+    def pythons(self, number: int) -> list[psutil.Process]:
+        """The daemons of a worker and the Python processes that they have forked."""
+        processes = psutil.Process(self.workers[number].pid).children(recursive=True)
+        return [process for process in processes if _module(process)]
+
+    def signal_pythons(self, number: int, what: signal.Signals) -> None:
+        """Sends a signal to the Python processes of a worker."""
+        for process in self.pythons(number):
+            with suppress(psutil.NoSuchProcess):
+                process.send_signal(what)
+
+    def environments(self, variable: str) -> set[tuple[str, str]]:
+        """The modules that the workers' Python processes run, with a variable of their environment."""
+        found = set()
+        for process in (each for number in range(len(self.workers)) for each in self.pythons(number)):
+            with suppress(psutil.Error):  # it has ended meanwhile
+                found.add((_module(process), process.environ().get(variable, "")))
+        return found
+
 
 @contextmanager
-def cluster(folder: Path, workers: int = 2) -> Iterator[Cluster]:
-    """Starts a cluster with a core per worker, and ends every process of it."""
+def cluster(folder: Path, workers: int = 2, installed: bool = True) -> Iterator[Cluster]:
+    """Starts a cluster with a core per worker, and ends every process of it.
+
+    Args:
+        folder: For its logs and working folders.
+        workers: On 127.0.0.2, 127.0.0.3 and so on.
+        installed: Whether the workers' Python finds Freshet.
+    """
     ensure_java()
     url = f"spark://127.0.0.1:{_free_port()}"
     started: list[subprocess.Popen[bytes]] = []
     try:
         host, port = url.removeprefix("spark://").split(":")
         log = folder / "master.log"
-        started.append(_start("master.Master", log, "--host", host, "--port", port, "--webui-port", str(_free_port())))
+        options = ["--host", host, "--port", port, "--webui-port", str(_free_port())]
+        started.append(_start("master.Master", log, installed, *options))
         _wait_for(log, "I have been elected leader", started[0])
         for number in range(workers):
             log = folder / f"worker{number}.log"
             options = ["--host", f"127.0.0.{number + 2}", "--cores", "1", "--memory", "1g", "--webui-port", "0"]
-            started.append(_start("worker.Worker", log, *options, "--work-dir", str(folder / f"work{number}"), url))
+            options += ["--work-dir", str(folder / f"work{number}")]
+            started.append(_start("worker.Worker", log, installed, *options, url))
             _wait_for(log, "Successfully registered with master", started[-1])
         yield Cluster(url, started[1:])
     finally:
@@ -66,14 +94,14 @@ def cluster(folder: Path, workers: int = 2) -> Iterator[Cluster]:
             process.wait()
 
 
-def _start(name: str, log: Path, *options: str) -> subprocess.Popen[bytes]:
+def _start(name: str, log: Path, installed: bool, *options: str) -> subprocess.Popen[bytes]:
     home = Path(pyspark.__file__).parent
-    paths = [str(Path(freshet.__file__).parents[1]), os.environ.get("PYTHONPATH", "")]
-    environment = os.environ | {
+    # What a test before has set for Spark in its own process is not for workers, which belong to others.
+    environment = {name: value for name, value in os.environ.items() if name != "MALLOC_ARENA_MAX"} | {
         "SPARK_HOME": str(home),
         "SPARK_NO_DAEMONIZE": "1",
         "PYSPARK_PYTHON": sys.executable,
-        "PYTHONPATH": os.pathsep.join(filter(None, paths)),
+        "PYTHONPATH": str(Path(freshet.__file__).parents[1]) if installed else "",
     }
     with log.open("wb") as output:
         return subprocess.Popen(
@@ -97,3 +125,12 @@ def _free_port() -> int:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]
         return port
+
+
+def _module(process: psutil.Process) -> str:
+    """The module that a Python process runs; empty for others."""
+    try:
+        command: list[str] = process.cmdline()
+    except psutil.Error:
+        return ""
+    return command[command.index("-m") + 1] if "-m" in command[:-1] else ""

@@ -24,50 +24,24 @@ from pyspark.sql import SparkSession
 import freshet
 from freshet.model import UserError
 from freshet.spark.java import JavaNotFoundError, ensure_java
+from freshet.spark.settings import (
+    CORE,
+    DAEMON,
+    DAEMON_SETTING,
+    JAVA_OPTIONS,
+    REQUIRED,
+    SQL,
+    SettingLost,
+    in_process,
+    limit_arenas,
+    placed,
+)
+from freshet.spark.shipping import PackageMissing, load_package, ship
 
-DAEMON: Final = "freshet.spark.daemon"
+__all__ = ["SettingLost", "check_session", "open_session"]
 
 _LOGGER: Final = logging.getLogger(__name__)
-
-_SQL: Final = {
-    # Evaluation errors are errors; the safe form of an expression turns them into NULL and counts them.
-    "spark.sql.ansi.enabled": "true",
-    # One zone for every machine that computes, so that a timestamp's fields do not depend on where it is read.
-    "spark.sql.session.timeZone": "UTC",
-    # (a * 9e18) * b overflows where Spark's reordered (a * b) * 9e18 does not: an answer must follow the query's text,
-    # not what the optimizer makes of it in one plan and not in another.
-    "spark.sql.optimizer.excludedRules": "org.apache.spark.sql.catalyst.optimizer.ReorderAssociativeOperator",
-    # A train crosses to a Python worker in one batch; the limit by bytes still holds (0 breaks createDataFrame).
-    "spark.sql.execution.arrow.maxRecordsPerBatch": "1000000",
-    # Offsets fit 32 bits in a train, and segments are declared with plain strings.
-    "spark.sql.execution.arrow.useLargeVarTypes": "false",
-}
-
-_CORE: Final = {
-    # The largest setting found: over TCP every exchange with a Python worker waits for a delayed ACK (40 ms).
-    "spark.python.unix.domain.socket.enabled": "true",
-    "spark.python.daemon.module": DAEMON,
-    # A worker that ends with its task costs 300 ms at the next one.
-    "spark.python.worker.reuse": "true",
-    "spark.ui.enabled": "false",
-    "spark.ui.showConsoleProgress": "false",
-    # An endless run makes jobs without end, and Spark remembers the last of them on the heap.
-    "spark.ui.retainedJobs": "50",
-    "spark.ui.retainedStages": "50",
-    "spark.ui.retainedTasks": "1000",
-    "spark.sql.ui.retainedExecutions": "50",
-}
-
-# Many catalyst chains in one step make methods beyond the 8000 bytes of code that HotSpot otherwise only
-# interprets (a quarter of the time for 250 expressions), and deep expressions need a deep stack to be analysed.
-_JAVA_OPTIONS: Final = "-XX:-DontCompileHugeMethods -Xss16m"
-
-# Without these an answer would be wrong or a unit lost, so a session that lacks them is refused.
-_REQUIRED: Final = ("spark.sql.ansi.enabled", "spark.sql.session.timeZone")
-
-
-class SettingLost(UserWarning):
-    """Spark runs without a setting that Freshet asked for: right, but slower."""
+_EXECUTOR_OPTIONS: Final = "spark.executor.extraJavaOptions"
 
 
 def open_session(
@@ -91,19 +65,22 @@ def open_session(
             Python workers print); None: standard error. Only a JVM that is started by this call can be told.
     """
     master = master or os.environ.get("SPARK_MASTER") or "local[*]"
-    wanted = {**_CORE, **_SQL, **_placed(master), **(settings or {})}
+    wanted = {**CORE, **SQL, **placed(master), **(settings or {})}
     _quieten()
-    running = SparkContext._active_spark_context is not None
-    if not running:
-        _start(app_name, master, wanted, log_folder)
+    running = SparkContext._active_spark_context
+    if running is None:
+        _open(app_name, master, wanted, log_folder)
+    elif not in_process(running.master or ""):
+        ship(running)
+        load_package(running)
     session = SparkSession.builder.getOrCreate()
     cores = session.sparkContext.defaultParallelism
     # More partitions than cores only add tasks of a few milliseconds each (790 -> 33 ms for a small shuffle).
     wanted.setdefault("spark.sql.shuffle.partitions", str(cores))
-    if running:
+    if running is not None:
         session = session.newSession()
     for key, value in wanted.items():
-        if key in _SQL or key == "spark.sql.shuffle.partitions":
+        if key in SQL or key == "spark.sql.shuffle.partitions":
             session.conf.set(key, value)
     check_session(session, wanted)
     return session
@@ -122,45 +99,70 @@ def check_session(session: SparkSession, wanted: Mapping[str, str] | None = None
         raise UserError("PYSPARK_PIN_THREAD=false mixes up the units of different workers: unset it")
     found = dict(session.sparkContext.getConf().getAll())
     lost = []
-    for key, value in {**_CORE, **_SQL, **(wanted or {})}.items():
-        if key == "spark.driver.extraJavaOptions":
+    for key, value in {**CORE, **SQL, **(wanted or {})}.items():
+        if key.endswith(".extraJavaOptions"):
             continue
         actual = session.conf.get(key, None) if key.startswith("spark.sql.") else found.get(key)
         if actual == value:
             continue
-        if key in _REQUIRED and value == _SQL[key]:
+        if key in REQUIRED and value == SQL[key]:
             raise UserError(f"Spark runs with {key}={actual}, but Freshet's answers need {key}={value}")
         lost.append(key)
         warnings.warn(f"Spark runs with {key}={actual} instead of {value}", SettingLost, stacklevel=3)
     return lost
 
 
-def _placed(master: str) -> dict[str, str]:
-    """Settings that depend on where Spark runs."""
-    if not master.startswith("local"):
-        return {}
-    # A local Spark talks to nobody else, and a host name that resolves badly must not stop it.
-    return {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
+def _open(app_name: str, master: str, wanted: dict[str, str], log_folder: Path | None) -> None:
+    """Starts Spark; where executors cannot run Freshet's daemon, a second time with Spark's own."""
+    context = _start(app_name, master, wanted, log_folder)
+    if in_process(master):
+        return
+    try:
+        ship(context)
+        load_package(context)
+    except PackageMissing as missing:
+        context.stop()
+        if wanted[DAEMON_SETTING] != DAEMON:
+            raise
+        # Executors are told once, when they start, which daemon to use.
+        wanted[DAEMON_SETTING] = "pyspark.daemon"
+        _open(app_name, master, wanted, log_folder)
+        warnings.warn(
+            f"executors cannot import {DAEMON}, so their Python workers load Freshet one by one, and small steps take"
+            f" longer; to get it back, install freshet for {context.pythonExec} on every machine of the cluster,"
+            " or let that Python heed PYTHONPATH",
+            SettingLost,
+            stacklevel=3,
+        )
+        _LOGGER.debug("without the daemon: %s", missing)
+    except BaseException:
+        context.stop()
+        raise
 
 
-def _start(app_name: str, master: str, wanted: dict[str, str], log_folder: Path | None) -> None:
+def _start(app_name: str, master: str, wanted: dict[str, str], log_folder: Path | None) -> SparkContext:
     try:
         ensure_java()
     except JavaNotFoundError as error:
         raise UserError(str(error)) from None
-    # With an arena for each of its many threads the C library would keep ever more free pages for a JVM.
-    os.environ.setdefault("MALLOC_ARENA_MAX", "2")
+    limit_arenas()
+    if "spark.pyspark.python" in wanted:
+        # Only spark-submit would look at the setting.
+        os.environ["PYSPARK_PYTHON"] = wanted["spark.pyspark.python"]
     # Otherwise Spark takes the first python3 of the path, which may have no Arrow.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    if master.startswith("local") and wanted["spark.python.daemon.module"] == DAEMON:
+    if in_process(master) and wanted[DAEMON_SETTING] == DAEMON:
         _make_importable()
         if not _importable(os.environ["PYSPARK_PYTHON"]):
-            wanted["spark.python.daemon.module"] = "pyspark.daemon"
+            wanted[DAEMON_SETTING] = "pyspark.daemon"
             warnings.warn(f"{DAEMON} cannot be imported by workers", SettingLost, stacklevel=3)
     conf = SparkConf(loadDefaults=False).setMaster(master).setAppName(app_name)
     for key, value in wanted.items():
         conf.set(key, value)
     conf.set("spark.driver.extraJavaOptions", _java_options(wanted, log_folder))
+    if not in_process(master):
+        # The user's come last, and win.
+        conf.set(_EXECUTOR_OPTIONS, " ".join(filter(None, [JAVA_OPTIONS, wanted.get(_EXECUTOR_OPTIONS)])))
     with _own_interrupt(), _output(log_folder) as streams:
         # In a session of its own the JVM does not hear the signals that a terminal or a supervisor sends to the whole
         # process group: it is needed until what waits is drained. It ends when its standard input does, whatever
@@ -171,10 +173,11 @@ def _start(app_name: str, master: str, wanted: dict[str, str], log_folder: Path 
     # It would print the trace of a JVM that has ended; the executor says that in a sentence.
     server: Any = context._accumulatorServer
     server.handle_error = lambda request, address: _LOGGER.debug("accumulators: the JVM has ended", exc_info=True)
+    return context
 
 
 def _java_options(wanted: Mapping[str, str], log_folder: Path | None) -> str:
-    options = [_JAVA_OPTIONS, wanted.get("spark.driver.extraJavaOptions", "")]
+    options = [JAVA_OPTIONS, wanted.get("spark.driver.extraJavaOptions", "")]
     if log_folder is not None:
         log_folder.mkdir(parents=True, exist_ok=True)
         layout = Path(str(files("freshet.spark") / "log4j2.properties"))

@@ -1,0 +1,87 @@
+"""The settings that Freshet asks of Spark, each with its reason."""
+
+from __future__ import annotations
+
+import os
+from typing import Final
+
+DAEMON: Final = "freshet.spark.daemon"
+
+DAEMON_SETTING: Final = "spark.python.daemon.module"
+
+SQL: Final = {
+    # Evaluation errors are errors; the safe form of an expression turns them into NULL and counts them.
+    "spark.sql.ansi.enabled": "true",
+    # One zone for every machine that computes, so that a timestamp's fields do not depend on where it is read.
+    "spark.sql.session.timeZone": "UTC",
+    # (a * 9e18) * b overflows where Spark's reordered (a * b) * 9e18 does not: an answer must follow the query's text,
+    # not what the optimizer makes of it in one plan and not in another.
+    "spark.sql.optimizer.excludedRules": "org.apache.spark.sql.catalyst.optimizer.ReorderAssociativeOperator",
+    # A train crosses to a Python worker in one batch; the limit by bytes still holds (0 breaks createDataFrame).
+    "spark.sql.execution.arrow.maxRecordsPerBatch": "1000000",
+    # Offsets fit 32 bits in a train, and segments are declared with plain strings.
+    "spark.sql.execution.arrow.useLargeVarTypes": "false",
+}
+
+CORE: Final = {
+    # The largest setting found: over TCP every exchange with a Python worker waits for a delayed ACK (40 ms).
+    "spark.python.unix.domain.socket.enabled": "true",
+    DAEMON_SETTING: DAEMON,
+    # A worker that ends with its task costs 300 ms at the next one.
+    "spark.python.worker.reuse": "true",
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    # An endless run makes jobs without end, and Spark remembers the last of them on the heap.
+    "spark.ui.retainedJobs": "50",
+    "spark.ui.retainedStages": "50",
+    "spark.ui.retainedTasks": "1000",
+    "spark.sql.ui.retainedExecutions": "50",
+}
+
+# Many catalyst chains in one step make methods beyond the 8000 bytes of code that HotSpot otherwise only
+# interprets (a quarter of the time for 250 expressions), and deep expressions need a deep stack to be analysed.
+JAVA_OPTIONS: Final = "-XX:-DontCompileHugeMethods -Xss16m"
+
+# Without these an answer would be wrong or a unit lost, so a session that lacks them is refused.
+REQUIRED: Final = ("spark.sql.ansi.enabled", "spark.sql.session.timeZone")
+
+# With an arena for each of its many threads the C library would keep ever more free pages for a JVM.
+_ARENAS: Final = "MALLOC_ARENA_MAX"
+
+
+class SettingLost(UserWarning):
+    """Spark runs without a setting that Freshet asked for: right, but slower."""
+
+
+def in_process(master: str) -> bool:
+    """Whether tasks run in the driver's own JVM, and their Python workers therefore with the driver's environment.
+
+    >>> in_process("local[2]"), in_process("local-cluster[2,1,1024]"), in_process("spark://host:7077")
+    (True, False, False)
+    """
+    return master.startswith("local") and not master.startswith("local-cluster")
+
+
+def placed(master: str) -> dict[str, str]:
+    """Settings that depend on where Spark runs.
+
+    >>> sorted(placed("local[2]"))
+    ['spark.driver.bindAddress', 'spark.driver.host']
+    """
+    found: dict[str, str] = {}
+    if master.startswith("local"):
+        # A local Spark talks to nobody else, and a host name that resolves badly must not stop it.
+        found |= {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
+    if not in_process(master):
+        found |= {
+            f"spark.executorEnv.{_ARENAS}": os.environ.get(_ARENAS, "2"),
+            # Large trains are split into as many tasks as there are cores when the session is open: wait for the
+            # executors that were asked for (by default half a minute at most).
+            "spark.scheduler.minRegisteredResourcesRatio": "1.0",
+        }
+    return found
+
+
+def limit_arenas() -> None:
+    """Gives the JVM that this process will start, and all that it starts, few arenas."""
+    os.environ.setdefault(_ARENAS, "2")
