@@ -356,6 +356,31 @@ def test_a_failing_query_is_quarantined_and_a_restart_gives_it_another_try(tmp_p
         wait_for(lambda: run.meters()["queries"]["strict"]["state"] == "quarantined", run)
 
 
+def test_whoever_only_drains_is_told_once_of_a_quarantined_query(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    app = App("told", state=tmp_path / "state", master="local[2]")
+    app.stream("s", "k string, v int")
+    app.query("mapped", "SELECT map(k, v) AS m FROM s")  # a NULL key raises, and there is no try_map
+    app.query("plain", "SELECT v FROM s")
+    with app.start() as run:
+        run.push("s", [{"k": None, "v": 1}])
+        assert run.drain(120)
+        assert (run.read("mapped").num_rows, run.read("plain").num_rows) == (0, 1)
+        [warning] = told_of(caplog)
+        assert warning.startswith("query mapped is quarantined: ")
+        assert "NULL_MAP_KEY" in warning
+        run.drop_query("mapped")
+        run.add_query("mapped", "SELECT map(k, v) AS m FROM s")
+        assert run.drain(120)
+        assert told_of(caplog) == [warning, warning], "it failed a second time"
+    assert len(told_of(caplog)) == 2
+
+
+def told_of(caplog: pytest.LogCaptureFixture) -> list[str]:
+    return [record.getMessage() for record in caplog.records if record.name.startswith("freshet.app")]
+
+
 def test_spark_that_ran_before_runs_on(spark: SparkSession, tmp_path: Path) -> None:
     app = App("guest", state=tmp_path / "state", master="local[2]")
     app.stream("s", "k int")

@@ -363,3 +363,4 @@ def test_a_quarantined_query_is_told_at_the_end_and_gives_exit_code_1(app: Path)
     last = done.stderr.splitlines()[-1]
     assert last.startswith("warning: query large is quarantined: ")
     assert last.endswith(" wait for it; the next run tries it again from there)")
+    assert done.stderr.count("is quarantined") == 1

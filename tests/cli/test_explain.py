@@ -169,3 +169,19 @@ def test_options_of_a_sink_read_as_in_the_file(app: Path, capsys: pytest.Capture
     app.write_text(APP.replace("[queries.rows]", f"sinks = [{sink}]\n\n[queries.rows]"))
     explain(app, "sliding")
     assert f"  sink table: path {app.parent}/a.db, table n, keys [k, n], append true\n" in capsys.readouterr().out
+
+
+def test_a_type_that_only_spark_knows_is_said_to_be_known_at_the_start(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "app.toml"
+    path.write_text("""
+[streams.s]
+schema = "ts timestamp, k string"
+
+[queries.q]
+sql = "SELECT k, ts + INTERVAL 5 SECONDS AS later FROM s"
+""")
+    explain(path)
+    lines = [line.strip() for line in capsys.readouterr().out.splitlines()]
+    assert "output q: k string, later (type known at the start)" in lines

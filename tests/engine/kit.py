@@ -98,6 +98,7 @@ class Application:
             TableVersions(self.log, name).put(rows)
             schemas[name] = rows.schema
         orders: dict[str, tuple[str, ...] | None] = {}
+        ends: list[str] = []
         self.intakes = {}
         time = ("ts", "UTC", None, LATENESS) if event_time else ()
         self._streams = streams or [Stream(name, SCHEMA, *time) for name in STREAMS]
@@ -107,12 +108,13 @@ class Application:
             self.intakes[stream.name] = Intake(self.log, stream)
         for name, text in queries.items():
             query = self._built.get(name) or build_query(
-                name, text, schemas, times=times, orders=orders, tables=self._tables
+                name, text, schemas, times=times, orders=orders, ends=ends, tables=self._tables
             )
             self._built[name] = query
             self.log.declare(name, KEEP)
             schemas[name] = self.engine.add_query(query, {path.stream: schemas[path.stream] for path in query.paths})
             orders[name] = query.order
+            ends += [name] if query.ends else []
             if query.has_time:
                 times[name] = query.event_time
 

@@ -388,6 +388,64 @@ def test_a_state_in_many_small_segments_is_written_anew(start: Any, apps: list[A
     assert sum(app.answers(name).values()) >= 4 * MOST_PIECES
 
 
+@pytest.mark.parametrize(
+    ("window", "expected"),
+    [
+        # As Spark answers.
+        ("window(ts, '10 seconds', '3 seconds')", {(-6, 4): 1, (-3, 7): 2, (0, 10): 3, (3, 13): 2, (6, 16): 1}),
+        ("window(ts, '5 seconds', '5 seconds', '2 seconds')", {(-3, 2): 1, (2, 7): 1, (7, 12): 1}),
+        ("window(ts, '4 seconds', '2 seconds', '1 second')", {(-1, 3): 1, (1, 5): 2, (3, 7): 1, (5, 9): 1, (7, 11): 1}),
+    ],
+)
+def test_windows_by_functions_begin_at_multiples_of_their_slide(
+    start: Any, window: str, expected: dict[tuple[int, int], int]
+) -> None:
+    columns = "window_start, window_end, count(*) AS n"
+    queries = {"q": f"SELECT {columns} FROM s GROUP BY {window}"}
+    if "'3 seconds'" in window:
+        queries["hop"] = f"SELECT {columns} FROM HOP(s, ts, INTERVAL 3 SECONDS, INTERVAL 10 SECONDS)"
+        queries["wide"] = "SELECT count(*) AS n FROM s [RANGE 10 SECONDS SLIDE 3 SECONDS]"
+    for policy in (Everything(), Anything(3)):
+        app = start(queries, policy)
+        for at in (1, 4, 7):
+            app.append("s", [(at, "a", 1)])
+            app.turn()
+        app.heartbeat("s", 100)
+        app.run()
+        for name in queries.keys() - {"wide"}:
+            found = {(int(begin.timestamp()), int(end.timestamp())): n for begin, end, n in app.rows(name)}
+            assert found == expected
+
+
+def test_what_stands_for_a_window_counts_in_the_one_that_ends_with_it(start: Any) -> None:
+    """In a sub-query and over another query's output, as Spark's ``window_time`` has it."""
+    tens = "SELECT k, sum(v) AS v, window_end AS e FROM s [RANGE 10 SECONDS SLIDE 10 SECONDS] GROUP BY k"
+    by_twenty = "[RANGE 20 SECONDS SLIDE 20 SECONDS]"
+    over = "SELECT sum(v) AS v, window_end AS e FROM"
+    queries = {
+        "tens": tens,
+        "renamed": "SELECT v, e AS at FROM tens WHERE v > 0",
+        "direct": f"{over} s {by_twenty}",
+        "nested": f"{over} ({tens}) {by_twenty}",
+        "other": f"{over} tens {by_twenty}",
+        "third": f"{over} renamed {by_twenty}",
+        "fourth": f"{over} TUMBLE(tens, e, INTERVAL 20 SECONDS)",
+        "both": f"{over} (SELECT v, e FROM tens UNION ALL SELECT 0, e FROM tens) {by_twenty}",
+    }
+    rng = random.Random(2)
+    rows = [(place + rng.random(), rng.choice("ab"), 1 + rng.randrange(9)) for place in range(65)]
+    for policy in (Everything(), Anything(4), OneBox()):
+        app = start(queries, policy)
+        for place in range(0, len(rows), 7):
+            app.append("s", rows[place : place + 7])
+            app.turn()
+        app.heartbeat("s", 100)
+        app.run()
+        assert len(app.rows("direct")) == 4
+        for name in queries.keys() - {"tens", "renamed", "direct"}:
+            assert app.answers(name) == app.answers("direct"), name
+
+
 SUMS = "SELECT k, sum(v) AS v, window_end AS e FROM s [RANGE 3 SECONDS SLIDE 1 SECOND] GROUP BY k"
 IN_ORDER = {
     "sums": SUMS,

@@ -32,6 +32,17 @@ def test_jsonl_keeps_what_was_there_and_cuts_off_what_was_not_committed(tmp_path
     assert path.read_text() == "mine\n" + "".join(f'{{"v": {v}}}\n' for v in range(4))
 
 
+@pytest.mark.parametrize(
+    ("kind", "name", "more"), [("jsonl", "out.jsonl", {}), ("parquet", "out", {}), ("table", "out.db", {"table": "t"})]
+)
+def test_a_folder_that_a_path_names_is_made(kind, name, more, tmp_path):
+    path = tmp_path / "not" / "there" / name
+    sink = create(kind, {"path": str(path), **more})
+    sink.open({})
+    sink.close()
+    assert path.parent.is_dir()
+
+
 def test_jsonl_moves_to_another_file(tmp_path):
     sink = create("jsonl", {"path": str(tmp_path / "a.jsonl")})
     sink.open({})

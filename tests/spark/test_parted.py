@@ -49,7 +49,7 @@ QUERIES = {
         f"""SELECT max(n), e FROM (SELECT unnest({_ENDS.format(15)}) AS e), (
             SELECT count(*) AS n, time_bucket(INTERVAL 5 SECOND, ts) + INTERVAL 5 SECOND AS t
             FROM (SELECT ts, k FROM a UNION ALL SELECT ts, k FROM b WHERE v > 1) GROUP BY k, t)
-        WHERE t >= e - INTERVAL 15 SECOND AND t < e AND e <= closed AND t <= closed GROUP BY e""",
+        WHERE t > e - INTERVAL 15 SECOND AND t <= e AND e <= closed GROUP BY e""",
     ),
     # initcap is computed in Spark's own form: in a job before, so that nothing is left to do in parts.
     "staged": (

@@ -147,7 +147,8 @@ def test_the_graph_says_what_is_a_table() -> None:
             "join in a sub-query and put the window behind",
         ),
         (f"SELECT ownr FROM packets JOIN hosts {ON}", "unknown column ownr of packets and hosts; did you mean owner?"),
-        ("SELECT size FROM packets JOIN hots ON true", "unknown stream hots; did you mean hosts?"),
+        ("SELECT size FROM packets JOIN hots ON true", "unknown stream or table hots; did you mean hosts?"),
+        ("SELECT size FROM p", "unknown stream or table p (there are: packets, logins, hosts, owners)"),
     ],
 )
 def test_what_is_wrong_is_said(text: str, problem: str) -> None:

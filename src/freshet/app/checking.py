@@ -29,6 +29,8 @@ class Checked:
     """Columns of event time of what a window can go by; None: the arrival."""
     orders: dict[str, tuple[str, ...] | None] = field(default_factory=dict)
     """Columns within which the rows of each output come in an order of the log; None: in none."""
+    ends: set[str] = field(default_factory=set)
+    """Queries whose event time is the end of a window."""
     problems: list[Problem] = field(default_factory=list)
     broken: set[str] = field(default_factory=set)
     """Names about which nothing more can be said."""
@@ -54,7 +56,7 @@ def check_queries(
             checked.broken.add(name)
             continue
         try:
-            query = _build(spec, checked.schemas, checked.times, known, checked.orders)
+            query = _build(spec, checked.schemas, checked.times, known, checked.orders, checked.ends)
             later = not_run_yet(query)
             if later is None:
                 check_lateness(query, streams)
@@ -62,6 +64,8 @@ def check_queries(
                 checked.schemas[name] = columns_of(query, checked.schemas)
                 checked.queries[name] = query
                 checked.orders[name] = query.order
+                if query.ends:
+                    checked.ends.add(name)
                 if query.has_time:
                     checked.times[name] = query.event_time
                 continue
@@ -80,13 +84,14 @@ def make_query(
     times: Mapping[str, str | None],
     tables: Collection[str],
     orders: Mapping[str, tuple[str, ...] | None],
+    ends: Collection[str],
 ) -> Query:
-    """The query of a declaration, over streams and outputs of these schemas, event times and orders, and over tables.
+    """The query of a declaration, over streams and outputs of which this is known, and over tables.
 
     Raises:
         UserError: Its text is wrong, or a part of it is not run by this version.
     """
-    query = _build(spec, schemas, times, tables, orders)
+    query = _build(spec, schemas, times, tables, orders, ends)
     later = not_run_yet(query)
     if later is not None:
         raise later
@@ -99,6 +104,7 @@ def _build(
     times: Mapping[str, str | None],
     tables: Collection[str],
     orders: Mapping[str, tuple[str, ...] | None],
+    ends: Collection[str],
 ) -> Query:
     return build_query(
         spec.name,
@@ -111,6 +117,7 @@ def _build(
         times=times,
         tables=tables,
         orders=orders,
+        ends=ends,
     )
 
 

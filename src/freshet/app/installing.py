@@ -44,6 +44,7 @@ class Installer:
         self._engine, self._log, self._declared = engine, log, streams
         self._streams = frozenset(streams)
         self._orders: dict[str, tuple[str, ...] | None] = {}
+        self._ends: set[str] = set()
         self._times: dict[str, str | None] = {name: stream.event_time for name, stream in streams.items()}
         self._expected, self._look_up = dict(expected), look_up
         self._tables = dict(tables or {})
@@ -89,7 +90,7 @@ class Installer:
         # The output of a query that was dropped stays readable, but nothing new can come from it.
         readable = {name: schema for name, schema in self.schemas.items() if name in self._streams | self.reads.keys()}
         times = {name: time for name, time in self._times.items() if name in readable}
-        query = make_query(spec, readable | self._tables, times, self._tables, self._orders)
+        query = make_query(spec, readable | self._tables, times, self._tables, self._orders, self._ends)
         check_lateness(query, self._declared)
         check_lookups(query, readable)
         reads = tuple(dict.fromkeys(path.stream for path in query.paths))
@@ -121,6 +122,9 @@ class Installer:
         self.schemas[spec.name] = schema
         self.reads[spec.name] = reads
         self._orders[spec.name] = query.order
+        self._ends.discard(spec.name)
+        if query.ends:
+            self._ends.add(spec.name)
         self._times.pop(spec.name, None)
         if query.has_time:
             self._times[spec.name] = query.event_time

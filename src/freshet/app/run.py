@@ -15,6 +15,7 @@ from freshet.app.app import App
 from freshet.app.housekeeping import Housekeeping
 from freshet.app.observing import meters_of, report_of
 from freshet.app.parts import Parts
+from freshet.app.run_quarantine import QuarantineWatch
 from freshet.app.spec import CurveLike, QuerySpec, SinkLike, check_name
 from freshet.log import Receipt, Retention
 from freshet.model import ARRIVAL, Curve, FreshetError, UserError
@@ -46,6 +47,8 @@ class Run:
         self._last: dict[str, Any] | None = None
         self._housekeeping = Housekeeping(parts.log, self.report, app.report)
         self._housekeeping.start()
+        self._watch = QuarantineWatch(parts.engine.meters)
+        self._watch.start()
 
     def __enter__(self) -> Self:
         return self
@@ -231,7 +234,8 @@ class Run:
     def drain(self, timeout: float | None = None) -> bool:
         """Waits until every query has answered all that has come so far; returns whether that is so.
 
-        Its answers are then in its output; sinks may be a moment behind.
+        Its answers are then in its output; sinks may be a moment behind. A query that is quarantined is not waited for:
+        a warning of the logger ``freshet.app`` and :meth:`meters` say so.
 
         Raises:
             Exception: Whatever has ended the engine.
@@ -242,6 +246,7 @@ class Run:
             if until is not None and time.monotonic() >= until:
                 return False
             self._parts.loop.join(STEP / 10)
+        self._watch.look()
         self._raise()
         return True
 
@@ -290,6 +295,7 @@ class Run:
         self._status = "failed" if self._parts.loop.error is not None else "stopped"
         try:
             self._housekeeping.stop()
+            self._watch.stop()
             self._last = self.report()
             self._housekeeping.write()
         finally:

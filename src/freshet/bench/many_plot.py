@@ -44,7 +44,9 @@ def draw(document: Mapping[str, Any]) -> Figure:
             for sink in _SINKS:
                 _line(axes, document, measure, side, sink)
         axes.set(xscale="log", yscale="log", xlabel="queries", title=title)
-        axes.grid(alpha=0.3, which="both")
+        axes.set_xticks(_counts(document), [str(count) for count in _counts(document)])
+        axes.minorticks_off()
+        axes.grid(alpha=0.3)
     handles, labels = panels[0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=4, frameon=False)
     cores = document["conditions"]["cores"]
@@ -58,10 +60,9 @@ def draw(document: Mapping[str, Any]) -> Figure:
 def _line(axes: Axes, document: Mapping[str, Any], measure: str, side: str, sink: str) -> None:
     """The figures of a side with bars for their spread; a side has no point where it never got going."""
     figures, spread = document["figures"], document["spread"]
-    counts = sorted({int(float(each)) for each in document["conditions"]["options"]["queries"].split(",")})
     points = [
         (count, figures[name], *spread.get(name, [figures[name]] * 2))
-        for count in counts
+        for count in _counts(document)
         if (name := f"{measure}_{side}_{count}_{sink}") in figures
     ]
     if not points:
@@ -74,6 +75,10 @@ def _line(axes: Axes, document: Mapping[str, Any], measure: str, side: str, sink
     # One entry in the legend for each side: a label that begins so is not shown.
     style = STYLES[side] if sink == "parquet" else STYLES[side] | {"label": "_noop"}
     axes.errorbar(places, values, yerr=bars, linestyle=_SINKS[sink], capsize=3, **style)
+
+
+def _counts(document: Mapping[str, Any]) -> list[int]:
+    return sorted({int(float(each)) for each in document["conditions"]["options"]["queries"].split(",")})
 
 
 def main(arguments: list[str]) -> None:

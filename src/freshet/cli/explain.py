@@ -103,5 +103,6 @@ def _columns(schema: pa.Schema) -> str:
     from freshet.model.schema import type_text
 
     return ", ".join(
-        f"{field.name} {'?' if pa.types.is_null(field.type) else type_text(field.type)}" for field in schema
+        f"{field.name} {'(type known at the start)' if pa.types.is_null(field.type) else type_text(field.type)}"
+        for field in schema
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import signal
 import sys
 import threading
@@ -64,7 +65,7 @@ def run(
     made = App.from_toml(app)
     warnings.showwarning = _show_warning
     # With --json nothing but the report may reach standard output, not even the rows of a console sink.
-    with redirect_stdout(sys.stderr) if as_json else nullcontext(), _Interrupts() as interrupts:
+    with redirect_stdout(sys.stderr) if as_json else nullcontext(), _told_at_the_end(), _Interrupts() as interrupts:
         with starting() as tell:
             started = made.start(policy=policy, master=master, progress=tell)
         try:
@@ -84,6 +85,21 @@ def run(
         print(f"warning: {failure}", file=sys.stderr)
     if failures:
         raise typer.Exit(1)
+
+
+@contextmanager
+def _told_at_the_end() -> Iterator[None]:
+    """Keeps the warnings of quarantined queries back: the table shows them, and the last lines do."""
+    from freshet.app.run_quarantine import LOGGER
+
+    def nothing(record: logging.LogRecord) -> bool:
+        return False
+
+    LOGGER.addFilter(nothing)
+    try:
+        yield
+    finally:
+        LOGGER.removeFilter(nothing)
 
 
 def _failures(report: dict[str, Any]) -> Iterator[str]:

@@ -35,13 +35,15 @@ def latest(*times: Time) -> Time:
     return max((time for time in times if time is not None), default=None)
 
 
-def boundary(time: Time, slide: int) -> Time:
+def boundary(time: Time, panes: Panes) -> Time:
     """The last boundary that is closed.
 
-    >>> boundary(125, 60), boundary(-1, 60)
+    >>> from freshet.model import Validity
+    >>> minute = Panes("q.aggregate", Validity("ts", 60), 60)
+    >>> boundary(125, minute), boundary(-1, minute)
     (120, -60)
     """
-    return None if time is None else time // slide * slide
+    return None if time is None else (time - panes.offset) // panes.slide * panes.slide + panes.offset
 
 
 def _minus(time: Time, microseconds: int) -> Time:
@@ -94,7 +96,7 @@ class Moment:
         """From when on tuples are that come out of an operator."""
         operator = self._board.operators[number].node.operator
         if isinstance(operator, Panes):
-            return boundary(self.acted(operator.fold, 0), operator.slide)
+            return boundary(self.acted(operator.fold, 0), operator)
         if not isinstance(operator, Side):
             return self.before(number)
         time = _minus(self.before(number), operator.behind[operator.port])

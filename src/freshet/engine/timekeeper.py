@@ -110,8 +110,8 @@ class Timekeeper:
     def _is_due(self, fold: FoldState, times: Sequence[int | None]) -> bool:
         operator = fold.operator
         if isinstance(operator, Panes):
-            closed = boundary(fold.seen[0], operator.slide)
-            return latest(boundary(times[0], operator.slide), closed) != closed and has_state(fold, self._log)
+            closed = boundary(fold.seen[0], operator)
+            return latest(boundary(times[0], operator), closed) != closed and has_state(fold, self._log)
         if isinstance(operator, Side) and operator.kind == "left":
             return times[1] != fold.seen[1] and has_state(fold, self._log)
         return False

@@ -74,9 +74,9 @@ class Validity:
 class Panes:
     """Aggregates at boundaries: one row for each group and boundary at which a tuple of it is valid.
 
-    Boundaries are the multiples of ``slide`` since the epoch. Gives out the keys, the calls, :data:`WINDOW_START` and
-    :data:`WINDOW_END`. A boundary's rows come when no tuple before it can come any more (``closed``), with ``changes``
-    also each time that a step changed them.
+    Boundaries are the multiples of ``slide`` since the epoch, ``offset`` microseconds later. Gives out the keys, the
+    calls, :data:`WINDOW_START` and :data:`WINDOW_END`. A boundary's rows come when no tuple before it can come any more
+    (``closed``), with ``changes`` also each time that a step changed them.
     """
 
     name: str
@@ -85,6 +85,7 @@ class Panes:
     keys: tuple[str, ...] = ()
     calls: tuple[Call, ...] = ()
     emit: Literal["closed", "changes"] = "closed"
+    offset: int = 0
 
     @property
     def fold(self) -> str:

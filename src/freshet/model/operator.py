@@ -37,7 +37,8 @@ class Union:
 class Window:
     """A window over its input, such as ``[RANGE w SLIDE d]``, ``[PARTITION BY k ROWS n]``, ``[NOW]``.
 
-    ``time`` is the column that TUMBLE, HOP or window() name; None: the input's own time.
+    ``time`` is the column that TUMBLE, HOP or window() name; None: the input's own time. Windows end at multiples of
+    the slide since the epoch, ``offset`` seconds later.
     """
 
     name: str
@@ -47,6 +48,7 @@ class Window:
     rows: int | None = None
     partition: tuple[str, ...] = ()
     time: str | None = None
+    offset: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

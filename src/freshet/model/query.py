@@ -118,6 +118,8 @@ class Query:
         has_time: Whether a window over its output is possible: by ``event_time``, or by the arrival where that is None.
         order: Columns (lower case) of its output such that rows which are equal in all of them come in an order of the
             log, not of the schedule; none: all rows do. None: there is no such order.
+        ends: Whether ``event_time`` is the end of a window for which the row stands: a window with a slide over the
+            output takes such a row into the window that this end is in.
     """
 
     name: str
@@ -135,6 +137,7 @@ class Query:
     event_time: str | None = None
     has_time: bool = True
     order: tuple[str, ...] | None = ()
+    ends: bool = False
 
     def __post_init__(self) -> None:
         if not 0.0 < self.weight <= 1.0:

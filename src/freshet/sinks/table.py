@@ -25,7 +25,7 @@ class TableOptions(SinkOptions):
     """Options of the sink kind ``table``.
 
     Args:
-        path: File of an SQLite database; made if needed.
+        path: File of an SQLite database; it and its folder are made if needed.
         url: Or a PostgreSQL database: ``postgresql://user@host/name``.
         table: The table; made with the first rows if there is none.
         keys: Columns that tell rows apart: a row replaces the one with the same values there. Without them every row is

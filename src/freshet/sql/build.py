@@ -37,6 +37,7 @@ def build_query(
     times: Mapping[str, str | None] | None = None,
     tables: Collection[str] = (),
     orders: Mapping[str, tuple[str, ...] | None] | None = None,
+    ends: Collection[str] = (),
 ) -> Query:
     """A continuous query from its text.
 
@@ -54,6 +55,7 @@ def build_query(
         tables: Names of those among ``streams`` that are tables.
         orders: The order of the queries that it may read (:attr:`Query.order`); what is not in it comes in that of the
             log.
+        ends: Those of these queries whose event time is the end of a window (:attr:`Query.ends`).
 
     Raises:
         SqlError: The text is wrong; the message shows where and says what would be right.
@@ -75,7 +77,7 @@ def build_query(
         output = SelectBuilder(graph).query(tree, name)
         # What a periodic query sees is decided at its release.
         periodic, emit = "period" in tree.meta, tree.meta.get("emit")
-        lowered = None if periodic else lower(name, graph, output.node, times, orders or {}, emit)
+        lowered = None if periodic else lower(name, graph, output.node, times, orders or {}, ends, emit)
     except SqlError as error:
         raise error.within(name, text) from None
     return Query(
@@ -93,4 +95,5 @@ def build_query(
         event_time=None if lowered is None else lowered.event_time,
         has_time=lowered is not None and lowered.has_time,
         order=None if lowered is None else lowered.order,
+        ends=lowered is not None and lowered.ends,
     )

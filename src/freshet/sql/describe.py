@@ -136,7 +136,8 @@ def _computation_text(fold: Panes | Moving) -> str:
     keys = f", for each {', '.join(fold.keys)}" if fold.keys else ""
     if isinstance(fold, Panes):
         changes = ", told at every change" if fold.emit == "changes" else ""
-        return f"every {_span_text(fold.slide)} over {_validity_text(fold.validity)}{keys}: {calls}{changes}"
+        later = f", {_span_text(fold.offset)} later," if fold.offset else ""
+        return f"every {_span_text(fold.slide)}{later} over {_validity_text(fold.validity)}{keys}: {calls}{changes}"
     if fold.rows is not None:
         over = f"the last {fold.rows} tuples" + (f" of its {', '.join(fold.partition)}" if fold.partition else "")
     elif fold.size is not None:
@@ -210,5 +211,6 @@ def _window_text(window: Window) -> str:
     partition = f"PARTITION BY {', '.join(window.partition)} " if window.partition else ""
     if window.kind == "range" and window.size is not None:
         slide = f" SLIDE {_span_text(round(window.slide * 1e6))}" if window.slide is not None else ""
-        return f"[RANGE {_span_text(round(window.size * 1e6))}{slide}]"
+        later = f", ends {_span_text(round(window.offset * 1e6))} later" if window.offset else ""
+        return f"[RANGE {_span_text(round(window.size * 1e6))}{slide}]{later}"
     return f"[{partition}ROWS {window.rows}]" if window.kind == "rows" else f"[{window.kind.upper()}]"

@@ -22,6 +22,9 @@ WINDOW_FORMS: Final = (
     "[RANGE 1 MINUTE], [RANGE 1 MINUTE SLIDE 10 SECONDS], [ROWS 500], [PARTITION BY k ROWS 10], [NOW] or [UNBOUNDED]"
 )
 
+TABLE_FUNCTIONS: Final = ("TUMBLE", "HOP", "SESSION")
+"""Windows that users of other systems write around a stream in FROM."""
+
 _KEPT_FUNCTION_PARSERS: Final = ("CAST", "TRY_CAST", "EXTRACT", "TRIM", "SUBSTRING", "POSITION", "OVERLAY")
 
 
@@ -35,6 +38,7 @@ class StreamWindow(exp.Expression):
         "rows": False,
         "partition": False,
         "time": False,
+        "offset": False,
     }
 
 
@@ -54,7 +58,7 @@ class FreshetParser(SparkParser):
 
     def parse(self, raw_tokens: list[Token], sql: str) -> list[exp.Expr | None]:
         tokens, promises = split_promises(raw_tokens)
-        tokens, emit = split_emit(tokens)
+        tokens, emit = split_emit(without_table(tokens))
         trees = super().parse(tokens, sql)
         if trees and trees[-1] is not None:
             trees[-1].meta.update(promises, **emit)
@@ -140,8 +144,11 @@ class Freshet(Spark):
 
         # Spark 4 reads a doubled quote as a quote; sqlglot's Spark dialect joins two literals instead.
         STRING_ESCAPES: ClassVar[Any] = ["\\", "'", '"']
-        # Named windows are not for streams; without the keyword, GROUP BY window(ts, '1 minute') is a function call.
-        KEYWORDS: ClassVar[Any] = {word: kind for word, kind in Spark.Tokenizer.KEYWORDS.items() if word != "WINDOW"}
+        # Named windows are not for streams; without the keywords, GROUP BY window(ts, '1 minute') is a function call,
+        # and so is SESSION(s, ts, INTERVAL 1 MINUTE) in FROM.
+        KEYWORDS: ClassVar[Any] = {
+            word: kind for word, kind in Spark.Tokenizer.KEYWORDS.items() if word not in ("WINDOW", "SESSION")
+        }
 
     Parser = FreshetParser
     Generator = SparkGenerator
@@ -190,6 +197,19 @@ def split_emit(tokens: list[Token]) -> tuple[list[Token], dict[str, Place]]:
         span = (tokens[end - 1].start, tokens[end - 1].end)
         raise SqlError("EMIT is followed by CHANGES; without it a window's rows come once, when it closes", span)
     return tokens[: end - 2] + tokens[end:], {"emit": (tokens[end - 2].start, tokens[end - 1].end)}
+
+
+def without_table(tokens: list[Token]) -> list[Token]:
+    """Leaves out the word TABLE of ``TUMBLE(TABLE s, DESCRIPTOR(ts), INTERVAL 1 MINUTE)``, as the standard has it."""
+
+    def is_word(place: int) -> bool:
+        if tokens[place].token_type != TokenType.TABLE or not 2 <= place < len(tokens) - 1:
+            return False
+        function, opening, following = tokens[place - 2], tokens[place - 1], tokens[place + 1]
+        called = function.text.upper() in TABLE_FUNCTIONS and opening.token_type == TokenType.L_PAREN
+        return called and following.token_type != TokenType.COMMA
+
+    return [token for place, token in enumerate(tokens) if not is_word(place)]
 
 
 def read_duration(tokens: list[Token], word: str) -> tuple[float, int]:

@@ -83,9 +83,11 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
 
     >>> did_you_mean("prize", ["price", "size"])
     '; did you mean price?'
-    >>> did_you_mean("zzz", ["price"])
-    ''
+    >>> did_you_mean("zzz", ["price"]), did_you_mean("ss", ["s", "t"])
+    ('', '; did you mean s?')
     """
+    # One letter too many in a name of one letter leaves two thirds of it.
+    cutoff = 0.7 if len(word) > 2 else 0.6
     spelling = {name.lower(): name for name in known}
-    nearest = difflib.get_close_matches(word.lower(), list(spelling), n=1, cutoff=0.7)
+    nearest = difflib.get_close_matches(word.lower(), list(spelling), n=1, cutoff=cutoff)
     return f"; did you mean {spelling[nearest[0]]}?" if nearest else ""

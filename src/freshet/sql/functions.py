@@ -84,7 +84,7 @@ _WHY_NOT_IN_LOG: Final = {
         "current_user session_user user current_catalog current_database current_schema current_path "
         "current_timezone version java_method reflect try_reflect"
     ),
-    "its value depends on the order in which tuples are met (use min, max, min_by or max_by)": (
+    "its value depends on the order in which tuples are met (use min or max)": (
         "first first_value last last_value any_value"
     ),
 }

@@ -85,7 +85,7 @@ class GraphBuilder:
         if name is None:
             known = f" (there are: {', '.join(self._streams)})" if self._streams else ": none is declared"
             hint = did_you_mean(table.name, self._streams) or known
-            raise fail(f"unknown stream {table.name}{hint}", table.this)
+            raise fail(f"unknown stream {'or table ' if self._tables else ''}{table.name}{hint}", table.this)
         schema = self._streams[name]
         columns = tuple((field.name, field.type) for field in schema if field.name != ARRIVAL)
         self.relations[name] = Relation(name, columns)

@@ -65,6 +65,10 @@ def group_keys(tree: exp.Select, scope: Scope) -> tuple[list[exp.Expr], dict[str
     for key in ("grouping_sets", "cube", "rollup", "totals", "all"):
         if clause.args.get(key):
             raise fail(f"GROUP BY {key.replace('_', ' ').upper()} is not supported: name the columns", clause)
+    for node in clause.expressions:
+        if isinstance(node, exp.Rollup | exp.Cube | exp.GroupingSets):
+            name = "GROUPING SETS" if isinstance(node, exp.GroupingSets) else node.key.upper()
+            raise fail(f"GROUP BY {name} is not supported: name the columns", node)
     aliases = {item.alias.lower(): item.this for item in tree.expressions if isinstance(item, exp.Alias)}
     keys = [_key(node, tree, scope, aliases) for node in clause.expressions]
     named = {str(name_of(key)): key for key in keys if name_of(key) in ("window", "session_window")}

@@ -168,8 +168,9 @@ def add_window(graph: GraphBuilder, name: str, relation: Relation, window: Strea
     if time is not None and not isinstance(time, exp.Column):
         raise fail("a window goes by a time column of its stream: compute it in the query before", named)
     made = Window(
-        name, window.args["kind"], size, slide, window.args.get("rows"), keys, None if time is None else time.name
-    )
+        name, window.args["kind"], size, slide, window.args.get("rows"), keys, None if time is None else time.name,
+        window.args.get("offset") or 0.0,
+    )  # fmt: skip
     return graph.add(name, lambda _: made, (relation,), None, window)
 
 

@@ -9,7 +9,7 @@ reads.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 
 from sqlglot import exp
@@ -41,16 +41,24 @@ class Lowered:
         event_time: Column of its output that carries event time.
         has_time: Whether its output has a time: that column, or the arrival.
         order: Columns within which the order of its output is one of the log (:attr:`Query.order`).
+        ends: Whether that column is the end of a window (:attr:`Query.ends`).
     """
 
     paths: tuple[Path, ...] | None
     event_time: str | None
     has_time: bool
     order: Order
+    ends: bool
 
 
 def lower(
-    query: str, graph: GraphBuilder, root: str, times: Times, orders: Mapping[str, Order], changes: Place | None = None
+    query: str,
+    graph: GraphBuilder,
+    root: str,
+    times: Times,
+    orders: Mapping[str, Order],
+    ends: Collection[str],
+    changes: Place | None = None,
 ) -> Lowered:
     """The paths of a query.
 
@@ -60,12 +68,13 @@ def lower(
         root: The node that gives out its answer.
         times: The time of what it reads; None: all go by the arrival. What is not in it has no time.
         orders: The order of what it reads; what is not in it comes in that of the log.
+        ends: What of it goes by the ends of windows.
         changes: Where EMIT CHANGES stands: a window's rows come each time that they change.
 
     Raises:
         SqlError: A part has no meaning without a bound, or is not run.
     """
-    flow = _Lowering(graph, times, orders).flow(root)
+    flow = _Lowering(graph, times, orders, ends).flow(root)
     refuse_table(
         flow,
         "a continuous query reads a stream; join one with it, as in FROM s JOIN {0} ON s.k = {0}.k",
@@ -74,25 +83,27 @@ def lower(
     shown = {name.lower(): name for name in flow.traits.names}
     event_time = next((shown[name] for name in shown if name in flow.traits.events), None)
     has_time = event_time is not None or flow.traits.clock == "arrival"
+    is_end = event_time is not None and flow.traits.events[event_time.lower()]
     order = None if changes is not None else flow.traits.order
     simple = all(isinstance(operator, Filter | Project | Union) for operator in graph.operators.values())
     if simple and changes is None:
-        return Lowered(None, event_time, has_time, order)
+        return Lowered(None, event_time, has_time, order, is_end)
     columns = tuple((name, column(name)) for name in flow.traits.names)
     strands = flow.emit(Want(f"{query}.project", columns, time=event_time))
     if changes is not None:
         strands = tuple(replace(strand, operators=_with_changes(strand, changes)) for strand in strands)
     paths = tuple(Path(query, strand.stream, strand.operators) for strand in strands)
-    return Lowered(paths, event_time, has_time, order)
+    return Lowered(paths, event_time, has_time, order, is_end)
 
 
 class _Lowering:
     """Flows of the nodes of a graph."""
 
-    def __init__(self, graph: GraphBuilder, times: Times, orders: Mapping[str, Order]) -> None:
+    def __init__(self, graph: GraphBuilder, times: Times, orders: Mapping[str, Order], ends: Collection[str]) -> None:
         self._graph = graph
         self._times = times
         self._orders = orders
+        self._ends = ends
 
     def flow(self, node: str) -> Flow:
         """The flow of a node."""
@@ -129,7 +140,9 @@ class _Lowering:
         if self._times is None or self._times.get(name, "") is None:
             return StreamFlow(name, columns, "arrival", None, order=order)
         time = self._times.get(name)
-        return StreamFlow(name, columns, "none" if time is None else "event", time, order=order)
+        return StreamFlow(
+            name, columns, "none" if time is None else "event", time, order=order, ends=name in self._ends
+        )
 
     def _source(self, node: str) -> str:
         return "the sub-query" if node in self._graph.operators else node

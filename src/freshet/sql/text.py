@@ -13,7 +13,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from freshet.sql.dialect import Freshet
 from freshet.sql.errors import Place, SqlError, did_you_mean
-from freshet.sql.functions import UNIT_FUNCTIONS, name_of
+from freshet.sql.functions import CAST_FUNCTIONS, UNIT_FUNCTIONS, name_of
 from freshet.sql.signatures import signatures
 from freshet.sql.windows import spread_table_functions
 
@@ -130,6 +130,7 @@ _CLAUSES: Final = [
     "EXCEPT",
     "INTERSECT",
 ]
+_TYPES: Final = [*sorted(CAST_FUNCTIONS), "timestamp_ntz", "array", "map", "struct"]
 _CLOSING: Final = {TokenType.L_PAREN: TokenType.R_PAREN, TokenType.L_BRACKET: TokenType.R_BRACKET}
 
 
@@ -290,6 +291,9 @@ def _parse_error(error: ParseError, text: str, tokens: list[Token]) -> SqlError:
     token = tokens[index]
     if str(detail.get("description", "")).startswith("Required keyword"):
         return _too_few(tokens, index) or SqlError(f"something is missing after {token.text}", _span(token))
+    unknown = _unknown_type(str(detail.get("description", "")), tokens, index)
+    if unknown is not None:
+        return unknown
     for suspect in tokens[index::-1][:3]:
         hint = did_you_mean(suspect.text, _CLAUSES) if len(suspect.text) > 2 else ""
         if hint and suspect.token_type == TokenType.VAR and suspect.text.upper() not in _CLAUSES:
@@ -297,6 +301,20 @@ def _parse_error(error: ParseError, text: str, tokens: list[Token]) -> SqlError:
     expected = str(detail.get("description") or "")
     remedy = f" ({expected[0].lower()}{expected[1:]})" if expected.startswith("Expect") else ""
     return SqlError(f"{token.text} is not expected here{remedy}; {_EXPECTED}", _span(token))
+
+
+def _unknown_type(expected: str, tokens: list[Token], index: int) -> SqlError | None:
+    """That a word is no type, where one was expected; None where something else is wrong."""
+    if expected not in ("Expecting >", "Expected TYPE after CAST", "Expected type"):
+        return None
+    if expected == "Expecting >" and _PLAIN_NAME.fullmatch(tokens[index].text):
+        # The name of a field stands before its type, with a colon or without.
+        following = next((token.text for token in tokens[index + 1 : index + 2]), "")
+        index += 2 if following == ":" else _PLAIN_NAME.fullmatch(following) is not None
+    token = tokens[min(index, len(tokens) - 1)]
+    if _PLAIN_NAME.fullmatch(token.text) is None:
+        return None
+    return SqlError(f"unknown type {token.text}{did_you_mean(token.text, _TYPES)}", _span(token))
 
 
 def _too_few(tokens: list[Token], closing: int) -> SqlError | None:

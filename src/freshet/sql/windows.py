@@ -2,7 +2,8 @@
 
 ``TUMBLE(s, ts, INTERVAL 1 MINUTE)`` in FROM is ``s [RANGE 1 MINUTE SLIDE 1 MINUTE]``, ``HOP(s, ts, INTERVAL 10 SECONDS,
 INTERVAL 1 MINUTE)`` is ``s [RANGE 1 MINUTE SLIDE 10 SECONDS]`` (Flink's order of arguments), and so is
-``GROUP BY window(ts, '1 minute', '10 seconds')`` (Spark's).
+``GROUP BY window(ts, '1 minute', '10 seconds')`` (Spark's). Windows of functions begin at multiples of the slide, as
+they do there, those after a stream's name end at them; that differs where the size is no multiple of the slide.
 """
 
 from __future__ import annotations
@@ -20,7 +21,8 @@ from freshet.sql.functions import name_of
 _FORMS: Final = {
     "tumble": "TUMBLE(stream, ts, INTERVAL 1 MINUTE)",
     "hop": "HOP(stream, ts, INTERVAL 10 SECONDS, INTERVAL 1 MINUTE), the slide before the size",
-    "window": "window(ts, '1 minute') or window(ts, '1 minute', '10 seconds')",
+    "window": "window(ts, '1 minute'), window(ts, '1 minute', '10 seconds') or, where windows begin 5 seconds later, "
+    "window(ts, '1 minute', '10 seconds', '5 seconds')",
 }
 
 
@@ -29,6 +31,8 @@ def spread_table_functions(tree: exp.Expr) -> None:
     for table in list(tree.find_all(exp.Table)):
         call = table.this
         name = name_of(call)
+        if name == "session":
+            raise fail("session() is not supported: GROUP BY window(ts, '1 minute')", call)
         if name in ("tumble", "hop"):
             stream, window = _table_function(call, name)
             table.set("this", stream)
@@ -51,16 +55,20 @@ def _table_function(call: exp.Expr, name: str) -> tuple[exp.Identifier, StreamWi
 def window_key(call: exp.Expr) -> StreamWindow:
     """The window of a key ``window(ts, ...)`` of a GROUP BY."""
     arguments = call.expressions
-    if not 2 <= len(arguments) <= 3:
+    if not 2 <= len(arguments) <= 4:
         raise fail(f"the form is {_FORMS['window']}", call)
-    durations = [_duration(each, "window") for each in arguments[1:]]
-    return _window(call, arguments[0], durations[0], durations[-1])
+    durations = [_duration(each, "window") for each in arguments[1:3]]
+    start = _seconds(arguments[3]) if len(arguments) == 4 else 0.0
+    if start is None:
+        raise fail(f"this is not a duration: {_FORMS['window']}", arguments[3])
+    return _window(call, arguments[0], durations[0], durations[-1], start)
 
 
-def _window(call: exp.Expr, time: exp.Expr, size: float, slide: float) -> StreamWindow:
+def _window(call: exp.Expr, time: exp.Expr, size: float, slide: float, start: float = 0.0) -> StreamWindow:
     if not isinstance(time, exp.Column):
         raise fail("a window goes by a time column of its stream: compute it in the query before", time)
-    window = StreamWindow(kind="range", size=size, slide=slide, time=time.copy())
+    offset = (round(start * 1e6) + round(size * 1e6)) % round(slide * 1e6) / 1e6
+    window = StreamWindow(kind="range", size=size, slide=slide, time=time.copy(), offset=offset)
     place = place_of(call)
     if place is not None:
         window.meta.update(start=place[0], end=place[1])

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from tests.engine.grammar.forms import Body, Combined, Item, Member, Named, Select, Term
-from tests.engine.grammar.shapes import body_shape, slide_of, with_each_tuple
+from tests.engine.grammar.forms import Body, Combined, Item, Member, Named, Select, Slide, Term
+from tests.engine.grammar.shapes import body_shape, moves_into, slide_of, with_each_tuple
 
 
 def duck(body: Body) -> str:
@@ -39,8 +39,9 @@ def output(body: Body) -> str:
     return f"SELECT {names}, {hidden}, us_ AS at_ FROM ({duck(body)})"
 
 
-def _floor(value: str, slide: int) -> str:
-    return f"({value} - (({value}) % {slide} + {slide}) % {slide})"
+def _floor(value: str, slide: Slide) -> str:
+    length, offset = slide
+    return f"({value} - (({value} - {offset}) % {length} + {length}) % {length})"
 
 
 def _member(member: Member) -> str:
@@ -49,7 +50,8 @@ def _member(member: Member) -> str:
     if window is None or not window.of_time:
         return rows
     size = 1 if window.form == "now" else window.size
-    return f"(SELECT * REPLACE (us_ AS f_, us_ + {size} AS u_) FROM {rows})"
+    time = "us_ - 1" if moves_into(member) else "us_"
+    return f"(SELECT * REPLACE ({time} AS us_, {time} AS f_, {time} + {size} AS u_) FROM {rows})"
 
 
 def _starts(members: Sequence[Member]) -> str:
@@ -102,7 +104,7 @@ def _plain(select: Select) -> str:
         time, place = _term(carrier).duck if carrier else "NULL::BIGINT", "NULL::BIGINT"
     # Only where windows do not overlap has a single row a window.
     last = _floor(end, slide) if slide else "NULL"
-    items = _items(select.items, {"end": last, "start": f"{last} - {slide}"})
+    items = _items(select.items, {"end": last, "start": f"{last} - {slide.length if slide else 0}"})
     return (
         f"SELECT {items}, {time} AS us_, {place} AS pos_, {start} AS f_, {end} AS u_ "
         f"FROM {_from(select)} WHERE {_where(select.where)}"
@@ -113,7 +115,8 @@ def _at_boundaries(select: Select) -> str:
     """One row for each group and boundary at which a row of it counts."""
     slide, members = slide_of(select), select.members
     assert slide is not None
-    boundaries = f"unnest(range({_floor(_starts(members), slide)} + {slide}, {_ends(members)} + 1, {slide}))"
+    first, length = f"{_floor(_starts(members), slide)} + {slide.length}", slide.length
+    boundaries = f"unnest(range({first}, {_ends(members)} + 1, {length}))"
     window = members[0].window
     size = 1 if window is None or window.form == "now" else window.size
     keys = ", ".join([*(key.duck for key in select.keys or ()), "b_"])

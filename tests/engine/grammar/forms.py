@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 Kind = Literal["int", "float", "text", "time", "bool", "rough", "near"]
 """Type of a value. ``rough`` is a floating-point number up to its last digits, ``near`` a percentile up to its stated
@@ -50,6 +50,13 @@ class Window:
         return self.form not in ("rows", "partition", "unbounded")
 
 
+class Slide(NamedTuple):
+    """Where boundaries are: at the multiples of a length, later by an offset."""
+
+    length: int
+    offset: int = 0
+
+
 @dataclass(frozen=True)
 class Shape:
     """What whoever reads a source has to know of it.
@@ -60,8 +67,10 @@ class Shape:
         events: Columns that carry it.
         ordered: Whether its rows have one order, whatever the schedule.
         valid: Whether it says for how long its rows count.
-        slide: Distance of the boundaries at which they count; None: they count at any time.
+        slide: The boundaries at which they count; None: they count at any time.
         outer: Whether rows without a partner are among them.
+        ended: Those of the columns ``events`` that are ends of windows for which the rows stand.
+        ends: Whether the time of its rows is such an end.
     """
 
     columns: tuple[tuple[str, Kind], ...]
@@ -69,8 +78,10 @@ class Shape:
     events: tuple[str, ...] = ()
     ordered: bool = False
     valid: bool = False
-    slide: int | None = None
+    slide: Slide | None = None
     outer: bool = False
+    ended: frozenset[str] = frozenset()
+    ends: bool = False
 
     @property
     def timed(self) -> bool:

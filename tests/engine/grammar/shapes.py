@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from tests.engine.grammar.forms import Body, Clock, Combined, Member, Named, Select, Shape, Source, Window
+from tests.engine.grammar.forms import Body, Clock, Combined, Member, Named, Select, Shape, Slide, Source, Window
 
 
 def source_shape(source: Source) -> Shape:
@@ -18,23 +18,33 @@ def member_shape(member: Member) -> Shape:
     if not window.of_time:
         return replace(shape, valid=False, slide=None)
     clock: Clock = "event" if shape.clock == "none" else shape.clock
-    return replace(shape, clock=clock, valid=True, slide=boundaries_of(window), outer=False)
+    ends = shape.ends and not moves_into(member)
+    return replace(shape, clock=clock, valid=True, slide=boundaries_of(window), outer=False, ends=ends)
 
 
-def boundaries_of(window: Window) -> int | None:
-    """Distance of its boundaries."""
+def moves_into(member: Member) -> bool:
+    """Whether its rows stand for windows and are taken into the window that these end in."""
+    slide = None if member.window is None else boundaries_of(member.window)
+    return source_shape(member.source).ends and slide not in (None, Slide(1))
+
+
+def boundaries_of(window: Window) -> Slide | None:
+    """Its boundaries."""
     if window.form == "now":
-        return 1
+        return Slide(1)
     if window.form == "tumble":
-        return window.size
-    return None if window.with_each_tuple else window.slide
+        return Slide(window.size)
+    if window.form in ("hop", "window"):
+        # They begin at multiples of the slide.
+        return Slide(window.slide, window.size % window.slide)
+    return None if window.with_each_tuple else Slide(window.slide)
 
 
-def slide_of(select: Select) -> int | None:
-    """Distance of the boundaries at which the rows of a FROM count."""
+def slide_of(select: Select) -> Slide | None:
+    """The boundaries at which the rows of a FROM count."""
     slides = {member_shape(member).slide for member in select.members}
     # What is there for one moment meets what is there then, at that moment.
-    return 1 if slides == {1, None} else slides.pop()
+    return Slide(1) if slides == {Slide(1), None} else slides.pop()
 
 
 def with_each_tuple(select: Select) -> bool:
@@ -46,7 +56,9 @@ def output_shape(body: Body) -> Shape:
     """The shape of the output of a query: only a column carries event time out, and how long a row counts is lost."""
     shape = body_shape(body)
     clock: Clock = "event" if shape.events else "arrival" if shape.clock == "arrival" else "none"
-    return Shape(shape.columns, clock, shape.events[:1], shape.ordered)
+    time = shape.events[:1]
+    ended = shape.ended & {*time}
+    return Shape(shape.columns, clock, time, shape.ordered, ended=ended, ends=bool(ended))
 
 
 def body_shape(body: Body) -> Shape:
@@ -59,11 +71,14 @@ def _combined(body: Combined) -> Shape:
     if body.kind != "UNION ALL":
         ends = tuple(item.name for item in body.members[0].items if item.bound == "end")
         both = tuple(name for name in ends if name in shared or _is_end(body.members[1], name))
-        return Shape(first.columns, "event", both, valid=True, slide=first.slide)
+        return Shape(first.columns, "event", both, valid=True, slide=first.slide, ended=frozenset(both), ends=True)
     clocks = {first.clock, second.clock}
     clock: Clock = "none" if "none" in clocks else "arrival" if clocks == {"arrival"} else "event"
     valid = first.valid and second.valid and first.slide == second.slide and first.slide is not None
-    return Shape(first.columns, clock, shared, valid=valid, slide=first.slide if valid else None)
+    return Shape(
+        first.columns, clock, shared, valid=valid, slide=first.slide if valid else None,
+        ended=first.ended & second.ended & {*shared}, ends=first.ends and second.ends,
+    )  # fmt: skip
 
 
 def _is_end(select: Select, name: str) -> bool:
@@ -75,18 +90,22 @@ def _select(select: Select) -> Shape:
     first = member_shape(select.members[0])
     computes = select.keys is not None or select.distinct
     if computes and with_each_tuple(select):
-        return Shape(columns, first.clock, carried(select), ordered=first.ordered)
+        own = {item.name for item in select.items if item.bound == "end"} if first.ends else set()
+        ended = _ended(select) | own
+        return Shape(columns, first.clock, carried(select), ordered=first.ordered, ended=ended, ends=first.ends)
     if computes:
         # Without a window of its own it goes by the windows inside, whose end is its end.
         inside = select.members[0].window is None
         ends = carried(select) if inside else tuple(item.name for item in select.items if item.bound == "end")
-        return Shape(columns, "event", ends, valid=True, slide=slide_of(select))
+        return Shape(columns, "event", ends, valid=True, slide=slide_of(select), ended=frozenset(ends), ends=True)
     if not select.joins:
-        return replace(first, columns=columns, events=carried(select))
+        return replace(first, columns=columns, events=carried(select), ended=_ended(select))
     shapes = [member_shape(member) for member in select.members]
     clock: Clock = "arrival" if {shape.clock for shape in shapes} == {"arrival"} else "none"
     outer = any(join.kind == "left" for join in select.joins)
-    return Shape(columns, clock, carried(select), False, True, slide_of(select), outer)
+    events, ended = carried(select), _ended(select)
+    by_end = clock == "none" and bool(events) and events[0] in ended
+    return Shape(columns, clock, events, False, True, slide_of(select), outer, ended, by_end)
 
 
 def carried(select: Select) -> tuple[str, ...]:
@@ -102,3 +121,9 @@ def carried(select: Select) -> tuple[str, ...]:
         for item in select.items
         if (ends and item.bound == "end") or (item.term is not None and item.term.column in events)
     )
+
+
+def _ended(select: Select) -> frozenset[str]:
+    """The columns of a SELECT that are such columns of its members as are ends of windows."""
+    ends = {f"{member.alias}.{name}" for member in select.members for name in member_shape(member).ended}
+    return frozenset(item.name for item in select.items if item.term is not None and item.term.column in ends)

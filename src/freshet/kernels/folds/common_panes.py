@@ -97,7 +97,7 @@ def common_width(folds: Sequence[Panes]) -> int:
     >>> common_width([Panes("a", Validity("ts", 60), 20), Panes("b", Validity("ts", 40), 40)])
     20
     """
-    return gcd(*(each.validity.size or 0 for each in folds), *(each.slide for each in folds))
+    return gcd(*(length for each in folds for length in (each.validity.size or 0, each.slide, each.offset)))
 
 
 def _merged(rows: PaneRows, detail: PaneDetail, width: int) -> PaneRows:

@@ -92,7 +92,7 @@ class CompiledPanes:
     def _closed(self, watermarks: Watermarks) -> int | None:
         """The last boundary that has passed."""
         watermark = earliest(watermarks)
-        return None if watermark is None else watermark // self._operator.slide
+        return None if watermark is None else (watermark - self._operator.offset) // self._operator.slide
 
     def _rows(self, table: pa.Table) -> list[PaneRows]:
         """The tuples, as rows for each state stream."""
@@ -111,8 +111,8 @@ class CompiledPanes:
 
     def _fresh(self, stream: PaneStream, rows: PaneRows, done: int | None) -> pa.Table:
         """The panes of new rows."""
-        slide = self._operator.slide
-        first, last = rows.start // slide + 1, self._ends_of(rows) // slide
+        slide, offset = self._operator.slide, self._operator.offset
+        first, last = (rows.start - offset) // slide + 1, (self._ends_of(rows) - offset) // slide
         counts: Mask = first <= last
         if done is not None:
             counts &= last > done
@@ -168,7 +168,7 @@ class CompiledPanes:
         return np.split(codes, np.cumsum(counts)[:-1]), size, keys[0]
 
     def _ends(self, boundaries: Ints) -> list[pa.Array]:
-        times, size = boundaries * self._operator.slide, self._operator.validity.size
+        times, size = boundaries * self._operator.slide + self._operator.offset, self._operator.validity.size
         start = pa.nulls(len(times), self._time) if size is None else arrow(times - size, self._time)
         return [start, arrow(times, self._time)]
 

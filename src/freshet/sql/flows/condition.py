@@ -11,7 +11,7 @@ from sqlglot import exp
 
 from freshet.model.fold import FROM, UNTIL, WINDOW_END, WINDOW_START
 from freshet.model.schema import ARRIVAL, type_text
-from freshet.sql.errors import SqlError, fail
+from freshet.sql.errors import SqlError, fail, place_of
 from freshet.sql.flows.aggregate import conjuncts
 from freshet.sql.inline import column_names
 from freshet.sql.types import common_type, is_known, is_number, type_of
@@ -84,7 +84,7 @@ class Sides:
                 keys.append(pair)
             elif outer is not None and sides != {1 - outer}:
                 if not pairs:
-                    raise _outer(place)
+                    raise _outer(place if place_of(part) is None else part)
                 both.append(named)
             elif len(sides) == 1:
                 own[sides.pop()].append(named)

@@ -35,6 +35,7 @@ class Span:
     Args:
         size: Microseconds for which a tuple is valid, or the most of them; None: without end, or by rows.
         slide: Microseconds between the boundaries at which answers are given; None: with each tuple.
+        offset: Microseconds from the multiples of the slide to the boundaries.
         rows: Number of tuples, for a window of rows.
         partitions: Number of columns by which a window of rows is partitioned.
         width: Microseconds from the start to the end of the window, where that is one number.
@@ -51,6 +52,7 @@ class Span:
     interval: bool = False
     outer: bool = False
     problem: str | None = None
+    offset: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +63,8 @@ class Traits:
         names: Its columns.
         clock: What the time of its tuples is.
         span: How long they count; None: there is no window.
-        events: Columns that carry event time (lower case), hidden ones too.
+        events: Columns that carry event time (lower case), hidden ones too, and of each whether it is the end of a
+            window for which the tuple stands.
         bounds: Columns (lower case) that are the start or the end of the window, and which of the two.
         order: Columns (lower case) such that tuples which are equal in all of them come in an order of the log, not of
             the schedule; none: all tuples do. None: there is no such order.
@@ -72,7 +75,7 @@ class Traits:
     names: tuple[str, ...]
     clock: Clock
     span: Span | None = None
-    events: tuple[str, ...] = ()
+    events: Mapping[str, bool] = field(default_factory=dict)
     bounds: Mapping[str, str] = field(default_factory=dict)
     order: Order = ()
     marked: bool = False
@@ -102,7 +105,7 @@ class Want:
             self,
             columns=tuple((name, inline(value, values)) for name, value in self.columns),
             filters=tuple((name, inline(value, values)) for name, value in self.filters),
-            time=self.time if time is None else time.name,
+            time=self.time if time is None else next(time.find_all(exp.Column)).name,
         )
 
     def reads(self) -> set[str]:
@@ -182,9 +185,12 @@ def plus(tree: exp.Expr, number: int) -> exp.Expr:
     return kind(this=tree.copy(), expression=_whole(abs(number)))
 
 
-def boundary(microseconds: exp.Expr, slide: int) -> exp.Expr:
+def boundary(microseconds: exp.Expr, span: Span) -> exp.Expr:
     """The last boundary at or before a time; a true floor, also before the epoch."""
-    remainder = exp.Mod(this=microseconds.copy(), expression=_whole(slide))
+    slide = span.slide
+    assert slide is not None
+    since = exp.Paren(this=plus(microseconds, -span.offset)) if span.offset else microseconds.copy()
+    remainder = exp.Mod(this=since, expression=_whole(slide))
     positive = exp.Paren(this=exp.Add(this=remainder, expression=_whole(slide)))
     floor = exp.Mod(this=positive, expression=_whole(slide))
     return exp.Sub(this=microseconds.copy(), expression=exp.Paren(this=floor))

@@ -151,15 +151,17 @@ class PanesFlow(Flow):
         assert span is not None
         assert span.slide is not None
         names = (*computation.keys, *(call.output for call in computation.calls))
-        own = Span(1, span.slide, width=span.width, interval=True)
+        own = Span(1, span.slide, width=span.width, interval=True, offset=span.offset)
         # Boundary by boundary, but the groups of a boundary come as they lie in the state.
         order = tuple(key.lower() for key in computation.keys)
-        super().__init__(Traits(names, "event", own, (WINDOW_END,), {WINDOW_END: WINDOW_END}, order), place)
+        super().__init__(
+            Traits(names, "event", own, {WINDOW_END: True, TIME: True}, {WINDOW_END: WINDOW_END}, order), place
+        )
         self._validity, needed, self._time = validity(child)
         inputs = computation.inputs.copy()
         inputs.add(needed)
         self._columns = inputs.columns
-        self._panes = Panes(name, self._validity, span.slide, computation.keys, computation.calls)
+        self._panes = Panes(name, self._validity, span.slide, computation.keys, computation.calls, offset=span.offset)
         self._child = child
 
     def emit(self, want: Want) -> tuple[Strand, ...]:
@@ -182,8 +184,10 @@ class MovingFlow(Flow):
     def __init__(self, name: str, computation: Computation, child: Flow, place: exp.Expr | None) -> None:
         traits = child.traits
         names = (*computation.keys, *(call.output for call in computation.calls))
-        kept = [key.lower() for key in computation.keys if key.lower() in traits.events]
-        events = (*kept, WINDOW_END) if traits.clock != "none" else tuple(kept)
+        keys = [key.lower() for key in computation.keys]
+        events = {key: traits.events[key] for key in keys if key in traits.events}
+        if traits.clock != "none":
+            events |= dict.fromkeys((WINDOW_END, TIME), traits.events.get(TIME, False))
         bounds = {WINDOW_END: WINDOW_END, WINDOW_START: WINDOW_START}
         order = renamed(traits.order, {key.lower(): key.lower() for key in computation.keys})
         super().__init__(Traits(names, traits.clock, None, events, bounds, order), place)

@@ -103,19 +103,20 @@ class JoinFlow(Flow):
             return Span(left.size, interval=True, outer=True)
         slide = _common_slide(left, right)
         if slide is None and (left.slide is not None or right.slide is not None):
-            raise self.wrong("the windows of a join have the same SLIDE, or none of them has one")
+            raise self.wrong("the windows of a join have the same SLIDE and end together, or none of them has one")
         width = left.width if left.width == right.width else None
         outer = left.outer or right.outer
-        return Span(min(left.size, right.size), slide, width=width, interval=True, outer=outer)
+        offset = left.offset if left.slide == slide else 0
+        return Span(min(left.size, right.size), slide, width=width, interval=True, outer=outer, offset=offset)
 
-    def _events(self) -> tuple[str, ...]:
+    def _events(self) -> dict[str, bool]:
         # The right columns of a left tuple without a partner are NULL, and so is the time in them.
         ports = PORTS if self._kind == "inner" else PORTS[:1]
-        return tuple(
-            joined
+        return {
+            joined: self._inputs[port].traits.events[name.lower()]
             for joined, (port, name) in self._places.items()
             if port in ports and name.lower() in self._inputs[port].traits.events
-        )
+        }
 
     def lag(self, name: str) -> int:
         port, own = self._places[name.lower()]
@@ -188,7 +189,7 @@ class JoinFlow(Flow):
         span = self.traits.span
         if span is None or span.slide is None or span.slide == 1 or span.size == 1:
             return ()
-        last = boundary(hidden(UNTIL), span.slide)
+        last = boundary(hidden(UNTIL), span)
         return ((f"{self._name}.together", exp.GT(this=last, expression=hidden(FROM))),)
 
     def _window_values(self, want: Want) -> Mapping[str, exp.Expr]:
@@ -197,12 +198,12 @@ class JoinFlow(Flow):
         span = self.traits.span
         if span is None or span.slide is None or span.slide != span.width:
             raise self.wrong(NO_WINDOW_COLUMNS)
-        end = boundary(hidden(UNTIL), span.slide)
+        end = boundary(hidden(UNTIL), span)
         return {WINDOW_START: timestamp(plus(end, -span.slide)), WINDOW_END: timestamp(end)}
 
 
 def _common_slide(left: Span, right: Span) -> int | None:
-    if left.slide == right.slide:
+    if (left.slide, left.offset) == (right.slide, right.offset):
         return left.slide
     # What is there for one moment meets what is there then, at that moment.
     moments = [span.slide for span in (left, right) if span.slide == 1]

@@ -76,10 +76,8 @@ class LookupFlow(Flow):
             traits,
             names=names,
             span=Span(problem=_ROWS.format(self._table)) if by_rows else traits.span,
-            events=(
-                *(joined for joined, name in own.items() if name in traits.events),
-                *(name for name in traits.events if name.startswith("__")),
-            ),
+            events={joined: traits.events[name] for joined, name in own.items() if name in traits.events}
+            | {name: ends for name, ends in traits.events.items() if name.startswith("__")},
             bounds=bounds | {name: which for name, which in traits.bounds.items() if name.startswith("__")},
             order=renamed(traits.order, own),
             marked=False,

@@ -38,6 +38,7 @@ class StreamFlow(Flow):
         event_time: The column of event time.
         table: Whether it is a table.
         order: The order of its tuples.
+        ends: Whether its event time is the end of a window for which the tuple stands.
     """
 
     def __init__(
@@ -48,8 +49,9 @@ class StreamFlow(Flow):
         event_time: str | None,
         table: bool = False,
         order: Order = (),
+        ends: bool = False,
     ) -> None:
-        events = () if event_time is None else (event_time.lower(),)
+        events = {} if event_time is None else {event_time.lower(): ends, TIME: ends}
         names = tuple(name for name, _ in columns)
         super().__init__(Traits(names, clock, events=events, order=order, table=name if table else None))
         self._name = name
@@ -96,13 +98,13 @@ class ProjectFlow(Flow):
         self._values = {name.lower(): value for name, value in columns}
         plain = {name: value.name.lower() for name, value in self._values.items() if isinstance(value, exp.Column)}
         traits = child.traits
-        events = [name for name, source in plain.items() if source in traits.events]
+        events = {name: traits.events[source] for name, source in plain.items() if source in traits.events}
         bounds = {name: traits.bounds[source] for name, source in plain.items() if source in traits.bounds}
         super().__init__(
             replace(
                 traits,
                 names=tuple(name for name, _ in columns),
-                events=(*events, *(name for name in traits.events if name.startswith("__"))),
+                events=events | {name: ends for name, ends in traits.events.items() if name.startswith("__")},
                 bounds=bounds | {name: which for name, which in traits.bounds.items() if name.startswith("__")},
                 order=renamed(traits.order, plain),
             ),
@@ -126,7 +128,11 @@ class UnionFlow(Flow):
         first = members[0].traits
         clocks = {member.traits.clock for member in members}
         clock: Clock = "none" if "none" in clocks else "arrival" if clocks == {"arrival"} else "event"
-        shared = [name for name in first.events if all(name in member.traits.events for member in members)]
+        shared = {
+            name: all(member.traits.events[name] for member in members)
+            for name in first.events
+            if all(name in member.traits.events for member in members)
+        }
         bounds = {
             name: which
             for name, which in first.bounds.items()
@@ -134,7 +140,7 @@ class UnionFlow(Flow):
         }
         span = _common_span([member.traits.span for member in members], same_clock=len(clocks) == 1)
         marked = any(member.traits.marked for member in members)
-        super().__init__(Traits(first.names, clock, span, tuple(shared), bounds, None, marked), place)
+        super().__init__(Traits(first.names, clock, span, shared, bounds, None, marked), place)
         self._members = tuple(members)
 
     def emit(self, want: Want) -> tuple[Strand, ...]:
@@ -153,8 +159,8 @@ def _common_span(spans: Sequence[Span | None], same_clock: bool) -> Span | None:
         return spans[0]
     known = [span for span in spans if span is not None]
     problem = next((span.problem for span in known if span.problem is not None), None)
-    slides = {span.slide for span in known}
-    if problem is None and (len(known) < len(spans) or len(slides) > 1 or None in slides):
+    slides = {(span.slide, span.offset) for span in known}
+    if problem is None and (len(known) < len(spans) or len(slides) > 1 or known[0].slide is None):
         problem = (
             "all members need windows with the same SLIDE, as in [RANGE 1 MINUTE SLIDE 10 SECONDS], "
             "so that there are moments at which each of them has an answer"
@@ -163,7 +169,8 @@ def _common_span(spans: Sequence[Span | None], same_clock: bool) -> Span | None:
         return Span(problem=problem)
     widths = {span.width for span in known}
     sizes = [span.size for span in known if span.size is not None]
-    return Span(max(sizes), known[0].slide, width=widths.pop() if len(widths) == 1 else None, interval=True)
+    width = widths.pop() if len(widths) == 1 else None
+    return Span(max(sizes), known[0].slide, width=width, interval=True, offset=known[0].offset)
 
 
 def _operand(tree: exp.Expr) -> exp.Expr:

@@ -81,13 +81,18 @@ class WindowFlow(Flow):
         clock = child.traits.clock
         if self._span.size is not None:
             clock, self._column = self._time(window, source)
+        # What stands for a window belongs into the one that its end is in, not into the next one: its last microsecond
+        # counts. Without boundaries there is no such question.
+        ends = child.traits.events.get((self._column or TIME).lower(), False)
+        self._ends = ends and self._span.slide not in (None, 1)
         self.traits = replace(
             child.traits,
             span=self._span,
             clock=clock,
             # What was the end of a window inside is a plain column here.
             bounds={WINDOW_START: WINDOW_START, WINDOW_END: WINDOW_END},
-            events=tuple(name for name in child.traits.events if not name.startswith("__")),
+            events={name: end for name, end in child.traits.events.items() if not name.startswith("__")}
+            | {TIME: ends and not self._ends},
             marked=False,
         )
 
@@ -118,11 +123,14 @@ class WindowFlow(Flow):
         size = self._span.size
         if size is not None:
             start = hidden(ARRIVAL) if self.traits.clock == "arrival" else micros(time)
+            if self._ends:
+                start = plus(start, -1)
+                values[TIME] = timestamp(start)
             values |= {FROM: start, UNTIL: plus(start, size)}
             if {WINDOW_START, WINDOW_END} & want.reads():
                 if self._span.slide != size:
                     raise self.wrong(NO_WINDOW_COLUMNS)
-                first = boundary(start, size)
+                first = boundary(start, self._span)
                 values |= {WINDOW_START: timestamp(first), WINDOW_END: timestamp(plus(first, size))}
         elif {WINDOW_START, WINDOW_END} & want.reads():
             raise self.wrong(NO_WINDOW_COLUMNS)
@@ -152,7 +160,7 @@ def _span(window: Window) -> Span:
     match window.kind:
         case "range":
             size, slide = _micros(window.size or 0.0), None if window.slide is None else _micros(window.slide)
-            return Span(size, slide, width=size)
+            return Span(size, slide, width=size, offset=round(window.offset * 1e6))
         case "now":
             return Span(1, 1, width=1)
         case "rows":
