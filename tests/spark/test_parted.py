@@ -5,7 +5,6 @@ from __future__ import annotations
 import datetime as dt
 import math
 import random
-import time
 from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,14 +12,10 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 import pyarrow as pa
 import pytest
+from tests.spark.piecewise import answers
 
-from freshet.engine import Engine, LogQueues, RealClock
-from freshet.log import Intake, Log, Retention
 from freshet.model import Stream, parse_schema
-from freshet.policies import Everything
 from freshet.spark.assignment import Assignment
-from freshet.spark.executor import SparkExecutor
-from freshet.sql import build_query
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -58,6 +53,7 @@ QUERIES = {
         WHERE k = 'x' AND e <= closed GROUP BY e""",
     ),
 }
+TEXTS = {name: sql for name, (sql, _) in QUERIES.items()}
 
 
 def test_parts_change_no_answer(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -73,51 +69,12 @@ def test_parts_change_no_answer(spark: SparkSession, tmp_path: Path, monkeypatch
     rows = rows_of(random.Random(7))
     expected = duck(rows)
     assert all(expected.values())
-    assert run(spark, tmp_path / "parts", rows, -1.0) == expected
+    assert answers(spark, tmp_path / "parts", STREAMS, TEXTS, rows, part_overhead=-1.0) == expected
     assert len({operator for operator, _ in parted}) == 3, "that of sliding, and on each path into the first of both"
     assert all(parts > 1 for _, parts in parted)
     parted.clear()
-    assert run(spark, tmp_path / "one task", rows, math.inf) == expected
+    assert answers(spark, tmp_path / "one task", STREAMS, TEXTS, rows, part_overhead=math.inf) == expected
     assert not parted
-
-
-def run(
-    session: SparkSession, state: Path, rows: dict[str, list[dict[str, Any]]], overhead: float
-) -> dict[str, Counter[tuple[Any, ...]]]:
-    """Takes the rows in piece by piece, over two starts."""
-    for half in range(2):
-        clock = RealClock()
-        executor = SparkExecutor(session, state, wake=clock.wake, part_overhead=overhead)
-        with Log.open(state) as log:
-            queues = LogQueues(log)
-            engine = Engine(queues, executor, clock, Everything())
-            for name in STREAMS:
-                log.declare(name, Retention(), clock="ts")
-            schemas = {name: stream.schema for name, stream in STREAMS.items()}
-            for name, (sql, _) in QUERIES.items():
-                log.declare(name, Retention())
-                engine.add_query(build_query(name, sql, schemas, times=dict.fromkeys(schemas, "ts")), schemas)
-            engine.stop(drain=True)
-            for piece in range(2 * half, 2 * half + 2):
-                for name, stream in STREAMS.items():
-                    quarter = rows[name][piece * len(rows[name]) // 4 : (piece + 1) * len(rows[name]) // 4]
-                    assert Intake(log, stream).append(quarter, round(time.time() * 1e6)).late == 0
-                    queues.notice(name)
-                engine.run()
-                assert all(state.active for state in engine.board.queries), [s.reason for s in engine.board.queries]
-            found = {
-                name: Counter(
-                    tuple(_plain(value) for value in list(row.values())[:-1])
-                    for row in log.read(name, 0, log.end(name)).to_pylist()
-                )
-                for name in QUERIES
-            }
-        executor.close()
-    return found
-
-
-def _plain(value: Any) -> Any:
-    return value.replace(tzinfo=None) if isinstance(value, dt.datetime) else value
 
 
 def rows_of(rng: random.Random) -> dict[str, list[dict[str, Any]]]:
@@ -138,9 +95,13 @@ def duck(rows: dict[str, list[dict[str, Any]]]) -> dict[str, Counter[tuple[Any, 
         for name, some in rows.items():
             plain = [{**row, "ts": row["ts"].replace(tzinfo=None)} for row in some]
             connection.register(name, pa.Table.from_pylist(plain))
-        answers = {}
+        found = {}
         for name, (_, sql) in QUERIES.items():
             closed = (newest if name == "both" else own) - dt.timedelta(seconds=2)
             text = sql.replace("closed", f"TIMESTAMP '{closed.replace(tzinfo=None)}'")
-            answers[name] = Counter(connection.execute(text).fetchall())
-        return answers
+            found[name] = Counter(tuple(map(_in_utc, row)) for row in connection.execute(text).fetchall())
+        return found
+
+
+def _in_utc(value: Any) -> Any:
+    return value.replace(tzinfo=dt.UTC) if isinstance(value, dt.datetime) else value

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime as dt
 import random
-import time
 from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,14 +11,10 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 import pyarrow as pa
 import pytest
+from tests.spark.piecewise import answers
 
-from freshet.engine import Engine, LogQueues, RealClock
-from freshet.log import Intake, Log, Retention
 from freshet.model import Stream, parse_schema
-from freshet.policies import Everything
-from freshet.spark.executor import SparkExecutor
 from freshet.spark.shuffled import shuffled_plan
-from freshet.sql import build_query
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -53,6 +48,7 @@ QUERIES = {
         JOIN c ON b.name = c.name AND greatest(a.ts, b.ts, c.ts) < least(a.ts, b.ts, c.ts) + INTERVAL 4 SECOND""",
     ),
 }
+TEXTS = {name: sql for name, (sql, _) in QUERIES.items()}
 
 
 def test_a_shuffle_changes_no_answer(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -66,43 +62,11 @@ def test_a_shuffle_changes_no_answer(spark: SparkSession, tmp_path: Path, monkey
     rows = rows_of(random.Random(5))
     expected = duck(rows)
     assert all(expected.values())
-    assert run(spark, tmp_path / "shuffled", rows, 0) == expected
+    assert answers(spark, tmp_path / "shuffled", STREAMS, TEXTS, rows, most_join_bytes=0) == expected
     assert len(set(shuffles)) == 7, "every side of every join, on every path"
     shuffles.clear()
-    assert run(spark, tmp_path / "one task", rows, 2**30) == expected
+    assert answers(spark, tmp_path / "one task", STREAMS, TEXTS, rows, most_join_bytes=2**30) == expected
     assert not shuffles
-
-
-def run(
-    session: SparkSession, state: Path, rows: dict[str, list[dict[str, Any]]], most_bytes: int
-) -> dict[str, Counter[tuple[Any, ...]]]:
-    """Takes the rows in piece by piece, over two starts."""
-    for half in range(2):
-        clock = RealClock()
-        executor = SparkExecutor(session, state, wake=clock.wake, most_join_bytes=most_bytes)
-        with Log.open(state) as log:
-            queues = LogQueues(log)
-            engine = Engine(queues, executor, clock, Everything())
-            for name in STREAMS:
-                log.declare(name, Retention(), clock="ts")
-            schemas = {name: stream.schema for name, stream in STREAMS.items()}
-            for name, (sql, _) in QUERIES.items():
-                log.declare(name, Retention())
-                engine.add_query(build_query(name, sql, schemas, times=dict.fromkeys(schemas, "ts")), schemas)
-            engine.stop(drain=True)
-            for piece in range(2 * half, 2 * half + 2):
-                for name, stream in STREAMS.items():
-                    quarter = rows[name][piece * len(rows[name]) // 4 : (piece + 1) * len(rows[name]) // 4]
-                    assert Intake(log, stream).append(quarter, round(time.time() * 1e6)).late == 0
-                    queues.notice(name)
-                engine.run()
-                assert all(state.active for state in engine.board.queries), [s.reason for s in engine.board.queries]
-            found = {
-                name: Counter(tuple(list(row.values())[:-1]) for row in log.read(name, 0, log.end(name)).to_pylist())
-                for name in QUERIES
-            }
-        executor.close()
-    return found
 
 
 def rows_of(rng: random.Random) -> dict[str, list[dict[str, Any]]]:

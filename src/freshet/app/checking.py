@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from graphlib import CycleError, TopologicalSorter
 
 import pyarrow as pa
@@ -18,19 +18,62 @@ from freshet.sql.text import parse_query
 
 
 @dataclass(slots=True)
-class Checked:
-    """What the check found."""
+class Known:
+    """What is known of what a query may read."""
 
-    queries: dict[str, Query] = field(default_factory=dict)
-    """The queries that can run, each after those that it reads."""
     schemas: dict[str, pa.Schema] = field(default_factory=dict)
     """Columns of streams, tables and outputs; the type is null where only Spark knows it."""
+    tables: Mapping[str, pa.Schema] = field(default_factory=dict)
+    """Those of them that are tables."""
     times: dict[str, str | None] = field(default_factory=dict)
     """Columns of event time of what a window can go by; None: the arrival."""
     orders: dict[str, tuple[str, ...] | None] = field(default_factory=dict)
     """Columns within which the rows of each output come in an order of the log; None: in none."""
     ends: set[str] = field(default_factory=set)
     """Queries whose event time is the end of a window."""
+
+    def learn(self, query: Query) -> None:
+        """Takes in what is known of the rows of a query, their columns apart."""
+        name = query.name
+        self.orders[name] = query.order
+        (self.ends.add if query.ends else self.ends.discard)(name)
+        self.times.pop(name, None)
+        if query.has_time:
+            self.times[name] = query.event_time
+
+    def among(self, names: Collection[str]) -> Known:
+        """The part of it that is about some streams and queries, and all tables."""
+        schemas = {name: schema for name, schema in self.schemas.items() if name in names}
+        times = {name: time for name, time in self.times.items() if name in names}
+        return replace(self, schemas=schemas | dict(self.tables), times=times)
+
+    def build(self, spec: QuerySpec) -> Query:
+        """The query of a declaration.
+
+        Raises:
+            UserError: Its text is wrong.
+        """
+        return build_query(
+            spec.name,
+            spec.sql,
+            self.schemas,
+            weight=spec.weight,
+            start=spec.start,
+            on_error=spec.on_error,
+            curve=spec.curve,
+            times=self.times,
+            tables=self.tables,
+            orders=self.orders,
+            ends=self.ends,
+        )
+
+
+@dataclass(slots=True)
+class Checked(Known):
+    """What the check found."""
+
+    queries: dict[str, Query] = field(default_factory=dict)
+    """The queries that can run, each after those that it reads."""
     problems: list[Problem] = field(default_factory=list)
     broken: set[str] = field(default_factory=set)
     """Names about which nothing more can be said."""
@@ -46,6 +89,7 @@ def check_queries(
     known = dict(tables or {})
     checked = Checked(
         schemas={name: stream.schema for name, stream in streams.items()} | known,
+        tables=known,
         times={name: stream.event_time for name, stream in streams.items()},
         broken=set(broken),
     )
@@ -56,18 +100,14 @@ def check_queries(
             checked.broken.add(name)
             continue
         try:
-            query = _build(spec, checked.schemas, checked.times, known, checked.orders, checked.ends)
+            query = checked.build(spec)
             later = not_run_yet(query)
             if later is None:
                 check_lateness(query, streams)
                 check_lookups(query, checked.schemas)
                 checked.schemas[name] = columns_of(query, checked.schemas)
                 checked.queries[name] = query
-                checked.orders[name] = query.order
-                if query.ends:
-                    checked.ends.add(name)
-                if query.has_time:
-                    checked.times[name] = query.event_time
+                checked.learn(query)
                 continue
             # Its columns are known by name, so that queries on it can be checked all the same.
             checked.schemas[name] = pa.schema([(column, pa.null()) for column in query.columns])
@@ -78,47 +118,17 @@ def check_queries(
     return checked
 
 
-def make_query(
-    spec: QuerySpec,
-    schemas: Mapping[str, pa.Schema],
-    times: Mapping[str, str | None],
-    tables: Collection[str],
-    orders: Mapping[str, tuple[str, ...] | None],
-    ends: Collection[str],
-) -> Query:
-    """The query of a declaration, over streams and outputs of which this is known, and over tables.
+def make_query(spec: QuerySpec, known: Known) -> Query:
+    """The query of a declaration, over what is known.
 
     Raises:
         UserError: Its text is wrong, or a part of it is not run by this version.
     """
-    query = _build(spec, schemas, times, tables, orders, ends)
+    query = known.build(spec)
     later = not_run_yet(query)
     if later is not None:
         raise later
     return query
-
-
-def _build(
-    spec: QuerySpec,
-    schemas: Mapping[str, pa.Schema],
-    times: Mapping[str, str | None],
-    tables: Collection[str],
-    orders: Mapping[str, tuple[str, ...] | None],
-    ends: Collection[str],
-) -> Query:
-    return build_query(
-        spec.name,
-        spec.sql,
-        schemas,
-        weight=spec.weight,
-        start=spec.start,
-        on_error=spec.on_error,
-        curve=spec.curve,
-        times=times,
-        tables=tables,
-        orders=orders,
-        ends=ends,
-    )
 
 
 def check_lateness(query: Query, streams: Mapping[str, Stream]) -> None:

@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 import pyarrow as pa
 
-from freshet.app.checking import Checked, check_lateness, check_lookups, make_query, may_share
+from freshet.app.checking import Checked, Known, check_lateness, check_lookups, make_query, may_share
 from freshet.app.restart import Change, check_output, compare, forget_query, make_ready, missed, remember, remembered
 from freshet.app.sharing import arrange, forget_work, form_of, leave
 from freshet.app.spec import QuerySpec
@@ -43,14 +43,12 @@ class Installer:
     ) -> None:
         self._engine, self._log, self._declared = engine, log, streams
         self._streams = frozenset(streams)
-        self._orders: dict[str, tuple[str, ...] | None] = {}
-        self._ends: set[str] = set()
-        self._times: dict[str, str | None] = {name: stream.event_time for name, stream in streams.items()}
         self._expected, self._look_up = dict(expected), look_up
-        self._tables = dict(tables or {})
         self._starting = False
         self.schemas = {name: stream.schema for name, stream in streams.items()}
         """Columns of streams and of the outputs of queries, with Spark's types."""
+        times = {name: stream.event_time for name, stream in streams.items()}
+        self._known = Known(self.schemas, dict(tables or {}), times)
         self.reads: dict[str, tuple[str, ...]] = {}
         """Streams that each query reads."""
         self.changes: dict[str, Change] = {}
@@ -89,8 +87,7 @@ class Installer:
             raise UserError(f"query {spec.name} is there already; drop it first")
         # The output of a query that was dropped stays readable, but nothing new can come from it.
         readable = {name: schema for name, schema in self.schemas.items() if name in self._streams | self.reads.keys()}
-        times = {name: time for name, time in self._times.items() if name in readable}
-        query = make_query(spec, readable | self._tables, times, self._tables, self._orders, self._ends)
+        query = make_query(spec, self._known.among(readable))
         check_lateness(query, self._declared)
         check_lookups(query, readable)
         reads = tuple(dict.fromkeys(path.stream for path in query.paths))
@@ -121,13 +118,7 @@ class Installer:
             raise
         self.schemas[spec.name] = schema
         self.reads[spec.name] = reads
-        self._orders[spec.name] = query.order
-        self._ends.discard(spec.name)
-        if query.ends:
-            self._ends.add(spec.name)
-        self._times.pop(spec.name, None)
-        if query.has_time:
-            self._times[spec.name] = query.event_time
+        self._known.learn(query)
         self._look_after_works()
         self._tell(spec, change, removed, missed(self._log, before) if change == "back" else 0)
 

@@ -176,7 +176,13 @@ def _check_one_column(values: Sequence[exp.Expr], columns: Columns, what: str) -
             )
 
 
+# What is written for Spark in their place means something else.
+_OTHER_TYPES: Final = (exp.DType.TIME, exp.DType.JSON, exp.DType.UUID)
+
+
 def _check_cast(node: exp.Cast, columns: Columns) -> None:
+    if node.to.this in _OTHER_TYPES:
+        raise fail(f"type {node.to.this.value.lower()} is not supported", node)
     kind, wanted = type_of(node.this, columns), type_of(node, columns)
     if not castable(kind, wanted):
         raise fail(f"{type_text(kind)} cannot be CAST to {type_text(wanted)}", node)
