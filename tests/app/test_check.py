@@ -354,6 +354,16 @@ def test_without_streams_there_is_none_to_choose_from() -> None:
     ]
 
 
+def test_settings_that_answers_depend_on_are_refused(tmp_path: Path) -> None:
+    settings = {"spark.sql.session.timeZone": "America/New_York", "spark.executor.memory": "2g"}
+    with pytest.raises(UserError, match="timeZone must be UTC, else answers would be wrong"):
+        App("a", state=tmp_path, spark=settings)
+    path = tmp_path / "app.toml"
+    path.write_text('[spark.settings]\n"spark.sql.ansi.enabled" = "false"\n')
+    with pytest.raises(InvalidApp, match=r"spark.sql.ansi.enabled must be true"):
+        App.from_toml(path)
+
+
 def test_a_wrong_master_of_the_environment_is_refused_before_spark_starts(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

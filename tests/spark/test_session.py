@@ -49,9 +49,15 @@ def test_a_second_session_has_settings_of_its_own(spark: SparkSession):
 
 
 def test_a_lost_setting_is_told(spark: SparkSession):
-    with pytest.warns(SettingLost, match="spark.ui.enabled=false instead of true"):
-        lost = check_session(spark, {"spark.ui.enabled": "true"})
-    assert lost == ["spark.ui.enabled"]
+    wanted = {"spark.ui.enabled": "true", "spark.python.worker.reuse": "false", "spark.mine": "1"}
+    with pytest.warns(SettingLost) as told:
+        lost = check_session(spark, wanted)
+    assert lost == ["spark.python.worker.reuse", "spark.ui.enabled", "spark.mine"]
+    assert [str(each.message) for each in told] == [
+        "Spark runs with spark.python.worker.reuse=true instead of false: "
+        "each task then starts a Python worker, which takes some 300 ms",
+        "Spark runs with spark.mine=None instead of 1",
+    ]
 
 
 def test_a_session_that_would_answer_wrongly_is_refused(spark: SparkSession):
@@ -59,6 +65,30 @@ def test_a_session_that_would_answer_wrongly_is_refused(spark: SparkSession):
     other.conf.set("spark.sql.session.timeZone", "Asia/Tokyo")
     with pytest.raises(UserError, match="timeZone"):
         check_session(other)
+    with pytest.raises(UserError, match="timeZone must be UTC, else answers would be wrong"):
+        open_session("tokyo", settings={"spark.sql.session.timeZone": "Asia/Tokyo"})
+
+
+def test_what_the_python_of_a_spark_that_ran_before_lacks_is_told(tmp_path: Path):
+    bare = tmp_path / "bare"
+    bare.write_text(f'#!/bin/sh\nexec {sys.executable} -S "$@"\n')
+    bare.chmod(0o755)
+    program = """
+        from pyspark.sql import SparkSession
+        SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false").getOrCreate()
+        from freshet.model import UserError
+        from freshet.spark.session import open_session
+        try:
+            open_session("late")
+            print("it runs")
+        except UserError as error:
+            print(error)
+    """
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", textwrap.dedent(program)],
+        env={**os.environ, "PYSPARK_PYTHON": str(bare)}, capture_output=True, text=True, check=True, timeout=300,
+    )  # fmt: skip
+    assert f"their Python ({bare}) needs numpy, pandas, pyarrow and sqlglot" in done.stdout
 
 
 def test_the_terminal_stays_clean_and_interrupts_stay_ours(tmp_path: Path):

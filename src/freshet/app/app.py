@@ -30,6 +30,7 @@ from freshet.app.tables import check_tables
 from freshet.log import Retention
 from freshet.model import Curve, Stream, UserError, parse_duration, parse_schema
 from freshet.policies import create
+from freshet.spark.settings import check_settings
 
 if TYPE_CHECKING:
     from freshet.app.run import Run
@@ -76,6 +77,7 @@ class App:
         self.name = name
         self.state = Path(state)
         self.report = None if report is None else Path(report)
+        check_settings(spark or {})
         self.settings = Settings(policy, workers, max_train_rows, master, dict(spark or {}), share)
         self.streams: dict[str, StreamSpec] = {}
         self.tables: dict[str, TableSpec] = {}

@@ -16,6 +16,7 @@ from freshet.app.spec import check_master
 from freshet.log.retention import Retention
 from freshet.model import Curve, UserError, parse_bytes, parse_duration
 from freshet.policies import create
+from freshet.spark.settings import check_settings
 
 DEFAULT = Retention()
 
@@ -48,6 +49,14 @@ def _master(text: str) -> str:
         raise ValueError(str(error)) from None
 
 
+def _settings(settings: dict[str, str]) -> dict[str, str]:
+    try:
+        check_settings(settings)
+    except UserError as error:
+        raise ValueError(str(error)) from None
+    return settings
+
+
 def _bound(size: int | None) -> int | None:
     if size is not None and size <= 0:
         raise ValueError(f"must be above 0 (else nothing is ever taken in) or 'unlimited', not {size}")
@@ -71,6 +80,7 @@ SizeOrUnlimited = Annotated[int | None, _quantity(_or_unlimited(parse_bytes), "s
 LatencyCurve = Annotated[Curve, BeforeValidator(_curve)]
 PolicyName = Annotated[str, BeforeValidator(lambda value: _policy(value) if isinstance(value, str) else value)]
 Master = Annotated[str, AfterValidator(_master)]
+SparkSettings = Annotated[dict[str, str], AfterValidator(_settings)]
 
 
 class Section(BaseModel):
@@ -204,8 +214,8 @@ class SparkSection(Section):
 
     master: Master | None = None
     """Master of a cluster, or "local[N]"; the environment's SPARK_MASTER or all cores, if not given."""
-    settings: dict[str, str] = {}
-    """Spark settings by name; they win over Freshet's own."""
+    settings: SparkSettings = {}
+    """Spark settings by name; they win over Freshet's own, but for those that answers depend on."""
 
 
 class AppFile(Section):

@@ -26,12 +26,14 @@ from freshet.model import UserError
 from freshet.spark.java import JavaNotFoundError, ensure_java
 from freshet.spark.settings import (
     CORE,
+    COSTS,
     DAEMON,
     DAEMON_SETTING,
     JAVA_OPTIONS,
     REQUIRED,
     SQL,
     SettingLost,
+    check_settings,
     in_process,
     limit_arenas,
     placed,
@@ -64,15 +66,15 @@ def open_session(
         log_folder: Folder for ``spark.log`` (Spark's messages, bounded) and ``spark.out`` (what the JVM and the
             Python workers print); None: standard error. Only a JVM that is started by this call can be told.
     """
+    check_settings(settings or {})
     master = master or os.environ.get("SPARK_MASTER") or "local[*]"
     wanted = {**CORE, **SQL, **placed(master), **(settings or {})}
     _quieten()
     running = SparkContext._active_spark_context
     if running is None:
         _open(app_name, master, wanted, log_folder)
-    elif not in_process(running.master or ""):
-        ship(running)
-        load_package(running)
+    else:
+        _join(running)
     session = SparkSession.builder.getOrCreate()
     cores = session.sparkContext.defaultParallelism
     # More partitions than cores only add tasks of a few milliseconds each (790 -> 33 ms for a small shuffle).
@@ -87,7 +89,8 @@ def open_session(
 
 
 def check_session(session: SparkSession, wanted: Mapping[str, str] | None = None) -> list[str]:
-    """Warns of every setting that was lost (to a Spark that was already running, or to a cluster's defaults).
+    """Looks for settings that were lost (to a Spark that was already running, or to a cluster's defaults), and warns of
+    those that a user asked for or that cost something.
 
     Returns:
         The settings that were lost.
@@ -108,7 +111,9 @@ def check_session(session: SparkSession, wanted: Mapping[str, str] | None = None
         if key in REQUIRED and value == SQL[key]:
             raise UserError(f"Spark runs with {key}={actual}, but Freshet's answers need {key}={value}")
         lost.append(key)
-        warnings.warn(f"Spark runs with {key}={actual} instead of {value}", SettingLost, stacklevel=3)
+        if key in COSTS or key not in {**CORE, **placed("local")}:
+            cost = f": {COSTS[key]}" if key in COSTS else ""
+            warnings.warn(f"Spark runs with {key}={actual} instead of {value}{cost}", SettingLost, stacklevel=3)
     return lost
 
 
@@ -138,6 +143,18 @@ def _open(app_name: str, master: str, wanted: dict[str, str], log_folder: Path |
     except BaseException:
         context.stop()
         raise
+
+
+def _join(running: SparkContext) -> None:
+    """Has a Spark that was started by somebody else know the package."""
+    if in_process(running.master or ""):
+        try:
+            load_package(running)
+            return
+        except PackageMissing:
+            pass
+    ship(running)
+    load_package(running)
 
 
 def _start(app_name: str, master: str, wanted: dict[str, str], log_folder: Path | None) -> SparkContext:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from typing import Final
+
+from freshet.model import UserError
 
 DAEMON: Final = "freshet.spark.daemon"
 
@@ -49,8 +52,30 @@ REQUIRED: Final = ("spark.sql.ansi.enabled", "spark.sql.session.timeZone")
 _ARENAS: Final = "MALLOC_ARENA_MAX"
 
 
+# What a person should know of a setting that was lost: the others only keep the terminal or the heap tidy.
+COSTS: Final = {
+    "spark.python.unix.domain.socket.enabled": "each exchange with a Python worker then waits some 40 ms",
+    DAEMON_SETTING: "each new Python worker then loads Freshet for itself, and its first step takes longer",
+    "spark.python.worker.reuse": "each task then starts a Python worker, which takes some 300 ms",
+    "spark.sql.optimizer.excludedRules": "overflows may then come out differently in Spark's own form",
+    "spark.sql.execution.arrow.maxRecordsPerBatch": "a train then goes to a Python worker in pieces",
+}
+
+
 class SettingLost(UserWarning):
     """Spark runs without a setting that Freshet asked for: right, but slower."""
+
+
+def check_settings(settings: Mapping[str, str]) -> None:
+    """Refuses settings of a user's that would make answers wrong.
+
+    >>> check_settings({"spark.sql.session.timeZone": "Asia/Tokyo"})
+    Traceback (most recent call last):
+    freshet.model.errors.UserError: spark.sql.session.timeZone must be UTC, else answers would be wrong: leave it out
+    """
+    for key in REQUIRED:
+        if settings.get(key, SQL[key]) != SQL[key]:
+            raise UserError(f"{key} must be {SQL[key]}, else answers would be wrong: leave it out")
 
 
 def in_process(master: str) -> bool:

@@ -99,9 +99,7 @@ def _explained(text: str, python: str) -> FreshetError:
     if missing := _MISSING.search(text):
         module = missing["module"]
         if module == "freshet":
-            return PackageMissing(
-                f"executors cannot import freshet from what was sent to them; install it for {python}"
-            )
+            return PackageMissing(f"Python workers cannot import freshet; install it for {python}, or {other}")
         return UserError(f"executors cannot import {module}: their Python ({python}) needs {_NEEDED}, or {other}")
     if unlike := _UNLIKE.search(text):
         return UserError(f"{unlike[0]}: {other}")
