@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -430,10 +431,11 @@ def test_what_stands_for_a_window_counts_in_the_one_that_ends_with_it(start: Any
         "other": f"{over} tens {by_twenty}",
         "third": f"{over} renamed {by_twenty}",
         "fourth": f"{over} TUMBLE(tens, e, INTERVAL 20 SECONDS)",
+        "single": f"SELECT e, window_end AS till FROM tens {by_twenty}",
         "both": f"{over} (SELECT v, e FROM tens UNION ALL SELECT 0, e FROM tens) {by_twenty}",
     }
     rng = random.Random(2)
-    rows = [(place + rng.random(), rng.choice("ab"), 1 + rng.randrange(9)) for place in range(65)]
+    rows = [(place - 30 + rng.random(), rng.choice("ab"), 1 + rng.randrange(9)) for place in range(65)]
     for policy in (Everything(), Anything(4), OneBox()):
         app = start(queries, policy)
         for place in range(0, len(rows), 7):
@@ -442,8 +444,10 @@ def test_what_stands_for_a_window_counts_in_the_one_that_ends_with_it(start: Any
         app.heartbeat("s", 100)
         app.run()
         assert len(app.rows("direct")) == 4
-        for name in queries.keys() - {"tens", "renamed", "direct"}:
+        for name in queries.keys() - {"tens", "renamed", "direct", "single"}:
             assert app.answers(name) == app.answers("direct"), name
+        for end, till in app.rows("single"):
+            assert till.timestamp() == math.ceil(end.timestamp() / 20) * 20
 
 
 SUMS = "SELECT k, sum(v) AS v, window_end AS e FROM s [RANGE 3 SECONDS SLIDE 1 SECOND] GROUP BY k"

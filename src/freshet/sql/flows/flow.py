@@ -189,8 +189,10 @@ def boundary(microseconds: exp.Expr, span: Span) -> exp.Expr:
     """The last boundary at or before a time; a true floor, also before the epoch."""
     slide = span.slide
     assert slide is not None
-    since = exp.Paren(this=plus(microseconds, -span.offset)) if span.offset else microseconds.copy()
-    remainder = exp.Mod(this=since, expression=_whole(slide))
+    since = plus(microseconds, -span.offset) if span.offset else microseconds.copy()
+    remainder = exp.Mod(
+        this=exp.Paren(this=since) if isinstance(since, exp.Binary) else since, expression=_whole(slide)
+    )
     positive = exp.Paren(this=exp.Add(this=remainder, expression=_whole(slide)))
     floor = exp.Mod(this=positive, expression=_whole(slide))
     return exp.Sub(this=microseconds.copy(), expression=exp.Paren(this=floor))
