@@ -61,6 +61,7 @@ def test_backlog_works_all_off_and_gives_its_figures(spark, tmp_path):
     assert all(figures[f"peak_{kind}_mb_all"] > 1 for kind in ("driver", "jvm", "workers"))
 
 
+@pytest.mark.long
 @pytest.mark.spark
 @pytest.mark.timeout(1200)
 def test_windows_gives_its_figures(spark, tmp_path, monkeypatch):

@@ -130,6 +130,7 @@ def test_unknown_sides_and_sinks_are_refused(tmp_path):
         many(Stage(tmp_path), sinks="kafka")
 
 
+@pytest.mark.long
 @pytest.mark.spark
 @pytest.mark.timeout(1200)
 def test_many_gives_its_figures(tmp_path, monkeypatch):
