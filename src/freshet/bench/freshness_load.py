@@ -109,8 +109,11 @@ class Load:
         weights = np.array([1.0 if stream in self.bursty else BURST for stream in streams])
         steps = self.utilization * self.seconds / ((1.0 + self.times) * costs.overhead)
         number = max(2, int(steps * len(streams) / len(questions)))
-        chosen = [streams[place] for place in rng.choice(len(streams), number, p=weights / weights.sum())]
-        times = np.sort(rng.random(number)) * self.seconds
+        drawn = [streams[place] for place in rng.choice(len(streams), number, p=weights / weights.sum())]
+        # Streams have more or fewer readers: by chance the draw may have more steps than the overhead allows.
+        taken = np.cumsum([len(readers[stream]) for stream in drawn]) <= steps
+        chosen = drawn[: max(2, int(taken.sum()))]
+        times = np.sort(rng.random(len(chosen))) * self.seconds
         rows = self._rows(costs, readers, chosen)
         return [
             Event(float(time - times[0]), stream, rows * self._size(stream), int(rng.integers(1 << 31)))

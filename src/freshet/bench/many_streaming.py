@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -24,7 +25,7 @@ _AGAIN: Final = 0.25
 _SETTINGS: Final = {"spark.driver.memory": HEAP, "spark.scheduler.mode": "FAIR"}
 
 
-class _Streaming:
+class _Streaming(ABC):
     """What both sides share: a session, and queries that are looked at by their checkpoints."""
 
     _opening: Opening
@@ -50,8 +51,9 @@ class _Streaming:
                     raise RuntimeError(f"a streaming query has ended: {query.exception()}")
         return True
 
+    @abstractmethod
     def _is_done(self, files: int) -> bool:
-        raise NotImplementedError
+        """Whether every query has answered so many files."""
 
     def close(self) -> None:
         def stop(query: StreamingQuery) -> None:
