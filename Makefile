@@ -45,7 +45,7 @@ BENCHES := crash overhead throughput backlog soak windows many
 bench_crash_args := --kills 50
 bench_soak_args := --minutes 10
 
-bench: $(BENCHES:%=build/bench/%.json) ## Run the benchmarks (an hour and a half), results in build/bench/*.json
+bench: $(BENCHES:%=build/bench/%.json) ## Run the benchmarks (an hour or more), results in build/bench/*.json
 
 .PHONY: $(BENCHES:%=build/bench/%.json)
 # One at a time, even under make -j: they measure time on the same cores.
