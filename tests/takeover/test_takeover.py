@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
 from tests.takeover.application import application
 from tests.takeover.write import ALL, HALF, run_all
 

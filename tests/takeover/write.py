@@ -23,9 +23,10 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from tests.takeover.application import QUERIES, alerts, application, packets
+
 from freshet.app import App
 from freshet.log import Log
-from tests.takeover.application import QUERIES, alerts, application, packets
 
 HALF = 60
 """Packets, and twice the alerts, that were pushed before a folder was kept."""

@@ -31,7 +31,7 @@ from freshet.log.state import LogState, StreamState
 from freshet.log.storage import PosixStorage
 from freshet.log.store import Member, Store, Transaction, pack_members
 from freshet.model import ARRIVAL, Commit, FreshetError, Segment, SegmentFile, UserError
-from freshet.model.lookup import CONTENT
+from freshet.model.names import CONTENT
 
 _NO_ROOM: Final = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 _SEQUENCE: Final = ("sequence", "")

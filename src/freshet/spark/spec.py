@@ -8,13 +8,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 
-from freshet.model import Filter, Lookup, Node, Project, parse_schema, schema_text
-from freshet.model.fold import Fold, fold_fields, read_fold
-from freshet.model.lookup import lookup_fields, read_lookup
+from freshet.model import Node, Operator, parse_schema, schema_text
+from freshet.model.operators import fields_of, operator_of
 from freshet.spark.files import write_once
 
 
@@ -28,7 +26,7 @@ class Spec:
     True
     """
 
-    operators: tuple[Filter | Project | Lookup | Fold, ...]
+    operators: tuple[Operator, ...]
     writes: tuple[str, ...]
     outputs: Mapping[str, pa.Schema]
     """Columns of a stream to which several paths with different types write."""
@@ -50,13 +48,13 @@ class Spec:
         writes = tuple(node.writes for node in nodes)
         return cls(operators, writes, dict(outputs), dict(reads or {}), dict(others or {}))
 
-    def chain(self, numbers: Sequence[int]) -> tuple[Filter | Project | Lookup | Fold, ...]:
+    def chain(self, numbers: Sequence[int]) -> tuple[Operator, ...]:
         """The operators of a chain."""
         return tuple(self.operators[number] for number in numbers)
 
     def text(self) -> str:
         """As JSON."""
-        operators = [[operator.name, _body(operator)] for operator in self.operators]
+        operators = [fields_of(operator) for operator in self.operators]
         schemas = {
             kind: {str(name): schema_text(schema) for name, schema in sorted(known.items())}
             for kind, known in (("outputs", self.outputs), ("reads", self.reads), ("others", self.others))
@@ -72,7 +70,7 @@ class Spec:
             {int(number): parse_schema(ddl, own=True) for number, ddl in fields[kind].items()}
             for kind in ("reads", "others")
         )
-        operators = tuple(_operator(name, body) for name, body in fields["operators"])
+        operators = tuple(map(operator_of, fields["operators"]))
         return cls(operators, tuple(fields["writes"]), outputs, reads, others)
 
     def store(self, folder: Path) -> str:
@@ -87,19 +85,3 @@ class Spec:
 def load_spec(folder: Path, name: str) -> Spec:
     """Reads a spec; a worker needs the newest, and for a moment the one before."""
     return Spec.parse((folder / f"{name}.json").read_text(encoding="utf-8"))
-
-
-def _body(operator: Filter | Project | Lookup | Fold) -> Any:
-    if isinstance(operator, Filter):
-        return operator.predicate
-    if isinstance(operator, Lookup):
-        return lookup_fields(operator)
-    return operator.columns if isinstance(operator, Project) else fold_fields(operator)
-
-
-def _operator(name: str, body: Any) -> Filter | Project | Lookup | Fold:
-    if isinstance(body, str):
-        return Filter(name, body)
-    if isinstance(body, dict):
-        return read_lookup(body) if "lookup" in body else read_fold(body)
-    return Project(name, tuple((column, expression) for column, expression in body))

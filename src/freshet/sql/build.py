@@ -17,7 +17,8 @@ import pyarrow as pa
 
 from freshet.model.curve import Curve
 from freshet.model.errors import UserError
-from freshet.model.query import Query, QueryGraph
+from freshet.model.graph import QueryGraph
+from freshet.model.query import Query
 from freshet.sql.errors import SqlError
 from freshet.sql.graph import GraphBuilder
 from freshet.sql.lower import lower
@@ -83,7 +84,7 @@ def build_query(
     return Query(
         name=name,
         text=text,
-        graph=QueryGraph(graph.operators, graph.inputs, output.node, tuple(graph.tables)),
+        graph=QueryGraph({}, {}, output.node) if lowered is None else lowered.graph,
         weight=weight,
         start=start,
         on_error=on_error,
@@ -91,7 +92,6 @@ def build_query(
         deadline=tree.meta.get("deadline"),
         columns=output.names,
         curve=curve,
-        lowered=None if lowered is None else lowered.paths,
         event_time=None if lowered is None else lowered.event_time,
         has_time=lowered is not None and lowered.has_time,
         order=None if lowered is None else lowered.order,

@@ -7,9 +7,9 @@ from collections.abc import Callable, Collection, Mapping
 import pyarrow as pa
 from sqlglot import exp
 
-from freshet.model.operator import Operator, Window
 from freshet.model.schema import ARRIVAL
 from freshet.sql.errors import did_you_mean, fail
+from freshet.sql.logical import Logical, Window
 from freshet.sql.scope import Relation
 
 
@@ -22,7 +22,7 @@ class GraphBuilder:
     """
 
     def __init__(self, streams: Mapping[str, pa.Schema], tables: Collection[str] = ()) -> None:
-        self.operators: dict[str, Operator] = {}
+        self.operators: dict[str, Logical] = {}
         self.inputs: dict[str, tuple[str, ...]] = {}
         self.relations: dict[str, Relation] = {}
         """What each node and each stream gives out."""
@@ -39,7 +39,7 @@ class GraphBuilder:
     def add(
         self,
         name: str,
-        make: Callable[[str], Operator],
+        make: Callable[[str], Logical],
         inputs: tuple[Relation, ...],
         columns: tuple[tuple[str, pa.DataType], ...] | None = None,
         *places: exp.Expr | None,
