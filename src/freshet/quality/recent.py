@@ -37,7 +37,7 @@ class Seen:
         if not each:
             return Seen.nothing()
         weights = np.concatenate([part.counts for part in each])
-        counts: NDArray[np.float64] = np.bincount(np.concatenate([part.buckets for part in each]), weights)
+        counts = np.bincount(np.concatenate([part.buckets for part in each]), weights).astype(np.float64)
         buckets = np.flatnonzero(counts)
         return Seen(sum(part.count for part in each), sum(part.sum for part in each), buckets, counts[buckets])
 
