@@ -75,7 +75,7 @@ def choose(columns: Sequence[Column], cells: Sequence[Sequence[str]], width: int
     wide = [max([column.least, cell_len(column.title), *(cell_len(row[place]) for row in cells)])
             for place, column in enumerate(columns)]  # fmt: skip
     name = max([cell_len(columns[0].title), *(cell_len(row[0]) for row in cells)])
-    room = width - min(name, max(NAME, width // 4))
+    room = width - min(name, max(NAME, width // 5))
     chosen = [0]
     for place in sorted(range(1, len(columns)), key=lambda place: columns[place].rank):
         room -= wide[place] + len(GAP)

@@ -22,7 +22,7 @@ _TROUBLE: Final = {"quarantined": 0, "held back": 1}
 _ENDED: Final = ("stopped", "failed")
 _COLUMNS: Final = (
     Column("query", 0, left=True),
-    Column("state", 1, 8, left=True),
+    Column("state", 1, left=True),
     Column("age", 2),
     Column("p95", 5),
     Column("oldest", 6),
@@ -154,7 +154,7 @@ def _answers(report: Report) -> str:
     ended = report["status"] in _ENDED
     mean, p95 = _ages(report["total"]["response"], report["status"])
     if mean is None:
-        return "no answers" if ended else "no new answers"
+        return "no answers" if ended else "no answers in the last seconds"
     return f"answers {'were ' if ended else ''}{_time(mean)} old (p95 {_time(p95)})"
 
 
