@@ -200,7 +200,7 @@ class _Terminal(Console):
 
     now = ConsoleDimensions(80, 24)
 
-    @property
+    @property  # type: ignore[misc]
     def size(self) -> ConsoleDimensions:
         return self.now
 

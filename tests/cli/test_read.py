@@ -158,8 +158,25 @@ def test_explain_says_that_a_stream_is_no_query(hot: Path) -> None:
 # Nothing to read
 
 
-def ran(file: Path, query: str, *, cursor: int = 2, watermark: int | None = None, state: bool = True) -> None:
-    """Leaves a log behind as a run does that has taken in two tuples, and has answered nothing."""
+def ran(
+    file: Path,
+    query: str,
+    *,
+    cursor: int = 2,
+    watermark: int | None = None,
+    acted: int | None = None,
+    state: bool = True,
+) -> None:
+    """Leaves a log behind as a run does that has taken in two tuples, and has answered nothing.
+
+    Args:
+        file: The application.
+        query: A query of it.
+        cursor: How many of the tuples it has processed.
+        watermark: How far event time is in the stream.
+        acted: How far it is in what the query did; by default as far.
+        state: Whether the query remembers something.
+    """
     declared = App.from_toml(file).checked().queries[query]
     panes = [fold for path in declared.paths for fold in path.folds if isinstance(fold, Panes)]
     with Log.open(file.parent / "state") as log:
@@ -178,7 +195,7 @@ def ran(file: Path, query: str, *, cursor: int = 2, watermark: int | None = None
             if state:
                 log.append(kept, pa.table({"v": [1], ARRIVAL: [1]}))
             if watermark is not None:
-                log.heartbeat(kept, watermark)
+                log.heartbeat(kept, watermark if acted is None else acted)
 
 
 def said(file: Path, query: str) -> str:
@@ -194,8 +211,9 @@ def test_nothing_is_said_of_windows_where_nothing_is_known(file: Path) -> None:
     assert said(file, "sums") == "sums has no rows yet"
 
 
-def test_the_next_window_is_told(file: Path) -> None:
-    ran(file, "sums", watermark=NOON + 6_000_000)
+@pytest.mark.parametrize("cursor", [1, 2])
+def test_the_next_window_is_told_also_while_tuples_wait(file: Path, cursor: int) -> None:
+    ran(file, "sums", watermark=NOON + 6_000_000, acted=NOON + 1, cursor=cursor)
     assert said(file, "sums") == (
         "sums has no rows yet; next window closes at 2024-01-01 12:00:10 UTC, "
         "and packets is complete up to 2024-01-01 12:00:06 UTC"
@@ -205,7 +223,12 @@ def test_the_next_window_is_told(file: Path) -> None:
 @pytest.mark.parametrize(
     ("query", "options", "expected"),
     [
-        ("sums", {"cursor": 1, "watermark": NOON}, "sums has no rows yet; 1 tuple of its input waits to be processed"),
+        ("sums", {"watermark": NOON, "acted": NOON - 1}, "sums has no rows yet"),
+        (
+            "sums",
+            {"cursor": 1, "watermark": NOON, "acted": NOON - 1},
+            "sums has no rows yet; 1 tuple of its input waits to be processed",
+        ),
         ("sums", {"watermark": NOON, "state": False}, "sums has no rows yet"),
         ("sums", {"watermark": None}, "sums has no rows yet"),
         ("sums", {"watermark": 2**62}, "sums has no rows yet"),

@@ -23,11 +23,11 @@ def why_nothing(reader: LogReader, name: str, app: Path) -> str:
         return f"{name} has no rows yet"
     if any(each.quarantined for each in readers):
         return f"{name} has no rows: it is quarantined, and the report says why"
+    closing = _next_window(reader, query, readers)
     waiting = sum(reader.end(each.stream) - each.next for each in readers)
-    if waiting:
+    if closing is None and waiting:
         of_it = "1 tuple of its input waits" if waiting == 1 else f"{waiting:,} tuples of its input wait"
         return f"{name} has no rows yet; {of_it} to be processed"
-    closing = _next_window(reader, query, readers)
     return f"{name} has no rows yet" if closing is None else f"{name} has no rows yet; {closing}"
 
 

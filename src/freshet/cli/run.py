@@ -40,11 +40,11 @@ Examples:
 def run(
     app: AppPath,
     policy: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Instead of the file's policy; see `freshet policies`.")
+        str | None, typer.Option(metavar="NAME", help="Policy, instead of the file's; see `freshet policies`.")
     ] = None,
     for_: Annotated[
         str | None,
-        typer.Option("--for", metavar="TIME", help="Stop after so long (60s, 5m); what waits is drained."),
+        typer.Option("--for", metavar="TIME", help="Stop after this time (60s, 5m), once what waits is answered."),
     ] = None,
     master: Annotated[str | None, typer.Option(metavar="URL", help="Spark master, instead of the file's.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="At the end print the report, and nothing else.")] = False,
