@@ -8,6 +8,7 @@ from typing import TypeAlias
 import pyarrow as pa
 
 from freshet.app.checking import Checked, Known, check_lateness, check_lookups, make_query, may_share
+from freshet.app.problems import did_you_mean
 from freshet.app.restart import Change, check_output, compare, forget_query, make_ready, missed, remember, remembered
 from freshet.app.sharing import arrange, forget_work, form_of, leave
 from freshet.app.spec import QuerySpec
@@ -147,7 +148,7 @@ class Installer:
     def drop(self, name: str) -> None:
         """Ends a query; its output stays readable, and its place is kept for when it is added again."""
         if name not in self.reads:
-            raise UserError(f"there is no query {name!r}")
+            raise UserError(f"there is no query {name!r}{did_you_mean(name, self.reads)}")
         readers = sorted(other for other, reads in self.reads.items() if name in reads)
         if readers:
             raise UserError(f"query {name} is read by {', '.join(readers)}: drop that first")

@@ -42,10 +42,11 @@ class InvalidApp(UserError):
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """A hint where a known word is close, else nothing.
+    """A hint where a known word is close, also if only its capitals differ, else nothing.
 
-    >>> did_you_mean("wieght", ["weight", "sql"])
-    " (did you mean 'weight'?)"
+    >>> did_you_mean("wieght", ["weight", "sql"]), did_you_mean("SQL", ["weight", "sql"])
+    (" (did you mean 'weight'?)", " (did you mean 'sql'?)")
     """
-    close = get_close_matches(word, list(known), n=1)
-    return f" (did you mean {close[0]!r}?)" if close else ""
+    folded = {each.casefold(): each for each in known}
+    close = get_close_matches(word.casefold(), folded, n=1)
+    return f" (did you mean {folded[close[0]]!r}?)" if close else ""

@@ -15,6 +15,7 @@ from freshet.app.app import App
 from freshet.app.housekeeping import Housekeeping
 from freshet.app.observing import meters_of, report_of
 from freshet.app.parts import Parts
+from freshet.app.problems import did_you_mean
 from freshet.app.run_quarantine import QuarantineWatch
 from freshet.app.spec import CurveLike, QuerySpec, SinkLike, check_name
 from freshet.log import Receipt, Retention
@@ -98,7 +99,8 @@ class Run:
         source = self._parts.pushes.get(stream)
         if source is None:
             known = ", ".join(self._parts.pushes) or "none"
-            raise UserError(f"stream {stream!r} takes no pushes (streams with the source push: {known})")
+            hint = did_you_mean(stream, self._parts.pushes)
+            raise UserError(f"stream {stream!r} takes no pushes{hint} (streams with the source push: {known})")
         return source
 
     def read(self, name: str, first: int | None = None, end: int | None = None, *, arrival: bool = False) -> pa.Table:
@@ -144,7 +146,8 @@ class Run:
     def _schema(self, name: str) -> pa.Schema:
         schema = self._parts.installer.schemas.get(name)
         if schema is None:
-            raise UserError(f"there is no stream or query {name!r}")
+            hint = did_you_mean(name, self._parts.installer.schemas)
+            raise UserError(f"there is no stream or query {name!r}{hint}")
         return pa.schema([part for part in schema if part.name != ARRIVAL])
 
     # Changes while running

@@ -29,7 +29,7 @@ Examples:
   freshet demo                         a network monitor with 25 queries
   freshet check app.toml               is the file right?
   freshet run app.toml --for 60s       run it for a minute on this machine
-  freshet read app.toml hot --follow   what query `hot` says, as it says it
+  freshet read app.toml hot --follow   the answers of query `hot`, as they come
 \b
 Exit codes:
   0    all is well
@@ -98,7 +98,7 @@ def _lazy(name: str, module: str, attribute: str, summary: str) -> None:
 
 
 _lazy("demo", "freshet.cli.demo", "demo", "See it at work: a network monitor, a minute.")
-_lazy("bench", "freshet.bench", "app", "Measure; see `freshet bench --help`.")
+_lazy("bench", "freshet.bench", "app", "Measure Freshet on this machine; see `freshet bench --help`.")
 _lazy("reproduce", "freshet.reproduce.command", "reproduce", "Measure the claims of the papers again; see --list.")
 
 

@@ -40,11 +40,11 @@ Examples:
 def run(
     app: AppPath,
     policy: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Instead of the file's policy; see `freshet policies`.")
+        str | None, typer.Option(metavar="NAME", help="Policy, instead of the file's; see `freshet policies`.")
     ] = None,
     for_: Annotated[
         str | None,
-        typer.Option("--for", metavar="TIME", help="Stop after so long (60s, 5m); what waits is drained."),
+        typer.Option("--for", metavar="TIME", help="Stop after this time (60s, 5m), once what waits is answered."),
     ] = None,
     master: Annotated[str | None, typer.Option(metavar="URL", help="Spark master, instead of the file's.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="At the end print the report, and nothing else.")] = False,
@@ -71,7 +71,7 @@ def run(
         try:
             for note in started.notes:
                 print(note, file=sys.stderr)
-            with _screen(started, quiet=as_json) as show:
+            with _screen(started, interrupts, quiet=as_json) as show:
                 _watch(started, interrupts, seconds, show)
         finally:
             started.stop(drain=False)
@@ -126,6 +126,8 @@ class _Interrupts:
 
     def __init__(self) -> None:
         self.count = 0
+        self.hurried = False
+        """Whether the run was told not to drain any more."""
         self._before: dict[int, Any] = {}
 
     def __enter__(self) -> _Interrupts:
@@ -139,6 +141,13 @@ class _Interrupts:
 
     def _handle(self, number: int, frame: FrameType | None) -> None:
         self.count += 1
+
+    @property
+    def hint(self) -> str:
+        """What a run that ends does, and how to leave it sooner."""
+        if self.hurried:
+            return "leaving"
+        return f"draining, Ctrl-C {'again ' if self.count else ''}to leave"
 
 
 def _watch(run: Run, interrupts: _Interrupts, seconds: float | None, show: Any) -> None:
@@ -156,6 +165,7 @@ def _watch(run: Run, interrupts: _Interrupts, seconds: float | None, show: Any) 
         show()
         if interrupts.count > heard:
             heard = sys.maxsize
+            interrupts.hurried = True
             run.hurry()
 
 
@@ -165,20 +175,23 @@ def _stop(run: Run) -> None:
 
 
 @contextmanager
-def _screen(run: Run, quiet: bool) -> Iterator[Any]:
+def _screen(run: Run, interrupts: _Interrupts, quiet: bool) -> Iterator[Any]:
     """A way to show the run now: a live table on a terminal, a line now and then elsewhere, nothing if quiet."""
     if quiet:
         yield lambda: None
     elif sys.stdout.isatty():
-        from rich.console import Console
-        from rich.live import Live
-
         from freshet.cli.live import table
+        from freshet.cli.screen import Screen
 
-        console = Console()
-        with Live(console=console, auto_refresh=False) as live:
-            yield _every(FRAME, lambda: live.update(table(run.report(), console.height), refresh=True))
-            live.update(table(run.report(), console.height), refresh=True)
+        with Screen() as screen:
+
+            def show() -> None:
+                report = run.report()
+                hint = interrupts.hint if report["status"] == "draining" else ""
+                screen.show(table(report, screen.height, hint))
+
+            yield _every(FRAME, show)
+            show()
     else:
         from freshet.cli.live import line
 

@@ -11,6 +11,7 @@ from freshet.model import ChainResult, Curve
 from freshet.quality.freshness import FreshnessMeter
 from freshet.quality.qos import QosMeter
 from freshet.quality.rate import RecentRate
+from freshet.quality.recent import RecentResponse, Seen
 from freshet.quality.response import ResponseMeter
 from freshet.quality.waiting import Memory, Waiting
 
@@ -43,6 +44,7 @@ class QueryMeter:
         "memory",
         "qos",
         "reason",
+        "recent",
         "response",
         "start",
         "state",
@@ -68,6 +70,7 @@ class QueryMeter:
         self.tuples_out = 0
         self.errors = 0
         self.response = ResponseMeter()
+        self.recent = RecentResponse(self.response.seen, start)
         self.qos = None if curve is None else QosMeter(curve)
         self._freshness = FreshnessMeter(start)
         self._recent_in = RecentRate(start)
@@ -92,6 +95,7 @@ class QueryMeter:
             self._recent_in.add(rows_in, departure)
         rows_out = result.rows_out
         if ends and rows_out:
+            self.recent.turn(departure)
             self._depart(result, departure)
             if self.qos is not None:
                 self.qos.record(result, departure)
@@ -115,8 +119,8 @@ class QueryMeter:
         waiting = self.waiting
         return self._freshness.freshness(now, waiting.since, waiting.probability)
 
-    def snapshot(self, now: float) -> dict[str, Any]:
-        """Its part of :meth:`freshet.quality.meters.Meters.snapshot`."""
+    def snapshot(self, now: float, recent: Seen | None = None) -> dict[str, Any]:
+        """Its part of :meth:`freshet.quality.meters.Meters.snapshot`; ``recent``, if known, is what it saw lately."""
         waiting, memory = self.waiting, self.memory
         lived = max(0.0, now - self.start)
         return {
@@ -135,7 +139,7 @@ class QueryMeter:
             "watermark_lag_s": None if memory.watermark is None else max(0.0, now - memory.watermark),
             "freshness": self.freshness(now),
             "freshness_exact": self._freshness.exact,
-            "response": self.response.times().snapshot(),
+            "response": self.response.times().snapshot() | (recent or self.recent.seen(now)).snapshot(),
             "qos": None if self.qos is None else self.qos.snapshot(),
             "throughput": {
                 "in_per_s": self.tuples_in / lived if lived else None,
