@@ -12,13 +12,14 @@ HIDDEN: Final = "***"
 
 # Up to the last @ before a space or a quote, whatever stands there: a password may itself hold an @, a / or a :.
 _USERINFO: Final = re.compile(r"([A-Za-z][\w+.-]*://[^\s:/@'\"]*):[^\s'\"]*@")
+_ADDRESS: Final = re.compile(r"([A-Za-z][\w+.-]*://[^:/@]*):.*@", re.DOTALL)
 _SECRET: Final = (
     r"[\w.-]*(?:passw(?:or)?d|passphrase|passfile|secret|token|credential|api[._-]?key|access[._-]?key|account[._-]?key"
     r"|private[._-]?key|signature|jaas[._-]?config)[\w.-]*"
 )
 _KEY: Final = re.compile(_SECRET, re.IGNORECASE)
 _ASSIGNED: Final = re.compile(
-    rf"(?<![\w.-])({_SECRET})(\s*=\s*)(?:\"[^\"]*\"|'(?:[^'\\]|\\.)*'|[^\s&;,'\")]+)", re.IGNORECASE
+    rf"(?<![\w.-])({_SECRET})(=)(?:\"[^\"]*\"|'(?:[^'\\]|\\.)*'|[^\s&;,'\")]+)", re.IGNORECASE
 )
 
 
@@ -51,7 +52,8 @@ def masked_value(key: str, value: Any) -> Any:
         return HIDDEN
     if isinstance(value, list | tuple):
         return [masked_value(key, part) for part in value]
-    return masked(value) if isinstance(value, str) else value
+    # An address alone is masked whatever is in it, a space or a quote, too.
+    return masked(_ADDRESS.sub(rf"\1:{HIDDEN}@", value)) if isinstance(value, str) else value
 
 
 def sentence(error: BaseException) -> str:

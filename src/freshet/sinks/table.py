@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import secrets
 from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
@@ -20,6 +21,9 @@ PROGRESS: Final = "freshet_progress"
 """The table that says up to which offset of its output each sink has written."""
 
 _URLS: Final = ("postgresql://", "postgres://")
+
+# PostgreSQL would take the rest of such a password for a host or a port, and name it in its errors.
+_SPECIAL: Final = re.compile(r"://(?=[^?]*@)(?![^@:/\s]*(?::[^@:/#\[\]\s]*)?@[^@]*(?:\?|$))")
 
 
 class TableOptions(SinkOptions):
@@ -46,6 +50,10 @@ class TableOptions(SinkOptions):
     def _is_postgres(cls, url: str | None) -> str | None:
         if url is not None and not url.startswith(_URLS):
             raise ValueError("must begin with postgresql:// (for an SQLite database give its path)")
+        if url is not None and _SPECIAL.search(url):
+            raise ValueError(
+                "has a user or a password with special characters: write them as %XX, such as %40 instead of @"
+            )
         if url is not None and find_spec("psycopg") is None:
             raise ValueError("needs the package psycopg: install freshet[postgres]")
         return url

@@ -12,6 +12,8 @@ from typing import Any, Final
 import pyspark.java_gateway
 from pyspark import SparkConf, SparkContext
 
+from freshet.model.telling import masked_value
+
 _POLITE: Final = 5.0
 """Seconds that a JVM gets to clean up after itself."""
 
@@ -24,6 +26,11 @@ def launch(conf: SparkConf, options: Mapping[str, Any], environment: Mapping[str
         options: Of the process, as ``subprocess.Popen`` has them.
         environment: Variables that only the JVM gets.
     """
+    told = SparkConf(loadDefaults=False)
+    for key, value in conf.getAll():
+        # What starts the JVM can be seen in the list of processes. The context hears the rest later, from us.
+        if masked_value(key, value) == value:
+            told.set(key, value)
     started: list[subprocess.Popen[bytes]] = []
 
     def start(command: list[str], **given: Any) -> subprocess.Popen[bytes]:
@@ -38,7 +45,7 @@ def launch(conf: SparkConf, options: Mapping[str, Any], environment: Mapping[str
         # In a session of its own the JVM does not hear the signals that a terminal or a supervisor sends to the whole
         # process group: it is needed until what waits is drained. It ends when its standard input does, whatever
         # becomes of this process.
-        return module.launch_gateway(conf, {**options, "start_new_session": True})
+        return module.launch_gateway(told, {**options, "start_new_session": True})
     except BaseException:
         for process in started:
             _end(process)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Iterator, Mapping
 from importlib.metadata import PackageNotFoundError, version
@@ -33,7 +34,10 @@ def why_missing(format_: str, settings: Mapping[str, str]) -> str | None:
     (True, True)
     """
     package = PACKAGES.get(format_.lower())
-    if package is None or any(settings.get(key) for key in _SETTINGS) or any(_elsewhere(format_.lower())):
+    if package is None or any(settings.get(key) for key in _SETTINGS):
+        return None
+    jar = re.split("_2|{", package.split(":")[1])[0]
+    if any(_elsewhere(jar)):
         return None
     return f"Spark has no {format_} of its own: {advice(format_)}"
 
@@ -46,14 +50,14 @@ def advice(format_: str) -> str:
     return f'name its package in [spark.settings]: "spark.jars.packages" = "{package}"'
 
 
-def _elsewhere(format_: str) -> Iterator[bool]:
-    """Whether something besides the application may bring jars."""
+def _elsewhere(jar: str) -> Iterator[bool]:
+    """Whether something besides the application may bring a jar whose name begins so."""
     # A Spark that runs in this process has its own.
     pyspark = sys.modules.get("pyspark")
     yield pyspark is not None and pyspark.SparkContext._active_spark_context is not None
     yield any(os.environ.get(name) for name in _VARIABLES)
     for home in _homes():
-        yield any(format_ in jar.name for jar in (home / "jars").glob("*.jar"))
+        yield any((home / "jars").glob(f"{jar}*.jar"))
         conf = Path(os.environ.get("SPARK_CONF_DIR") or home / "conf") / "spark-defaults.conf"
         yield conf.is_file() and any(key in conf.read_text(errors="replace") for key in _SETTINGS)
 
