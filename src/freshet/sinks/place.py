@@ -29,6 +29,10 @@ def check_place(text: str) -> None:
     module, _, name = text.partition(":")
     if not module or not name:
         raise ValueError(f"must be the place of a function as 'package.module:name', not {text!r}")
+    if module in sys.modules:
+        # It has been run already.
+        load(text)
+        return
     tree = _tree(_find(module), module)
     if tree is not None:
         _look(tree, module, name)
