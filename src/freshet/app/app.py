@@ -29,6 +29,7 @@ from freshet.app.spec import (
 from freshet.app.tables import check_tables
 from freshet.log import Retention
 from freshet.model import Curve, Stream, UserError, parse_duration, parse_schema
+from freshet.model.places import check_local
 from freshet.policies import create
 from freshet.spark.settings import check_settings
 
@@ -74,6 +75,8 @@ class App:
         create(policy)
         if master is not None:
             check_master(master)
+        check_local(state, "state")
+        check_local(report, "report")
         self.name = name
         self.state = Path(state)
         self.report = None if report is None else Path(report)
@@ -241,6 +244,7 @@ class App:
             columns = parse_schema(schema)
         except UserError as error:
             raise UserError(f"table {name}: {error}") from None
+        check_local(file, f"table {name}: file")
         self.tables[name] = TableSpec(name, Path(file), columns, format)
 
     def query(
@@ -316,7 +320,7 @@ class App:
         tables = {name: spec.schema for name, spec in self.tables.items()}
         checked = check_queries(streams, self.queries, broken, tables)
         checked.problems += check_tables(self.tables.values())
-        checked.problems += check_sources(self.streams.values())
+        checked.problems += check_sources(self.streams.values(), self.settings.spark)
         columns = {name: checked.schemas[name].names for name in self.queries if name in checked.schemas}
         checked.problems += check_sinks(self.queries.values(), columns)
         checked.problems += check_places(self.state, self.report)

@@ -21,6 +21,9 @@ def _snapshot(app: App, parts: Parts) -> dict[str, Any]:
         if name in app.streams:
             counts = StreamCounts(stream.end, stream.late, stream.dead, stream.heartbeats, stream.bytes)
             parts.engine.meters.count(name, counts)
+    for name, feeder in parts.feeders.items():
+        if feeder.status.failed_at is not None:
+            parts.engine.meters.source_failed(name, feeder.status.failed_at)
     return parts.engine.snapshot()
 
 

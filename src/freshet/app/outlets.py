@@ -11,6 +11,7 @@ from freshet.app.making import check_sinks, named_sinks
 from freshet.app.problems import InvalidApp, Problem
 from freshet.app.spec import QuerySpec
 from freshet.log import Log
+from freshet.model import UserError
 from freshet.sinks import JsonlSink, ParquetSink, Sink, SinkRunner, SinkStatus, TableSink
 
 LAST_WORDS: Final = 10.0
@@ -135,7 +136,11 @@ def _strange_files(log: Log, specs: Iterable[QuerySpec]) -> Iterator[Problem]:
     owners = {reader.state["path"]: name for name, reader in readers.items() if "/" in name and "path" in reader.state}
     for spec in specs:
         for number, named in enumerate(named_sinks(spec)):
-            sink, known = named.make(), readers.get(named.reader)
+            try:
+                sink, known = named.make(), readers.get(named.reader)
+            except UserError as error:  # a module that cannot be imported
+                yield Problem(f"queries.{spec.name}.sinks[{number}]", str(error))
+                continue
             if not isinstance(sink, JsonlSink | ParquetSink | TableSink):
                 continue
             why = sink.refusal({} if known is None else known.state)

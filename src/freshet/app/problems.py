@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 
 from freshet.model import UserError
+from freshet.model.telling import masked
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +23,7 @@ class Problem:
         >>> Problem("queries.hot.sql", "no such column\nSELECT x").line("app.toml")
         'app.toml: queries.hot.sql: no such column\n    SELECT x'
         """
-        first, *details = self.text.splitlines() or [""]
+        first, *details = masked(self.text).splitlines() or [""]
         head = ": ".join(part for part in (origin, self.place, first) if part)
         return "\n".join([head, *(f"    {detail}" for detail in details)])
 

@@ -11,6 +11,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from freshet.app.problems import Problem, did_you_mean
+from freshet.model.telling import masked_value
 
 Location = tuple[str | int, ...]
 
@@ -103,7 +104,7 @@ def _text(details: Sequence[ErrorDetails], where: Location, model: type[BaseMode
     given = details[0]["ctx"]["tag"] if "union_tag_invalid" in kinds else details[0]["input"]
     known = [word for detail in details for word in _words(detail)]
     hint = did_you_mean(given, known) if isinstance(given, str) else ""
-    return f"must be {wanted}, not {_given(given)}{hint}"
+    return f"must be {wanted}, not {_given(masked_value(str(key), given))}{hint}"
 
 
 def _wanted(detail: ErrorDetails) -> str:

@@ -18,7 +18,7 @@ from freshet.app.making import make_source
 from freshet.app.outlets import Outlets, check_files
 from freshet.app.parts import Parts
 from freshet.app.problems import InvalidApp, Problem
-from freshet.app.restart import check_owner, check_stream
+from freshet.app.restart import check_owner, check_stream, claim
 from freshet.app.run import Run
 from freshet.app.spec import check_master
 from freshet.app.tables import Tables
@@ -60,18 +60,23 @@ def start(app: App, *, policy: str | None = None, master: str | None = None, pro
 def _open(app: App, policy: str, master: str | None, stack: ExitStack, progress: Progress) -> Parts:
     found, made = app.checked(), create(policy)
     checked = found.queries
+    _check_master(master)
     # The lock first: a second instance is refused before it starts a Spark.
     log = stack.enter_context(Log.open(app.state))
     check_owner(app.state, app.name)
     for name, spec in app.streams.items():
         check_stream(log, name, spec.stream.schema)
-        log.declare(name, spec.retention, clock=spec.stream.event_time or ARRIVAL)
     check_files(log, app.queries.values(), app.origin)
     session, executor, clock = _spark(app, master, stack, progress)
-    queues = LogQueues(log)
-    engine = Engine(queues, executor, clock, made, most_rows=app.settings.max_train_rows)
     schemas = {name: spec.stream.schema for name, spec in app.streams.items()}
     expected = _expected(app, session, checked.values(), schemas)
+    _check_formats(app, session)
+    # Until here nothing of the application is in the folder: a start that fails leaves it to others.
+    claim(app.state, app.name)
+    for name, spec in app.streams.items():
+        log.declare(name, spec.retention, clock=spec.stream.event_time or ARRIVAL)
+    queues = LogQueues(log)
+    engine = Engine(queues, executor, clock, made, most_rows=app.settings.max_train_rows)
     streams = {name: spec.stream for name, spec in app.streams.items()}
     loop = Loop(engine)
     tables = Tables(
@@ -117,6 +122,35 @@ def _expected(
     return outputs
 
 
+def _check_master(master: str | None) -> None:
+    """Looks whether a master can be reached, unless a Spark runs already."""
+    from freshet.spark.embedded import runs_already
+    from freshet.spark.masters import check_reachable
+
+    wanted = master or os.environ.get("SPARK_MASTER")
+    if wanted and not runs_already():
+        check_reachable(wanted)
+
+
+def _check_formats(app: App, session: SparkSession) -> None:
+    """Refuses sources of formats that this Spark has not."""
+    from freshet.spark.ingest import knows_format
+    from freshet.spark.packages import advice
+
+    wanted = {
+        name: str(spec.source["format"])
+        for name, spec in app.streams.items()
+        if isinstance(spec.source, Mapping) and spec.source.get("kind") == "spark"
+    }
+    problems = [
+        Problem(f"streams.{name}.source.format", f"Spark has no {format_}: {advice(format_)}")
+        for name, format_ in wanted.items()
+        if not knows_format(session, format_)
+    ]
+    if problems:
+        raise InvalidApp(problems, app.origin)
+
+
 def _look_up(session: SparkSession, query: Query, schemas: Mapping[str, pa.Schema]) -> pa.Schema:
     from freshet.spark.embedded import outputs_of
 
@@ -128,6 +162,7 @@ def _spark(
 ) -> tuple[SparkSession, SparkExecutor, RealClock]:
     from freshet.spark.embedded import embedded_session, message
     from freshet.spark.executor import SparkExecutor
+    from freshet.spark.masters import why_not_taken
 
     progress("Spark starts")
     opened = embedded_session(f"freshet {app.name}", master, app.settings.spark, log_folder=app.state)
@@ -137,7 +172,8 @@ def _spark(
         raise
     except Exception as error:
         told = app.state / "spark.out"
-        raise FreshetError(f"Spark does not start: {message(error)} (what it printed is in {told})") from error
+        reason = why_not_taken(error, master) or message(error)
+        raise FreshetError(f"Spark does not start: {reason} (what it printed is in {told})") from error
     clock = RealClock()
     executor = SparkExecutor(session, app.state, slots=app.settings.workers, wake=clock.wake)
     stack.callback(executor.close)

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from freshet.model import UserError
+from freshet.model.places import check_local
 
 if TYPE_CHECKING:
     from freshet.demo.play import Watch
@@ -186,6 +187,7 @@ def _every(seconds: float, work: Watch) -> Watch:
 @contextmanager
 def _folder(state: Path | None, keep: bool) -> Iterator[Path]:
     """The folder of the demo; what the demo made is removed at the end, unless it is to be kept."""
+    check_local(state, "--state")
     if state is not None and state.exists() and (not state.is_dir() or any(state.iterdir())):
         raise UserError(f"{state}: exists already; name a new folder for the state")
     folder = Path(tempfile.mkdtemp(prefix="freshet-demo-")) if state is None else state

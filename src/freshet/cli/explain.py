@@ -80,11 +80,13 @@ def _lines(query: Query, app: App, checked: Checked) -> Iterator[str]:
 
 def _options(sink: NamedSink) -> str:
     """What was said of a sink besides its name, for people."""
+    from freshet.model.telling import masked_value
+
     if not isinstance(sink.declared, Mapping):
         return ""
     told = {key: value for key, value in sink.declared.items() if key not in ("name", "kind")}
     kind = [] if sink.declared["kind"] == sink.name else [str(sink.declared["kind"])]
-    words = [*kind, *(f"{key} {_value(value)}" for key, value in told.items())]
+    words = [*kind, *(f"{key} {_value(masked_value(key, value))}" for key, value in told.items())]
     return f": {', '.join(words)}" if words else ""
 
 

@@ -182,9 +182,14 @@ def _notes(report: Report) -> list[str]:
     notes += [f"table {name} stays as it was: {_first_line(table['error'])}"
               for name, table in report.get("tables", {}).items() if table["error"]]  # fmt: skip
     for kind in ("sources", "sinks"):
-        notes += [f"{kind.removesuffix('s')} {name}: {part['state']}, {_first_line(part['reason'])}"
+        notes += [f"{kind.removesuffix('s')} {name}: {part['state']}, {_first_line(part['reason'])}{_undelivered(part)}"
                   for name, part in report[kind].items() if part["reason"]]  # fmt: skip
+    notes += [f"sink {name}: {_first_line(sink['note'])}" for name, sink in report["sinks"].items() if sink.get("note")]
     return notes
+
+
+def _undelivered(part: Mapping[str, Any]) -> str:
+    return f" ({_count(part['waiting'])} rows not delivered)" if part["state"] == "failing" else ""
 
 
 def _row(name: str, query: Mapping[str, Any], status: str) -> dict[str, str]:

@@ -23,6 +23,7 @@ from freshet.cli.read import EXAMPLES as READ
 from freshet.cli.read import read
 from freshet.cli.run import EXAMPLES as RUN
 from freshet.cli.run import run
+from freshet.cli.starting import Interrupted
 
 EPILOG = """\b
 Examples:
@@ -35,7 +36,7 @@ Exit codes:
   0    all is well
   1    something went wrong while running (a line on standard error says what)
   2    the input is wrong: the file, a query, an argument (one line for each problem)
-  130  interrupted by Ctrl-C before the work was done
+  130  interrupted by Ctrl-C before the work was done (143: by SIGTERM)
 """
 
 app = typer.Typer(
@@ -106,5 +107,8 @@ def main() -> None:
     """Runs the command line; every error is one line on standard error and an exit code."""
     try:
         app()
+    except Interrupted as error:
+        print(error, file=sys.stderr)
+        sys.exit(error.code)
     except Exception as error:
         sys.exit(fail(error))

@@ -55,8 +55,8 @@ def run(
     waits and leaves; a second one leaves at once. Either way nothing is lost: the next run goes on where this one
     stopped.
 
-    The exit code is 0, or 1 where a source failed or a query is quarantined at the end, or 2 where the application is
-    wrong.
+    The exit code is 0, or 1 where at the end a source failed, a query is quarantined or a sink fails, or 2 where the
+    application is wrong.
     """
     from freshet.app import App
     from freshet.model import parse_duration
@@ -81,7 +81,7 @@ def run(
     elif made.report is not None:
         print(f"report: {made.report}")
     failures = list(_failures(report))
-    for failure in failures:
+    for failure in [*_surprises(report), *failures]:
         print(f"warning: {failure}", file=sys.stderr)
     if failures:
         raise typer.Exit(1)
@@ -111,6 +111,17 @@ def _failures(report: dict[str, Any]) -> Iterator[str]:
         if query["state"] == "quarantined":
             waiting = f"{query['waiting']:,} tuples wait for it; the next run tries it again from there"
             yield f"query {name} is quarantined: {_first_line(query['reason'])} ({waiting})"
+    for name, sink in report["sinks"].items():
+        if sink["state"] == "failing":
+            waiting = f"{sink['waiting']:,} rows are not delivered; the next run goes on with them"
+            yield f"sink {name} failed: {_first_line(sink['reason'])} ({waiting})"
+
+
+def _surprises(report: dict[str, Any]) -> Iterator[str]:
+    """What a person did not expect, although all did their work."""
+    for name, sink in report["sinks"].items():
+        if sink["note"]:
+            yield f"sink {name}: {_first_line(sink['note'])}"
 
 
 def _first_line(text: str | None) -> str:
@@ -118,7 +129,9 @@ def _first_line(text: str | None) -> str:
 
 
 def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
-    print(f"warning: {message}", file=sys.stderr)
+    from freshet.model.telling import masked
+
+    print(f"warning: {masked(str(message))}", file=sys.stderr)
 
 
 class _Interrupts:

@@ -24,6 +24,7 @@ from freshet.log.cursors import Cursors
 from freshet.log.errors import LogFull
 from freshet.log.index import StreamIndex
 from freshet.log.lock import OwnerLock
+from freshet.log.private import make_folder
 from freshet.log.records import Heartbeat, LogMeters, StreamMeter
 from freshet.log.retention import Limits, Retention
 from freshet.log.segment import SegmentWriter, read_segment
@@ -32,6 +33,7 @@ from freshet.log.storage import PosixStorage
 from freshet.log.store import Member, Store, Transaction, pack_members
 from freshet.model import ARRIVAL, Commit, FreshetError, Segment, SegmentFile, UserError
 from freshet.model.lookup import CONTENT
+from freshet.model.places import check_local
 
 _NO_ROOM: Final = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 _SEQUENCE: Final = ("sequence", "")
@@ -59,7 +61,7 @@ class Log(Cursors):
         self.folder: Final = state / "segments"
         self._asides: Final = {kind: state / kind for kind in ("dead", "late")}
         for folder in (self.folder, *self._asides.values()):
-            folder.mkdir(exist_ok=True)
+            make_folder(folder)
         self._storage: PosixStorage = PosixStorage(self.folder)
         self._store = Store(state / "store.db")
         self.epoch: Final = self._store.epoch
@@ -84,8 +86,9 @@ class Log(Cursors):
         Raises:
             UserError: Another process owns the folder, or it has another format.
         """
+        check_local(state, f"state folder {state}")
         try:
-            state.mkdir(parents=True, exist_ok=True)
+            make_folder(state)
         except (FileExistsError, NotADirectoryError):
             raise UserError(f"{state} is not a folder; choose another state folder") from None
         lock = OwnerLock(state / "lock")

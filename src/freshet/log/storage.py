@@ -11,6 +11,8 @@ from typing import Protocol
 
 import pyarrow as pa
 
+from freshet.log.private import open_private
+
 
 @dataclass(frozen=True, slots=True)
 class StoredFile:
@@ -61,7 +63,7 @@ class PosixStorage:
         path = self.folder / name
         # No temporary name: a file exists for readers only once the store names it, so a half-written one is
         # an orphan. O_EXCL, because two attempts of one task must never write over each other.
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
+        descriptor = open_private(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
         try:
             try:
                 write_all(descriptor, memoryview(content))

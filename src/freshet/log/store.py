@@ -11,6 +11,7 @@ from typing import Any, Final, Generic, TypeVar
 import numpy as np
 
 from freshet.log.errors import Deposed, LogFull, StoreFailed
+from freshet.log.private import make_private
 from freshet.model import UserError
 
 FORMAT: Final = 2
@@ -92,6 +93,8 @@ class Store:
 
     def __init__(self, path: Path) -> None:
         self._connection = sqlite3.connect(path, timeout=30, isolation_level=None, check_same_thread=False)
+        # Its log takes over the permissions, so that it must have them before.
+        make_private(path)
         self._connection.execute("PRAGMA journal_mode = WAL")
         self._connection.execute("PRAGMA synchronous = FULL")
         try:

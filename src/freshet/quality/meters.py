@@ -116,6 +116,23 @@ class Meters:
         """What the log has counted for a stream by now."""
         self._streams[stream] = counts
 
+    def source_failed(self, stream: str, since: float) -> None:
+        """The source of a stream failed: from then on what reads it, also through other queries, is not fresh.
+
+        >>> meters = Meters(start=0.0)
+        >>> meters.add_query("big", now=0.0, streams=["s"])
+        >>> meters.add_query("huge", now=0.0, streams=["big"])
+        >>> meters.source_failed("s", since=4.0)
+        >>> {name: query["freshness"] for name, query in meters.snapshot(now=10.0)["queries"].items()}
+        {'big': 0.4, 'huge': 0.4}
+        """
+        behind = {stream}
+        while new := {name for name, meter in self.queries.items() if behind & {*meter.streams} and name not in behind}:
+            behind |= new
+        for name in behind & self.queries.keys():
+            meter = self.queries[name]
+            meter.blind = since if meter.blind is None else min(meter.blind, since)
+
     def busy(self, seconds: float) -> None:
         """A worker ran a unit for so long."""
         self._workers.busy(seconds)

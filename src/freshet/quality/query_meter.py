@@ -39,6 +39,7 @@ class QueryMeter:
         "_freshness",
         "_recent_in",
         "_recent_out",
+        "blind",
         "errors",
         "held",
         "memory",
@@ -65,6 +66,8 @@ class QueryMeter:
         self.reason: str | None = None
         self.held: str | None = None
         self.waiting = _NOTHING_WAITS
+        self.blind: float | None = None
+        """Since when nobody knows what waits for it: a source of its streams failed."""
         self.memory = _NO_MEMORY
         self.tuples_in = 0
         self.tuples_out = 0
@@ -115,9 +118,11 @@ class QueryMeter:
         self._freshness.stale(arrivals[0], departure)
 
     def freshness(self, now: float) -> float:
-        """F(D) since the start, what waits included (FAS Eq. 2, §4.2)."""
+        """F(D) since the start, what waits included (FAS Eq. 2, §4.2); the time since a source failed is not fresh."""
         waiting = self.waiting
-        return self._freshness.freshness(now, waiting.since, waiting.probability)
+        known = now if self.blind is None else min(now, max(self.start, self.blind))
+        share = (known - self.start) / (now - self.start) if known < now else 1.0
+        return share * self._freshness.freshness(known, waiting.since, waiting.probability)
 
     def snapshot(self, now: float, recent: Seen | None = None) -> dict[str, Any]:
         """Its part of :meth:`freshet.quality.meters.Meters.snapshot`; ``recent``, if known, is what it saw lately."""

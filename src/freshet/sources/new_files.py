@@ -17,7 +17,7 @@ from freshet.model import Stream, UserError
 from freshet.sources.files import MALFORMED, CsvRows, ParquetRows, why_malformed
 from freshet.sources.folder import Finished, Folder, Found, Order
 from freshet.sources.json_rows import JsonRows
-from freshet.sources.options import Duration, Options
+from freshet.sources.options import Duration, LocalPath, Options
 from freshet.sources.source import Batch
 
 _LOGGER: Final = logging.getLogger(__name__)
@@ -51,7 +51,7 @@ class FilesOptions(Options):
         max_rows: Most rows in one batch.
     """
 
-    path: Path
+    path: LocalPath
     pattern: str = Field(default="*", min_length=1)
     format: Format | None = None
     order: Order = "time"

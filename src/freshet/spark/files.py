@@ -6,6 +6,8 @@ import os
 import tempfile
 from pathlib import Path
 
+from freshet.log.private import make_folder
+
 
 def write_once(path: Path, text: str) -> None:
     """Writes a file unless it is there; readers see all of it or nothing.
@@ -14,7 +16,7 @@ def write_once(path: Path, text: str) -> None:
     """
     if path.exists():
         return
-    path.parent.mkdir(parents=True, exist_ok=True)
+    make_folder(path.parent)
     handle, name = tempfile.mkstemp(prefix=f".{path.name}-", dir=path.parent)
     part = Path(name)
     try:

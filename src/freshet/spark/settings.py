@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import os
+import socket
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Final
 
 from freshet.model import UserError
+from freshet.spark.masters import addresses
 
 DAEMON: Final = "freshet.spark.daemon"
 
@@ -50,6 +53,7 @@ REQUIRED: Final = ("spark.sql.ansi.enabled", "spark.sql.session.timeZone")
 
 # With an arena for each of its many threads the C library would keep ever more free pages for a JVM.
 _ARENAS: Final = "MALLOC_ARENA_MAX"
+_LOCAL_IP: Final = "SPARK_LOCAL_IP"
 
 
 # What a person should know of a setting that was lost: the others only keep the terminal or the heap tidy.
@@ -110,3 +114,29 @@ def placed(master: str) -> dict[str, str]:
 def limit_arenas() -> None:
     """Gives the JVM that this process will start, and all that it starts, few arenas."""
     os.environ.setdefault(_ARENAS, "2")
+
+
+def loopback(master: str, wanted: dict[str, str]) -> dict[str, str]:
+    """Variables of the JVM with which Spark's web pages are for this machine alone, unless SPARK_LOCAL_IP is given.
+
+    Spark heeds no setting there, only that variable. It would take the driver's own address from it, too: where
+    executors on other machines must find the driver, that is added to what is wanted.
+
+    >>> loopback("local[2]", {"spark.ui.enabled": "true"}), loopback("local[2]", {"spark.ui.enabled": "false"})
+    ({'SPARK_LOCAL_IP': '127.0.0.1'}, {})
+    """
+    if wanted.get("spark.ui.enabled", "true").lower() != "true" or _LOCAL_IP in os.environ:
+        return {}
+    if not master.startswith("local"):
+        wanted.setdefault("spark.driver.host", _outward(master))
+    return {_LOCAL_IP: "127.0.0.1"}
+
+
+def _outward(master: str) -> str:
+    """The address at which other machines find this one."""
+    # Where the master has no address of its own, one that stands for all others (RFC 5737).
+    target = next(iter(addresses(master)), ("192.0.2.1", 9))
+    with suppress(OSError), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        probe.connect(target)  # nothing is sent: the system only chooses the way
+        return str(probe.getsockname()[0])
+    return socket.gethostname()
