@@ -23,7 +23,7 @@ def cast(values: pa.Array, target: pa.DataType, zone: str) -> pa.Array:
     """
     kind = values.type
     if kind == target:
-        return values
+        return _valid(values)
     if pa.types.is_dictionary(kind):
         return cast(values.dictionary_decode(), target, zone)
     if pa.types.is_null(kind):
@@ -39,6 +39,15 @@ def cast(values: pa.Array, target: pa.DataType, zone: str) -> pa.Array:
         values = values.cast(pa.decimal128(20, 0))
     rounding = pa.types.is_integer(kind) and pa.types.is_floating(target)
     return values.cast(options=pc.CastOptions(target, allow_float_truncate=rounding))
+
+
+def _valid(values: pa.Array) -> pa.Array:
+    try:
+        values.validate(full=True)
+    except pa.ArrowInvalid:
+        # Of a part of a column Arrow judges the whole; a copy holds that part alone.
+        values.take(pa.array(range(len(values)), pa.int64())).validate(full=True)
+    return values
 
 
 def _timestamps(values: pa.Array, target: pa.DataType, zone: str) -> pa.Array:

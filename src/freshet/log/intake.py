@@ -285,9 +285,18 @@ def _column(rows: pa.Table | Sequence[Any], field: pa.Field) -> tuple[Any, dict[
     if rows.schema.names.count(field.name) != 1:
         return pa.nulls(len(rows), field.type), {}
     column = rows.column(field.name)
-    if column.type == field.type:
+    if column.type == field.type and _is_valid(column):
         return column, {}
     return pa.concat_arrays(column.chunks) if column.num_chunks else pa.nulls(0, field.type), {}
+
+
+def _is_valid(column: pa.ChunkedArray) -> bool:
+    """Whether it holds what its type says: text that is not UTF-8 would be an error wherever it is read."""
+    try:
+        column.validate(full=True)
+    except pa.ArrowInvalid:
+        return False
+    return True
 
 
 def _set_aside(

@@ -34,7 +34,7 @@ def plain(value: Any) -> Any:
     kind = type(value)
     if kind in PLAIN:
         return value
-    if _is_missing(value):
+    if is_missing(value):
         return None
     for base, make in _MAKERS:
         if issubclass(kind, base):
@@ -45,8 +45,12 @@ def plain(value: Any) -> Any:
     raise TypeError(f"{kind.__name__} is no value of a column")
 
 
-def _is_missing(value: Any) -> bool:
-    """Whether it is one of the words that pandas has for NULL; only who has loaded pandas can have them."""
+def is_missing(value: Any) -> bool:
+    """Whether it is one of the words that pandas has for NULL; only who has loaded pandas can have them.
+
+    >>> is_missing(None), is_missing(float("nan"))
+    (False, False)
+    """
     pandas = sys.modules.get("pandas")
     return pandas is not None and (value is getattr(pandas, "NA", value) or value is getattr(pandas, "NaT", value))
 

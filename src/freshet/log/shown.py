@@ -6,13 +6,15 @@ import math
 import reprlib
 from collections.abc import Mapping, Sequence, Set
 from datetime import date, datetime, time, timedelta
+from itertools import islice
 from typing import Any, Final
 
+import numpy as np
 import pyarrow as pa
 
 _LENGTH: Final = 80
 _DEPTH: Final = 50
-_PARTS: Final = 100_000
+_PARTS: Final = 10_000
 
 
 def shown(value: Any) -> str:
@@ -24,7 +26,7 @@ def shown(value: Any) -> str:
     try:
         value = value.as_py() if isinstance(value, pa.Scalar) else value
         # Cut first: nobody needs the whole text of a large value.
-        text = repr(value[:_LENGTH]) if isinstance(value, str | bytes) else _REPR.repr(value)
+        text = repr(value[:_LENGTH]) if isinstance(value, str | bytes) else _Repr().repr(value)
     except Exception:
         return f"a value of type {type_name(value)}"
     text = clean(text if len(text) <= _LENGTH else text[: _LENGTH - 3] + "...")
@@ -50,25 +52,30 @@ def clean(text: str) -> str:
 
 
 class _Repr(reprlib.Repr):
-    """As ``repr``, but no more of a structure than a message shows."""
+    """As ``repr``, but no more of a structure than a message shows: it may hold itself."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.maxlist = self.maxtuple = self.maxset = self.maxfrozenset = self.maxdict = self.maxdeque = 20
+        self._left = _LENGTH
+        self.maxlevel = self.maxlist = self.maxtuple = self.maxset = self.maxfrozenset = self.maxdeque = _LENGTH
         self.maxstring = self.maxother = self.maxlong = 2 * _LENGTH
 
+    def repr1(self, x: Any, level: int) -> str:
+        self._left -= 1
+        return super().repr1(x, level) if self._left >= 0 else "..."
+
     def repr_instance(self, x: Any, level: int) -> str:
+        # What its own repr would show of its parts has no end that we know.
+        if isinstance(x, Mapping):
+            return f"{type_name(x)}({self.repr_dict(x, level)})"
+        if isinstance(x, Sequence | Set | np.ndarray):
+            return f"{type_name(x)}({self.repr_list(list(islice(x, max(self._left, 0))), level)})"
         return repr(x)
 
-    def repr_dict(self, x: dict[Any, Any], level: int) -> str:
+    def repr_dict(self, x: Mapping[Any, Any], level: int) -> str:
         # In the order of the row, not sorted.
-        if level <= 0:
-            return "{...}"
-        parts = [f"{self.repr1(key, level - 1)}: {self.repr1(part, level - 1)}" for key, part in list(x.items())[:20]]
-        return "{" + ", ".join(parts + ["..."] * (len(x) > 20)) + "}"
-
-
-_REPR: Final = _Repr()
+        parts = (f"{self.repr1(key, level)}: {self.repr1(part, level)}" for key, part in islice(x.items(), max(self._left, 0)))
+        return "{" + ", ".join(parts) + "}"
 
 
 def jsonable(value: Any) -> Any:

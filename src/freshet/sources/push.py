@@ -10,9 +10,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import date, datetime
 from typing import Any, Final, TypeAlias
 
+import numpy as np
 import pyarrow as pa
 
 from freshet.log import LogFull, Malformed, Receipt
+from freshet.log.plain import is_missing
 from freshet.log.shown import shown
 from freshet.model import FreshetError, Stream, UserError
 from freshet.sources.options import Options
@@ -144,7 +146,7 @@ def _from_pandas(frame: Any) -> Rows:
         pass
     rows = list(zip(*map(_objects, columns), strict=True))
     if len(set(names)) < len(names):
-        return [Malformed(shown(row), "a column of the frame stands twice") for row in rows]  # type: ignore[misc]
+        return [Malformed(shown(row), "a column of the frame stands twice") for row in rows]
     return [dict(zip(names, row, strict=True)) for row in rows]
 
 
@@ -156,8 +158,11 @@ def _arrow(column: Any) -> Any:
     """
     if column.dtype != object:
         return pa.array(column, from_pandas=True)
-    values = _objects(column)
+    values = column.tolist()
     types = set(map(type, values)) - {type(None)}
+    if types != {str}:
+        values = _objects(column)
+        types = set(map(type, values)) - {type(None)}
     if len(types) > 1 or not types <= _SAFE:
         raise TypeError(f"column {column.name} holds objects")
     return pa.array(values)
@@ -165,4 +170,9 @@ def _arrow(column: Any) -> Any:
 
 def _objects(column: Any) -> list[Any]:
     """The values of a column, None where one is missing."""
-    return column.astype(object).where(column.notna(), None).tolist()  # type: ignore[no-any-return]
+    # Not column.notna(): that asks each value whether it equals itself, and some do not bear it.
+    return [None if is_missing(value) or _is_nan(value) else value for value in column.astype(object).tolist()]
+
+
+def _is_nan(value: Any) -> bool:
+    return type(value) in (float, np.float64, np.float32) and value != value
