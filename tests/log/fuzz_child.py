@@ -1,6 +1,6 @@
 """The process that test_fuzz watches: odd rows by one way into a log, and what became of them.
 
-Usage: fuzz_child WAY ROWS SEED. Prints a line of JSON: rows, tuples, dead letters, exceptions.
+Usage: fuzz_child WAY ROWS SEED; the way may be ``all``. Prints a line of JSON: rows, tuples, dead letters, exceptions.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet
+from tests.log import odd
 
 from freshet.log import Intake, Limits, Log
 from freshet.model import Stream, parse_schema
 from freshet.sources import FilesOptions, FilesSource
 from freshet.sources.push import as_rows
-from tests.log import odd
 
 BATCH = 1000
 Taken = tuple[int, int, int]
@@ -155,9 +155,7 @@ def _file(path: Path, content: bytes, kind: str, intake: Intake, exact: bool = T
     zipped = hash(content) % 5 == 0 and path.suffix != ".parquet"
     path = path.with_name(path.name + ".gz") if zipped else path
     path.write_bytes(gzip.compress(content, 1) if zipped else content)
-    source = FilesSource(
-        FilesOptions(path=path.parent, settle=0, follow=False), Stream("s", parse_schema(f"v {kind}"))
-    )
+    source = FilesSource(FilesOptions(path=path.parent, settle=0, follow=False), Stream("s", parse_schema(f"v {kind}")))
     tuples = dead = 0
     for batch in _batches(source):
         receipt = intake.append(batch.rows, batch.arrivals, batch.position)
@@ -197,7 +195,7 @@ def main(way: str, rows: int, seed: int) -> None:
         while counts["rows"] < rows:
             kind, intake = rng.choice(intakes)
             try:
-                given, tuples, dead = WAYS[way](kind, intake, rng, Path(folder))
+                given, tuples, dead = WAYS.get(way, rng.choice(list(WAYS.values())))(kind, intake, rng, Path(folder))
             except Exception:
                 traceback.print_exc()
                 given, tuples, dead = BATCH, 0, 0

@@ -74,7 +74,10 @@ class _Repr(reprlib.Repr):
 
     def repr_dict(self, x: Mapping[Any, Any], level: int) -> str:
         # In the order of the row, not sorted.
-        parts = (f"{self.repr1(key, level)}: {self.repr1(part, level)}" for key, part in islice(x.items(), max(self._left, 0)))
+        parts = (
+            f"{self.repr1(key, level)}: {self.repr1(part, level)}"
+            for key, part in islice(x.items(), max(self._left, 0))
+        )
         return "{" + ", ".join(parts) + "}"
 
 
