@@ -3,6 +3,7 @@ from __future__ import annotations
 import functools
 import random
 from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
@@ -32,7 +33,7 @@ def clocks(zone: str, count: int, seed: int = 1) -> list[datetime]:
     ]
     for year in [1883, 1893, 1911, 1918, 1945, 1969, 1981, 2011, 2024, 2040]:
         days = [datetime(year, 1, 1) + timedelta(days=day) for day in range(366)]
-        for day, after in zip(days, days[1:], strict=False):
+        for day, after in pairwise(days):
             if day.replace(tzinfo=place).utcoffset() != after.replace(tzinfo=place).utcoffset():
                 found += [day + timedelta(minutes=rng.randrange(1500)) for _ in range(8)]
     return found
