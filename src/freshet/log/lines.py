@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import errno
 import json
-import math
 import os
-from collections.abc import Iterable, Mapping, Sequence
-from datetime import date, datetime, time, timedelta
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
 from freshet.log.private import open_private
+from freshet.log.shown import jsonable
 from freshet.log.storage import sync_folder, write_all
 
 _TRIES: Final = 5
@@ -121,25 +120,21 @@ def same_file(descriptor: int, path: Path) -> bool:
 
 
 def json_line(value: Mapping[str, Any]) -> str:
-    r"""One line of strict JSON; what JSON has no word for (times, bytes, NaN) becomes a string.
+    r"""One line of strict JSON that UTF-8 can hold (see :func:`~freshet.log.shown.jsonable` for the values).
 
-    >>> json_line({"v": float("nan"), "at": datetime(2024, 1, 2), "raw": b"\xff"})
-    '{"v": "nan", "at": "2024-01-02T00:00:00", "raw": "ff"}'
+    >>> from datetime import datetime
+    >>> json_line({"v": float("nan"), "at": datetime(2024, 1, 2), "raw": b"\xff", "half": "\ud800"})
+    '{"v": "nan", "at": "2024-01-02T00:00:00", "raw": "ff", "half": "\\ud800"}'
     """
-    return json.dumps(_plain(value), ensure_ascii=False, allow_nan=False)
+    plain = jsonable(value)
+    line = json.dumps(plain, ensure_ascii=False, allow_nan=False)
+    # Half a character has no UTF-8, but JSON has an escape for it.
+    return line if _encodes(line) else json.dumps(plain, allow_nan=False)
 
 
-def _plain(value: Any) -> Any:
-    if value is None or isinstance(value, str | bool | int):
-        return value
-    if isinstance(value, float):
-        return value if math.isfinite(value) else str(value)
-    if isinstance(value, Mapping):
-        return {str(key): _plain(part) for key, part in value.items()}
-    if isinstance(value, bytes | bytearray | memoryview):
-        return bytes(value).hex()
-    if isinstance(value, Sequence | set | frozenset):
-        return [_plain(part) for part in value]
-    if isinstance(value, datetime | date | time):
-        return value.isoformat()
-    return str(value.total_seconds()) if isinstance(value, timedelta) else str(value)
+def _encodes(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
