@@ -140,7 +140,7 @@ def check_owner(state: Path, application: str) -> None:
     ...     check_owner(Path(folder), "shop")
     """
     note = state / _OWNER
-    owner = note.read_text(encoding="utf-8") if note.exists() else ""
+    owner = note.read_text(encoding="utf-8", errors="replace") if note.exists() else ""
     if owner and owner != application:
         raise UserError(
             f"the state in {state} belongs to the application {owner}, and this one is {application}: give it a state "
