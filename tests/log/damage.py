@@ -89,7 +89,7 @@ def _contents(log: Log | LogReader) -> dict[str, Any]:
         oldest, end = log.oldest(stream), log.end(stream)
         found[stream] = (oldest, end, [log.watermark(stream, at) for at in range(oldest, end)])
         for segment in log.train(stream, oldest, end).segments:
-            read = _said(lambda segment=segment: log.read(segment.stream, segment.first, segment.end).to_pydict())  # type: ignore[misc]
+            read = _said(lambda segment=segment: log.read(segment.stream, segment.first, segment.end).to_pydict())
             found[f"{stream} from {segment.first}"] = read if "damaged" in read else read["said"]
     found["hosts"] = _said(lambda: newest_version(log, "hosts").to_pydict())  # type: ignore[union-attr]
     return found

@@ -13,11 +13,149 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.log.damage import rows
+
+from freshet.log import Damaged, Limits, Log, LogReader, SegmentWriter, read_segment
+from freshet.log.sums import has_sum
+from freshet.log.tail import Tail, read_tail
+from freshet.log.verify import verify
+from freshet.model import ARRIVAL, Commit, Segment
 
 ROOT = Path(__file__).parents[2]
 KINDS = ("segments", "store.db", "store.db-wal", "specs", "tail", "lock")
 HARMLESS = ("specs", "tail", "lock")
 """What only serves the run that wrote it, or only tells more: damage of it changes no answer."""
+
+
+def filled(state: Path, appends: int = 3) -> None:
+    with Log.open(state) as log:
+        log.declare("s")
+        for number in range(appends):
+            log.append("s", rows(5 * number, 5))
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {str(path): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
+
+
+def refused(state: Path, why: str) -> None:
+    """Both readers refuse it with a sentence, and neither changes anything."""
+    before = contents(state)
+    for opened in (Log.open, LogReader):
+        with pytest.raises(Damaged, match=why) as error:
+            opened(state)
+        assert "\n" not in str(error.value)
+    after = contents(state)
+    left = {name: content for name, content in after.items() if not name.endswith(("-shm", "lock", "-wal"))}
+    assert left == {name: content for name, content in before.items() if not name.endswith(("-shm", "lock", "-wal"))}
+    assert not [name for name in before if name.endswith("-wal") and after.get(name) != before[name]]
+    assert any(check.damage for check in verify(state))
+
+
+def test_a_store_that_is_gone_beside_segments_is_refused(tmp_path: Path) -> None:
+    filled(tmp_path)
+    (tmp_path / "store.db").unlink()
+    refused(tmp_path, "store.db is missing or empty, but 3 segment files lie beside it")
+    (tmp_path / "store.db").touch()
+    refused(tmp_path, "missing or empty")
+
+
+def test_a_store_that_is_no_database_gives_a_sentence(tmp_path: Path) -> None:
+    filled(tmp_path)
+    (tmp_path / "store.db").write_bytes(b"not a database at all" * 1000)
+    refused(tmp_path, "store.db is damaged: file is not a database")
+
+
+def test_a_store_that_lost_its_write_ahead_log_is_refused(state: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "state"
+    shutil.copytree(state, copy)
+    (copy / "store.db-wal").unlink()
+    refused(copy, "has lost commits: it ends at [0-9]+, but there were 47 .says tail, append-")
+    # After a power cut the tail may be older, or say nothing: the names of segment files are synced.
+    (copy / "tail").write_bytes(bytes(30))
+    refused(copy, "has lost commits: it ends at [0-9]+, but there were 47 .says append-")
+
+
+def test_the_tail_follows_every_commit_and_is_never_ahead(tmp_path: Path) -> None:
+    with Log.open(tmp_path) as log:
+        assert read_tail(tmp_path) == log.commits == 1
+        log.declare("s")
+        log.start_reader("q", "s")
+        log.append("s", rows(0, 5))
+        log.advance("q", "s", 2)
+        assert read_tail(tmp_path) == log.commits == 5
+        with pytest.raises(Exception, match="no reader"):
+            log.advance("nobody", "s", 2)
+        assert read_tail(tmp_path) == log.commits
+    tail = Tail(tmp_path)
+    tail.write(99)
+    tail.close()
+    refused(tmp_path, "there were 99 .says tail")
+
+
+def test_a_folder_from_before_has_neither_sums_nor_a_tail(tmp_path: Path) -> None:
+    with Log.open(tmp_path) as log:
+        log.declare("s")
+        with SegmentWriter(log.folder, "old", sums=False) as writer:
+            writer.add("s", rows(0, 5))
+            log.commit([Commit(files=(writer.finish(),))])
+        log.append("s", rows(5, 5))
+        assert [has_sum(segment) for segment in log.train("s", 0, 10).segments] == [False, True]
+    (tmp_path / "tail").unlink()
+    with LogReader(tmp_path) as reader:
+        assert reader.read("s", 0, 10)["v"].to_pylist() == list(range(10))
+    [segments] = [check for check in verify(tmp_path) if check.name == "segments"]
+    assert segments.notes == ["1 are from a version that wrote no checksums: only their sizes are known"]
+
+
+@pytest.mark.parametrize("sums", [True, False])
+@pytest.mark.parametrize("length", [0, 1, 300, -1])
+def test_a_cut_segment_names_file_stream_and_offsets(tmp_path: Path, sums: bool, length: int) -> None:
+    with SegmentWriter(tmp_path, "f", sums=sums) as writer:
+        writer.add("s", rows(0, 5))
+        [(_, count, position, size, first, last)] = writer.finish().members
+    content = (tmp_path / "f.arrows").read_bytes()
+    (tmp_path / "f.arrows").write_bytes(content[:length])
+    segment = Segment("s", 70, count, 0, first, last, "f.arrows", position, size)
+    with pytest.raises(Damaged, match=r"stream s, offsets 70 to 74: segment file f[.]arrows is damaged at byte 0"):
+        read_segment(tmp_path, segment, 70, 75)
+
+
+def test_compaction_leaves_a_damaged_segment_where_it_is(tmp_path: Path) -> None:
+    with Log.open(tmp_path, limits=Limits(min_free_bytes=0, orphan_age=-1.0, sparse_age=-1.0)) as log:
+        for stream in ("big", "bad", "good"):
+            log.declare(stream)
+        for name in ("bad", "good"):
+            with SegmentWriter(log.folder, f"unit-{name}") as writer:
+                writer.add("big", rows(0, 1000))
+                writer.add(name, rows(0, 5))
+                log.commit([Commit(files=(writer.finish(),))])
+        [segment] = log.train("bad", 0, 5).segments
+        content = bytearray((log.folder / segment.file).read_bytes())
+        content[segment.position + 200] ^= 1
+        (log.folder / segment.file).write_bytes(content)
+        log.forget("big")
+        assert log.collect().rewritten == ["unit-good.arrows"]
+        assert log.read("good", 0, 5)["v"].to_pylist() == list(range(5))
+        with pytest.raises(Damaged, match="stream bad, offsets 0 to 4: segment file unit-bad"):
+            log.read("bad", 0, 5)
+        # The engine asks for these of all streams, and must not end for one of them.
+        assert log.arrival("bad", 3) == 1_000_000
+        assert log.schema("bad") is None
+
+
+def test_verifying_while_the_owner_works(tmp_path: Path) -> None:
+    with Log.open(tmp_path) as log:
+        log.declare("s")
+        log.start_reader("q", "s")
+        log.append("s", rows(0, 5))
+        assert not any(check.damage or check.notes for check in verify(tmp_path))
+        log.append("s", rows(5, 5))
+        file = log.folder / log.train("s", 5, 10).segments[0].file
+        file.unlink()
+        [found] = [text for check in verify(tmp_path) for text in check.damage]
+        assert found == f"stream s, offsets 5 to 9: segment file {file.name} is missing from the state folder"
+        assert log.read("s", 0, 5)[ARRIVAL][0].as_py() == 1_000_000
 
 
 class Readers:
