@@ -19,7 +19,17 @@ from typing import Any
 import pandas  # noqa: F401  Arrow imports it with the first value, and every process that is forked would do so again
 import pyarrow as pa
 
-from freshet.log import Damaged, Limits, Log, LogReader, SegmentWriter, TableVersions, newest_version, stamped
+from freshet.log import (
+    Damaged,
+    Limits,
+    Log,
+    LogReader,
+    Retention,
+    SegmentWriter,
+    TableVersions,
+    newest_version,
+    stamped,
+)
 from freshet.model import ARRIVAL, Commit, Filter, UserError
 from freshet.spark.spec import Spec, load_spec
 
@@ -36,7 +46,7 @@ def make(state: Path) -> None:
     """Appends, commits and versions; half of it is in the database, the rest in its write-ahead log."""
     log = Log.open(state)
     for stream in ("in", "out", "q.join.state"):
-        log.declare(stream, clock="v")
+        log.declare(stream, Retention(history_age=None), clock="v")  # a long test must not outlive the history
     log.start_reader("q.filter_1", "in")
     log.start_reader("sink", "out")
     tables = TableVersions(log, "hosts")

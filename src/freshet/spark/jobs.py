@@ -213,7 +213,10 @@ def _rows(plan: DataFrame) -> str:
 
 
 def _check_files(assignment: Assignment) -> None:
-    """Tells a file that a task did not find from one that is gone: waiting brings that one back to nobody."""
+    """Tells a file that is gone, although its folder is there, from one that a task could not read: no other try of
+    the unit finds it."""
+    if not assignment.segments.is_dir():
+        return
     for train in assignment.trains():
         for segment in train.segments:
             if not (assignment.segments / segment.file).exists():
