@@ -160,7 +160,7 @@ def claim(state: Path, application: str) -> None:
 
 def _owner(state: Path) -> str:
     note = state / _OWNER
-    return note.read_text(encoding="utf-8") if note.exists() else ""
+    return note.read_text(encoding="utf-8", errors="replace") if note.exists() else ""
 
 
 def check_stream(log: Log, stream: str, schema: pa.Schema) -> None:

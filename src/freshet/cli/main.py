@@ -24,6 +24,8 @@ from freshet.cli.read import read
 from freshet.cli.run import EXAMPLES as RUN
 from freshet.cli.run import run
 from freshet.cli.starting import Interrupted
+from freshet.cli.verify import EXAMPLES as VERIFY
+from freshet.cli.verify import verify
 
 EPILOG = """\b
 Examples:
@@ -71,6 +73,7 @@ for command, examples in (
     (check, CHECK),
     (explain, EXPLAIN),
     (read, READ),
+    (verify, VERIFY),
     (policies, POLICIES),
 ):
     app.command(epilog=examples)(command)

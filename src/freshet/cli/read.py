@@ -99,7 +99,7 @@ def read(
 
     wanted = Wanted(first, last, since, limit, follow)
     _check_options(wanted)
-    state, declared = _application(app)
+    state, declared = state_of(app)
     with LogReader(state) as reader, suppress(KeyboardInterrupt):  # the way to end --follow
         waited = _check_stream(reader, query, app, declared, follow)
         if query not in reader.streams():
@@ -160,7 +160,7 @@ def _tell_the_newest(reader: LogReader, name: str, app: Path) -> None:
         print(f"{app}: {name} has no rows that came in since then; the newest came in at {newest}", file=sys.stderr)
 
 
-def _application(path: Path) -> tuple[Path, frozenset[str]]:
+def state_of(path: Path) -> tuple[Path, frozenset[str]]:
     """The state folder, and what the file declares: streams, tables, queries (none is known of a state folder)."""
     from freshet.app.file import read_leniently
     from freshet.model import UserError
@@ -170,7 +170,7 @@ def _application(path: Path) -> tuple[Path, frozenset[str]]:
     # What else is wrong in the file does not matter to who reads.
     file = read_leniently(path).file
     state = path.parent / file.app.state
-    if not (state / "store.db").exists():
+    if not state.exists():
         raise UserError(f"{path} has not run yet: its state folder {state} holds no log; start it with freshet run")
     return state, frozenset(file.streams) | frozenset(file.tables) | frozenset(file.queries)
 

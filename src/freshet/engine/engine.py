@@ -22,6 +22,7 @@ from freshet.engine.protocols import Executor, QueueLog
 from freshet.engine.settle import commit_of, failures_of
 from freshet.engine.timekeeper import Timekeeper
 from freshet.log.errors import LogFull
+from freshet.log.tail import stamped
 from freshet.model import Chain, ChainResult, Commit, Curve, Node, Query, Step, Unit, UnitResult, UserError
 from freshet.policies import Policy
 from freshet.quality import Meters, OverheadStatistics, QueueLength, Waiting
@@ -503,7 +504,7 @@ class Engine:
         self.executor.submit(unit)
 
     def _unit_id(self) -> str:
-        return f"{self.log.epoch}-{next(self._units)}"
+        return stamped(f"{self.log.epoch}-{next(self._units)}", self.log.commits)
 
     # Meters
 

@@ -45,6 +45,7 @@ class Storage(Protocol):
         """Room that is left."""
 
 
+@dataclass(frozen=True)
 class PosixStorage:
     """A folder on a local disk, or on one that all hosts of a cluster share. Readers memory-map the files.
 
@@ -56,8 +57,7 @@ class PosixStorage:
     (b'hello', [5])
     """
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
+    folder: Path
 
     def put(self, name: str, content: pa.Buffer) -> None:
         path = self.folder / name

@@ -22,7 +22,7 @@ from freshet.model import ARRIVAL, Side, State, Train, schema_text
 from freshet.model.fold import FROM, UNTIL
 from freshet.spark.failures import Retry
 from freshet.spark.report import REPORT_COLUMNS, ChainReport
-from freshet.spark.task import Task, drain
+from freshet.spark.task import UNREADABLE, Task, drain
 
 _BATCH_ROWS: Final = 65_536
 _OWN, _OTHER = "own_", "other_"
@@ -75,7 +75,7 @@ def read_known(number: int, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Re
         try:
             table = read_train(task.assignment.segments, part, side.states[1 - operator.port])
         except OSError as error:
-            raise Retry(f"the state of {state.fold} cannot be read: {error}") from error
+            raise Retry(f"the state of {state.fold} {UNREADABLE}: {error}") from error
         yield from _batches(table, _OTHER)
 
 

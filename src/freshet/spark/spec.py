@@ -12,6 +12,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from freshet.log import Damaged
 from freshet.model import Filter, Lookup, Node, Project, parse_schema, schema_text
 from freshet.model.fold import Fold, fold_fields, read_fold
 from freshet.model.lookup import lookup_fields, read_lookup
@@ -78,7 +79,7 @@ class Spec:
     def store(self, folder: Path) -> str:
         """Writes the spec to a folder and returns its name there, a hash of its content."""
         text = self.text()
-        name = hashlib.sha256(text.encode()).hexdigest()[:24]
+        name = _name(text)
         write_once(folder / f"{name}.json", text)
         return name
 
@@ -86,7 +87,15 @@ class Spec:
 @lru_cache(maxsize=4)
 def load_spec(folder: Path, name: str) -> Spec:
     """Reads a spec; a worker needs the newest, and for a moment the one before."""
-    return Spec.parse((folder / f"{name}.json").read_text(encoding="utf-8"))
+    path = folder / f"{name}.json"
+    text = path.read_text(encoding="utf-8", errors="replace")
+    if _name(text) != name:
+        raise Damaged(f"{path} is damaged; stop the run and start it again, which writes it anew")
+    return Spec.parse(text)
+
+
+def _name(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:24]
 
 
 def _body(operator: Filter | Project | Lookup | Fold) -> Any:
