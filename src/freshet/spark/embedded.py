@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Final
 
 import pyarrow as pa
 from pyspark import SparkContext
@@ -17,6 +19,9 @@ from freshet.spark.installation import Installation
 from freshet.spark.session import open_session
 
 __all__ = ["DataFrame", "SparkSession", "analysed", "embedded_session", "message", "outputs_of"]
+
+STOP_PATIENCE: Final = 15.0
+"""Seconds that Spark gets to stop."""
 
 
 @contextmanager
@@ -34,8 +39,23 @@ def embedded_session(
         yield session
     finally:
         if not ran:
-            with suppress(OSError):  # a JVM that has ended is stopped already
-                session.stop()
+            _stop(session)
+
+
+def _stop(session: SparkSession) -> None:
+    """Stops Spark; a JVM that does not answer is ended."""
+
+    def stop() -> None:
+        with suppress(OSError):  # a JVM that has ended is stopped already
+            session.stop()
+
+    process = getattr(session.sparkContext._gateway, "proc", None)
+    stopping = threading.Thread(target=stop, name="freshet-stop-spark", daemon=True)
+    stopping.start()
+    stopping.join(STOP_PATIENCE)
+    if stopping.is_alive() and process is not None:
+        process.kill()
+        stopping.join(STOP_PATIENCE)
 
 
 def outputs_of(
