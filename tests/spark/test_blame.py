@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -134,7 +135,12 @@ harness.executor.close()
 def test_who_takes_the_jvm_along_is_found_over_restarts(tmp_path: Path) -> None:
     def start() -> list[str]:
         done = subprocess.run(
-            [sys.executable, "-c", DIES, str(tmp_path)], capture_output=True, text=True, check=False, timeout=280
+            [sys.executable, "-c", DIES, str(tmp_path)],
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=280,
+            env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])},
         )
         return done.stdout.splitlines()
 

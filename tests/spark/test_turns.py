@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import threading
+import time
 
 import pytest
 
@@ -49,6 +50,17 @@ def test_a_job_that_takes_too_long_is_cancelled_and_says_so() -> None:
     with pytest.raises(TookTooLong, match=r"longer than 0\.2 s"):
         job()
     limit.stop()
+
+
+def test_a_job_that_begins_after_its_cancellation_is_cancelled_again() -> None:
+    cancelled: list[str] = []
+    limit = TimeLimit(0.1, cancelled.append, lambda unit: None)
+    until = time.monotonic() + LONG
+    with limit.watch("u"):
+        while len(cancelled) < 3 and time.monotonic() < until:
+            time.sleep(0.01)
+    limit.stop()
+    assert cancelled[:3] == ["u", "u", "u"]
 
 
 def test_the_error_of_a_job_in_time_is_its_own() -> None:

@@ -38,6 +38,8 @@ _LAST_TRY: Final = 10.0
 """Seconds that a worker gets to end after its unit was cancelled; then it is left alone."""
 _DYING: Final = 30.0
 """Seconds that a JVM which does not answer gets to be gone, so that it can be told how it ended."""
+_PROBE: Final = 60.0
+"""Seconds that an empty job gets before Spark is taken to be stuck."""
 _FROM_OUTSIDE: Final = (-9, -15, 137, 143)
 """What a JVM ends with that somebody killed."""
 _MEANING: Final = {52: " (out of memory)", 3: " (out of memory)", 134: " (it crashed)", -6: " (it crashed)"}
@@ -360,7 +362,7 @@ class SparkExecutor:
     def _probe_within(self, unit: Unit) -> None:
         """After a job that took too long: its tasks may go on for ever, and leave no core to anybody."""
         try:
-            with self._limit.watch(unit.id):
+            with self._limit.watch(unit.id, at_least=_PROBE):
                 self._suspect()
         except TookTooLong as error:
             self._is_stuck(unit.id)

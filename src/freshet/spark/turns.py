@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Final
 
@@ -86,8 +86,8 @@ class TimeLimit:
             threading.Thread(target=self._watch, args=(seconds,), name="freshet-time-limit", daemon=True).start()
 
     @contextmanager
-    def watch(self, unit: str) -> Iterator[None]:
-        """For the time of a job of a unit.
+    def watch(self, unit: str, at_least: float = 0.0) -> Iterator[None]:
+        """For the time of a job of a unit, which may take at least so many seconds whatever the limit is.
 
         Raises:
             TookTooLong: Instead of the job's own error, where it was cancelled by this.
@@ -95,7 +95,7 @@ class TimeLimit:
         if self._seconds is None:
             yield
             return
-        mine = self._watched[unit] = _Watched(time.monotonic() + self._seconds)
+        mine = self._watched[unit] = _Watched(time.monotonic() + max(self._seconds, at_least))
         try:
             yield
         except Exception as error:
@@ -114,15 +114,12 @@ class TimeLimit:
             now = time.monotonic()
             for unit, watched in list(self._watched.items()):
                 if now >= watched.deadline:
-                    watched.deadline = now + GRACE
-                    self._end(unit, watched)
+                    self._end(unit, watched, now)
 
-    def _end(self, unit: str, watched: _Watched) -> None:
-        if watched.over:
-            self._stuck(unit)
-            return
+    def _end(self, unit: str, watched: _Watched, now: float) -> None:
+        """Again with each look: the job may still be planned, when nothing is there to cancel."""
         watched.over = True
-        try:
+        if now >= watched.deadline + GRACE:
+            self._stuck(unit)
+        with suppress(Exception):  # a Spark that cannot even cancel is soon told to be stuck
             self._cancel(unit)
-        except Exception:  # a Spark that cannot even cancel: the next look says that it is stuck
-            return
