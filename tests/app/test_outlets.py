@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pyarrow as pa
@@ -36,21 +36,36 @@ def opened(log: Log, *sinks: SinkLike) -> Outlets:
     return made
 
 
+class Hanging:
+    """A callback that does not return before it is let go."""
+
+    def __init__(self) -> None:
+        self._called, self._end = threading.Event(), threading.Event()
+
+    def __call__(self, rows: pa.Table, token: Token) -> None:
+        self._called.set()
+        self._end.wait()
+
+    def wait(self) -> None:
+        assert self._called.wait(LONG)
+
+
+@pytest.fixture
+def hanging() -> Iterator[Hanging]:
+    one = Hanging()
+    yield one
+    one._end.set()
+
+
 @pytest.mark.parametrize("drain", [True, False])
 def test_a_callback_that_never_returns_is_given_up(
-    log: Log, drain: bool, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    log: Log, hanging: Hanging, drain: bool, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(outlets, "PATIENCE", 0.5)
     monkeypatch.setattr(outlets, "HURRIED", 0.5)
-    called, forever = threading.Event(), threading.Event()
     taken: list[int] = []
-
-    def hang(rows: pa.Table, token: Token) -> None:
-        called.set()
-        forever.wait()
-
-    one = opened(log, hang, lambda rows, token: taken.append(rows.num_rows))
-    assert called.wait(LONG)
+    one = opened(log, hanging, lambda rows, token: taken.append(rows.num_rows))
+    hanging.wait()
     until = time.monotonic() + LONG
     while not taken and time.monotonic() < until:
         time.sleep(0.01)
@@ -60,43 +75,35 @@ def test_a_callback_that_never_returns_is_given_up(
     one.stop(False)  # harmless
     assert taken == [3]
     assert log.cursor("q/callback") == 0
-    forever.set()
+    assert one.states()["q/callback"]["waiting"] == 3
 
 
-def test_a_hurry_while_sinks_drain_ends_that(log: Log, monkeypatch: pytest.MonkeyPatch) -> None:
+def started(function: Callable[..., None], *arguments: object) -> threading.Thread:
+    thread = threading.Thread(target=function, args=arguments, daemon=True)
+    thread.start()
+    return thread
+
+
+def test_a_hurry_while_sinks_drain_ends_that(log: Log, hanging: Hanging, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(outlets, "PATIENCE", 10 * LONG)
     monkeypatch.setattr(outlets, "HURRIED", 0.2)
-    forever, called = threading.Event(), threading.Event()
-
-    def hang(rows: pa.Table, token: Token) -> None:
-        called.set()
-        forever.wait()
-
-    one = opened(log, hang)
-    assert called.wait(LONG)
-    stopping = threading.Thread(target=one.stop, args=(True,), daemon=True)
-    stopping.start()
+    one = opened(log, hanging)
+    hanging.wait()
+    stopping = started(one.stop, True)
     stopping.join(0.3)
     assert stopping.is_alive()
     one.hurry()
     stopping.join(LONG)
     assert not stopping.is_alive()
-    forever.set()
 
 
-def test_a_query_with_a_callback_that_never_returns_can_be_dropped(log: Log, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_query_with_a_callback_that_never_returns_can_be_dropped(
+    log: Log, hanging: Hanging, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(outlets, "LAST_WORDS", 0.2)
-    forever, called = threading.Event(), threading.Event()
-
-    def hang(rows: pa.Table, token: Token) -> None:
-        called.set()
-        forever.wait()
-
-    one = opened(log, hang)
-    assert called.wait(LONG)
-    dropping = threading.Thread(target=one.drop, args=("q",), daemon=True)
-    dropping.start()
+    one = opened(log, hanging)
+    hanging.wait()
+    dropping = started(one.drop, "q")
     dropping.join(LONG)
     assert not dropping.is_alive()
     one.stop(False)
-    forever.set()

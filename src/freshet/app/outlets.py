@@ -42,6 +42,7 @@ class Outlets:
             runner.start()
         self._own: dict[str, SinkRunner] = {}
         self._hurried = False
+        self._left: list[SinkRunner] = []
         self._sinks: dict[str, dict[str, Sink]] = {}
 
     def check(self, spec: QuerySpec) -> None:
@@ -111,7 +112,7 @@ class Outlets:
         for runner in self._runners():
             runner.stop(drain=not self._hurried, timeout=0.0)
         taken, since, hurried = self._taken(), time.monotonic(), self._hurried
-        while late := [runner for runner in self._runners() if not runner.join(_STEP)]:
+        while late := [each for each in self._runners() if each not in self._left and not each.join(_STEP)]:
             now = time.monotonic()
             if self._taken() != taken or self._hurried != hurried:
                 taken, since, hurried = self._taken(), now, self._hurried
@@ -122,7 +123,7 @@ class Outlets:
     def _taken(self) -> int:
         return sum(status.rows for status in self._statuses())
 
-    def _give_up(self, runners: Iterable[SinkRunner]) -> None:
+    def _give_up(self, runners: list[SinkRunner]) -> None:
         """Leaves sinks alone whose threads do not end: they end with the process."""
         for status in [status for runner in runners for status in runner.statuses]:
             if status.waiting:
@@ -130,7 +131,7 @@ class Outlets:
                     "sink %s/%s does not return and is given up: %s rows wait for it in the log",
                     status.query, status.name, f"{status.waiting:,}",
                 )  # fmt: skip
-        self._own = {reader: runner for reader, runner in self._own.items() if runner.join(0.0)}
+        self._left += runners
 
     def hurry(self) -> None:
         """Asks the sinks not to wait for more."""
