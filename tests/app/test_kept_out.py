@@ -9,7 +9,7 @@ import pytest
 from freshet.app import App, Run
 from freshet.spark.running import Running
 
-pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("spark")]
+pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("spark"), pytest.mark.timeout(900)]
 
 TEXT = "SELECT k FROM s WHERE k % 2 = 0"
 

@@ -14,7 +14,7 @@ import pytest
 from freshet.app import App
 from freshet.app.run import Run
 
-pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("spark")]
+pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("spark"), pytest.mark.timeout(900)]
 
 NOON = dt.datetime(2024, 1, 1, 12, tzinfo=dt.UTC)
 # Places are offsets, and "came" are arrivals in microseconds.

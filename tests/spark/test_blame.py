@@ -20,7 +20,7 @@ from freshet.spark.results import Outcome
 from freshet.spark.spec import Spec
 from freshet.spark.suspects import Suspects
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(900)]
 
 SCHEMA = parse_schema("k bigint")
 

@@ -20,7 +20,7 @@ from freshet.kernels.shuffling import MOST_BYTES
 from freshet.model import Chain, FreshetError, Node, State, Unit, UnitResult, Work
 from freshet.spark.analysis import Analysis
 from freshet.spark.assignment import forget_leftovers
-from freshet.spark.failures import Retry, message, retry_reason
+from freshet.spark.failures import STOPPED, Retry, message, retry_reason
 from freshet.spark.installation import Form, Installation
 from freshet.spark.isolate import Works, isolate
 from freshet.spark.jobs import Jobs
@@ -155,15 +155,19 @@ class SparkExecutor:
             raise FreshetError(f"{self._notes.dead} (see spark.out in the state folder); start again to go on")
         return results
 
-    def _look_whether_gone(self) -> None:
-        """Notes the end of the JVM, before anybody takes the notes of what ran for those of jobs that only failed."""
+    def _look_whether_gone(self, dying: bool = False) -> None:
+        """Notes the end of the JVM, before anybody takes the notes of what ran for those of jobs that only failed.
+
+        One that is ``dying`` stops Spark first, and answers for a while.
+        """
         process = getattr(self._context._gateway, "proc", None)
-        answers = self._answers()
-        if self._closing or (answers and (process is None or process.poll() is None)):
+        if self._closing or (not dying and self._answers() and (process is None or process.poll() is None)):
             return
         code = None
         with suppress(subprocess.TimeoutExpired):
             code = None if process is None else process.wait(_DYING)
+        if code is None and self._answers():
+            return
         told = "does not answer" if code is None else f"has ended with exit code {code}{_MEANING.get(code, '')}"
         self._notes.died(f"Spark's JVM {told}", certain=code is not None and code not in _FROM_OUTSIDE)
 
@@ -328,8 +332,8 @@ class SparkExecutor:
             self._probe_within(unit)
             self._notes.failed()
             raise
-        except Exception:
-            self._look_whether_gone()
+        except Exception as error:
+            self._look_whether_gone(dying=retry_reason(error) == STOPPED)
             self._notes.failed()
             raise
 

@@ -10,13 +10,15 @@ from py4j.protocol import Py4JNetworkError
 
 _MARK: Final = "try the unit again: "
 _LONGEST: Final = 400
+STOPPED: Final = "Spark was stopped"
+"""The reason where Spark is gone, or about to go."""
 
 # What Spark says when it, and not our code, gave up. Texts, because Spark has no error class for most of them.
 _RETRY: Final = (
     (re.compile(rf"No space left on device|\[Errno (?:{errno.ENOSPC}|{errno.EDQUOT})\]"), "the disk is full"),
+    (re.compile(r"SparkContext (?:was|has been) (?:shut ?down|stopped)|stopped SparkContext"), STOPPED),
     (re.compile(r"SPARK_JOB_CANCELLED|cancelled part of cancelled job|TASK_CANCELLED|was cancelled"), "cancelled"),
     (re.compile(r"ExecutorLostFailure|FetchFailed|executor .{0,80}lost|Failed to connect to "), "an executor was lost"),
-    (re.compile(r"SparkContext (?:was|has been) (?:shut ?down|stopped)|stopped SparkContext"), "Spark was stopped"),
 )  # fmt: skip
 # An expression that raises may say anything, also what is in the data. It has an error class; these are Spark's own.
 _CLASS: Final = re.compile(r"(?:^|: )\[(?P<name>[A-Z][A-Z0-9_.]+)\]", re.MULTILINE)
