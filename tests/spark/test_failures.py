@@ -15,7 +15,7 @@ from freshet.spark.failures import Retry, message, retry_reason
         ("Traceback ...\nOSError: [Errno 28] No space left on device", "the disk is full"),
         ("Job aborted: ExecutorLostFailure (executor 1 exited)", "an executor was lost"),
         ("Cannot call methods on a stopped SparkContext.", "Spark was stopped"),
-        ("[SPARK_JOB_CANCELLED] Job 0 cancelled because SparkContext was shut down SQLSTATE: XXKDA", "Spark was stopped"),
+        ("[SPARK_JOB_CANCELLED] Job 0 cancelled because SparkContext was shut down SQLSTATE: X", "Spark was stopped"),
         ("[USER_RAISED_EXCEPTION] lost luggage SQLSTATE: P0001", None),
         # What an expression raises may hold any text of the data.
         ("[USER_RAISED_EXCEPTION] No space left on device SQLSTATE: P0001", None),
