@@ -107,7 +107,7 @@ def test_a_chain_that_takes_too_long_fails_and_a_later_unit_runs(spark: SparkSes
 
 
 DIES = """
-import sys
+import shutil, sys
 from pathlib import Path
 import pyarrow as pa
 from tests.spark.kit import Harness, query, with_arrivals, write_train
@@ -122,6 +122,8 @@ session = open_session("dies", "local[1]", log_folder=state)
 harness = Harness(session, state, suspects=suspects)
 texts = {"bad": "java_method('java.lang.System', 'exit', 52) = 'x'", "good": "initcap('a') = 'A'"}
 harness.install({"s": schema}, *(query(name, "s", text) for name, text in texts.items()))
+shutil.rmtree(state / "segments")  # a train has the same name in every process
+(state / "segments").mkdir()
 train = write_train(state, "s", with_arrivals(pa.table({"k": [1]}, schema=schema)))
 try:
     print(harness.run(harness.unit(train, harness.chain("bad"), harness.chain("good"))))
