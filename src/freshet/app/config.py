@@ -71,6 +71,12 @@ def _bound(size: int | None) -> int | None:
     return size
 
 
+def _above_zero(seconds: float | None) -> float | None:
+    if seconds is not None and seconds <= 0:
+        raise ValueError(f"must be above 0 (else nothing could ever run) or 'unlimited', not {seconds:g}")
+    return seconds
+
+
 def _curve(value: Any) -> Curve:
     try:
         return Curve.parse(value)
@@ -212,6 +218,10 @@ class AppSection(Section):
     """How many units may run at once."""
     max_train_rows: int = Field(default=500_000, ge=1)
     """Most tuples that a unit takes from a queue at once."""
+    unit_timeout: Annotated[DurationOrUnlimited, AfterValidator(_above_zero)] = 600.0
+    """How long a job of a unit may take, or "unlimited"; the query that takes longer is found and quarantined."""
+    max_rows_out_per_row: int = Field(default=10_000, ge=1)
+    """Most rows that a unit of a query may give out for each row that it reads; beyond it the query is quarantined."""
     share: bool = False
     """Whether operators that queries begin with in common run once for all, in steps of their own."""
     report: LocalPath = "report.json"

@@ -52,6 +52,8 @@ def report_of(app: App, parts: Parts, status: str) -> dict[str, Any]:
             "master": parts.master,
             "workers": app.settings.workers,
             "max_train_rows": app.settings.max_train_rows,
+            "unit_timeout": app.settings.unit_timeout,
+            "max_rows_out_per_row": app.settings.max_rows_out_per_row,
             "share": app.settings.share,
             "spark": dict(app.settings.spark),
         },

@@ -58,6 +58,11 @@ def remembered(log: Log) -> dict[str, Readers]:
     return {query: _readers([readers[name] for name in names]) for query, names in queries.items()}
 
 
+def texts(log: Log) -> dict[str, str]:
+    """The fingerprints of the queries that ran before."""
+    return {name: ",".join(sorted(map(str, found.fingerprints))) for name, found in remembered(log).items()}
+
+
 def _readers(readers: list[ReaderState]) -> Readers:
     # Readers of intermediate queues are named like their queue, carry nothing and are never parked.
     first = [reader for reader in readers if reader.stream != reader.name]

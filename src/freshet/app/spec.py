@@ -74,6 +74,8 @@ class Settings:
     master: str | None = None
     spark: Mapping[str, str] = field(default_factory=dict)
     share: bool = False
+    unit_timeout: float | None = 600.0
+    max_rows_out_per_row: int = 10_000
 
 
 def check_name(name: str, kind: str) -> str:

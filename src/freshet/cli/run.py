@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 import signal
 import sys
 import threading
@@ -18,6 +19,7 @@ import typer
 
 from freshet.cli.check import AppPath
 from freshet.cli.starting import starting
+from freshet.spark.suspects import STAYS_OUT
 
 if TYPE_CHECKING:
     from freshet.app import Run
@@ -26,6 +28,8 @@ LINE: Final = 5.0
 """Seconds between lines where there is no terminal."""
 FRAME: Final = 0.5
 """Seconds between pictures of the live table."""
+LAST: Final = 120.0
+"""Seconds after the second signal in which the process ends, whatever it does."""
 
 
 EXAMPLES: Final = """\b
@@ -47,13 +51,16 @@ def run(
         typer.Option("--for", metavar="TIME", help="Stop after this time (60s, 5m), once what waits is answered."),
     ] = None,
     master: Annotated[str | None, typer.Option(metavar="URL", help="Spark master, instead of the file's.")] = None,
+    try_again: Annotated[
+        bool, typer.Option("--try-again", help="Let queries run again that stay out because runs died with them.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="At the end print the report, and nothing else.")] = False,
 ) -> None:
     """Run an application.
 
     It runs until its sources end, --for has passed, or Ctrl-C. Ctrl-C (or SIGTERM) stops the sources, processes what
-    waits and leaves; a second one leaves at once. Either way nothing is lost: the next run goes on where this one
-    stopped.
+    waits and leaves; a second one leaves after what is running, and what does not end is left alone. Either way nothing
+    is lost: the next run goes on where this one stopped.
 
     The exit code is 0, or 1 where at the end a source failed, a query is quarantined or a sink fails, or 2 where the
     application is wrong.
@@ -67,7 +74,7 @@ def run(
     # With --json nothing but the report may reach standard output, not even the rows of a console sink.
     with redirect_stdout(sys.stderr) if as_json else nullcontext(), _told_at_the_end(), _Interrupts() as interrupts:
         with starting() as tell:
-            started = made.start(policy=policy, master=master, progress=tell)
+            started = made.start(policy=policy, master=master, progress=tell, try_again=try_again)
         try:
             for note in started.notes:
                 print(note, file=sys.stderr)
@@ -109,8 +116,9 @@ def _failures(report: dict[str, Any]) -> Iterator[str]:
             yield f"the source of stream {name} failed: {_first_line(source['reason'])}"
     for name, query in report["queries"].items():
         if query["state"] == "quarantined":
-            waiting = f"{query['waiting']:,} tuples wait for it; the next run tries it again from there"
-            yield f"query {name} is quarantined: {_first_line(query['reason'])} ({waiting})"
+            reason, waiting = _first_line(query["reason"]), f"{query['waiting']:,} tuples wait for it"
+            again = "" if reason.endswith(STAYS_OUT) else "; the next run tries it again from there"
+            yield f"query {name} is quarantined: {reason} ({waiting}{again})"
     for name, sink in report["sinks"].items():
         if sink["state"] == "failing":
             waiting = f"{sink['waiting']:,} rows are not delivered; the next run goes on with them"
@@ -170,7 +178,7 @@ def _watch(run: Run, interrupts: _Interrupts, seconds: float | None, show: Any) 
         show()
         if interrupts.count or (until is not None and time.monotonic() >= until):
             break
-    stopping = threading.Thread(target=_stop, args=(run,), name="freshet-stop")
+    stopping = threading.Thread(target=_stop, args=(run,), name="freshet-stop", daemon=True)
     stopping.start()
     heard = interrupts.count
     while stopping.is_alive():
@@ -179,7 +187,20 @@ def _watch(run: Run, interrupts: _Interrupts, seconds: float | None, show: Any) 
         if interrupts.count > heard:
             heard = sys.maxsize
             interrupts.hurried = True
+            _end_soon()
             run.hurry()
+
+
+def _end_soon() -> None:
+    """Ends the process some time from now, if it does not end itself. Nothing acknowledged is lost by that."""
+
+    def end() -> None:
+        print(f"warning: the run did not end within {LAST:g} s and is left as it is", file=sys.stderr, flush=True)
+        os._exit(1)
+
+    last = threading.Timer(LAST, end)
+    last.daemon = True
+    last.start()
 
 
 def _stop(run: Run) -> None:

@@ -153,6 +153,10 @@ class SinkRunner:
         self._draining = drain
         self._stopping.set()
         self._news.set()
+        return self.join(timeout)
+
+    def join(self, timeout: float | None = None) -> bool:
+        """Waits for the end of the thread; returns whether it has come."""
         if self._thread.ident is not None:
             self._thread.join(timeout)
         return not self._thread.is_alive()

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Final
 
 import pyarrow as pa
 from pyspark import SparkContext
@@ -23,6 +25,10 @@ __all__ = ["DataFrame", "SparkSession", "analysed", "embedded_session", "message
 def runs_already() -> bool:
     """Whether a Spark runs in this process."""
     return SparkContext._active_spark_context is not None
+
+
+STOP_PATIENCE: Final = 15.0
+"""Seconds that Spark gets to stop."""
 
 
 @contextmanager
@@ -46,8 +52,23 @@ def embedded_session(
         raise
     finally:
         if not ran:
-            with suppress(OSError):  # a JVM that has ended is stopped already
-                session.stop()
+            _stop(session)
+
+
+def _stop(session: SparkSession) -> None:
+    """Stops Spark; a JVM that does not answer is ended."""
+
+    def stop() -> None:
+        with suppress(OSError):  # a JVM that has ended is stopped already
+            session.stop()
+
+    process = getattr(session.sparkContext._gateway, "proc", None)
+    stopping = threading.Thread(target=stop, name="freshet-stop-spark", daemon=True)
+    stopping.start()
+    stopping.join(STOP_PATIENCE)
+    if stopping.is_alive() and process is not None:
+        process.kill()
+        stopping.join(STOP_PATIENCE)
 
 
 def outputs_of(

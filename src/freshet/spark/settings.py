@@ -95,13 +95,17 @@ def placed(master: str) -> dict[str, str]:
     """Settings that depend on where Spark runs.
 
     >>> sorted(placed("local[2]"))
-    ['spark.driver.bindAddress', 'spark.driver.host']
+    ['spark.driver.bindAddress', 'spark.driver.host', 'spark.executor.killOnFatalError.depth']
     """
     found: dict[str, str] = {}
     if master.startswith("local"):
         # A local Spark talks to nobody else, and a host name that resolves badly must not stop it.
         found |= {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
-    if not in_process(master):
+    if in_process(master):
+        # An executor that has no memory for a query ends itself. Here that is the JVM of all, which can go on: what
+        # was too large is free again, and the query fails.
+        found["spark.executor.killOnFatalError.depth"] = "0"
+    else:
         found |= {
             f"spark.executorEnv.{_ARENAS}": os.environ.get(_ARENAS, "2"),
             # Large trains are split into as many tasks as there are cores when the session is open: wait for the
