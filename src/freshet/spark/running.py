@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from freshet.log.private import write_private
+
 _FOLDER: Final = "running"
 _DEATH: Final = "death"
 
@@ -42,7 +44,7 @@ class Running:
         file = self._folder / f"{threading.get_ident()}.json"
         # Without a note nobody can be suspected, which must not keep anybody from running.
         with suppress(OSError):
-            file.write_text(json.dumps(sorted(queries)), encoding="utf-8")
+            write_private(file, json.dumps(sorted(queries)))
         yield
         self._remove(file)
 
@@ -61,7 +63,7 @@ class Running:
             self.dead = reason
             told = [reason, "certain"] if certain else [reason]
             with suppress(OSError):
-                (self._folder / _DEATH).write_text(json.dumps(told), encoding="utf-8")
+                write_private(self._folder / _DEATH, json.dumps(told))
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Final
 
+from freshet.log.private import write_private
 from freshet.spark.running import LastWords, forget_last_words, last_words
 
 STAYS_OUT: Final = "it stays out until its text changes or a run is told to --try-again"
@@ -85,7 +86,7 @@ class Suspects:
             self._file.unlink(missing_ok=True)
             return
         part = self._file.with_suffix(".part")
-        part.write_text(json.dumps({"deaths": self._deaths, "out": self._out}), encoding="utf-8")
+        write_private(part, json.dumps({"deaths": self._deaths, "out": self._out}))
         part.replace(self._file)
 
 
