@@ -89,13 +89,11 @@ def _negative(node: exp.Expr) -> Attempt | None:
 
 
 def _negated(value: exp.Expr, argument: exp.Expr) -> Attempt:
-    # There is no try_negative. Times minus one overflows for the same values, but for decimals: they all have an
-    # opposite, and a product with more digits than fit. TYPEOF is a constant to Spark.
+    # There is no try_negative, and no product tells: Spark rounds the opposite of a decimal to 34 digits. But what an
+    # interval is multiplied with in the try_ form may raise, and any value has a hash.
     argument = _inner(argument)
-    minus_one = exp.Cast(this=exp.Neg(this=exp.Literal.number(1)), to=exp.DataType.build("TINYINT"))
-    exact = exp.Like(this=call("TYPEOF", argument), expression=exp.Literal.string("decimal%"))
-    fails = exp.and_(exp.Not(this=exact), is_null(call("TRY_MULTIPLY", argument, minus_one)))
-    return _guarded(fails, value, argument)
+    nothing = exp.Interval(this=exp.Literal.string("0"), unit=exp.Var(this="SECOND"))
+    return _guarded(is_null(call("TRY_MULTIPLY", nothing, call("HASH", value))), value, argument)
 
 
 _SMALLEST: Final = exp.Cast(this=exp.Neg(this=exp.Literal.number(2**63)), to=exp.DataType.build("BIGINT"))
