@@ -57,7 +57,7 @@ WHOLE_EXTREME = [
 TEXTS = [
     "-s", "abs(s)", "s + 1", "s * 2.5", "s > 1", "coalesce(s, 1)", "coalesce(c2, s)", "nvl(s, 1.5)", "nullif(s, 1)",
     "nullif(1, s)", "greatest(s, 1)", "least(c5, s)", "CASE WHEN t THEN s ELSE 1 END", "CASE s WHEN 1 THEN 2 END",
-    "CASE c2 WHEN s THEN 2 END", "CASE s WHEN '2' THEN 1 WHEN 2 THEN 3 END", "IF(t, s, 2)", "nvl2(c2, s, 2)",
+    "CASE c2 WHEN s THEN 2 END", "IF(t, s, 2)", "nvl2(c2, s, 2)",
     "coalesce(d, s)", "nullif(d, s)", "nullif(s, d)", "greatest(d, s)", "coalesce(t, s)", "d = s",
 ]  # fmt: skip
 

@@ -85,15 +85,13 @@ def _interval_sum(node: exp.Expr) -> Attempt | None:
 def _negative(node: exp.Expr) -> Attempt | None:
     if isinstance(node.this, exp.Literal | exp.Interval):
         return None
-    return _negated(node, node.this)
+    return _tried(node, node.this)
 
 
-def _negated(value: exp.Expr, argument: exp.Expr) -> Attempt:
-    # There is no try_negative, and no product tells: Spark rounds the opposite of a decimal to 34 digits. But what an
-    # interval is multiplied with in the try_ form may raise, and any value has a hash.
-    argument = _inner(argument)
+def _tried(value: exp.Expr, *arguments: exp.Expr) -> Attempt:
+    """What has no try_ form of its own: an interval times its hash, in the try_ form, is NULL where it raises."""
     nothing = exp.Interval(this=exp.Literal.string("0"), unit=exp.Var(this="SECOND"))
-    return _guarded(is_null(call("TRY_MULTIPLY", nothing, call("HASH", value))), value, argument)
+    return _guarded(is_null(call("TRY_MULTIPLY", nothing, call("HASH", value))), value, *map(_inner, arguments))
 
 
 _SMALLEST: Final = exp.Cast(this=exp.Neg(this=exp.Literal.number(2**63)), to=exp.DataType.build("BIGINT"))
@@ -183,57 +181,8 @@ def _to_bigint(node: exp.Expr, arguments: tuple[exp.Expr, ...]) -> Attempt | Non
 
 
 def _rounded(node: exp.Expr, arguments: tuple[exp.Expr, ...]) -> Attempt | None:
-    """ROUND and BROUND to tens, hundreds and so on: the largest numbers of a type have no such neighbour in it."""
-    place = _whole_number(arguments[1]) if len(arguments) == 2 else 0
-    if place is not None and place >= 0:
-        return None
-    argument = arguments[0]
-    kind = call("TYPEOF", argument)
-    wide = exp.TryCast(this=argument.copy(), to=exp.DataType.build("DECIMAL(20, 0)"), safe=True)
-    limits = [exp.Case(this=kind.copy(), ifs=[_when(name, limit) for name, limit in pairs]) for pairs in _LIMITS]
-    outside: exp.Expr = exp.Not(
-        this=exp.Between(this=call(node.name, wide, arguments[1]), low=limits[0], high=limits[1])
-    )
-    if place is not None and place >= -38:
-        outside = exp.or_(outside, _beyond_38_digits(argument, 10**38 - 5 * 10 ** (-place - 1)))
-    return _guarded(outside, node, argument)
-
-
-def _beyond_38_digits(argument: exp.Expr, bound: int) -> exp.Expr:
-    widest = exp.EQ(this=call("TYPEOF", argument), expression=exp.Literal.string("decimal(38,0)"))
-    return exp.and_(widest, exp.GTE(this=call("ABS", argument), expression=exp.Literal.number(bound)))
-
-
-def _whole_number(tree: exp.Expr) -> int | None:
-    sign = -1 if isinstance(tree, exp.Neg) else 1
-    digits = tree.this if isinstance(tree, exp.Neg) else tree
-    return sign * int(digits.name) if isinstance(digits, exp.Literal) and digits.name.isdigit() else None
-
-
-def _when(name: str, limit: int) -> exp.If:
-    number: exp.Expr = exp.Literal.number(abs(limit))
-    return exp.If(this=exp.Literal.string(name), true=exp.Neg(this=number) if limit < 0 else number)
-
-
-_LIMITS: Final = (
-    [(name.lower(), -(2**bits)) for name, bits in _RANGES.items()],
-    [(name.lower(), 2**bits - 1) for name, bits in _RANGES.items()],
-)
-
-
-def _moment(node: exp.Expr, argument: exp.Expr, per_second: int) -> Attempt:
-    """A timestamp of whole seconds or milliseconds; fractions of float and double do not fail."""
-    kind = call("TYPEOF", argument)
-    whole = exp.In(this=kind, expressions=[exp.Literal.string(name.lower()) for name in _RANGES])
-    bound = exp.Literal.number((2**63 - 1) * per_second // 10**6)
-    inside = exp.Between(this=_operand(argument), low=exp.Neg(this=bound), high=bound.copy())
-    return _guarded(exp.and_(whole, exp.Not(this=inside)), node, argument)
-
-
-def _months_later(day: exp.Expr, months: exp.Expr) -> Attempt:
-    interval = call("MAKE_YM_INTERVAL", exp.Literal.number(0), months)
-    date = exp.TryCast(this=day.copy(), to=exp.DataType.build("DATE"), safe=True)
-    return Attempt(call("TRY_ADD", date, interval), (day, months))
+    """ROUND and BROUND to tens, hundreds and so on overflow; to decimals, the usual case, they do not."""
+    return None if isinstance(arguments[-1], exp.Literal) or len(arguments) == 1 else _tried(node, *arguments)
 
 
 def _call(node: exp.Expr, name: str) -> Attempt | None:
@@ -249,11 +198,6 @@ def _call(node: exp.Expr, name: str) -> Attempt | None:
 
 _Arguments = tuple[exp.Expr, ...]
 _CALLS: Final[dict[str, Callable[[_Arguments, exp.Expr], Attempt | None]]] = {
-    "abs": lambda arguments, node: _negated(node, arguments[0]),
-    "negative": lambda arguments, node: _negated(node, arguments[0]),
-    "add_months": lambda arguments, node: _months_later(*arguments),
-    "timestamp_seconds": lambda arguments, node: _moment(node, arguments[0], 1),
-    "timestamp_millis": lambda arguments, node: _moment(node, arguments[0], 1000),
     "round": lambda arguments, node: _rounded(node, arguments),
     "bround": lambda arguments, node: _rounded(node, arguments),
     "ceil": lambda arguments, node: _to_bigint(node, arguments),
@@ -271,6 +215,8 @@ _CALLS: Final[dict[str, Callable[[_Arguments, exp.Expr], Attempt | None]]] = {
         arguments,
     ),
 }
+for _name in ("abs", "negative", "add_months", "timestamp_seconds", "timestamp_millis"):
+    _CALLS[_name] = lambda arguments, node: _tried(node, *arguments)
 _RULES: Final[dict[type[exp.Expr], Callable[[exp.Expr], Attempt | None]]] = {
     exp.Add: _interval_sum,
     exp.Sub: _binary("TRY_SUBTRACT"),
