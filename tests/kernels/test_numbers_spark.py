@@ -165,7 +165,7 @@ def test_some_extremes_are_null_and_counted(frames: tuple[Any, Any]) -> None:
 
 
 def test_the_largest_have_no_rounder_neighbour(frames: tuple[Any, Any]) -> None:
-    texts = ["round(c2, -1)", "bround(c3, -2)", "round(c11, -1)", "-c2", "-c11"]
+    texts = ["round(c2, -1)", "bround(c3, -1)", "round(c11, -1)", "-c2", "-c11"]
     answers, counts = ask(frames[1], [safe(text) for text in texts]), ask(frames[1], list(map(error_count, texts)))
     assert [sum(count.to_pylist()) for count in counts] == [2, 2, 2, 1, 2]
     assert [answer.null_count for answer in answers] == [3, 3, 3, 2, 3]
