@@ -42,6 +42,29 @@ class StreamWindow(exp.Expression):
     }
 
 
+class Suffixed(exp.Cast):
+    """A number with the letter of its type, such as ``5L``.
+
+    Spark gives a literal beside a decimal just the digits that it needs. Written as a cast, which it is to sqlglot, it
+    would take all the digits of its type, and the result would lose some of its own.
+    """
+
+
+SUFFIXES: Final = {
+    exp.DType.BIGINT: "L", exp.DType.SMALLINT: "S", exp.DType.TINYINT: "Y", exp.DType.DOUBLE: "D",
+    exp.DType.FLOAT: "F", exp.DType.DECIMAL: "BD",
+}  # fmt: skip
+
+
+class FreshetGenerator(SparkGenerator):
+    """Spark's generator, which writes the suffixes of numbers as they came."""
+
+    TRANSFORMS: ClassVar[Any] = {
+        **SparkGenerator.TRANSFORMS,
+        Suffixed: lambda self, e: f"{self.sql(e, 'this')}{SUFFIXES[e.to.this]}",
+    }
+
+
 class FreshetParser(SparkParser):
     """Spark's parser with windows and with functions kept by name."""
 
@@ -63,6 +86,13 @@ class FreshetParser(SparkParser):
         if trees and trees[-1] is not None:
             trees[-1].meta.update(promises, **emit)
         return trees
+
+    def build_cast(self, strict: bool, **kwargs: Any) -> exp.Expr:
+        number, suffix = kwargs["this"], self._prev.text.upper()
+        cast = super().build_cast(strict, **kwargs)
+        if suffix in SUFFIXES.values() and isinstance(number, exp.Literal):
+            return Suffixed(this=number, to=cast.args["to"])
+        return cast
 
     def _parse_table_parts(
         self, schema: bool = False, is_db_reference: bool = False, wildcard: bool = False, fast: bool = False
@@ -151,7 +181,7 @@ class Freshet(Spark):
         }
 
     Parser = FreshetParser
-    Generator = SparkGenerator
+    Generator = FreshetGenerator
 
 
 _PROMISES: Final = ("PERIOD", "DEADLINE")

@@ -11,7 +11,7 @@ from sqlglot import exp
 from sqlglot.errors import ParseError, TokenError
 from sqlglot.tokenizer_core import Token, TokenType
 
-from freshet.sql.dialect import Freshet
+from freshet.sql.dialect import Freshet, Suffixed
 from freshet.sql.errors import Place, SqlError, did_you_mean
 from freshet.sql.functions import CAST_FUNCTIONS, UNIT_FUNCTIONS, name_of
 from freshet.sql.signatures import signatures
@@ -223,10 +223,10 @@ def _replace(root: exp.Expr, node: exp.Expr, new: exp.Expr) -> exp.Expr:
 
 def _tidy(tree: exp.Expr) -> exp.Expr:
     for negative in list(tree.find_all(exp.Neg)):
-        cast = negative.this
-        # -9223372036854775808L is one literal to Spark; here it comes as the negative of a cast that overflows.
-        if isinstance(cast, exp.Cast) and isinstance(cast.this, exp.Literal) and not cast.this.is_string:
-            tree = _replace(tree, negative, exp.Cast(this=exp.Neg(this=cast.this.copy()), to=cast.to.copy()))
+        number = negative.this
+        # -9223372036854775808L is one literal to Spark; here it comes as the negative of one that is too large.
+        if isinstance(number, Suffixed) and isinstance(number.this, exp.Literal):
+            tree = _replace(tree, negative, Suffixed(this=exp.Neg(this=number.this.copy()), to=number.to.copy()))
     for node in list(tree.find_all(exp.Add)):
         # INTERVAL 1 DAY 2 HOURS comes as a sum without the brackets that it needs after a minus.
         if _is_interval(node) and isinstance(node.parent, exp.Binary) and not _is_interval(node.parent):
