@@ -29,12 +29,14 @@ from freshet.spark.settings import (
     COSTS,
     DAEMON,
     DAEMON_SETTING,
+    DEFAULTS,
     JAVA_OPTIONS,
     REQUIRED,
     SQL,
     SettingLost,
     check_settings,
     in_process,
+    is_same,
     limit_arenas,
     placed,
 )
@@ -105,8 +107,8 @@ def check_session(session: SparkSession, wanted: Mapping[str, str] | None = None
     for key, value in {**CORE, **SQL, **(wanted or {})}.items():
         if key.endswith(".extraJavaOptions"):
             continue
-        actual = session.conf.get(key, None) if key.startswith("spark.sql.") else found.get(key)
-        if actual == value:
+        actual = session.conf.get(key, None) if key.startswith("spark.sql.") else found.get(key, DEFAULTS.get(key))
+        if is_same(actual, value):
             continue
         if key in REQUIRED and value == SQL[key]:
             raise UserError(f"Spark runs with {key}={actual}, but Freshet's answers need {key}={value}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Set
 from functools import lru_cache
@@ -11,9 +12,11 @@ from sqlglot import exp
 from sqlglot.errors import ParseError, TokenError
 from sqlglot.tokenizer_core import Token, TokenType
 
+from freshet.sql.clauses import check_clauses
 from freshet.sql.dialect import Freshet
 from freshet.sql.errors import Place, SqlError, did_you_mean
 from freshet.sql.functions import CAST_FUNCTIONS, UNIT_FUNCTIONS, name_of
+from freshet.sql.limits import MOST_BRACKETS, MOST_CHARACTERS, MOST_WORDS, TOO_DEEP, check_levels
 from freshet.sql.signatures import signatures
 from freshet.sql.windows import spread_table_functions
 
@@ -134,13 +137,22 @@ _TYPES: Final = [*sorted(CAST_FUNCTIONS), "timestamp_ntz", "array", "map", "stru
 _CLOSING: Final = {TokenType.L_PAREN: TokenType.R_PAREN, TokenType.L_BRACKET: TokenType.R_BRACKET}
 
 
+def is_reserved(name: str) -> bool:
+    """Whether a name is a word of SQL, which can stand for itself in quotes only.
+
+    >>> is_reserved("select"), is_reserved("price")
+    (True, False)
+    """
+    return name.lower() in _RESERVED
+
+
 def identifier(name: str) -> exp.Identifier:
     """A name as an identifier that is back-quoted only where it must be.
 
     >>> to_sql(identifier("price")), to_sql(identifier("order")), to_sql(identifier("a b"))
     ('price', '`order`', '`a b`')
     """
-    plain = _PLAIN_NAME.fullmatch(name) is not None and name.lower() not in _RESERVED
+    plain = _PLAIN_NAME.fullmatch(name) is not None and not is_reserved(name)
     return exp.Identifier(this=name, quoted=not plain)
 
 
@@ -158,11 +170,14 @@ def to_sql(tree: exp.Expr) -> str:
 
 
 @lru_cache(maxsize=4096)
-def _parsed(text: str) -> exp.Expr:
+def shared_expression(text: str) -> exp.Expr:
+    """As :func:`parse_expression`, for who only looks: the tree belongs to all callers."""
     try:
         (tree,) = Freshet().parse(text)
     except (ParseError, TokenError, ValueError) as error:
         raise SqlError(f"{text!r} is not an expression: {str(error).splitlines()[0]}") from None
+    except RecursionError:
+        raise SqlError(TOO_DEEP) from None
     if tree is None:
         raise SqlError("the expression is empty")
     tree = _tidy(tree)
@@ -179,7 +194,7 @@ def parse_expression(text: str) -> exp.Expr:
     >>> parse_expression("a.b > 1").find(exp.Column).name
     'a'
     """
-    return _parsed(text).copy()
+    return shared_expression(text).copy()
 
 
 def rename_variables(tree: exp.Expr, taken: Set[str]) -> None:
@@ -199,17 +214,27 @@ def rename_variables(tree: exp.Expr, taken: Set[str]) -> None:
 
 def parse_query(text: str) -> exp.Expr:
     """The tree of a query; ``meta`` of it holds ``period``, ``deadline`` and ``emit`` where they are given."""
+    return shared_query(text).copy()
+
+
+@lru_cache(maxsize=64)
+def shared_query(text: str) -> exp.Expr:
+    """As :func:`parse_query`, for who only looks: the tree belongs to all callers."""
     tokens = _tokens(text)
     _check_brackets(tokens)
     try:
         trees = [tree for tree in Freshet().parse(text) if tree is not None]
     except ParseError as error:
         raise _parse_error(error, text, tokens) from None
+    except RecursionError:
+        raise SqlError(TOO_DEEP) from None
     if len(trees) > 1:
         raise SqlError("this is more than one query: a query is one SELECT (or SELECTs joined by UNION ALL)")
     if not trees or not isinstance(trees[0], exp.Query):
         place = (tokens[0].start, tokens[0].end) if tokens else None
         raise SqlError("a continuous query begins with SELECT", place)
+    check_levels(trees[0])
+    check_clauses(trees[0])
     spread_table_functions(trees[0])
     return _tidy(trees[0])
 
@@ -246,8 +271,14 @@ def _is_interval(tree: exp.Expr) -> bool:
 
 
 def _tokens(text: str) -> list[Token]:
+    if len(text) > MOST_CHARACTERS:
+        raise SqlError(f"the query has {len(text):,} characters: at most {MOST_CHARACTERS:,} are allowed")
     try:
-        return list(Freshet().tokenize(text))
+        tokens = list(Freshet().tokenize(text))
+        if len(tokens) > MOST_WORDS:
+            raise SqlError(f"the query has {len(tokens):,} words and signs: at most {MOST_WORDS:,} are allowed")
+        _check_numbers(tokens)
+        return tokens
     except TokenError as error:
         opening = re.search(r"Missing (\S+) from (\d+):(\d+)", str(error.__cause__ or error))
         if opening is None:
@@ -255,6 +286,17 @@ def _tokens(text: str) -> list[Token]:
         quote, line, col = opening.groups()
         start = _offset(text, int(line), int(col) + 1)
         raise SqlError(f"what begins here is not closed: a {quote} is missing", (start, start)) from None
+
+
+def _check_numbers(tokens: list[Token]) -> None:
+    """Refuses numbers that no type can hold, as Spark does."""
+    for token in tokens:
+        if token.token_type == TokenType.NUMBER and len(token.text) > 5:
+            mantissa, exponent, _ = token.text.lower().partition("e")
+            if not exponent and sum(map(str.isdigit, mantissa.lstrip("0"))) > 38:
+                raise SqlError("a number has at most 38 digits: use an exponent, as in 1e40", _span(token))
+            if exponent and not math.isfinite(float(token.text)):
+                raise SqlError("this number is too large: at most 1.7976931348623157e308 is allowed", _span(token))
 
 
 def _offset(text: str, line: int, col: int) -> int:
@@ -267,6 +309,8 @@ def _check_brackets(tokens: list[Token]) -> None:
     for token in tokens:
         if token.token_type in _CLOSING:
             open_brackets.append(token)
+            if len(open_brackets) > MOST_BRACKETS:
+                raise SqlError(TOO_DEEP, _span(token))
         elif token.token_type in _CLOSING.values():
             if not open_brackets:
                 raise SqlError(f"this {token.text} closes nothing: remove it or open it before", _span(token))
