@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Final
 
 import pyarrow as pa
@@ -52,6 +53,7 @@ def is_kept(name: str) -> bool:
     return name.startswith("__") or name.lower() == "_arrival"
 
 
+@lru_cache(maxsize=256)
 def parse_schema(ddl: str, *, own: bool = False) -> pa.Schema:
     """The Arrow schema of a Spark DDL text; names that Freshet keeps for itself are allowed in its ``own``.
 

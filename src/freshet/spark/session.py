@@ -29,12 +29,12 @@ from freshet.spark.settings import (
     COSTS,
     DAEMON,
     DAEMON_SETTING,
-    DEFAULTS,
     JAVA_OPTIONS,
     REQUIRED,
     SQL,
     SettingLost,
     check_settings,
+    in_force,
     in_process,
     is_same,
     limit_arenas,
@@ -107,7 +107,7 @@ def check_session(session: SparkSession, wanted: Mapping[str, str] | None = None
     for key, value in {**CORE, **SQL, **(wanted or {})}.items():
         if key.endswith(".extraJavaOptions"):
             continue
-        actual = session.conf.get(key, None) if key.startswith("spark.sql.") else found.get(key, DEFAULTS.get(key))
+        actual = session.conf.get(key, None) if key.startswith("spark.sql.") else in_force(found, key)
         if is_same(actual, value):
             continue
         if key in REQUIRED and value == SQL[key]:

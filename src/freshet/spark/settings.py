@@ -63,7 +63,7 @@ COSTS: Final = {
 
 
 # What Spark does where nothing is set, as far as it is what Freshet asks for.
-DEFAULTS: Final = {"spark.python.worker.reuse": "true"}
+_DEFAULTS: Final = {"spark.python.worker.reuse": "true"}
 
 
 class SettingLost(UserWarning):
@@ -80,6 +80,15 @@ def check_settings(settings: Mapping[str, str]) -> None:
     for key in REQUIRED:
         if not is_same(settings.get(key, SQL[key]), SQL[key]):
             raise UserError(f"{key} must be {SQL[key]}, else answers would be wrong: leave it out")
+
+
+def in_force(found: Mapping[str, str], key: str) -> str | None:
+    """The value by which Spark goes, where it is set or known.
+
+    >>> in_force({}, "spark.python.worker.reuse"), in_force({"spark.ui.enabled": "false"}, "spark.ui.enabled")
+    ('true', 'false')
+    """
+    return found.get(key, _DEFAULTS.get(key))
 
 
 def is_same(actual: str | None, wanted: str) -> bool:

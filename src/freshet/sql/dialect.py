@@ -23,6 +23,8 @@ WINDOW_FORMS: Final = (
     "[RANGE 1 MINUTE], [RANGE 1 MINUTE SLIDE 10 SECONDS], [ROWS 500], [PARTITION BY k ROWS 10], [NOW] or [UNBOUNDED]"
 )
 
+_COMMA: Final = "a comma stands next to nothing: remove it, or write what is missing"
+
 TABLE_FUNCTIONS: Final = ("TUMBLE", "HOP", "SESSION")
 """Windows that users of other systems write around a stream in FROM."""
 
@@ -78,8 +80,19 @@ class FreshetParser(SparkParser):
             if item is not None:
                 items.append(item)
             elif not items or self._curr.token_type != TokenType.VAR:
-                raise SqlError("a comma stands next to nothing: remove it, or write what is missing", _span(comma))
+                raise SqlError(_COMMA, _span(comma))
         return items
+
+    def _parse_join(self, *args: Any, **kwargs: Any) -> Any:
+        first = self._curr
+        join = super()._parse_join(*args, **kwargs)
+        if join is None and first.token_type == TokenType.COMMA and self._prev is first:
+            raise SqlError(_COMMA, _span(first))
+        return join
+
+    def _parse_as_command(self, start: Token) -> exp.Command:
+        # sqlglot would take any text behind such a word, and write a warning to the log.
+        raise SqlError("a continuous query begins with SELECT", _span(start))
 
     def _parse_table_parts(
         self, schema: bool = False, is_db_reference: bool = False, wildcard: bool = False, fast: bool = False

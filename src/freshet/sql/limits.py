@@ -14,7 +14,7 @@ from freshet.model.operator import Filter, Project
 from freshet.model.query import Path
 from freshet.sql.errors import SqlError, fail
 
-MOST_CHARACTERS: Final = 1_000_000
+MOST_CHARACTERS: Final = 200_000
 """Characters of a query's text."""
 MOST_WORDS: Final = 20_000
 """Words and signs of a query's text."""
@@ -22,9 +22,9 @@ MOST_BRACKETS: Final = 32
 """Brackets within brackets."""
 MOST_LEVELS: Final = 100
 """Levels of an expression; a chain of AND or of OR has few, any other operator adds one."""
-MOST_PARTS: Final = 30_000
+MOST_PARTS: Final = 20_000
 """Columns, constants and operators of an expression, after aliases and sub-queries were put in."""
-MOST_OPERATORS: Final = 5_000
+MOST_OPERATORS: Final = 2_000
 """Operators that are made of a query."""
 MOST_MEMBERS: Final = 64
 """Streams, queries, tables and sub-queries of one FROM."""
