@@ -58,9 +58,9 @@ def test_the_deepest_expressions(form: str, spark: SparkSession, tmp_path: Path)
     added = " + ".join(["k", *["1"] * (terms - 1)])
     joined = " || ".join(["t"] * terms)
     depth = MOST_BRACKETS - 1
-    nested = f"{'abs(' * depth}k{')' * depth}"
+    nested = f"{'upper(' * depth}t{')' * depth}"
     found = _run(f"SELECT {added} AS a, {joined} AS j, {nested} AS n FROM s WHERE k < 3", form, spark, tmp_path)
-    assert found == [{"a": k + terms - 1, "j": "x" * terms, "n": k} for k in range(3)]
+    assert found == [{"a": k + terms - 1, "j": "x" * terms, "n": "X"} for k in range(3)]
 
 
 @pytest.mark.parametrize("form", ["vectorised", "catalyst"])

@@ -48,6 +48,7 @@ HUGE = {
     "brackets": f"SELECT {'(' * 60}k{')' * 60} AS x FROM s",
     "sub-queries": f"SELECT k FROM {'(SELECT k FROM ' * 100}s{')' * 100}",
     "calls": f"SELECT {'abs(' * 100}k{')' * 100} AS x FROM s",
+    "guards": f"SELECT {'ceil(' * 20}d{')' * 20} AS x FROM s",
     "cases": f"SELECT {'CASE WHEN ok THEN ' * 100}1{' END' * 100} AS x FROM s",
     "nots": f"SELECT k FROM s WHERE {'NOT ' * 3000} ok",
     "casts": f"SELECT k{'::int' * 2000} AS x FROM s",

@@ -23,7 +23,7 @@ MOST_BRACKETS: Final = 32
 MOST_LEVELS: Final = 100
 """Levels of an expression; a chain of AND or of OR has few, any other operator adds one."""
 MOST_PARTS: Final = 20_000
-"""Columns, constants and operators of an expression, after aliases and sub-queries were put in."""
+"""Columns, constants and operators of an expression with aliases and sub-queries put in and errors guarded against."""
 MOST_OPERATORS: Final = 2_000
 """Operators that are made of a query."""
 MOST_MEMBERS: Final = 64
@@ -36,13 +36,17 @@ TOO_DEEP: Final = (
     "calls within each other; compute a part in a query before it"
 )
 TOO_MANY_PARTS: Final = (
-    f"an expression has more than {MOST_PARTS:,} parts when aliases and sub-queries are put in: compute a part in a "
-    "query before it"
+    f"an expression has more than {MOST_PARTS:,} parts when aliases and sub-queries are put in and errors are "
+    "guarded against: compute a part in a query before it"
 )
 TOO_MANY_OPERATORS: Final = f"the query needs more than {MOST_OPERATORS:,} operators: divide it into several queries"
 
 # From here on a chain of conditions is worth another shape.
 _LONG_CHAIN: Final = 16
+_REPEATED: Final[dict[type[exp.Expr], int]] = {exp.Neg: 2, exp.IntDiv: 3, exp.Bracket: 2}
+_REPEATED_BY_NAME: Final = {
+    "abs": 2, "negative": 2, "pmod": 2, "div": 3, "element_at": 4, "ceil": 5, "ceiling": 5, "floor": 5,
+}  # fmt: skip
 _AROUND: Final = (exp.Query, exp.From, exp.Join, exp.With, exp.CTE, exp.Table)
 
 
@@ -135,13 +139,24 @@ def check_growth(path: Path, parse: Callable[[str], exp.Expr]) -> None:
 
 def _grown(tree: exp.Expr, sizes: Mapping[str, tuple[int, int]]) -> tuple[int, int]:
     """Parts and levels of an expression over columns that have some themselves."""
-    parts = most = 0
-    for node, levels in _levels(tree):
+    nodes = list(_levels(tree))
+    parts: dict[int, int] = {}
+    most = 0
+    # Children come after their parents, so backwards they are counted before them.
+    for node, levels in reversed(nodes):
         inner = sizes.get(node.name.lower(), (0, 0)) if isinstance(node, exp.Column) else (0, 0)
-        parts += 1 + inner[0]
+        below = inner[0] + sum(parts[id(child)] for child in node.iter_expressions())
+        parts[id(node)] = 1 + below * _repeats(node)
         most = max(most, levels + inner[1])
-    if parts > MOST_PARTS:
+    if parts[id(tree)] > MOST_PARTS:
         raise SqlError(TOO_MANY_PARTS)
     if most > MOST_LEVELS:
         raise SqlError(TOO_DEEP)
-    return parts, most
+    return parts[id(tree)], most
+
+
+def _repeats(node: exp.Expr) -> int:
+    """How often the arguments of a node stand in its safe form (:mod:`freshet.sql.attempts`)."""
+    if isinstance(node, exp.Anonymous):
+        return _REPEATED_BY_NAME.get(str(node.name).lower(), 1)
+    return _REPEATED.get(type(node), 1)
