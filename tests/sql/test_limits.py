@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import sys
+
 import pytest
 from sqlglot import exp
 
 from freshet.model import Filter, UserError, parse_schema
-from freshet.sql import SqlError, build_query
+from freshet.sql import SqlError, build_query, error_count, safe
 from freshet.sql.limits import MOST_FILTERS, MOST_LEVELS, as_filters, balance, conjuncts
 from freshet.sql.text import parse_expression, to_sql
 
@@ -86,7 +88,13 @@ def test_a_chain_of_unions_is_looked_at_once() -> None:
 
 
 def test_expressions_up_to_the_limit_pass() -> None:
-    build_query("q", f"SELECT {' + '.join(['k'] * (MOST_LEVELS - 3))} AS x FROM s", STREAMS)
+    text = " + ".join(["k"] * (MOST_LEVELS - 3))
+    build_query("q", f"SELECT {text} AS x FROM s", STREAMS)
+    limit = sys.getrecursionlimit()
+    # The form that Spark gets has a call within a call for each of them, and is parsed again.
+    assert safe(safe(text)) == safe(text)
+    assert error_count(text)
+    assert sys.getrecursionlimit() == limit
 
 
 def test_schemas_are_lists_of_columns_and_nothing_else() -> None:

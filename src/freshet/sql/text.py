@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 import re
+import sys
 from collections.abc import Set
 from functools import lru_cache
+from threading import Lock
 from typing import Final
 
 from sqlglot import exp
@@ -16,7 +18,7 @@ from freshet.sql.clauses import check_clauses
 from freshet.sql.dialect import Freshet
 from freshet.sql.errors import Place, SqlError, did_you_mean
 from freshet.sql.functions import CAST_FUNCTIONS, UNIT_FUNCTIONS, name_of
-from freshet.sql.limits import MOST_BRACKETS, MOST_CHARACTERS, MOST_WORDS, TOO_DEEP, check_levels
+from freshet.sql.limits import MOST_BRACKETS, MOST_CHARACTERS, MOST_LEVELS, MOST_WORDS, TOO_DEEP, check_levels
 from freshet.sql.signatures import signatures
 from freshet.sql.windows import spread_table_functions
 
@@ -111,28 +113,9 @@ _RESERVED: Final = frozenset(
     ]
 )
 _CLAUSES: Final = [
-    "SELECT",
-    "FROM",
-    "WHERE",
-    "GROUP",
-    "BY",
-    "HAVING",
-    "UNION",
-    "ALL",
-    "JOIN",
-    "LEFT",
-    "INNER",
-    "ON",
-    "AS",
-    "DISTINCT",
-    "AND",
-    "OR",
-    "NOT",
-    "PERIOD",
-    "DEADLINE",
-    "EXCEPT",
-    "INTERSECT",
-]
+    "SELECT", "FROM", "WHERE", "GROUP", "BY", "HAVING", "UNION", "ALL", "JOIN", "LEFT", "INNER",
+    "ON", "AS", "DISTINCT", "AND", "OR", "NOT", "PERIOD", "DEADLINE", "EXCEPT", "INTERSECT",
+]  # fmt: skip
 _TYPES: Final = [*sorted(CAST_FUNCTIONS), "timestamp_ntz", "array", "map", "struct"]
 _CLOSING: Final = {TokenType.L_PAREN: TokenType.R_PAREN, TokenType.L_BRACKET: TokenType.R_BRACKET}
 
@@ -144,6 +127,11 @@ def is_reserved(name: str) -> bool:
     (True, False)
     """
     return name.lower() in _RESERVED
+
+
+_FRAMES_OF_A_CALL: Final = 32
+"""Frames that sqlglot needs for a call within a call, at most."""
+_DEEP: Final = Lock()
 
 
 def identifier(name: str) -> exp.Identifier:
@@ -169,11 +157,26 @@ def to_sql(tree: exp.Expr) -> str:
     return str(tree.sql(dialect=Freshet, comments=False))
 
 
+def _parse_deeply(text: str) -> list[exp.Expr | None]:
+    """Parses a text of our own, in which each operator may have become a call within a call: a + b as TRY_ADD(a, b)."""
+    try:
+        return Freshet().parse(text)
+    except RecursionError:
+        # One at a time: the limit is one for all threads, and nobody may lower it while another is deep.
+        with _DEEP:
+            limit = sys.getrecursionlimit()
+            sys.setrecursionlimit(limit + _FRAMES_OF_A_CALL * MOST_LEVELS)
+            try:
+                return Freshet().parse(text)
+            finally:
+                sys.setrecursionlimit(limit)
+
+
 @lru_cache(maxsize=4096)
 def shared_expression(text: str) -> exp.Expr:
     """As :func:`parse_expression`, for who only looks: the tree belongs to all callers."""
     try:
-        (tree,) = Freshet().parse(text)
+        (tree,) = _parse_deeply(text)
     except (ParseError, TokenError, ValueError) as error:
         raise SqlError(f"{text!r} is not an expression: {str(error).splitlines()[0]}") from None
     except RecursionError:
