@@ -56,7 +56,7 @@ def problems_of(error: ValidationError, model: type[BaseModel], data: Any, place
     found: dict[Location, list[ErrorDetails]] = {}
     for detail in error.errors():
         found.setdefault(location(detail, data), []).append(detail)
-    return [Problem(_place(place, where), _text(details, where, model)) for where, details in found.items()]
+    return [Problem(place_text(where, place), _text(details, where, model)) for where, details in found.items()]
 
 
 def location(detail: ErrorDetails, data: Any) -> Location:
@@ -81,8 +81,12 @@ def _holds(value: Any, part: str | int) -> bool:
     return isinstance(value, Mapping) and part in value
 
 
-def _place(above: str, where: Location) -> str:
-    """``("queries", "hot", "sinks", 0)`` as ``queries.hot.sinks[0]``."""
+def place_text(where: Location, above: str = "") -> str:
+    """A place for people.
+
+    >>> place_text(("queries", "hot", "sinks", 0))
+    'queries.hot.sinks[0]'
+    """
     parts = (f"[{part}]" if isinstance(part, int) else f".{part}" for part in where)
     return (above + "".join(parts)).removeprefix(".")
 

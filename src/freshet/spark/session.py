@@ -36,7 +36,9 @@ from freshet.spark.settings import (
     SQL,
     SettingLost,
     check_settings,
+    in_force,
     in_process,
+    is_same,
     limit_arenas,
     loopback,
     placed,
@@ -109,8 +111,8 @@ def check_session(session: SparkSession, wanted: Mapping[str, str] | None = None
     for key, value in {**CORE, **SQL, **(wanted or {})}.items():
         if key.endswith(".extraJavaOptions"):
             continue
-        actual = session.conf.get(key, None) if key.startswith("spark.sql.") else found.get(key)
-        if actual == value:
+        actual = session.conf.get(key, None) if key.startswith("spark.sql.") else in_force(found, key)
+        if is_same(actual, value):
             continue
         if key in REQUIRED and value == SQL[key]:
             raise UserError(f"Spark runs with {key}={actual}, but Freshet's answers need {key}={value}")

@@ -66,6 +66,10 @@ COSTS: Final = {
 }
 
 
+# What Spark does where nothing is set, as far as it is what Freshet asks for.
+_DEFAULTS: Final = {"spark.python.worker.reuse": "true"}
+
+
 class SettingLost(UserWarning):
     """Spark runs without a setting that Freshet asked for: right, but slower."""
 
@@ -78,8 +82,28 @@ def check_settings(settings: Mapping[str, str]) -> None:
     freshet.model.errors.UserError: spark.sql.session.timeZone must be UTC, else answers would be wrong: leave it out
     """
     for key in REQUIRED:
-        if settings.get(key, SQL[key]) != SQL[key]:
+        if not is_same(settings.get(key, SQL[key]), SQL[key]):
             raise UserError(f"{key} must be {SQL[key]}, else answers would be wrong: leave it out")
+
+
+def in_force(found: Mapping[str, str], key: str) -> str | None:
+    """The value by which Spark goes, where it is set or known.
+
+    >>> in_force({}, "spark.python.worker.reuse"), in_force({"spark.ui.enabled": "false"}, "spark.ui.enabled")
+    ('true', 'false')
+    """
+    return found.get(key, _DEFAULTS.get(key))
+
+
+def is_same(actual: str | None, wanted: str) -> bool:
+    """Whether Spark reads two values of a setting alike: it takes true and false in any case.
+
+    >>> is_same("TRUE", "true"), is_same("utc", "UTC"), is_same(None, "true")
+    (True, False, False)
+    """
+    if actual is not None and wanted in ("true", "false"):
+        return actual.strip().lower() == wanted
+    return actual == wanted
 
 
 def in_process(master: str) -> bool:

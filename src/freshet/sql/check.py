@@ -9,7 +9,8 @@ from typing import Final
 import pyarrow as pa
 from sqlglot import exp
 
-from freshet.model.schema import type_text
+from freshet.model.errors import UserError
+from freshet.model.schema import parse_schema, type_text
 from freshet.sql.dialect import Suffixed
 from freshet.sql.errors import did_you_mean, fail
 from freshet.sql.fitting import castable, comparable, computable, share_a_column
@@ -184,7 +185,12 @@ _OTHER_TYPES: Final = (exp.DType.TIME, exp.DType.JSON, exp.DType.UUID)
 
 def _check_cast(node: exp.Cast, columns: Columns) -> None:
     if node.to.this in _OTHER_TYPES:
-        raise fail(f"type {node.to.this.value.lower()} is not supported", node)
+        raise fail(f"type {node.to.this.value.lower()} is not supported: CAST to string instead", node)
+    if node.to.this == exp.DType.DECIMAL:
+        try:
+            parse_schema(f"x {node.to.sql('spark')}")
+        except UserError as error:
+            raise fail(str(error).partition("column x has ")[2] or str(error), node) from None
     kind, wanted = type_of(node.this, columns), type_of(node, columns)
     if isinstance(node, Suffixed):
         _check_suffix(node, wanted)

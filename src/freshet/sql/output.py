@@ -11,7 +11,7 @@ from freshet.model.lookup import Lookup
 from freshet.model.operator import Filter, Project
 from freshet.model.query import Path, Query
 from freshet.model.schema import ARRIVAL, parse_schema
-from freshet.sql.text import parse_expression
+from freshet.sql.text import shared_expression
 from freshet.sql.types import UNKNOWN, aggregate_type, type_of
 
 _TIMESTAMP = pa.timestamp("us", tz="UTC")
@@ -78,7 +78,7 @@ def _after(operator: Filter | Project | Lookup | Panes | Moving, schema: pa.Sche
         case Project():
             return _projected(operator, schema)
         case Lookup():
-            read = parse_schema(", ".join(f"`{name}` {kind}" for name, kind in operator.schema))
+            read = parse_schema(", ".join(f"`{name}` {kind}" for name, kind in operator.schema), own=True)
             sides = (schema, output_schema(operator.operators, read))
             return pa.schema([(name, _type(column, sides[port])) for name, port, column in operator.columns])
         case Panes():
@@ -97,7 +97,7 @@ def _joined(side: Side, sides: Sequence[pa.Schema]) -> pa.Schema:
 
 def _projected(project: Project, schema: pa.Schema) -> pa.Schema:
     types = {field.name.lower(): field.type for field in schema}
-    return pa.schema([(name, type_of(parse_expression(text), types)) for name, text in project.columns])
+    return pa.schema([(name, type_of(shared_expression(text), types)) for name, text in project.columns])
 
 
 def _fields(names: Sequence[str], schema: pa.Schema) -> list[tuple[str, pa.DataType]]:

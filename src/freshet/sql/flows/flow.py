@@ -13,6 +13,7 @@ from freshet.model.operator import Filter, Project
 from freshet.model.query import PathOperator
 from freshet.sql.errors import SqlError, fail
 from freshet.sql.inline import column_names, inline
+from freshet.sql.limits import as_filters
 from freshet.sql.text import column, to_sql
 
 TIME: Final = "__time"
@@ -115,7 +116,9 @@ class Want:
 
     def after(self, operators: tuple[PathOperator, ...]) -> tuple[PathOperator, ...]:
         """The operators with its filters and its projection behind them."""
-        filters = (Filter(name, to_sql(value)) for name, value in self.filters)
+        conditions = as_filters([value for _, value in self.filters])
+        # Where conditions share the last filter, the first of them gives it its name.
+        filters = (Filter(name, to_sql(value)) for (name, _), value in zip(self.filters, conditions, strict=False))
         columns = tuple((name, to_sql(value)) for name, value in self.columns)
         return (*operators, *filters, Project(self.name, columns))
 
