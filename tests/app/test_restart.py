@@ -12,6 +12,7 @@ from freshet.app.restart import (
     check_output,
     check_owner,
     check_stream,
+    claim,
     compare,
     fingerprint,
     forget_query,
@@ -156,7 +157,8 @@ def test_an_output_with_other_columns_makes_way_once_it_is_read(log: Log) -> Non
 
 
 def test_a_state_folder_belongs_to_one_application(tmp_path: Path) -> None:
-    check_owner(tmp_path, "shop")
+    check_owner(tmp_path, "market")
+    claim(tmp_path, "shop")
     check_owner(tmp_path, "shop")
     with pytest.raises(UserError, match=r"belongs to the application shop, and this one is market.*name = \"shop\""):
         check_owner(tmp_path, "market")

@@ -73,7 +73,7 @@ def test_help_teaches_by_examples_and_imports_little() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=120)
     assert done.stdout.endswith("[]\n"), done.stdout
-    for command in ("run", "check", "explain", "read", "policies", "demo", "bench"):
+    for command in ("run", "check", "explain", "read", "verify", "policies", "demo", "bench"):
         assert f"\n  {command}  " in done.stdout
     assert "freshet read app.toml hot --follow" in done.stdout
     for command in ("run", "check", "explain", "read", "policies"):
@@ -166,7 +166,9 @@ def test_policies_are_listed_with_what_they_do() -> None:
     assert re.search(r"beta +1: best freshness, 0: best response time; a number from 0 to 1", arguments)
 
 
-@pytest.mark.parametrize("command", ["", "run", "check", "explain", "read", "policies", "demo", "reproduce", "bench"])
+@pytest.mark.parametrize(
+    "command", ["", "run", "check", "explain", "read", "verify", "policies", "demo", "reproduce", "bench"]
+)
 def test_every_command_helps_by_h(command: str) -> None:
     short, long = (freshet_command(*command.split(), option) for option in ("-h", "--help"))
     assert short.returncode == long.returncode == 0, short.stderr
@@ -278,6 +280,26 @@ def test_read_shows_the_newest_version_of_a_table(app: Path, state: Path) -> Non
         done = freshet_command("read", app, "hosts", *option)
         assert done.returncode == 2
         assert f"hosts is a table, and its rows as they are now are shown: leave {option[0]} out" in done.stderr
+
+
+def test_verify_tells_damage_by_its_exit_code(state: Path) -> None:
+    done = freshet_command("verify", state)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.splitlines()[-1] == f"{state} is whole"
+    file = next((state / "segments").iterdir())
+    file.write_bytes(file.read_bytes()[:-1])
+    done = freshet_command("verify", state, "--json")
+    assert done.returncode == 1
+    found = json.loads(done.stdout)
+    assert not found["whole"]
+    assert [check["check"] for check in found["checks"] if check["damage"]] == ["segments"]
+    (state / "store.db").write_bytes(b"nothing" * 1000)
+    done = freshet_command("verify", state)
+    assert done.returncode == 1
+    assert "store.db is damaged: file is not a database" in done.stdout
+    done = freshet_command("read", state, "hot")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == f"{state / 'store.db'} is damaged: file is not a database\n"
 
 
 def test_read_as_arrow(state: Path) -> None:

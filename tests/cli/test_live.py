@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+import io
+import re
+from typing import Any, cast
 
-from rich.console import Console
+import pytest
+from rich.console import Console, ConsoleDimensions, RenderableType
 
 from freshet.app.report import build
 from freshet.cli.live import line, table
+from freshet.cli.run import _Interrupts
+from freshet.cli.screen import Screen
 from freshet.model import Chain, ChainResult, Curve, Train
 from freshet.quality import Meters, Waiting
 from freshet.quality.waiting import QueueLength
@@ -39,32 +44,181 @@ def report(queries: int, **parts: Any) -> dict[str, Any]:
     return build(**(given | parts))
 
 
+def draw(picture: RenderableType, width: int, height: int = 40) -> list[str]:
+    console = Console(width=width, height=height, record=True, file=io.StringIO())
+    console.print(picture)
+    return [text.rstrip() for text in console.export_text().splitlines()]
+
+
 def shown(height: int, width: int = 120, queries: int = 5, **parts: Any) -> list[str]:
-    console = Console(width=width, height=height, record=True, file=open("/dev/null", "w"))  # noqa: SIM115
-    console.print(table(report(queries, **parts), height))
-    return console.export_text().splitlines()
+    return draw(table(report(queries, **parts), height), width, height)
+
+
+def lively(status: str = "running", app: str = "monitor") -> dict[str, Any]:
+    """A report with queries in every state, and answers of the last seconds."""
+    meters = Meters(start=0.0, workers=2)
+    for name, weight in (("large", 0.5), ("suspicious_logins_of_the_night", 1.0), ("stuck", 1.0), ("broken", 1.0)):
+        meters.add_query(name, 0.0, weight)
+        meters.record(name, ChainResult(Chain((0,)), Train("s", 0, 1000), 2, (), (95.0, 96.0)), 97.0)
+    meters.hold("stuck", "its sink is slow")
+    meters.quarantine("broken", "no such function\nat line 1")
+    meters.wait("stuck", Waiting(rows=70_000, bytes=1, since=60.0))
+    return report(0, status=status, app=app, meters=meters.snapshot(100.0))
 
 
 def test_all_queries_worst_freshness_first() -> None:
     lines = shown(40)
-    assert lines[0].startswith("monitor  running  1000 s   policy fcfs")
-    assert "2 workers" in lines[0]
-    assert lines[2].split() == ["query", "state", "in", "out", "waiting", "mean", "p95", "fresh", "in/s", "out/s"]
-    assert [row.split()[0] for row in lines[3:]] == ["q4", "q3", "q2", "q1", "q0"]
-    assert lines[3].split()[:6] == ["q4", "active", "12.3", "k", "3", "4"]
-    assert "99.6 %" in lines[3]
+    assert lines[0] == "monitor  running   1000 s   policy fcfs   2 workers 0.0 % busy   deciding 0.0 %"
+    assert lines[1] == "no answers in the last seconds   oldest waiting 0 s   fresh 99.8 %"
+    titles = ["query", "state", "age", "p95", "oldest", "fresh", "waiting", "out/s", "in/s", "out", "in"]
+    assert lines[3].split() == titles
+    assert [row.split()[0] for row in lines[4:]] == ["q4", "q3", "q2", "q1", "q0"]
+    assert "99.6 %" in lines[4]
 
 
 def test_more_queries_than_lines() -> None:
     for height in (10, 24, 50):
         lines = shown(height, queries=250)
-        assert len(lines) <= height
-        assert lines[3].startswith("q249")
-        assert lines[-1].startswith(f"... and {250 - (len(lines) - 4)} more, each with a freshness of at least ")
+        assert len(lines) == height
+        assert lines[4].startswith("q249")
+        assert lines[-1].startswith(f"... and {250 - (height - 5)} more, each at least ")
+        assert lines[-1].endswith(" % fresh")
 
 
-def test_a_narrow_screen_keeps_one_line_per_query() -> None:
-    assert len(shown(40, width=60)) == 8 + 1
+@pytest.mark.parametrize("width", [1, 7, 20, 40, 60, 80, 120, 200])
+def test_nothing_is_wrapped_at_any_width(width: int) -> None:
+    for lines in (shown(24, width, 250), shown(24, width, 3), draw(table(lively(), 24), width, 24)):
+        assert len(lines) <= 24
+        assert max(map(len, lines)) <= width
+    assert len(draw(table(lively(), 24), width, 24)) == 3 + 1 + 4 + 2
+
+
+@pytest.mark.parametrize(
+    ("width", "titles"),
+    [
+        (40, "query state age waiting"),
+        (60, "query state age fresh waiting"),
+        (80, "query state age p95 oldest fresh waiting"),
+        (120, "query state age p95 oldest fresh waiting out/s in/s out in"),
+        (200, "query state age p95 oldest fresh waiting out/s in/s out in"),
+    ],
+)
+def test_columns_go_by_priority(width: int, titles: str) -> None:
+    assert draw(table(lively(), 24), width)[3].split() == titles.split()
+
+
+def test_a_picture_of_a_narrow_screen() -> None:
+    assert draw(table(lively(), 24), 40) == [
+        "monitor  running   100 s   policy fcfs",
+        "answers 1.5 s old (p95 2 s)",
+        "",
+        "query      state            age  waiting",
+        "broken     quarantined    1.5 s        0",
+        "stuck      held           1.5 s     70 k",
+        "suspicio…  running        1.5 s        0",
+        "large      running        1.5 s        0",
+        "stuck: held back, its sink is slow",
+        "broken: quarantined, no such function",
+    ]
+
+
+def test_a_picture_of_a_wide_screen() -> None:
+    assert draw(table(lively(), 24), 100) == [
+        "monitor  running   100 s   policy fcfs   2 workers 0.0 % busy   deciding 0.0 %",
+        "answers 1.5 s old (p95 2 s)   oldest waiting 40 s   fresh 88.5 %",
+        "",
+        "query                       state            age      p95   oldest    fresh  waiting   out/s    in/s",
+        "broken                      quarantined    1.5 s      2 s        -   98.0 %        0     0.1      74",
+        "stuck                       held           1.5 s      2 s     40 s   60.0 %     70 k     0.1      74",
+        "suspicious_logins_of_the_…  running        1.5 s      2 s        -   98.0 %        0     0.1      74",
+        "large                       running        1.5 s      2 s        -   98.0 %        0     0.1      74",
+        "stuck: held back, its sink is slow",
+        "broken: quarantined, no such function",
+    ]
+
+
+def test_colours_tell_states_and_words_tell_them_without() -> None:
+    coloured = Console(width=80, force_terminal=True, color_system="standard", file=io.StringIO(), _environ={})
+    plain = Console(
+        width=80, force_terminal=True, color_system="standard", file=io.StringIO(), _environ={"NO_COLOR": "1"}
+    )
+    for console in (coloured, plain):
+        console.print(table(lively(), 24))
+    text = cast(io.StringIO, coloured.file).getvalue()
+    rows = {line.split()[0].split("m")[-1]: line for line in text.splitlines() if "1.5 s" in line}
+    for name, colour in (("broken", "1;31m"), ("stuck", "33m"), ("large", "32m")):
+        (row,) = [line for line in rows.values() if name in line]
+        assert f"\x1b[{colour}" in row
+    text = cast(io.StringIO, plain.file).getvalue()
+    assert not re.search(r"\x1b\[[0-9;]*3[0-7]", text)
+    assert all(word in text for word in ("quarantined", "held", "running"))
+
+
+def test_draining_says_how_to_leave_at_every_width() -> None:
+    interrupts = _Interrupts()
+    assert interrupts.hint == "draining, Ctrl-C to leave"
+    interrupts.count = 1
+    assert interrupts.hint == "draining, Ctrl-C again to leave"
+    for width in (40, 60, 120):
+        for name in ("monitor", "an application with a long name"):
+            lines = draw(table(lively("draining", name), 24, interrupts.hint), width)
+            assert "draining, Ctrl-C again to leave" in lines[0]
+            assert [row.split()[1] for row in lines[4:8]] == ["quarantined", "held", "draining", "draining"]
+    interrupts.hurried = True
+    assert interrupts.hint == "leaving"
+
+
+def test_ties_are_resolved_by_weight() -> None:
+    meters = Meters(start=0.0)
+    for name, weight in (("a", 0.1), ("b", 1.0), ("c", 0.5), ("d", 1.0)):
+        meters.add_query(name, 0.0, weight)
+    lines = draw(table(report(0, meters=meters.snapshot(10.0)), 24), 80)
+    assert [row.split()[0] for row in lines[4:]] == ["b", "d", "c", "a"]
+
+
+def test_trouble_comes_first_and_the_rest_is_counted() -> None:
+    meters = Meters(start=0.0)
+    for number in range(30):
+        meters.add_query(f"q{number:02}", 0.0)
+    meters.wait("q01", Waiting(rows=1, bytes=1, since=0.0))
+    for number in range(20, 30):
+        meters.quarantine(f"q{number}", "no")
+    lines = draw(table(report(0, meters=meters.snapshot(10.0)), 14), 80)
+    assert [row.split()[0] for row in lines[4:10]] == ["q20", "q21", "q22", "q23", "q24", "q25"]
+    assert lines[10] == "... and 24 more, each at least 0.0 % fresh, 4 quarantined"
+    assert len(lines) == 14
+
+
+def test_at_the_end_the_ages_are_those_of_the_whole_run() -> None:
+    lines = shown(40, status="stopped")
+    assert lines[1].startswith("answers were 2 s old (p95 4")
+    assert shown(40)[1].startswith("no answers in the last seconds")
+
+
+class _Terminal(Console):
+    """A console whose terminal can be resized."""
+
+    now = ConsoleDimensions(80, 24)
+
+    @property  # type: ignore[misc]
+    def size(self) -> ConsoleDimensions:
+        return self.now
+
+
+def test_a_resize_erases_what_is_visible_line_by_line() -> None:
+    written = io.StringIO()
+    console = _Terminal(file=written, force_terminal=True, _environ={"TERM": "xterm"})
+    erased = "\x1b[H" + "\x1b[2K\x1b[1B" * 12 + "\x1b[H"
+    with Screen(console) as screen:
+        screen.show("one")
+        assert screen.height == 23
+        console.now = ConsoleDimensions(40, 12)
+        assert erased not in written.getvalue()
+        screen.show("two")
+        assert written.getvalue().count(erased) == 1
+        screen.show("three")
+        assert written.getvalue().count(erased) == 1
+        assert "\x1b[2J" not in written.getvalue()
 
 
 def test_what_is_wrong_is_said() -> None:
@@ -77,12 +231,15 @@ def test_what_is_wrong_is_said() -> None:
 
 def test_a_line_for_logs() -> None:
     text = line(report(2))
-    assert text.startswith("1000 s · 2 queries · in 24.7 k · out 6 · waiting 1 · response ")
+    assert text.startswith(
+        "1000 s · 2 queries · no answers in the last seconds · oldest waiting 0 s · in 24.7 k · out 6 · waiting 1 · "
+    )
     assert "\n" not in text
+    assert line(lively("draining")).startswith("100 s · draining · 4 queries · answers 1.5 s old (p95 2")
 
 
 def test_a_run_without_anything_yet() -> None:
-    assert "response -" in line(report(0))
+    assert "no answers in the last seconds · nothing waits" in line(report(0))
     assert len(shown(24, queries=0)) >= 2
 
 
@@ -92,13 +249,11 @@ def test_the_qos_has_a_column_where_some_query_has_a_curve() -> None:
     meters.add_query("plain", 0.0)
     meters.record("tight", ChainResult(Chain((0,)), Train("s", 0, 10), 1, (), (4.0,)), 6.0)
     found = report(0, meters=meters.snapshot(10.0))
-    console = Console(width=120, height=40, record=True, file=open("/dev/null", "w"))  # noqa: SIM115
-    console.print(table(found, 40))
-    head, _, columns, *rows = console.export_text().splitlines()
+    _, head, _, columns, *rows = draw(table(found, 40), 120)
     assert "qos 50.0 %" in head
-    assert columns.split()[7:9] == ["fresh", "qos"]
+    assert columns.split()[5:7] == ["fresh", "qos"]
     cells = {row.split()[0]: row for row in rows}
-    assert "80.0 %  50.0 %" in cells["tight"]
-    assert "100 %       -" in cells["plain"]
+    assert "80.0 %   50.0 %" in cells["tight"]
+    assert "100 %        -" in cells["plain"]
     assert "qos 50.0 %" in line(found)
     assert "qos" not in line(report(3))

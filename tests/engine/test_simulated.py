@@ -123,7 +123,7 @@ def test_a_stuck_query_grows_stale() -> None:
 def test_a_cancelled_unit_runs_again() -> None:
     world = World({"s": np.array([0.0])}, [SimulatedQuery("q", "s", (Profile(1.0),))], RoundRobin())
     world.run(0.5)
-    world.engine.executor.cancel("1-1")
+    world.engine.executor.cancel("1-1@0")
     world.run()
     assert world.engine.clock.now() == 1.5
     assert world.engine.snapshot()["queries"]["q"]["tuples_out"] == 1

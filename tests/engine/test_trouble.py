@@ -8,6 +8,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from freshet.engine import Undrained
+from freshet.engine.engine import DRAIN_PATIENCE
 from freshet.log import LogFull
 from freshet.model import Commit, UnitResult
 from freshet.policies import Everything, RoundRobin
@@ -111,3 +113,58 @@ def test_a_stop_that_drains_waits_for_what_is_held(monkeypatch: pytest.MonkeyPat
     one.engine.stop(drain=True)
     one.run()
     assert answered(one, "held") == 5
+
+
+def test_a_drain_that_brings_nothing_about_ends_and_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
+    one = world("q", tuples=1)
+    finished = SimulatedExecutor.finished
+
+    def full(self: SimulatedExecutor) -> Sequence[UnitResult]:
+        return [replace(result, retry="the disk is full", chains=(), files=()) for result in finished(self)]
+
+    monkeypatch.setattr(SimulatedExecutor, "finished", full)
+    one.run(5.0)
+    one.engine.stop(drain=True)
+    with pytest.raises(Undrained, match="the disk is full; the next run goes on with it"):
+        one.run()
+    assert one.engine.clock.now() < 5.0 + 2 * DRAIN_PATIENCE
+    assert one.engine.snapshot()["queries"]["q"]["waiting"] == 1
+
+
+def test_a_drain_goes_on_as_long_as_something_is_brought_about(monkeypatch: pytest.MonkeyPatch) -> None:
+    one = world("q", tuples=20)
+    one.engine.set_policy(RoundRobin(1))
+    finished, tries = SimulatedExecutor.finished, 0
+
+    def flaky(self: SimulatedExecutor) -> Sequence[UnitResult]:
+        nonlocal tries
+        results = finished(self)
+        tries += len(results)
+        # Eight tries for each tuple: with the pauses between them some twenty seconds.
+        return results if tries % 9 == 0 else [replace(each, retry="busy", chains=(), files=()) for each in results]
+
+    monkeypatch.setattr(SimulatedExecutor, "finished", flaky)
+    one.run(20.0)
+    one.engine.stop(drain=True)
+    one.run()
+    assert one.engine.clock.now() > 20.0 + 2 * DRAIN_PATIENCE
+    assert answered(one, "q") == 20
+
+
+def test_a_drain_does_not_wait_for_ever_for_what_is_held(monkeypatch: pytest.MonkeyPatch) -> None:
+    one = world("held")
+    monkeypatch.setattr(SimulatedLog, "held", lambda self: {"held": "its sink never returns"})
+    one.run(5.0)
+    one.engine.stop(drain=True)
+    with pytest.raises(Undrained, match="query held is held back, its sink never returns"):
+        one.run()
+
+
+def test_a_stop_at_once_can_give_up_what_is_running() -> None:
+    one = World({"s": np.arange(1.0)}, [SimulatedQuery("q", "s", (Profile(1000.0),))], Everything())
+    one.run(5.0)
+    one.engine.stop(drain=False)
+    one.engine.give_up()
+    one.run()
+    assert one.engine.clock.now() < 1000.0
+    assert one.engine.snapshot()["queries"]["q"]["waiting"] == 1

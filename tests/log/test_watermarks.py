@@ -156,6 +156,10 @@ def test_a_folder_of_version_1_is_taken_over_without_its_heartbeats(tmp_path: Pa
         store.execute("DROP INDEX heartbeats_by_stream")
         store.execute("ALTER TABLE streams DROP COLUMN clock")
         store.execute("PRAGMA user_version = 1")
+        store.execute("DELETE FROM meta WHERE key IN ('digest', 'commits')")
+        store.execute("UPDATE segments SET file = 'append-1-0.arrows'")
+    next((tmp_path / "segments").iterdir()).rename(tmp_path / "segments" / "append-1-0.arrows")
+    (tmp_path / "tail").unlink()
     store.close()
     with LogReader(tmp_path) as reader:
         assert reader.end("s") == 1

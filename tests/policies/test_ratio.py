@@ -216,6 +216,6 @@ def test_a_cancelled_unit_runs_again_although_others_wait(policy: Policy) -> Non
     queries = [SimulatedQuery(name, "s", (Profile(1.0),)) for name in ("a", "b")]
     world = World({"s": np.array([0.0])}, queries, policy)
     world.run(0.5)
-    world.engine.executor.cancel("1-1")
+    world.engine.executor.cancel("1-1@0")
     world.run(10.0)
     assert [query["tuples_out"] for query in world.engine.snapshot()["queries"].values()] == [1, 1]

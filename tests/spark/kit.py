@@ -100,13 +100,15 @@ def output_train(result: UnitResult, stream: str) -> Train:
 class Harness:
     """An executor over a state folder, with the queries that were added to it."""
 
-    def __init__(self, session: SparkSession, state: Path, slots: int = 2, vectorise: bool = True) -> None:
+    def __init__(
+        self, session: SparkSession, state: Path, slots: int = 2, vectorise: bool = True, **options: Any
+    ) -> None:
         self.state = state
         self.network = Network()
         self.schemas: dict[str, pa.Schema] = {}
         self._done = threading.Event()
         (state / "segments").mkdir(parents=True, exist_ok=True)
-        self.executor = SparkExecutor(session, state, slots=slots, wake=self._done.set, vectorise=vectorise)
+        self.executor = SparkExecutor(session, state, slots=slots, wake=self._done.set, vectorise=vectorise, **options)
 
     def __enter__(self) -> Self:
         return self

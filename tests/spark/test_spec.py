@@ -2,6 +2,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pyarrow as pa
+import pytest
 from tests.spark.kit import query
 
 from freshet.model import Network, parse_schema
@@ -17,6 +19,24 @@ def _spec(*texts: str) -> Spec:
 
 def test_a_stored_spec_is_read_back(tmp_path: Path):
     spec = _spec("v > 1", "v < 1")
+    assert load_spec(tmp_path, spec.store(tmp_path)) == spec
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        pa.schema([]),
+        pa.schema([("a`b", pa.int32())]),
+        pa.schema([("s", pa.struct([("odd name", pa.int32()), ("a:b,c>", pa.list_(pa.string()))]))]),
+        pa.schema([("m", pa.map_(pa.string(), pa.decimal128(38, 10)))]),
+        pa.schema([("n", pa.null()), ("d", pa.duration("us"))]),
+        pa.schema([("__from", pa.int64()), ("x", pa.timestamp("us", "UTC")), ("X", pa.timestamp("us"))]),
+    ],
+)
+def test_whatever_the_columns_are_workers_read_what_was_written(tmp_path: Path, schema: pa.Schema):
+    network = Network()
+    network.add(query("q", "s", "v > 1"))
+    spec = Spec.of(network.nodes, {"q": schema}, {0: schema}, {0: schema}, 7)
     assert load_spec(tmp_path, spec.store(tmp_path)) == spec
 
 

@@ -29,6 +29,7 @@ from freshet.app.spec import (
 from freshet.app.tables import check_tables
 from freshet.log import Retention
 from freshet.model import Curve, Stream, UserError, parse_duration, parse_schema
+from freshet.model.places import check_local
 from freshet.policies import create
 from freshet.spark.settings import check_settings
 
@@ -45,6 +46,8 @@ class App:
         policy: Scheduling policy.
         workers: How many units may run at once.
         max_train_rows: Most tuples that a unit takes from a queue at once.
+        unit_timeout: How long a job of a unit may take; None: any time. The query that takes longer is quarantined.
+        max_rows_out_per_row: Most rows that a unit of a query may give out for each row that it reads.
         share: Whether operators that queries begin with in common run once for all, in steps of their own.
         report: File of the report, refreshed while running; None: no file.
         master: Spark master; None: ``SPARK_MASTER`` or all cores.
@@ -66,6 +69,8 @@ class App:
         policy: str = "everything",
         workers: int = 2,
         max_train_rows: int = 500_000,
+        unit_timeout: str | float | None = 600.0,
+        max_rows_out_per_row: int = 10_000,
         share: bool = False,
         report: str | Path | None = None,
         master: str | None = None,
@@ -74,11 +79,18 @@ class App:
         create(policy)
         if master is not None:
             check_master(master)
+        check_local(state, "state")
+        check_local(report, "report")
         self.name = name
         self.state = Path(state)
         self.report = None if report is None else Path(report)
         check_settings(spark or {})
-        self.settings = Settings(policy, workers, max_train_rows, master, dict(spark or {}), share)
+        timeout = None if unit_timeout is None else parse_duration(unit_timeout)
+        if (timeout is not None and timeout <= 0) or max_rows_out_per_row < 1:
+            raise UserError("unit_timeout and max_rows_out_per_row must be above 0, else nothing could ever run")
+        self.settings = Settings(
+            policy, workers, max_train_rows, master, dict(spark or {}), share, timeout, max_rows_out_per_row
+        )
         self.streams: dict[str, StreamSpec] = {}
         self.tables: dict[str, TableSpec] = {}
         self.queries: dict[str, QuerySpec] = {}
@@ -101,6 +113,8 @@ class App:
             policy=file.app.policy,
             workers=file.app.workers,
             max_train_rows=file.app.max_train_rows,
+            unit_timeout=file.app.unit_timeout,
+            max_rows_out_per_row=file.app.max_rows_out_per_row,
             share=file.app.share,
             report=folder / file.app.report,
             master=file.spark.master,
@@ -241,6 +255,7 @@ class App:
             columns = parse_schema(schema)
         except UserError as error:
             raise UserError(f"table {name}: {error}") from None
+        check_local(file, f"table {name}: file")
         self.tables[name] = TableSpec(name, Path(file), columns, format)
 
     def query(
@@ -316,7 +331,7 @@ class App:
         tables = {name: spec.schema for name, spec in self.tables.items()}
         checked = check_queries(streams, self.queries, broken, tables)
         checked.problems += check_tables(self.tables.values())
-        checked.problems += check_sources(self.streams.values())
+        checked.problems += check_sources(self.streams.values(), self.settings.spark)
         columns = {name: checked.schemas[name].names for name in self.queries if name in checked.schemas}
         checked.problems += check_sinks(self.queries.values(), columns)
         checked.problems += check_places(self.state, self.report)
@@ -331,7 +346,12 @@ class App:
         return notes + [f"tables.{name}: no query joins with it" for name in self.tables if name not in joined]
 
     def start(
-        self, *, policy: str | None = None, master: str | None = None, progress: Callable[[str], None] | None = None
+        self,
+        *,
+        policy: str | None = None,
+        master: str | None = None,
+        progress: Callable[[str], None] | None = None,
+        try_again: bool = False,
     ) -> Run:
         """Starts it; use the result as a context manager, or call its ``stop``.
 
@@ -339,10 +359,11 @@ class App:
             policy: Instead of the declared one.
             master: Instead of the declared one.
             progress: Is told what the start is about, as in "Spark starts"; it takes some seconds.
+            try_again: Let queries run again that stay out because runs died with them.
         """
         from freshet.app.wiring import start
 
-        return start(self, policy=policy, master=master, progress=progress)
+        return start(self, policy=policy, master=master, progress=progress, try_again=try_again)
 
     def run(self, for_: str | float | None = None, **start: Any) -> dict[str, Any]:
         """Runs it for some time, or until its sources have ended or an interrupt; drains; returns the report."""

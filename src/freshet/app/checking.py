@@ -14,7 +14,7 @@ from freshet.app.spec import QuerySpec
 from freshet.kernels.table_join import CompiledLookup, table_program
 from freshet.model import Lookup, Moving, Query, Stream, UserError
 from freshet.sql import SqlError, build_query, not_run_yet, query_schema, query_schemas
-from freshet.sql.text import parse_query
+from freshet.sql.text import shared_query
 
 
 @dataclass(slots=True)
@@ -180,7 +180,7 @@ def reads_of(sql: str) -> set[str]:
     ['q', 's']
     """
     try:
-        tree = parse_query(sql)
+        tree = shared_query(sql)
     except UserError:
         return set()
     own = {part.alias for part in tree.find_all(exp.CTE)}

@@ -15,6 +15,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from freshet.app.spec import check_master
 from freshet.log.retention import Retention
 from freshet.model import Curve, UserError, parse_bytes, parse_duration
+from freshet.model.places import why_not_local
 from freshet.policies import create
 from freshet.spark.settings import check_settings
 
@@ -57,10 +58,23 @@ def _settings(settings: dict[str, str]) -> dict[str, str]:
     return settings
 
 
+def _local(path: str) -> str:
+    reason = why_not_local(path)
+    if reason is not None:
+        raise ValueError(reason)
+    return path
+
+
 def _bound(size: int | None) -> int | None:
     if size is not None and size <= 0:
         raise ValueError(f"must be above 0 (else nothing is ever taken in) or 'unlimited', not {size}")
     return size
+
+
+def _above_zero(seconds: float | None) -> float | None:
+    if seconds is not None and seconds <= 0:
+        raise ValueError(f"must be above 0 (else nothing could ever run) or 'unlimited', not {seconds:g}")
+    return seconds
 
 
 def _curve(value: Any) -> Curve:
@@ -79,6 +93,7 @@ DurationOrUnlimited = Annotated[float | None, _quantity(_or_unlimited(parse_dura
 SizeOrUnlimited = Annotated[int | None, _quantity(_or_unlimited(parse_bytes), "size such as '512 MB'", whole=True)]
 LatencyCurve = Annotated[Curve, BeforeValidator(_curve)]
 PolicyName = Annotated[str, BeforeValidator(lambda value: _policy(value) if isinstance(value, str) else value)]
+LocalPath = Annotated[str, AfterValidator(_local)]
 Master = Annotated[str, AfterValidator(_master)]
 SparkSettings = Annotated[dict[str, str], AfterValidator(_settings)]
 
@@ -163,7 +178,7 @@ class StreamSection(Section):
 class TableSection(Section):
     """``[tables.NAME]``: a file that streams are joined with, and that may change while they are."""
 
-    file: str
+    file: LocalPath
     """The file: CSV with a header line, JSON (an array of objects, or one on each line) or Parquet."""
     columns: str = Field(alias="schema")
     """Columns and types, as Spark DDL: "host string, owner string". The file may have others, too."""
@@ -195,7 +210,7 @@ class AppSection(Section):
 
     name: str | None = None
     """Name of the application; the file's name without its suffix, if not given."""
-    state: str = "state"
+    state: LocalPath = "state"
     """Folder of the state: logs, cursors, positions of sources and sinks."""
     policy: PolicyName = "everything"
     """Scheduling policy (see `freshet policies`)."""
@@ -203,9 +218,13 @@ class AppSection(Section):
     """How many units may run at once."""
     max_train_rows: int = Field(default=500_000, ge=1)
     """Most tuples that a unit takes from a queue at once."""
+    unit_timeout: Annotated[DurationOrUnlimited, AfterValidator(_above_zero)] = 600.0
+    """How long a job of a unit may take, or "unlimited"; the query that takes longer is found and quarantined."""
+    max_rows_out_per_row: int = Field(default=10_000, ge=1)
+    """Most rows that a unit of a query may give out for each row that it reads; beyond it the query is quarantined."""
     share: bool = False
     """Whether operators that queries begin with in common run once for all, in steps of their own."""
-    report: str = "report.json"
+    report: LocalPath = "report.json"
     """File of the report, refreshed while running."""
 
 

@@ -12,9 +12,14 @@ from pydantic import ValidationError
 
 from freshet.app.config import AppFile
 from freshet.app.problems import InvalidApp, Problem
-from freshet.app.validation import Location, location, problems_of
+from freshet.app.validation import Location, location, place_text, problems_of
 from freshet.model import UserError
 
+MOST_BYTES: Final = 16 << 20
+"""Bytes of an application file."""
+MOST_LEVELS: Final = 32
+"""Lists and tables within each other in an application file."""
+_TOO_DEEP: Final = f"lists and tables are nested too deeply: use at most {MOST_LEVELS} levels"
 _REQUIRED: Final = {"streams": ("schema",), "tables": ("file", "schema"), "queries": ("sql",)}
 """By table the keys without which nothing can be said of what it declares."""
 
@@ -52,13 +57,24 @@ def read_leniently(path: Path) -> Read:
         UserError: Where the file cannot be read at all.
     """
     try:
-        content = path.read_bytes().decode()
+        content = _content(path).decode()
     except FileNotFoundError:
         raise UserError(f"{path}: there is no such file") from None
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
         raise UserError(f"{path}: cannot be read: {reason}") from None
     return parse_leniently(content, str(path))
+
+
+def _content(path: Path) -> bytes:
+    # A pipe may never end and a device has no end: only a file is read, and no more of it than is allowed.
+    if path.exists() and not path.is_file():
+        raise UserError(f"{path}: is not a file: name an application file, such as app.toml")
+    with path.open("rb") as file:
+        content = file.read(MOST_BYTES + 1)
+    if len(content) > MOST_BYTES:
+        raise UserError(f"{path}: has more than {MOST_BYTES >> 20} MiB, the most that an application file may have")
+    return content
 
 
 def parse_file(content: str, origin: str = "") -> AppFile:
@@ -88,10 +104,30 @@ def parse_leniently(content: str, origin: str = "") -> Read:
         data = tomllib.loads(content)
     except tomllib.TOMLDecodeError as error:
         raise InvalidApp([Problem("", f"is not TOML: {error}")], origin) from None
+    except RecursionError:
+        raise InvalidApp([Problem("", _TOO_DEEP)], origin) from None
+    except ValueError as error:
+        # A whole number with thousands of digits, or a date that is none.
+        raise InvalidApp([Problem("", f"is not TOML: {error}")], origin) from None
+    _check_values(data, origin)
     try:
         return Read(AppFile.model_validate(data))
     except ValidationError as error:
         return _salvage(data, error)
+
+
+def _check_values(data: dict[str, Any], origin: str) -> None:
+    """Refuses what TOML's grammar lets through and no key can mean: endless nesting, numbers beyond 64 bits."""
+    waiting: list[tuple[Location, Any]] = [((), data)]
+    while waiting:
+        where, value = waiting.pop()
+        if len(where) > MOST_LEVELS:
+            raise InvalidApp([Problem(place_text(where[:3]), _TOO_DEEP)], origin)
+        if isinstance(value, int) and not -(2**63) <= value < 2**63:
+            text = "the number is too large: at most 64 bits are allowed"
+            raise InvalidApp([Problem(place_text(where), text)], origin)
+        inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+        waiting += [((*where, key), each) for key, each in inner]
 
 
 def _whole(read: Read, origin: str) -> AppFile:

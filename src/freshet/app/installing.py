@@ -8,7 +8,18 @@ from typing import TypeAlias
 import pyarrow as pa
 
 from freshet.app.checking import Checked, Known, check_lateness, check_lookups, make_query, may_share
-from freshet.app.restart import Change, check_output, compare, forget_query, make_ready, missed, remember, remembered
+from freshet.app.problems import did_you_mean
+from freshet.app.restart import (
+    Change,
+    check_output,
+    compare,
+    fingerprint,
+    forget_query,
+    make_ready,
+    missed,
+    remember,
+    remembered,
+)
 from freshet.app.sharing import arrange, forget_work, form_of, leave
 from freshet.app.spec import QuerySpec
 from freshet.engine import Engine
@@ -30,6 +41,7 @@ class Installer:
         expected: Schemas that the outputs will have at the first start of each query, where that was looked up.
         look_up: Says it of others.
         tables: Columns of the tables.
+        why_out: Why a query with this fingerprint stays out of the run; None: it does not.
     """
 
     def __init__(
@@ -40,11 +52,13 @@ class Installer:
         expected: Mapping[str, pa.Schema],
         look_up: LookUp,
         tables: Mapping[str, pa.Schema] | None = None,
+        why_out: Callable[[str, str], str | None] = lambda query, text: None,
     ) -> None:
         self._engine, self._log, self._declared = engine, log, streams
         self._streams = frozenset(streams)
         self._expected, self._look_up = dict(expected), look_up
         self._starting = False
+        self._why_out = why_out
         self.schemas = {name: stream.schema for name, stream in streams.items()}
         """Columns of streams and of the outputs of queries, with Spark's types."""
         times = {name: stream.event_time for name, stream in streams.items()}
@@ -120,7 +134,17 @@ class Installer:
         self.reads[spec.name] = reads
         self._known.learn(query)
         self._look_after_works()
+        self._keep_out({query.name: fingerprint(query), **{work.name: work.name for work in form.hidden}}, query.name)
         self._tell(spec, change, removed, missed(self._log, before) if change == "back" else 0)
+
+    def _keep_out(self, texts: Mapping[str, str], query: str) -> None:
+        """Quarantines a query, and work of its own, that runs have died with."""
+        for name, text in texts.items():
+            reason = self._why_out(name, text)
+            if reason is not None:
+                for each in (name, query):
+                    if self._engine.board.queries[self._engine.board.numbers[each]].active:
+                        self._engine.quarantine(each, reason)
 
     def _tell(self, spec: QuerySpec, change: Change, removed: int, missed: int) -> None:
         self.changes[spec.name] = change
@@ -147,7 +171,7 @@ class Installer:
     def drop(self, name: str) -> None:
         """Ends a query; its output stays readable, and its place is kept for when it is added again."""
         if name not in self.reads:
-            raise UserError(f"there is no query {name!r}")
+            raise UserError(f"there is no query {name!r}{did_you_mean(name, self.reads)}")
         readers = sorted(other for other, reads in self.reads.items() if name in reads)
         if readers:
             raise UserError(f"query {name} is read by {', '.join(readers)}: drop that first")

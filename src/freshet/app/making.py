@@ -17,8 +17,10 @@ from freshet.app.problems import Problem, did_you_mean
 from freshet.app.spec import QuerySpec, SinkLike, SourceLike, StreamSpec
 from freshet.app.validation import problems_of
 from freshet.model import Stream, UserError
+from freshet.model.places import why_not_local
 from freshet.sinks import CallbackOptions, CallbackSink, Sink
 from freshet.sources import FilesSource, Source, Trace
+from freshet.spark.packages import why_missing
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +59,10 @@ class NamedSink:
 def placed(options: dict[str, Any], folder: Path) -> dict[str, Any]:
     """Options whose path, if they have one, is relative to a folder."""
     path = options.get("path")
-    return options | {"path": str(folder / path)} if isinstance(path, str) else options
+    # An address is left as it is, for the check to refuse.
+    if not isinstance(path, str) or why_not_local(path) is not None:
+        return options
+    return options | {"path": str(folder / path)}
 
 
 def make_source(declared: SourceLike, stream: Stream) -> Source:
@@ -91,8 +96,8 @@ def _kind(declared: SinkLike) -> str:
     return "callback" if callable(declared) else type(declared).__name__
 
 
-def check_sources(specs: Iterable[StreamSpec]) -> Iterator[Problem]:
-    """What is wrong with the sources of streams."""
+def check_sources(specs: Iterable[StreamSpec], settings: Mapping[str, str]) -> Iterator[Problem]:
+    """What is wrong with the sources of streams, given the settings of Spark."""
     for spec in specs:
         place, declared, name = f"streams.{spec.stream.name}.source", spec.source, spec.stream.name
         if not isinstance(declared, Mapping):
@@ -101,6 +106,9 @@ def check_sources(specs: Iterable[StreamSpec]) -> Iterator[Problem]:
         yield from wrong
         if wrong:
             continue
+        missing = why_missing(declared["format"], settings) if declared["kind"] == "spark" else None
+        if missing is not None:
+            yield Problem(f"{place}.format", missing)
         try:
             with closing(make_source(declared, spec.stream)) as source:
                 if isinstance(source, Trace | FilesSource):
@@ -130,7 +138,7 @@ def check_sinks(specs: Iterable[QuerySpec], columns: Mapping[str, Sequence[str]]
 
 def _wrong_path(options: Mapping[str, Any], place: str, taken: dict[tuple[Any, ...], str]) -> Iterator[Problem]:
     path = options.get("path")
-    if not isinstance(path, str | Path):
+    if not isinstance(path, str | Path) or why_not_local(path) is not None:
         return
     path, folder = Path(os.path.abspath(Path(path).expanduser())), options.get("kind") == "parquet"
     what = "table" if options.get("kind") == "table" else "folder" if folder else "file"

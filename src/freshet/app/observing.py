@@ -21,6 +21,9 @@ def _snapshot(app: App, parts: Parts) -> dict[str, Any]:
         if name in app.streams:
             counts = StreamCounts(stream.end, stream.late, stream.dead, stream.heartbeats, stream.bytes)
             parts.engine.meters.count(name, counts)
+    for name, feeder in parts.feeders.items():
+        if feeder.status.failed_at is not None:
+            parts.engine.meters.source_failed(name, feeder.status.failed_at)
     return parts.engine.snapshot()
 
 
@@ -49,6 +52,8 @@ def report_of(app: App, parts: Parts, status: str) -> dict[str, Any]:
             "master": parts.master,
             "workers": app.settings.workers,
             "max_train_rows": app.settings.max_train_rows,
+            "unit_timeout": app.settings.unit_timeout,
+            "max_rows_out_per_row": app.settings.max_rows_out_per_row,
             "share": app.settings.share,
             "spark": dict(app.settings.spark),
         },

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict
@@ -11,10 +12,18 @@ from freshet.app.making import check_sinks, named_sinks
 from freshet.app.problems import InvalidApp, Problem
 from freshet.app.spec import QuerySpec
 from freshet.log import Log
+from freshet.model import UserError
 from freshet.sinks import JsonlSink, ParquetSink, Sink, SinkRunner, SinkStatus, TableSink
 
 LAST_WORDS: Final = 10.0
 """Seconds that the sinks of a dropped query get for what it has written."""
+PATIENCE: Final = 60.0
+"""Seconds in which some sink must take something while they drain; those that do not return are then given up."""
+HURRIED: Final = 10.0
+"""The same once they were asked to hurry."""
+
+_STEP: Final = 0.05
+_LOGGER: Final = logging.getLogger(__name__)
 
 
 class Outlets:
@@ -33,6 +42,8 @@ class Outlets:
         for runner in (self._shared, self._slow):
             runner.start()
         self._own: dict[str, SinkRunner] = {}
+        self._hurried = False
+        self._left: list[SinkRunner] = []
         self._sinks: dict[str, dict[str, Sink]] = {}
 
     def check(self, spec: QuerySpec) -> None:
@@ -83,7 +94,7 @@ class Outlets:
             self.wake()
             time.sleep(0.02)
         for reader in [reader for reader in self._own if reader.startswith(f"{query}/")]:
-            self._own.pop(reader).stop(drain=False)
+            self._own.pop(reader).stop(drain=False, timeout=LAST_WORDS)
         for runner in (self._shared, self._slow):
             runner.remove(query)
         self._log.park(f"{query}/{name}" for name in self._sinks.pop(query, {}))
@@ -97,14 +108,35 @@ class Outlets:
             runner.notify()
 
     def stop(self, drain: bool) -> None:
-        """Ends all sinks, after they have taken what is there or at once."""
+        """Ends all sinks, after they have taken what is there or at once; one that never returns is given up."""
+        self._hurried = self._hurried or not drain
         for runner in self._runners():
-            runner.stop(drain=drain, timeout=0.0)
-        for runner in self._runners():
-            runner.stop(drain=drain)
+            runner.stop(drain=not self._hurried, timeout=0.0)
+        taken, since, hurried = self._taken(), time.monotonic(), self._hurried
+        while late := [each for each in self._runners() if each not in self._left and not each.join(_STEP)]:
+            now = time.monotonic()
+            if self._taken() != taken or self._hurried != hurried:
+                taken, since, hurried = self._taken(), now, self._hurried
+            if now - since >= (HURRIED if hurried else PATIENCE):
+                self._give_up(late)
+                return
+
+    def _taken(self) -> int:
+        return sum(status.rows for status in self._statuses())
+
+    def _give_up(self, runners: list[SinkRunner]) -> None:
+        """Leaves sinks alone whose threads do not end: they end with the process."""
+        for status in [status for runner in runners for status in runner.statuses]:
+            if status.waiting:
+                _LOGGER.warning(
+                    "sink %s/%s does not return and is given up: %s rows wait for it in the log",
+                    status.query, status.name, f"{status.waiting:,}",
+                )  # fmt: skip
+        self._left += runners
 
     def hurry(self) -> None:
         """Asks the sinks not to wait for more."""
+        self._hurried = True
         for runner in self._runners():
             runner.stop(drain=False, timeout=0.0)
 
@@ -135,7 +167,11 @@ def _strange_files(log: Log, specs: Iterable[QuerySpec]) -> Iterator[Problem]:
     owners = {reader.state["path"]: name for name, reader in readers.items() if "/" in name and "path" in reader.state}
     for spec in specs:
         for number, named in enumerate(named_sinks(spec)):
-            sink, known = named.make(), readers.get(named.reader)
+            try:
+                sink, known = named.make(), readers.get(named.reader)
+            except UserError as error:  # a module that cannot be imported
+                yield Problem(f"queries.{spec.name}.sinks[{number}]", str(error))
+                continue
             if not isinstance(sink, JsonlSink | ParquetSink | TableSink):
                 continue
             why = sink.refusal({} if known is None else known.state)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -27,6 +28,9 @@ def why_no_file(path: Path) -> str | None:
     >>> why_no_file(Path("out/large.jsonl")) is None
     True
     """
+    impossible = _why_no_path(path)
+    if impossible is not None:
+        return impossible
     if path.is_dir():
         return f"{path} is a folder: name a file"
     if path.exists():
@@ -40,10 +44,25 @@ def why_no_folder(path: Path) -> str | None:
     >>> why_no_folder(Path("/dev/null/state"))
     'folder /dev/null/state cannot be made: /dev/null is a file'
     """
+    impossible = _why_no_path(path)
+    if impossible is not None:
+        return impossible
     path = path.absolute()
     above = next(folder for folder in (path, *path.parents) if folder.exists())
     if not above.is_dir():
         return f"folder {path} cannot be made: {above} is a file"
     if not os.access(above, os.W_OK | os.X_OK):
         return f"folder {path} cannot be {'written to' if above == path else 'made'}: permission denied in {above}"
+    return None
+
+
+def _why_no_path(path: Path) -> str | None:
+    """Why no file or folder can have this name, wherever it is."""
+    if "\0" in str(path):
+        return f"{str(path)!r} cannot be a path: it holds the character NUL"
+    try:
+        os.lstat(path)
+    except OSError as error:
+        if error.errno == errno.ENAMETOOLONG:
+            return f"{str(path)[:40]}... cannot be a path: it is too long"
     return None

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 
 from freshet.model import UserError
+from freshet.model.telling import masked
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +23,7 @@ class Problem:
         >>> Problem("queries.hot.sql", "no such column\nSELECT x").line("app.toml")
         'app.toml: queries.hot.sql: no such column\n    SELECT x'
         """
-        first, *details = self.text.splitlines() or [""]
+        first, *details = masked(self.text).splitlines() or [""]
         head = ": ".join(part for part in (origin, self.place, first) if part)
         return "\n".join([head, *(f"    {detail}" for detail in details)])
 
@@ -42,10 +43,11 @@ class InvalidApp(UserError):
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """A hint where a known word is close, else nothing.
+    """A hint where a known word is close, also if only its capitals differ, else nothing.
 
-    >>> did_you_mean("wieght", ["weight", "sql"])
-    " (did you mean 'weight'?)"
+    >>> did_you_mean("wieght", ["weight", "sql"]), did_you_mean("SQL", ["weight", "sql"])
+    (" (did you mean 'weight'?)", " (did you mean 'sql'?)")
     """
-    close = get_close_matches(word, list(known), n=1)
-    return f" (did you mean {close[0]!r}?)" if close else ""
+    folded = {each.casefold(): each for each in known}
+    close = get_close_matches(word.casefold(), folded, n=1)
+    return f" (did you mean {folded[close[0]]!r}?)" if close else ""

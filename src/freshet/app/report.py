@@ -11,6 +11,8 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, Final
 
+from freshet.model.telling import masked, masked_value
+
 _PACKAGES: Final = ("pyspark", "pyarrow", "numpy", "sqlglot")
 FORMAT: Final = 1
 """Version of the report's keys; new keys do not change it."""
@@ -57,17 +59,17 @@ def build(
         "format": FORMAT,
         "app": app,
         "status": status,
-        "error": error,
+        "error": None if error is None else masked(error),
         "policy": policy,
         "written": datetime.now(UTC).isoformat(timespec="milliseconds"),
         **meters,
         "streams": dict(streams),
-        "sources": dict(sources),
-        "sinks": dict(sinks),
-        "tables": dict(tables),
+        "sources": masked_value("", sources),
+        "sinks": masked_value("", sinks),
+        "tables": masked_value("", tables),
         "changes": dict(changes),
-        "notes": list(notes),
-        "settings": dict(settings),
+        "notes": masked_value("", notes),
+        "settings": masked_value("", settings),
         "versions": versions(),
     }
 

@@ -17,6 +17,7 @@ from typing import Final, Literal
 import pyarrow as pa
 
 from freshet.log import Log, ReaderState, Retention
+from freshet.log.private import write_private
 from freshet.model import ARRIVAL, Query, UserError, schema_text
 from freshet.policies.sharing import is_shared
 
@@ -55,6 +56,11 @@ def remembered(log: Log) -> dict[str, Readers]:
         if dot and query.isidentifier() and not is_shared(query):
             queries.setdefault(query, []).append(name)
     return {query: _readers([readers[name] for name in names]) for query, names in queries.items()}
+
+
+def texts(log: Log) -> dict[str, str]:
+    """The fingerprints of the queries that ran before."""
+    return {name: ",".join(sorted(map(str, found.fingerprints))) for name, found in remembered(log).items()}
 
 
 def _readers(readers: list[ReaderState]) -> Readers:
@@ -132,23 +138,34 @@ def _columns(schema: pa.Schema) -> list[tuple[str, pa.DataType]]:
 
 
 def check_owner(state: Path, application: str) -> None:
-    """Leaves the application's name in its state folder; refuses a folder with another's.
+    """Refuses a state folder with another application's name.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     check_owner(Path(folder), "shop")
+    ...     claim(Path(folder), "market")
     ...     check_owner(Path(folder), "shop")
+    Traceback (most recent call last):
+    freshet.model.errors.UserError: the state in ... belongs to the application market, and this one is shop: give it...
     """
-    note = state / _OWNER
-    owner = note.read_text(encoding="utf-8") if note.exists() else ""
+    owner = _owner(state)
     if owner and owner != application:
         raise UserError(
             f"the state in {state} belongs to the application {owner}, and this one is {application}: give it a state "
             f'folder of its own (state = "{application}-state"), or, if it is the same one, its old name '
             f'(name = "{owner}")'
         )
-    if not owner:
-        note.write_text(application, encoding="utf-8")
+
+
+def claim(state: Path, application: str) -> None:
+    """Leaves the application's name in its state folder, when it really runs: a start that failed claims nothing."""
+    if not _owner(state):
+        write_private(state / _OWNER, application)
+
+
+def _owner(state: Path) -> str:
+    note = state / _OWNER
+    return note.read_text(encoding="utf-8", errors="replace") if note.exists() else ""
 
 
 def check_stream(log: Log, stream: str, schema: pa.Schema) -> None:

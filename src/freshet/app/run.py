@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Literal, Self
@@ -15,8 +15,10 @@ from freshet.app.app import App
 from freshet.app.housekeeping import Housekeeping
 from freshet.app.observing import meters_of, report_of
 from freshet.app.parts import Parts
+from freshet.app.problems import did_you_mean
 from freshet.app.run_quarantine import QuarantineWatch
 from freshet.app.spec import CurveLike, QuerySpec, SinkLike, check_name
+from freshet.engine import Undrained
 from freshet.log import Receipt, Retention
 from freshet.model import ARRIVAL, Curve, FreshetError, UserError
 from freshet.policies import create
@@ -28,6 +30,10 @@ if TYPE_CHECKING:
 
 STEP: Final = 0.1
 """Seconds between looks at whether a run has ended."""
+PATIENCE: Final = 20.0
+"""Seconds that what is running gets to end once a run must; then it is cancelled, and its tuples stay in the log."""
+LONGEST: Final = 30.0
+"""Seconds after which it is left alone: its threads end with the process."""
 
 Status = Literal["running", "draining", "stopped", "failed"]
 
@@ -44,6 +50,7 @@ class Run:
         self._parts = parts
         self._status: Status = "running"
         self._stopping = threading.Lock()
+        self._hurried: float | None = None
         self._last: dict[str, Any] | None = None
         self._housekeeping = Housekeeping(parts.log, self.report, app.report)
         self._housekeeping.start()
@@ -98,7 +105,8 @@ class Run:
         source = self._parts.pushes.get(stream)
         if source is None:
             known = ", ".join(self._parts.pushes) or "none"
-            raise UserError(f"stream {stream!r} takes no pushes (streams with the source push: {known})")
+            hint = did_you_mean(stream, self._parts.pushes)
+            raise UserError(f"stream {stream!r} takes no pushes{hint} (streams with the source push: {known})")
         return source
 
     def read(self, name: str, first: int | None = None, end: int | None = None, *, arrival: bool = False) -> pa.Table:
@@ -144,7 +152,8 @@ class Run:
     def _schema(self, name: str) -> pa.Schema:
         schema = self._parts.installer.schemas.get(name)
         if schema is None:
-            raise UserError(f"there is no stream or query {name!r}")
+            hint = did_you_mean(name, self._parts.installer.schemas)
+            raise UserError(f"there is no stream or query {name!r}{hint}")
         return pa.schema([part for part in schema if part.name != ARRIVAL])
 
     # Changes while running
@@ -277,7 +286,8 @@ class Run:
         self._raise()
 
     def hurry(self) -> None:
-        """Makes a stop that drains, now or later, end after what is running."""
+        """Makes a stop that drains, now or later, end after what is running, or after half a minute of that."""
+        self._hurried = time.monotonic() if self._hurried is None else self._hurried
         self._parts.outlets.hurry()
         self._parts.queues.close()
         self._parts.loop.stop(drain=False)
@@ -285,11 +295,26 @@ class Run:
     def _stop(self, drain: bool) -> None:
         parts = self._parts
         for feeder in parts.feeders.values():
-            feeder.stop()
-        if drain:
+            feeder.stop(timeout=0.0)
+        for feeder in parts.feeders.values():
+            self._within_patience(feeder.stop)
+        if drain and self._hurried is None:
             parts.loop.stop(drain=True)
-        parts.loop.join()
-        parts.outlets.stop(drain and parts.loop.error is None)
+        if not self._within_patience(parts.loop.join):
+            parts.loop.error = FreshetError("what was running did not end; it is left, and the next run does it again")
+        parts.outlets.stop(drain and isinstance(parts.loop.error, Undrained | None))
+
+    def _within_patience(self, join: Callable[[float], bool]) -> bool:
+        """Waits for an end; returns whether it came. Once the run must end, only for a while."""
+        asked = False
+        while not join(STEP):
+            waited = 0.0 if self._hurried is None else time.monotonic() - self._hurried
+            if waited >= LONGEST:
+                return False
+            if waited >= PATIENCE and not asked:
+                asked = True
+                self._parts.engine.call(self._parts.engine.give_up)
+        return True
 
     def _close(self) -> None:
         self._status = "failed" if self._parts.loop.error is not None else "stopped"

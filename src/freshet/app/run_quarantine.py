@@ -7,6 +7,7 @@ import threading
 from typing import Final
 
 from freshet.quality import Meters, QueryMeter
+from freshet.spark.suspects import STAYS_OUT
 
 LOOK: Final = 0.5
 """Seconds between looks."""
@@ -65,5 +66,6 @@ class QuarantineWatch:
             self._told = found
         for name, meter in new.items():
             reason = str(meter.reason).splitlines()[0]
-            LOGGER.warning("query %s is quarantined: %s (the others go on; the next run tries it again)", name, reason)
+            again = "" if reason.endswith(STAYS_OUT) else "; the next run tries it again"
+            LOGGER.warning("query %s is quarantined: %s (the others go on%s)", name, reason, again)
         return list(new)

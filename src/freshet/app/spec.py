@@ -15,6 +15,7 @@ from freshet.log import Retention
 from freshet.model import Curve, Stream, UserError
 from freshet.sinks import Sink, Token
 from freshet.sources import Source
+from freshet.sql.text import is_reserved
 
 SourceLike = Source | Mapping[str, Any]
 """A source, or the options of one: ``{"kind": "generator", ...}``."""
@@ -74,6 +75,8 @@ class Settings:
     master: str | None = None
     spark: Mapping[str, str] = field(default_factory=dict)
     share: bool = False
+    unit_timeout: float | None = 600.0
+    max_rows_out_per_row: int = 10_000
 
 
 def check_name(name: str, kind: str) -> str:
@@ -85,6 +88,8 @@ def check_name(name: str, kind: str) -> str:
     """
     if not _NAME.fullmatch(name):
         raise UserError(f"{name!r} cannot name a {kind}: use letters, digits and _, beginning with a letter")
+    if is_reserved(name):
+        raise UserError(f"{name!r} cannot name a {kind}: it is a word of SQL; choose another, such as {name}_1")
     return name
 
 

@@ -11,6 +11,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from freshet.app.problems import Problem, did_you_mean
+from freshet.model.telling import masked_value
 
 Location = tuple[str | int, ...]
 
@@ -55,7 +56,7 @@ def problems_of(error: ValidationError, model: type[BaseModel], data: Any, place
     found: dict[Location, list[ErrorDetails]] = {}
     for detail in error.errors():
         found.setdefault(location(detail, data), []).append(detail)
-    return [Problem(_place(place, where), _text(details, where, model)) for where, details in found.items()]
+    return [Problem(place_text(where, place), _text(details, where, model)) for where, details in found.items()]
 
 
 def location(detail: ErrorDetails, data: Any) -> Location:
@@ -80,8 +81,12 @@ def _holds(value: Any, part: str | int) -> bool:
     return isinstance(value, Mapping) and part in value
 
 
-def _place(above: str, where: Location) -> str:
-    """``("queries", "hot", "sinks", 0)`` as ``queries.hot.sinks[0]``."""
+def place_text(where: Location, above: str = "") -> str:
+    """A place for people.
+
+    >>> place_text(("queries", "hot", "sinks", 0))
+    'queries.hot.sinks[0]'
+    """
     parts = (f"[{part}]" if isinstance(part, int) else f".{part}" for part in where)
     return (above + "".join(parts)).removeprefix(".")
 
@@ -103,7 +108,7 @@ def _text(details: Sequence[ErrorDetails], where: Location, model: type[BaseMode
     given = details[0]["ctx"]["tag"] if "union_tag_invalid" in kinds else details[0]["input"]
     known = [word for detail in details for word in _words(detail)]
     hint = did_you_mean(given, known) if isinstance(given, str) else ""
-    return f"must be {wanted}, not {_given(given)}{hint}"
+    return f"must be {wanted}, not {_given(masked_value(str(key), given))}{hint}"
 
 
 def _wanted(detail: ErrorDetails) -> str:

@@ -16,6 +16,7 @@ from rich.console import Console
 from freshet.bench.machine import conditions
 from freshet.bench.registry import Bench, benches
 from freshet.bench.stage import open_stage, silent_stdout
+from freshet.model.places import check_local
 
 _JSON: Final = inspect.Parameter(
     "as_json",
@@ -35,6 +36,7 @@ _FOLDER: Final = inspect.Parameter(
 
 def run_bench(bench: Bench, *, as_json: bool = False, folder: Path | None = None, **options: Any) -> None:
     """Runs a benchmark and prints its result: the result alone on standard output, all else on standard error."""
+    check_local(folder, "--folder")
     with silent_stdout(), open_stage(folder) as stage:
         machine = conditions(stage.folder)
         began = time.monotonic()

@@ -14,6 +14,7 @@ import pyarrow as pa
 from freshet.bench.rows import SCHEMA, SQL, with_arrivals
 from freshet.engine import Engine, LogQueues, RealClock
 from freshet.log import Log, Retention
+from freshet.log.sums import Checks
 from freshet.model import Commit, Unit, UnitResult, parse_schema
 from freshet.policies import Everything
 from freshet.spark.executor import SparkExecutor
@@ -93,6 +94,10 @@ class MarkedExecutor(SparkExecutor):
 
     marks: Marks
 
+    def check(self, checks: Checks) -> None:
+        """Sets when tasks look at checksums."""
+        self._jobs.checks = checks
+
     def submit(self, unit: Unit) -> None:
         self.marks.submitted = time.perf_counter()
         super().submit(unit)
@@ -137,6 +142,10 @@ class Steps:
     ) -> None:
         self._executor.close()
         self.log.close()
+
+    def check(self, checks: Checks) -> None:
+        """Sets when tasks look at the checksums of their trains, and whether they write any."""
+        self._executor.check(checks)
 
     def append(self, rows: pa.Table) -> None:
         """Brings rows into the log, as a source does: durably, as one segment."""

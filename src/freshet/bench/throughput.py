@@ -15,6 +15,7 @@ from freshet.bench.registry import bench
 from freshet.bench.result import Result
 from freshet.bench.rows import SQL, make_rows
 from freshet.bench.stage import Stage
+from freshet.log.sums import Checks
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -30,14 +31,14 @@ def throughput(
     stage: Stage,
     rows: Annotated[int, typer.Option(min=1000, help="Rows of the stream.")] = 6_000_000,
     train: Annotated[int, typer.Option(min=1000, help="Rows of a train.")] = 500_000,
-    rounds: Annotated[int, typer.Option(min=1, help="Rounds that are measured; in each, both sides.")] = 7,
+    rounds: Annotated[int, typer.Option(min=1, help="Rounds that are measured; in each, all sides.")] = 7,
     warm_up: Annotated[int, typer.Option(min=0, help="Rounds before.")] = 3,
     workers: Annotated[int, typer.Option(min=1, help="Units that may run at once, as `workers` of an app.")] = 2,
     master: Annotated[str, typer.Option(help="Spark master.")] = "local[*]",
 ) -> Result:
     """One query (two filters and a projection) over a stream that is in the log, train by train with a durable output
     and a commit for each; and the same program as one DataFrame job from Parquet to Parquet. Rounds alternate in one
-    JVM.
+    JVM. The query runs with checksums of segments and without, too.
     """
     from freshet.bench.steps import Steps
     from freshet.spark.embedded import embedded_session
@@ -48,7 +49,13 @@ def throughput(
         Steps(session, stage.folder / "state", most_rows=train, slots=workers) as steps,
     ):
         _fill(stage, steps, rows)
-        sides = {"freshet": _freshet(steps, rows), "batch": _batch(stage, session)}
+        freshet = _freshet(steps, rows)
+        sides = {
+            "freshet": lambda: freshet(Checks.ONCE),
+            "always": lambda: freshet(Checks.ALWAYS),
+            "never": lambda: freshet(Checks.NEVER),
+            "batch": _batch(stage, session),
+        }
         with stage.steps("warming up", warm_up) as advance:
             interleave(sides, warm_up, advance)
         with stage.steps("measuring", rounds) as advance:
@@ -70,13 +77,14 @@ def _fill(stage: Stage, steps: Steps, rows: int) -> None:
 Side = Callable[[], tuple[float, int]]
 
 
-def _freshet(steps: Steps, rows: int) -> Side:
+def _freshet(steps: Steps, rows: int) -> Callable[[Checks], tuple[float, int]]:
     number = 0
 
-    def run() -> tuple[float, int]:
+    def run(checks: Checks) -> tuple[float, int]:
         nonlocal number
         number += 1
         name = f"out_{number}"
+        steps.check(checks)
         began = time.perf_counter()
         steps.add_query(name)
         steps.run()
@@ -108,12 +116,13 @@ def _batch(stage: Stage, session: SparkSession) -> Side:
 def _figures(rows: int, found: dict[str, list[tuple[float, int]]]) -> dict[str, float | Spread]:
     written = {count for side in found.values() for _, count in side}
     if len(written) != 1:
-        raise RuntimeError(f"the two sides wrote different numbers of rows ({written}): the comparison means nothing")
+        raise RuntimeError(f"the sides wrote different numbers of rows ({written}): the comparison means nothing")
     rates = {name: [rows / seconds for seconds, _ in side] for name, side in found.items()}
     return {
         "rows_per_second": extremes(rates["freshet"]),
         "batch_rows_per_second": extremes(rates["batch"]),
         "throughput_vs_batch": ratio(*([[rate] for rate in rates[name]] for name in ("freshet", "batch"))),
+        "checksum_cost": ratio(*([[seconds] for seconds, _ in found[name]] for name in ("always", "never"))),
         "rows": rows,
         "rows_written": written.pop(),
     }
@@ -131,6 +140,10 @@ def _conditions(rows: int, train: int, workers: int) -> dict[str, Any]:
             "read.parquet, where, where, select, write.parquet as one job over the same rows (snappy, files of "
             f"{_FILE:,} rows); output synced to disk or not as Spark does it"
         ),
-        "same": "one JVM, one session and its settings; rounds of both sides alternate; both warm",
+        "checksum_cost": (
+            "time with checksums (written, and those of every segment looked at whenever it is read; a run looks once) "
+            "over time without"
+        ),
+        "same": "one JVM, one session and its settings; rounds of all sides alternate; all warm",
         "spread": "least and greatest over rounds",
     }

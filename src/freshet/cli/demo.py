@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from freshet.model import UserError
+from freshet.model.places import check_local
 
 if TYPE_CHECKING:
     from freshet.demo.play import Watch
@@ -74,8 +75,9 @@ def play_demo(
 
     25 continuous SQL queries of different worth watch two made-up streams. The demo first finds out how many packets
     a second this machine sustains. Then it lets calm traffic come (a quarter of that), a flood (three times that) and
-    calm traffic again, and shows a live table: for each query the tuples in, out and waiting, the response time (mean
-    and p95: from arrival to answer) and the freshness (the share of time in which nothing that matches waited).
+    calm traffic again, and shows a live table: for each query how old its answers are (from the arrival of a tuple to
+    its answer; the mean and the p95 of the last seconds), how old the oldest waiting tuple is, how many wait, and the
+    freshness (the share of time in which nothing that matches waited).
 
     At the end there is a picture of all queries and of the course of the flood, and a summary in words with the
     figures of this run. Ctrl-C ends the demo and leaves nothing behind.
@@ -150,19 +152,18 @@ def _screen(story: Story) -> Iterator[Watch]:
 
         yield _every(LINE, lambda report, now: print(f"   {_phase(story, now)} · {line(report)}", flush=True))
         return
-    from rich.console import Console, Group
-    from rich.live import Live
+    from rich.console import Group
     from rich.text import Text
 
     from freshet.cli.live import table
+    from freshet.cli.screen import Screen
 
-    console = Console()
-    with Live(console=console, auto_refresh=False) as live:
+    with Screen() as screen:
 
         def show(report: Mapping[str, Any], now: float) -> None:
             phase = _phase(story, now)
             head = Text(f"second {now:.0f}: {phase}", style="bold white on red" if phase == "flood" else "bold")
-            live.update(Group(head, table(report, console.height - 1)), refresh=True)
+            screen.show(Group(head, table(report, screen.height - 1)))
 
         yield show
 
@@ -186,6 +187,7 @@ def _every(seconds: float, work: Watch) -> Watch:
 @contextmanager
 def _folder(state: Path | None, keep: bool) -> Iterator[Path]:
     """The folder of the demo; what the demo made is removed at the end, unless it is to be kept."""
+    check_local(state, "--state")
     if state is not None and state.exists() and (not state.is_dir() or any(state.iterdir())):
         raise UserError(f"{state}: exists already; name a new folder for the state")
     folder = Path(tempfile.mkdtemp(prefix="freshet-demo-")) if state is None else state

@@ -16,23 +16,26 @@ def fail(error: Exception) -> int:
     in a file that the line names.
     """
     from freshet.model import FreshetError, UserError
+    from freshet.model.telling import masked
 
     if isinstance(error, BrokenPipeError):
         # Whoever read our output has gone; the interpreter must not try to flush it again.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     if isinstance(error, FreshetError):
-        print(error, file=sys.stderr)
+        print(masked(str(error)), file=sys.stderr)
         return 2 if isinstance(error, UserError) else 1
     place = write_traceback(error)
-    text = next(iter(str(error).splitlines()), "")
+    text = next(iter(masked(str(error)).splitlines()), "")
     print(f"freshet: unexpected {type(error).__name__}: {text} (traceback in {place})", file=sys.stderr)
     return 1
 
 
 def write_traceback(error: BaseException) -> Path:
     """Writes the traceback to a file of its own."""
+    from freshet.model.telling import masked
+
     descriptor, name = tempfile.mkstemp(prefix="freshet-", suffix=".traceback")
     with os.fdopen(descriptor, "w") as file:
-        traceback.print_exception(error, file=file)
+        file.write(masked("".join(traceback.format_exception(error))))
     return Path(name)

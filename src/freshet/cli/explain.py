@@ -41,8 +41,10 @@ def explain(
     made = App.from_toml(app)
     checked = made.checked()
     if query is not None and query not in checked.queries:
+        kind = "stream" if query in made.streams else "table" if query in made.tables else None
         hint = did_you_mean(query, checked.queries)
-        raise UserError(f"{app}: there is no query {query!r}{hint}; it has: {', '.join(checked.queries)}")
+        wrong = f"{query} is a {kind}, and explain shows queries" if kind else f"there is no query {query!r}{hint}"
+        raise UserError(f"{app}: {wrong}; it has: {', '.join(checked.queries)}")
     chosen = [query] if query else list(checked.queries)
     parts = ["\n".join(_lines(checked.queries[name], made, checked)) for name in chosen]
     from freshet.cli.explain_steps import common_steps
@@ -78,11 +80,13 @@ def _lines(query: Query, app: App, checked: Checked) -> Iterator[str]:
 
 def _options(sink: NamedSink) -> str:
     """What was said of a sink besides its name, for people."""
+    from freshet.model.telling import masked_value
+
     if not isinstance(sink.declared, Mapping):
         return ""
     told = {key: value for key, value in sink.declared.items() if key not in ("name", "kind")}
     kind = [] if sink.declared["kind"] == sink.name else [str(sink.declared["kind"])]
-    words = [*kind, *(f"{key} {_value(value)}" for key, value in told.items())]
+    words = [*kind, *(f"{key} {_value(masked_value(key, value))}" for key, value in told.items())]
     return f": {', '.join(words)}" if words else ""
 
 

@@ -2,55 +2,66 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from rich.console import Group, RenderableType
-from rich.table import Table
+from rich.console import Console, ConsoleOptions, RenderableType
 from rich.text import Text
 
+from freshet.cli.fitting import Column, choose, cut, line_of, row_of
 from freshet.model import duration_text
 
 Report = Mapping[str, Any]
 
-FRAME: Final = 8
-"""Lines of the screen that are not rows of the table."""
-_COLUMNS: Final = ("query", "state", "in", "out", "waiting", "mean", "p95", "fresh", "in/s", "out/s")
-_QOS: Final = _COLUMNS.index("fresh") + 1
-"""Where the column of the QoS stands if some query has a latency curve."""
+NOTES: Final = 3
+"""Lines of notes at most."""
+_LEAST_ROWS: Final = 3
+_STYLES: Final = {"running": "green", "draining": "cyan", "held": "yellow", "quarantined": "bold red"}
+_TROUBLE: Final = {"quarantined": 0, "held back": 1}
+"""States that are shown first."""
+_ENDED: Final = ("stopped", "failed")
+_COLUMNS: Final = (
+    Column("query", 0, left=True),
+    Column("state", 1, left=True),
+    Column("age", 2),
+    Column("p95", 5),
+    Column("oldest", 6),
+    Column("fresh", 4),
+    Column("qos", 7),
+    Column("waiting", 3),
+    Column("out/s", 8, 6),
+    Column("in/s", 9, 6),
+    Column("out", 10, 6),
+    Column("in", 11, 6),
+)
 
 
-def table(report: Report, height: int = 40) -> RenderableType:
-    """The live table; where not all queries fit the height, those with the worst freshness are shown."""
-    ranked = sorted(report["queries"].items(), key=lambda item: (item[1]["freshness"], item[0]))
-    room = max(3, height - FRAME)
-    shown = ranked if len(ranked) <= room else ranked[: room - 1]
-    grid = Table(box=None, pad_edge=False, header_style="bold")
-    curves = report["total"]["qos"] is not None
-    for name in (*_COLUMNS[:_QOS], "qos", *_COLUMNS[_QOS:]) if curves else _COLUMNS:
-        text = name in ("query", "state")
-        grid.add_column(name, justify="left" if text else "right", no_wrap=True, overflow="ellipsis")
-    for name, query in shown:
-        grid.add_row(*_row(name, query, curves), style="red" if query["state"] != "active" else "")
-    parts: list[RenderableType] = [_head(report), grid]
-    if len(shown) < len(ranked):
-        best = ranked[len(shown)][1]["freshness"]
-        rest = len(ranked) - len(shown)
-        parts.append(Text(f"... and {rest} more, each with a freshness of at least {_percent(best)}", style="dim"))
-    parts += [Text(note, style="yellow") for note in _notes(report)[:3]]
-    return Group(*parts)
+def table(report: Report, height: int = 40, hint: str = "") -> RenderableType:
+    """The live table, as wide as the screen allows.
+
+    Where not all queries fit the height, those in trouble come first, then those with the worst freshness, among equals
+    the heavier.
+
+    Args:
+        report: Of the run, as it is now.
+        height: Lines of the screen.
+        hint: What the person can do now, instead of the status of the run.
+    """
+    return _Table(report, height, hint)
 
 
 def line(report: Report) -> str:
     """The run in one line, for logs."""
-    total = report["total"]
+    total, status = report["total"], report["status"]
     parts = [
         f"{report['seconds']:.0f} s",
+        *([status] if status != "running" else []),
         f"{total['queries']} quer{'y' if total['queries'] == 1 else 'ies'}",
+        _answers(report),
+        _oldest(total),
         f"in {_count(total['tuples_in'])}",
         f"out {_count(total['tuples_out'])}",
         f"waiting {_count(total['waiting'])}",
-        f"response {_time(total['response']['mean_s'])} (p95 {_time(total['response']['p95_s'])})",
         f"fresh {_percent(total['freshness'])}",
         *([f"qos {_percent(total['qos']['average'])}"] if total["qos"] else []),
         f"busy {_percent(report['workers']['busy_share'])}",
@@ -59,20 +70,102 @@ def line(report: Report) -> str:
     return " · ".join(parts)
 
 
-def _head(report: Report) -> Text:
-    workers, total = report["workers"], report["total"]
-    head = Text.assemble(
-        (report["app"], "bold cyan"),
-        f"  {report['status']}  {report['seconds']:.0f} s   policy ",
-        (report["policy"], "bold"),
-        f"   {workers['workers']} workers {_percent(workers['busy_share'])} busy",
-        f"   deciding {_percent(report['decisions']['deciding_share'])}",
-        f"   fresh {_percent(total['freshness'])}",
-        f"   qos {_percent(total['qos']['average'])}" if total["qos"] else "",
-        f"   response {_time(total['response']['mean_s'])}\n",
-    )
-    head.truncate(10_000)
-    return head
+class _Table:
+    """The live table of a report; its width is known when it is drawn."""
+
+    def __init__(self, report: Report, height: int, hint: str) -> None:
+        self._report, self._hint = report, hint
+        self._notes = _notes(report)[:NOTES]
+        ranked = sorted(report["queries"].items(), key=_importance)
+        room = max(_LEAST_ROWS, height - 4 - len(self._notes))
+        shown = len(ranked) if len(ranked) <= room else room - 1
+        self._shown, self._rest = ranked[:shown], ranked[shown:]
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[Text]:
+        width = options.max_width
+        yield self._title(width)
+        yield line_of(_summary(self._report), width)
+        yield Text()
+        yield from self._grid(width)
+        if self._rest:
+            yield Text(cut(_more(self._rest), width), style="dim", no_wrap=True)
+        yield from (Text(cut(note, width), style="yellow", no_wrap=True) for note in self._notes)
+
+    def _title(self, width: int) -> Text:
+        report, workers = self._report, self._report["workers"]
+        status = self._hint or report["status"]
+        name = Text(cut(report["app"], max(4, width - len(status) - 2)), style="bold")
+        first = name + Text("  ") + Text(status, style=_STYLES.get(report["status"], ""))
+        rest = (
+            f"{report['seconds']:.0f} s",
+            f"policy {report['policy']}",
+            f"{workers['workers']} workers {_percent(workers['busy_share'])} busy",
+            f"deciding {_percent(report['decisions']['deciding_share'])}",
+        )
+        return line_of([first, *map(Text, rest)], width)
+
+    def _grid(self, width: int) -> Iterator[Text]:
+        report = self._report
+        rows = [_row(name, query, report["status"]) for name, query in self._shown]
+        columns = [column for column in _COLUMNS if column.title != "qos" or report["total"]["qos"] is not None]
+        cells = [[row[column.title] for column in columns] for row in rows]
+        chosen, widths = choose(columns, cells, width)
+        columns = [columns[place] for place in chosen]
+        head = row_of(columns, [column.title for column in columns], widths)
+        yield Text(cut(head, width), style="bold", no_wrap=True)
+        for row, each in zip(rows, cells, strict=True):
+            text = Text(cut(row_of(columns, [each[place] for place in chosen], widths), width), no_wrap=True)
+            style = _STYLES.get(row["state"], "")
+            # Trouble colours the whole row, else only the word.
+            text.stylize(style, *(() if row["state"] in ("held", "quarantined") else _span(chosen, widths)))
+            yield text
+
+
+def _span(chosen: list[int], widths: list[int]) -> tuple[int, int]:
+    """Where the state stands in a row."""
+    start = widths[0] + 2
+    return (start, start + widths[1]) if 1 in chosen else (0, 0)
+
+
+def _importance(item: tuple[str, Mapping[str, Any]]) -> tuple[int, float, float, str]:
+    """Least for what a person should see first. Freshness counts as it is shown, so that rows do not jump."""
+    name, query = item
+    return (_TROUBLE.get(query["state"], 2), round(query["freshness"], 3), -query["weight"], name)
+
+
+def _more(rest: list[tuple[str, Mapping[str, Any]]]) -> str:
+    fresh = min(query["freshness"] for _, query in rest)
+    states = [query["state"] for _, query in rest]
+    trouble = "".join(f", {states.count(state)} {state}" for state in _TROUBLE if state in states)
+    return f"... and {len(rest)} more, each at least {_percent(fresh)} fresh{trouble}"
+
+
+def _summary(report: Report) -> Iterator[Text]:
+    total = report["total"]
+    yield Text(_answers(report), style="bold")
+    yield Text(_oldest(total))
+    yield Text(f"fresh {_percent(total['freshness'])}")
+    if total["qos"]:
+        yield Text(f"qos {_percent(total['qos']['average'])}")
+
+
+def _answers(report: Report) -> str:
+    """How old answers are: those of the last seconds, or at the end those of the whole run."""
+    ended = report["status"] in _ENDED
+    mean, p95 = _ages(report["total"]["response"], report["status"])
+    if mean is None:
+        return "no answers" if ended else "no answers in the last seconds"
+    return f"answers {'were ' if ended else ''}{_time(mean)} old (p95 {_time(p95)})"
+
+
+def _oldest(total: Mapping[str, Any]) -> str:
+    age = total["oldest_waiting_s"]
+    return "nothing waits" if age is None else f"oldest waiting {_time(age)}"
+
+
+def _ages(response: Mapping[str, Any], status: str) -> tuple[float | None, float | None]:
+    which = "" if status in _ENDED else "recent_"
+    return response[f"{which}mean_s"], response[f"{which}p95_s"]
 
 
 def _notes(report: Report) -> list[str]:
@@ -89,26 +182,34 @@ def _notes(report: Report) -> list[str]:
     notes += [f"table {name} stays as it was: {_first_line(table['error'])}"
               for name, table in report.get("tables", {}).items() if table["error"]]  # fmt: skip
     for kind in ("sources", "sinks"):
-        notes += [f"{kind.removesuffix('s')} {name}: {part['state']}, {_first_line(part['reason'])}"
+        notes += [f"{kind.removesuffix('s')} {name}: {part['state']}, {_first_line(part['reason'])}{_undelivered(part)}"
                   for name, part in report[kind].items() if part["reason"]]  # fmt: skip
+    notes += [f"sink {name}: {_first_line(sink['note'])}" for name, sink in report["sinks"].items() if sink.get("note")]
     return notes
 
 
-def _row(name: str, query: Mapping[str, Any], curves: bool) -> tuple[str, ...]:
-    response, rates = query["response"], query["throughput"]
-    cells = (
-        name,
-        query["state"],
-        _count(query["tuples_in"]),
-        _count(query["tuples_out"]),
-        _count(query["waiting"]),
-        _time(response["mean_s"]),
-        _time(response["p95_s"]),
-        _percent(query["freshness"]),
-        _count(rates["recent_in_per_s"]),
-        _count(rates["recent_out_per_s"]),
-    )
-    return (*cells[:_QOS], _percent((query["qos"] or {}).get("mean")), *cells[_QOS:]) if curves else cells
+def _undelivered(part: Mapping[str, Any]) -> str:
+    return f" ({_count(part['waiting'])} rows not delivered)" if part["state"] == "failing" else ""
+
+
+def _row(name: str, query: Mapping[str, Any], status: str) -> dict[str, str]:
+    """The cells of a query by the title of their column."""
+    rates = query["throughput"]
+    mean, p95 = _ages(query["response"], status)
+    return {
+        "query": name,
+        "state": {"active": status, "held back": "held"}.get(query["state"], query["state"]),
+        "age": _time(mean),
+        "p95": _time(p95),
+        "oldest": _time(query["oldest_waiting_s"]),
+        "fresh": _percent(query["freshness"]),
+        "qos": _percent((query["qos"] or {}).get("mean")),
+        "waiting": _count(query["waiting"]),
+        "out/s": _count(rates["recent_out_per_s"]),
+        "in/s": _count(rates["recent_in_per_s"]),
+        "out": _count(query["tuples_out"]),
+        "in": _count(query["tuples_in"]),
+    }
 
 
 def _first_line(text: str | None) -> str:

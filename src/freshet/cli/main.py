@@ -23,19 +23,22 @@ from freshet.cli.read import EXAMPLES as READ
 from freshet.cli.read import read
 from freshet.cli.run import EXAMPLES as RUN
 from freshet.cli.run import run
+from freshet.cli.starting import Interrupted
+from freshet.cli.verify import EXAMPLES as VERIFY
+from freshet.cli.verify import verify
 
 EPILOG = """\b
 Examples:
   freshet demo                         a network monitor with 25 queries
   freshet check app.toml               is the file right?
   freshet run app.toml --for 60s       run it for a minute on this machine
-  freshet read app.toml hot --follow   what query `hot` says, as it says it
+  freshet read app.toml hot --follow   the answers of query `hot`, as they come
 \b
 Exit codes:
   0    all is well
   1    something went wrong while running (a line on standard error says what)
   2    the input is wrong: the file, a query, an argument (one line for each problem)
-  130  interrupted by Ctrl-C before the work was done
+  130  interrupted by Ctrl-C before the work was done (143: by SIGTERM)
 """
 
 app = typer.Typer(
@@ -70,6 +73,7 @@ for command, examples in (
     (check, CHECK),
     (explain, EXPLAIN),
     (read, READ),
+    (verify, VERIFY),
     (policies, POLICIES),
 ):
     app.command(epilog=examples)(command)
@@ -98,7 +102,7 @@ def _lazy(name: str, module: str, attribute: str, summary: str) -> None:
 
 
 _lazy("demo", "freshet.cli.demo", "demo", "See it at work: a network monitor, a minute.")
-_lazy("bench", "freshet.bench", "app", "Measure; see `freshet bench --help`.")
+_lazy("bench", "freshet.bench", "app", "Measure Freshet on this machine; see `freshet bench --help`.")
 _lazy("reproduce", "freshet.reproduce.command", "reproduce", "Measure the claims of the papers again; see --list.")
 
 
@@ -106,5 +110,8 @@ def main() -> None:
     """Runs the command line; every error is one line on standard error and an exit code."""
     try:
         app()
+    except Interrupted as error:
+        print(error, file=sys.stderr)
+        sys.exit(error.code)
     except Exception as error:
         sys.exit(fail(error))

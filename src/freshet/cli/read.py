@@ -6,11 +6,14 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import suppress
-from enum import StrEnum
+from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
+
+from freshet.cli.read_forms import Form, print_tables
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -23,55 +26,141 @@ WAIT: Final = 0.2
 """Seconds between looks at whether an application has started."""
 
 
-class Form(StrEnum):
-    """How tuples are printed."""
-
-    table = "table"
-    jsonl = "jsonl"
-    arrow = "arrow"
-
-
 EXAMPLES: Final = """\b
 Examples:
-  freshet read app.toml hot --follow
-  freshet read app.toml hot --as jsonl --limit 10
-  freshet read state hot --as arrow > hot.arrows
-  freshet read app.toml hosts
+  freshet read app.toml hot                            all that is kept, oldest first
+  freshet read app.toml hot --last 10                  the newest ten
+  freshet read app.toml hot --last 10 --follow         the newest ten, then whatever comes
+  freshet read app.toml hot --since "5 min"            what came in during the last five minutes
+  freshet read app.toml hot --since "2026-01-31 12:00" --as csv > hot.csv
+  freshet read app.toml hot --as jsonl --limit 10      the oldest ten, for a program
+  freshet read state hot --as arrow > hot.arrows       without the file: its state folder
+  freshet read app.toml hosts                          a table
 """
 
 
-def read(
-    app: Annotated[Path, typer.Argument(metavar="APP", help="Application file, or state folder.", show_default=False)],
-    query: Annotated[str, typer.Argument(help="A query, a stream, or a table.", show_default=False)],
-    follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on as new tuples come.")] = False,
-    form: Annotated[
-        Form, typer.Option("--as", help="table for people, jsonl for programs, arrow: an Arrow IPC stream.")
-    ] = Form.table,
-    first: Annotated[
-        int | None, typer.Option("--from", min=0, help="Offset to begin at; the oldest kept, if not given.")
-    ] = None,
-    limit: Annotated[int | None, typer.Option(min=0, help="Most tuples to print.")] = None,
-) -> None:
-    """Read the output of a query, or a stream; or the rows of a table as they are now.
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Which tuples to print: where to begin, how many at most, and whether to go on as new ones come."""
 
-    It works while the application runs and after it. It reads the log: no Spark, no lock, and the running application
-    does not notice.
+    first: int | None = None
+    last: int | None = None
+    since: str | None = None
+    limit: int | None = None
+    follow: bool = False
+
+    def given(self) -> list[str]:
+        """The options that say where to begin, as a person wrote them."""
+        told = (("--from", self.first), ("--last", self.last), ("--since", self.since))
+        return [option for option, value in told if value is not None]
+
+
+def read(
+    app: Annotated[
+        Path, typer.Argument(metavar="APP", help="The application file, or its state folder.", show_default=False)
+    ],
+    query: Annotated[
+        str, typer.Argument(metavar="NAME", help="Name of a query, a stream or a table.", show_default=False)
+    ],
+    last: Annotated[
+        int | None, typer.Option("--last", metavar="N", min=0, help="Begin with the newest N tuples.")
+    ] = None,
+    since: Annotated[
+        str | None,
+        typer.Option(
+            "--since",
+            metavar="TIME",
+            help='Only tuples that came in since then: "5 min" ago, or a time such as "2026-01-31 12:00" (UTC, if it '
+            "names no zone).",
+        ),
+    ] = None,
+    first: Annotated[
+        int | None, typer.Option("--from", metavar="OFFSET", min=0, help="Begin at this offset of the log.")
+    ] = None,
+    limit: Annotated[
+        int | None, typer.Option("--limit", metavar="N", min=0, help="Print at most N tuples, then stop.")
+    ] = None,
+    follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on as new tuples come, until Ctrl-C.")] = False,
+    form: Annotated[
+        Form,
+        typer.Option("--as", help="table for people; jsonl or csv for programs; arrow is an Arrow IPC stream, binary."),
+    ] = Form.table,
+) -> None:
+    """Read what a query has answered, a stream, or a table.
+
+    It works while the application runs and afterwards. It only reads the log: it needs no Spark, takes no lock, and
+    the running application does not notice it.
+
+    All tuples that are kept are printed, oldest first. --last, --since and --from begin later; --limit and --follow go
+    with each of them. A tuple came in when it arrived at Freshet; an answer counts as its newest tuple. Of a table
+    the rows are shown as they are now.
     """
     from freshet.log import LogReader
 
-    state, declared = _application(app)
+    wanted = Wanted(first, last, since, limit, follow)
+    _check_options(wanted)
+    state, declared = state_of(app)
     with LogReader(state) as reader, suppress(KeyboardInterrupt):  # the way to end --follow
-        _check_stream(reader, query, app, declared, follow)
+        waited = _check_stream(reader, query, app, declared, follow)
         if query not in reader.streams():
-            _check_options(query, app, first, follow)
-            _print(_rows(reader, query, limit), form)
+            _check_table_options(query, app, wanted)
+            print_tables(_rows(reader, query, limit), form)
             return
-        if first is not None and first > (end := reader.end(query)):
-            print(f"{app}: {query} ends at offset {end}, before {first}", file=sys.stderr)
-        _print(_tables(reader, query, first, limit, follow), form)
+        if not waited:
+            _tell_of_nothing(reader, query, app, wanted)
+        if not print_tables(_tables(reader, query, wanted), form) and since is not None:
+            _tell_the_newest(reader, query, app)
 
 
-def _application(path: Path) -> tuple[Path, frozenset[str]]:
+def _check_options(wanted: Wanted) -> None:
+    from freshet.model import UserError
+
+    given = wanted.given()
+    if len(given) > 1:
+        raise UserError(f"{' and '.join(given)} each say where to begin: give one of them")
+    if wanted.since is not None:
+        _moment(wanted.since)  # said before anything is read
+
+
+def _moment(text: str) -> int:
+    """Microseconds since the epoch of a time, or of so long ago."""
+    from freshet.model import UserError, parse_duration
+
+    with suppress(UserError):
+        return int((time.time() - parse_duration(text)) * 1e6)
+    try:
+        told = datetime.fromisoformat(text)
+    except ValueError:
+        raise UserError(
+            f"--since {text!r} is neither a duration, such as '5 min', nor a time, such as '2026-01-31 12:00'"
+        ) from None
+    return int((told if told.tzinfo else told.replace(tzinfo=UTC)).timestamp() * 1e6)
+
+
+def _tell_of_nothing(reader: LogReader, name: str, app: Path, wanted: Wanted) -> None:
+    """Says on standard error why nothing will be printed now, where that is known before reading."""
+    from freshet.cli.read_nothing import why_nothing
+
+    end = reader.end(name)
+    if wanted.limit == 0 or wanted.last == 0:
+        return
+    if reader.oldest(name) == end:
+        print(f"{app}: {why_nothing(reader, name, app)}", file=sys.stderr)
+    elif wanted.first is not None and wanted.first > end:
+        print(f"{app}: {name} ends at offset {end}, before {wanted.first}", file=sys.stderr)
+
+
+def _tell_the_newest(reader: LogReader, name: str, app: Path) -> None:
+    """Says on standard error that no tuple is as new as was asked for."""
+    from freshet.cli.read_nothing import time_text
+
+    end = reader.end(name)
+    if reader.oldest(name) < end:
+        newest = time_text(reader.arrival(name, end - 1))
+        print(f"{app}: {name} has no rows that came in since then; the newest came in at {newest}", file=sys.stderr)
+
+
+def state_of(path: Path) -> tuple[Path, frozenset[str]]:
     """The state folder, and what the file declares: streams, tables, queries (none is known of a state folder)."""
     from freshet.app.file import read_leniently
     from freshet.model import UserError
@@ -81,13 +170,14 @@ def _application(path: Path) -> tuple[Path, frozenset[str]]:
     # What else is wrong in the file does not matter to who reads.
     file = read_leniently(path).file
     state = path.parent / file.app.state
-    if not (state / "store.db").exists():
+    if not state.exists():
         raise UserError(f"{path} has not run yet: its state folder {state} holds no log; start it with freshet run")
     return state, frozenset(file.streams) | frozenset(file.tables) | frozenset(file.queries)
 
 
-def _check_stream(reader: LogReader, name: str, app: Path, declared: frozenset[str], follow: bool) -> None:
-    """Refuses a name that is not there; one that is declared and still to come is waited for, if asked to follow."""
+def _check_stream(reader: LogReader, name: str, app: Path, declared: frozenset[str], follow: bool) -> bool:
+    """Refuses a name that is not there; one that is declared and still to come is waited for, if asked to follow.
+    Returns whether it was."""
     from freshet.app.problems import did_you_mean
     from freshet.model import UserError
 
@@ -106,6 +196,7 @@ def _check_stream(reader: LogReader, name: str, app: Path, declared: frozenset[s
             print(f"{app}: {name} has nothing to read yet; waiting for the application to start", file=sys.stderr)
             told = True
         time.sleep(WAIT)
+    return told
 
 
 def _names(reader: LogReader) -> list[str]:
@@ -117,12 +208,12 @@ def _names(reader: LogReader) -> list[str]:
     return [stream.removeprefix(version_stream("")) for stream in shown]
 
 
-def _check_options(table: str, app: Path, first: int | None, follow: bool) -> None:
+def _check_table_options(table: str, app: Path, wanted: Wanted) -> None:
     from freshet.model import UserError
 
-    if first is not None or follow:
-        option = "--follow" if follow else "--from"
-        raise UserError(f"{app}: {table} is a table, and its rows as they are now are shown: leave {option} out")
+    wrong = [*wanted.given(), *(["--follow"] if wanted.follow else [])]
+    if wrong:
+        raise UserError(f"{app}: {table} is a table, and its rows as they are now are shown: leave {wrong[0]} out")
 
 
 def _rows(reader: LogReader, table: str, limit: int | None) -> Iterator[pa.Table]:
@@ -134,61 +225,37 @@ def _rows(reader: LogReader, table: str, limit: int | None) -> Iterator[pa.Table
         yield rows.slice(0, limit)
 
 
-def _tables(reader: LogReader, stream: str, first: int | None, limit: int | None, follow: bool) -> Iterator[pa.Table]:
+def _tables(reader: LogReader, stream: str, wanted: Wanted) -> Iterator[pa.Table]:
     from freshet.model import ARRIVAL
 
-    left = sys.maxsize if limit is None else limit
-    at = reader.oldest(stream) if first is None else first
+    left = sys.maxsize if wanted.limit is None else wanted.limit
+    since = None if wanted.since is None else _moment(wanted.since)
+    at = _begin(reader, stream, wanted)
     while left > 0:
-        end = min(reader.end(stream), at + min(left, ROWS))
+        end = min(reader.end(stream), at + (ROWS if since is not None else min(left, ROWS)))
         if end > at:
-            yield reader.read(stream, at, end).drop_columns([ARRIVAL])
-            left -= end - at
+            rows = _since(reader.read(stream, at, end), since).slice(0, left)
+            yield rows.drop_columns([ARRIVAL])
+            left -= rows.num_rows
             at = end
-        elif not follow:
+        elif not wanted.follow:
             return
         else:
             reader.wait(stream, at)
 
 
-def _print(tables: Iterator[pa.Table], form: Form) -> None:
-    if form is Form.arrow:
-        _print_arrow(tables)
-        return
-    from freshet.sinks.rows import json_lines
-
-    columns: list[str] = []
-    for table in tables:
-        if form is Form.jsonl:
-            sys.stdout.writelines(f"{line}\n" for line in json_lines(table))
-        else:
-            sys.stdout.writelines(f"{line}\n" for line in _cells(table, header=table.column_names != columns))
-            columns = table.column_names
-        sys.stdout.flush()
+def _begin(reader: LogReader, stream: str, wanted: Wanted) -> int:
+    if wanted.first is not None:
+        return wanted.first
+    oldest = reader.oldest(stream)
+    return oldest if wanted.last is None else max(oldest, reader.end(stream) - wanted.last)
 
 
-def _cells(table: pa.Table, header: bool) -> Iterator[str]:
-    columns = [["" if value is None else str(value).replace("\n", " ") for value in column.to_pylist()]
-               for column in table.columns]  # fmt: skip
-    widths = [max(len(name), 12, *map(len, column)) for name, column in zip(table.column_names, columns, strict=True)]
-    if header:
-        yield "  ".join(name.ljust(width) for name, width in zip(table.column_names, widths, strict=True)).rstrip()
-        yield "  ".join("-" * width for width in widths)
-    for row in zip(*columns, strict=True):
-        yield "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+def _since(rows: pa.Table, since: int | None) -> pa.Table:
+    """The rows that came in since then. Answers do not always stand in the order of their arrivals, so all are looked
+    at."""
+    import pyarrow.compute as pc
 
+    from freshet.model import ARRIVAL
 
-def _print_arrow(tables: Iterator[pa.Table]) -> None:
-    import pyarrow as pa
-
-    from freshet.model import UserError
-
-    if sys.stdout.isatty():
-        raise UserError("an Arrow stream is binary: write it to a file or a program, as in --as arrow > hot.arrows")
-    writer = None
-    for table in tables:
-        writer = writer or pa.ipc.new_stream(sys.stdout.buffer, table.schema)
-        writer.write_table(table)
-        sys.stdout.buffer.flush()
-    if writer is not None:
-        writer.close()
+    return rows if since is None else rows.filter(pc.greater_equal(rows[ARRIVAL], since))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 import signal
 import sys
 import threading
@@ -18,6 +19,7 @@ import typer
 
 from freshet.cli.check import AppPath
 from freshet.cli.starting import starting
+from freshet.spark.suspects import STAYS_OUT
 
 if TYPE_CHECKING:
     from freshet.app import Run
@@ -26,6 +28,8 @@ LINE: Final = 5.0
 """Seconds between lines where there is no terminal."""
 FRAME: Final = 0.5
 """Seconds between pictures of the live table."""
+LAST: Final = 120.0
+"""Seconds after the second signal in which the process ends, whatever it does."""
 
 
 EXAMPLES: Final = """\b
@@ -40,23 +44,26 @@ Examples:
 def run(
     app: AppPath,
     policy: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Instead of the file's policy; see `freshet policies`.")
+        str | None, typer.Option(metavar="NAME", help="Policy, instead of the file's; see `freshet policies`.")
     ] = None,
     for_: Annotated[
         str | None,
-        typer.Option("--for", metavar="TIME", help="Stop after so long (60s, 5m); what waits is drained."),
+        typer.Option("--for", metavar="TIME", help="Stop after this time (60s, 5m), once what waits is answered."),
     ] = None,
     master: Annotated[str | None, typer.Option(metavar="URL", help="Spark master, instead of the file's.")] = None,
+    try_again: Annotated[
+        bool, typer.Option("--try-again", help="Let queries run again that stay out because runs died with them.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="At the end print the report, and nothing else.")] = False,
 ) -> None:
     """Run an application.
 
     It runs until its sources end, --for has passed, or Ctrl-C. Ctrl-C (or SIGTERM) stops the sources, processes what
-    waits and leaves; a second one leaves at once. Either way nothing is lost: the next run goes on where this one
-    stopped.
+    waits and leaves; a second one leaves after what is running, and what does not end is left alone. Either way nothing
+    is lost: the next run goes on where this one stopped.
 
-    The exit code is 0, or 1 where a source failed or a query is quarantined at the end, or 2 where the application is
-    wrong.
+    The exit code is 0, or 1 where at the end a source failed, a query is quarantined or a sink fails, or 2 where the
+    application is wrong.
     """
     from freshet.app import App
     from freshet.model import parse_duration
@@ -67,11 +74,11 @@ def run(
     # With --json nothing but the report may reach standard output, not even the rows of a console sink.
     with redirect_stdout(sys.stderr) if as_json else nullcontext(), _told_at_the_end(), _Interrupts() as interrupts:
         with starting() as tell:
-            started = made.start(policy=policy, master=master, progress=tell)
+            started = made.start(policy=policy, master=master, progress=tell, try_again=try_again)
         try:
             for note in started.notes:
                 print(note, file=sys.stderr)
-            with _screen(started, quiet=as_json) as show:
+            with _screen(started, interrupts, quiet=as_json) as show:
                 _watch(started, interrupts, seconds, show)
         finally:
             started.stop(drain=False)
@@ -81,7 +88,7 @@ def run(
     elif made.report is not None:
         print(f"report: {made.report}")
     failures = list(_failures(report))
-    for failure in failures:
+    for failure in [*_surprises(report), *failures]:
         print(f"warning: {failure}", file=sys.stderr)
     if failures:
         raise typer.Exit(1)
@@ -109,8 +116,20 @@ def _failures(report: dict[str, Any]) -> Iterator[str]:
             yield f"the source of stream {name} failed: {_first_line(source['reason'])}"
     for name, query in report["queries"].items():
         if query["state"] == "quarantined":
-            waiting = f"{query['waiting']:,} tuples wait for it; the next run tries it again from there"
-            yield f"query {name} is quarantined: {_first_line(query['reason'])} ({waiting})"
+            reason, waiting = _first_line(query["reason"]), f"{query['waiting']:,} tuples wait for it"
+            again = "" if reason.endswith(STAYS_OUT) else "; the next run tries it again from there"
+            yield f"query {name} is quarantined: {reason} ({waiting}{again})"
+    for name, sink in report["sinks"].items():
+        if sink["state"] == "failing":
+            waiting = f"{sink['waiting']:,} rows are not delivered; the next run goes on with them"
+            yield f"sink {name} failed: {_first_line(sink['reason'])} ({waiting})"
+
+
+def _surprises(report: dict[str, Any]) -> Iterator[str]:
+    """What a person did not expect, although all did their work."""
+    for name, sink in report["sinks"].items():
+        if sink["note"]:
+            yield f"sink {name}: {_first_line(sink['note'])}"
 
 
 def _first_line(text: str | None) -> str:
@@ -118,7 +137,9 @@ def _first_line(text: str | None) -> str:
 
 
 def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
-    print(f"warning: {message}", file=sys.stderr)
+    from freshet.model.telling import masked
+
+    print(f"warning: {masked(str(message))}", file=sys.stderr)
 
 
 class _Interrupts:
@@ -126,6 +147,8 @@ class _Interrupts:
 
     def __init__(self) -> None:
         self.count = 0
+        self.hurried = False
+        """Whether the run was told not to drain any more."""
         self._before: dict[int, Any] = {}
 
     def __enter__(self) -> _Interrupts:
@@ -140,6 +163,13 @@ class _Interrupts:
     def _handle(self, number: int, frame: FrameType | None) -> None:
         self.count += 1
 
+    @property
+    def hint(self) -> str:
+        """What a run that ends does, and how to leave it sooner."""
+        if self.hurried:
+            return "leaving"
+        return f"draining, Ctrl-C {'again ' if self.count else ''}to leave"
+
 
 def _watch(run: Run, interrupts: _Interrupts, seconds: float | None, show: Any) -> None:
     """Shows the run until it should end, and then until it has drained."""
@@ -148,7 +178,7 @@ def _watch(run: Run, interrupts: _Interrupts, seconds: float | None, show: Any) 
         show()
         if interrupts.count or (until is not None and time.monotonic() >= until):
             break
-    stopping = threading.Thread(target=_stop, args=(run,), name="freshet-stop")
+    stopping = threading.Thread(target=_stop, args=(run,), name="freshet-stop", daemon=True)
     stopping.start()
     heard = interrupts.count
     while stopping.is_alive():
@@ -156,7 +186,21 @@ def _watch(run: Run, interrupts: _Interrupts, seconds: float | None, show: Any) 
         show()
         if interrupts.count > heard:
             heard = sys.maxsize
+            interrupts.hurried = True
+            _end_soon()
             run.hurry()
+
+
+def _end_soon() -> None:
+    """Ends the process some time from now, if it does not end itself. Nothing acknowledged is lost by that."""
+
+    def end() -> None:
+        print(f"warning: the run did not end within {LAST:g} s and is left as it is", file=sys.stderr, flush=True)
+        os._exit(1)
+
+    last = threading.Timer(LAST, end)
+    last.daemon = True
+    last.start()
 
 
 def _stop(run: Run) -> None:
@@ -165,20 +209,23 @@ def _stop(run: Run) -> None:
 
 
 @contextmanager
-def _screen(run: Run, quiet: bool) -> Iterator[Any]:
+def _screen(run: Run, interrupts: _Interrupts, quiet: bool) -> Iterator[Any]:
     """A way to show the run now: a live table on a terminal, a line now and then elsewhere, nothing if quiet."""
     if quiet:
         yield lambda: None
     elif sys.stdout.isatty():
-        from rich.console import Console
-        from rich.live import Live
-
         from freshet.cli.live import table
+        from freshet.cli.screen import Screen
 
-        console = Console()
-        with Live(console=console, auto_refresh=False) as live:
-            yield _every(FRAME, lambda: live.update(table(run.report(), console.height), refresh=True))
-            live.update(table(run.report(), console.height), refresh=True)
+        with Screen() as screen:
+
+            def show() -> None:
+                report = run.report()
+                hint = interrupts.hint if report["status"] == "draining" else ""
+                screen.show(table(report, screen.height, hint))
+
+            yield _every(FRAME, show)
+            show()
     else:
         from freshet.cli.live import line
 

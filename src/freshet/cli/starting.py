@@ -2,14 +2,54 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from types import FrameType
 
 
 @contextmanager
 def starting() -> Iterator[Callable[[str], None]]:
-    """A way to say what a start is about, on standard error: a spinner with its seconds on a terminal, else a line."""
+    """A way to say what a start is about, on standard error: a spinner with its seconds on a terminal, else a line.
+
+    Ctrl-C and SIGTERM raise :class:`Interrupted` meanwhile: nothing runs yet that would have to be drained.
+    """
+    with _raising(), _shown() as tell:
+        yield tell
+
+
+class Interrupted(BaseException):
+    """A signal has ended a start."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(f"{signal.Signals(number).name} while it started: nothing has run")
+        self.code = 128 + number
+
+
+@contextmanager
+def _raising() -> Iterator[None]:
+    """Lets the first signal raise where the start is, and the second end the process."""
+    heard = False
+
+    def handle(number: int, frame: FrameType | None) -> None:
+        nonlocal heard
+        if heard:
+            os._exit(128 + number)
+        heard = True
+        raise Interrupted(number)
+
+    before = {number: signal.signal(number, handle) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+@contextmanager
+def _shown() -> Iterator[Callable[[str], None]]:
     if not sys.stderr.isatty():
         yield lambda text: print(f"{text} ...", file=sys.stderr, flush=True)
         return

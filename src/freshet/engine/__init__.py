@@ -1,8 +1,8 @@
 """The engine: one loop that runs in two worlds, real time with Spark and simulated time."""
 
 from freshet.engine.clock import Clock, RealClock, VirtualClock
-from freshet.engine.engine import Engine
+from freshet.engine.engine import Engine, Undrained
 from freshet.engine.protocols import Executor, QueueLog
 from freshet.engine.queues import LogQueues
 
-__all__ = ["Clock", "Engine", "Executor", "LogQueues", "QueueLog", "RealClock", "VirtualClock"]
+__all__ = ["Clock", "Engine", "Executor", "LogQueues", "QueueLog", "RealClock", "Undrained", "VirtualClock"]

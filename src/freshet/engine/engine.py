@@ -22,7 +22,20 @@ from freshet.engine.protocols import Executor, QueueLog
 from freshet.engine.settle import commit_of, failures_of
 from freshet.engine.timekeeper import Timekeeper
 from freshet.log.errors import LogFull
-from freshet.model import Chain, ChainResult, Commit, Curve, Node, Query, Step, Unit, UnitResult, UserError
+from freshet.log.tail import stamped
+from freshet.model import (
+    Chain,
+    ChainResult,
+    Commit,
+    Curve,
+    FreshetError,
+    Node,
+    Query,
+    Step,
+    Unit,
+    UnitResult,
+    UserError,
+)
 from freshet.policies import Policy
 from freshet.quality import Meters, OverheadStatistics, QueueLength, Waiting
 
@@ -30,6 +43,13 @@ LOOK_AGAIN: Final = 0.1
 """Seconds after which outputs that were held back, and policies that declined to run anything, are asked again."""
 LONGEST_PAUSE: Final = 5.0
 """Most seconds between tries while the executor cannot work (a full disk, a lost cluster)."""
+DRAIN_PATIENCE: Final = 30.0
+"""Seconds in which a drain must bring something about; else it ends, and what waits stays in the log."""
+_FEWEST_TRIES: Final = 5
+
+
+class Undrained(FreshetError):
+    """A drain ended although tuples wait: nothing of them can be processed now."""
 
 
 class Engine:
@@ -76,6 +96,8 @@ class Engine:
         self._pause_until = -math.inf
         self._pause = 0.0
         self._trouble: str | None = None
+        self._tries = 0
+        self._moved = -math.inf
         self._look_again = -math.inf
         self._tell_again = -math.inf
         self._held: Mapping[str, str] = {}
@@ -200,8 +222,14 @@ class Engine:
 
     def stop(self, drain: bool = True) -> None:
         """Ends :meth:`run`: after all waiting tuples are processed, or after what is running now. From any thread."""
+        self._moved, self._tries = self.clock.now(), 0
         self._stop = "drain" if drain else "now"
         self.clock.wake()
+
+    def give_up(self) -> None:
+        """Cancels what is running; it stays in the log. On the loop's thread."""
+        for unit in self._running.ids():
+            self.executor.cancel(unit)
 
     def is_idle(self) -> bool:
         """Whether nothing runs, and nothing that has come so far waits for an active query, be it a tuple or a window
@@ -235,11 +263,22 @@ class Engine:
             return True
         if self._stop is None or self._running:
             return False
-        return self._stop == "now" or self.is_idle()
+        if self._stop == "now" or self.is_idle():
+            return True
+        if now - self._moved >= DRAIN_PATIENCE and not 0 < self._tries < _FEWEST_TRIES:
+            raise Undrained(self._why_undrained())
+        return False
+
+    def _why_undrained(self) -> str:
+        held = (f"query {name} is held back, {why}" for name, why in self._held.items())
+        why = self._trouble or next(held, "no operator can run")
+        return f"nothing of what waits could be processed for {DRAIN_PATIENCE:g} s: {why}; the next run goes on with it"
 
     def _next_event(self, now: float) -> float:
         """When to look again, at the latest; infinity where only a wake-up can bring news."""
         moments = [self.log.next_arrival(), self.executor.next_finish()]
+        if self._stop == "drain" and not self._running:
+            moments.append(max(self._moved + DRAIN_PATIENCE, now + LOOK_AGAIN))
         if self.time.news:
             moments.append(self._tell_again)
         if self._pause_until > now:
@@ -373,6 +412,7 @@ class Engine:
             self.policy.completed(self.board, ran)
             return
         self._pause, self._trouble = 0.0, None
+        self._moved, self._tries = departure, 0
         self.overhead.add(result.overhead)
         self.board.overhead = self.overhead.seconds
         for done in result.chains:
@@ -422,6 +462,7 @@ class Engine:
         """Gives the executor time to recover; a cancelled unit is nobody's fault."""
         if why != "cancelled":
             self._trouble = why
+            self._tries += 1
             self._pause = min(LONGEST_PAUSE, 2 * self._pause or LOOK_AGAIN)
             self._pause_until = now + self._pause
 
@@ -503,7 +544,7 @@ class Engine:
         self.executor.submit(unit)
 
     def _unit_id(self) -> str:
-        return f"{self.log.epoch}-{next(self._units)}"
+        return stamped(f"{self.log.epoch}-{next(self._units)}", self.log.commits)
 
     # Meters
 

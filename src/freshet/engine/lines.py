@@ -95,6 +95,10 @@ class Lines:
         line = self._of.pop(unit)
         del line.units[unit], line.results[unit]
 
+    def ids(self) -> list[str]:
+        """The units that still run."""
+        return [unit for line in self for unit in line.units if unit not in line.results]
+
     def running(self) -> list[float]:
         """When the units that still run were begun."""
         return [begun for line in self for unit, (_, begun) in line.units.items() if unit not in line.results]

@@ -18,6 +18,10 @@ class QueueLog(Protocol):
     def epoch(self) -> int:
         """Number of this run over the log; part of every unit's id."""
 
+    @property
+    def commits(self) -> int:
+        """Transactions of the log that are durable; part of every unit's id, and so of the names of its files."""
+
     def start_reader(self, reader: str, stream: str, at: Literal["earliest", "latest"]) -> int:
         """The reader's cursor; a reader that is new starts at the given end."""
 

@@ -46,6 +46,11 @@ class LogQueues:
         """Number of this run over the log."""
         return self.log.epoch
 
+    @property
+    def commits(self) -> int:
+        """Transactions of the log that are durable."""
+        return self.log.commits
+
     def notice(self, stream: str) -> None:
         """Says that a stream got tuples or a watermark; from any thread, followed by a wake of the clock."""
         with self._lock:

@@ -34,6 +34,7 @@ from freshet.kernels.types import (
 )
 from freshet.kernels.unsupported import Unsupported
 from freshet.kernels.value import Mask, Value, fail_where
+from freshet.sql.dialect import Suffixed
 
 Kernel = Callable[[Any], tuple[Any, Mask | None]]
 """Gives the results and where they are wrong (None: nowhere)."""
@@ -230,7 +231,11 @@ def _named(kind: pa.DataType) -> Function:
     return fixed(1, lambda node: cast(node, kind))
 
 
-RULES: Final[dict[type[exp.Expression], Rule]] = {exp.Cast: _cast_rule, exp.TryCast: _cast_rule}
+RULES: Final[dict[type[exp.Expression], Rule]] = {
+    exp.Cast: _cast_rule,
+    exp.TryCast: _cast_rule,
+    Suffixed: _cast_rule,
+}
 FUNCTIONS: Final[dict[str, Function]] = {
     "tinyint": _named(pa.int8()),
     "smallint": _named(pa.int16()),

@@ -102,8 +102,9 @@ def cast_literal(expression: exp.Cast, sign: str = "") -> Node:
     if inner.is_string or target not in NUMBERS or (sign and inside):
         raise Unsupported("CAST")
     node = _as(NUMBERS[target], f"-{inner.this}" if inside else f"{sign}{inner.this}")
-    # A decimal has no negative zero, so neither has its cast.
-    return literal(node.kind, 0.0) if inside and node.constant == 0.0 and is_fractional(node.kind) else node
+    # A decimal has no negative zero, so neither has its cast; with an exponent it is a double, which has one.
+    exact = inside and "e" not in inner.this.lower()
+    return literal(node.kind, 0.0) if exact and node.constant == 0.0 and is_fractional(node.kind) else node
 
 
 def _as(kind: pa.DataType, text: str) -> Node:

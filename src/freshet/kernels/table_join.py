@@ -10,6 +10,7 @@ from typing import Final, Protocol
 import numpy as np
 import pyarrow as pa
 
+from freshet.kernels.allowance import check_rows
 from freshet.kernels.folds.arrays import Ints, arrow, expand, flat, take
 from freshet.kernels.folds.groups import check_key
 from freshet.kernels.folds.key_types import key_type
@@ -125,6 +126,7 @@ class CompiledLookup:
         """Some tuples, each as often as it meets a row of a version, and these rows."""
         chosen = keys if not keys or len(some) == len(keys[0]) else [take(key, some) for key in keys]
         low, high = index.find(chosen, len(some))
+        check_rows(int((high - low).sum()))
         if self._operator.kind == "inner" or self._conditions is not None:
             found, ids = expand(low, high)
             return some[ids], index.order[found]

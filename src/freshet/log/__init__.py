@@ -1,11 +1,11 @@
 """The log: segments, offsets, cursors and the commit store.
 
 A state folder holds ``store.db`` (what exists), ``segments`` (files of Arrow IPC streams), ``dead`` and ``late``
-(rows that were set aside, with the reason) and ``lock`` (who owns the folder).
+(rows that were set aside, with the reason), ``tail`` (how far the store has come) and ``lock`` (who owns the folder).
 """
 
 from freshet.log.collect import Collected
-from freshet.log.errors import CursorMoved, Deposed, Lagged, LogFull, StoreFailed
+from freshet.log.errors import CursorMoved, Damaged, Deposed, Lagged, LogFull, StoreFailed
 from freshet.log.intake import Intake, Malformed, Receipt
 from freshet.log.lines import DurableLines, json_line
 from freshet.log.log import Log
@@ -15,11 +15,13 @@ from freshet.log.retention import Limits, Retention
 from freshet.log.segment import SegmentWriter, read_segment, read_train
 from freshet.log.state import ReaderState
 from freshet.log.storage import PosixStorage, Storage
+from freshet.log.tail import stamped
 from freshet.log.versions import StoredVersion, TableVersions, kept_versions, newest_version
 
 __all__ = [
     "Collected",
     "CursorMoved",
+    "Damaged",
     "Deposed",
     "DurableLines",
     "Heartbeat",
@@ -47,4 +49,5 @@ __all__ = [
     "newest_version",
     "read_segment",
     "read_train",
+    "stamped",
 ]

@@ -19,8 +19,8 @@ class Asides:
         self.lock = threading.Lock()
         self._stream = stream
         name = quote(stream.name, safe="") + ".jsonl"
-        self._dead = DurableLines(folders["dead"] / name, stream.dead_bytes)
-        self._late = DurableLines(folders["late"] / name, stream.late_bytes)
+        self._dead = DurableLines(folders["dead"] / name, stream.dead_bytes, private=True)
+        self._late = DurableLines(folders["late"] / name, stream.late_bytes, private=True)
 
     def write(self, dead: Sequence[Mapping[str, Any]], late: Sequence[Mapping[str, Any]]) -> tuple[int, int]:
         self.reset()

@@ -12,12 +12,15 @@ from typing import Final
 
 import pyarrow as pa
 
-from freshet.log.errors import LogFull
+from freshet.log.errors import Damaged, LogFull
 from freshet.log.retention import Limits
 from freshet.log.segment import SUFFIX, align
 from freshet.log.state import LogState, RowState
 from freshet.log.storage import Storage
 from freshet.log.store import Store, Transaction, pack_members, unpack_members
+from freshet.log.sums import checked
+from freshet.log.tail import stamped
+from freshet.model import Segment
 
 SPARSE: Final = 4
 """A file is sparse if at most one in so many of its bytes is needed."""
@@ -32,9 +35,11 @@ def compact(store: Store, state: LogState, storage: Storage, limits: Limits, now
     rows = _sparse_rows(store, state, round((now - limits.sparse_age) * 1e6))
     if not rows:
         return []
-    name = f"compact-{uuid.uuid4().hex}{SUFFIX}"
+    name = stamped(f"compact-{uuid.uuid4().hex}", store.commits) + SUFFIX
     try:
         moved = _copy(store, state, storage, rows, name)
+        if not moved:
+            return []
         return store.write(lambda tx: _move(tx, state, moved, name, now + limits.orphan_age), alone=True)
     except (OSError, LogFull):
         # Without room for the copy the files stay as they are, which harms nobody.
@@ -62,16 +67,32 @@ def _copy(store: Store, state: LogState, storage: Storage, rows: Sequence[int], 
     moved: Moved = {}
     for number in rows:
         ((file, packed),) = store.rows("SELECT file, members FROM segments WHERE sequence = ?", (number,))
-        moved[number] = unpack_members(packed)
-        with storage.open(file) as source:
-            for member in moved[number]:
-                id_, first, _, position, length, *_ = member
-                if state.keeper(id_, first) is not None:
-                    source.seek(position)
-                    member[3] = align(sink)
-                    sink.write(source.read_buffer(length))
-    storage.put(name, sink.getvalue())
+        members = unpack_members(packed)
+        try:
+            kept = _kept(state, storage, file, members)
+        except (Damaged, FileNotFoundError):
+            continue  # it stays where it is; who reads it is told
+        for member, content in kept:
+            member[3] = align(sink)
+            sink.write(content)
+        moved[number] = members
+    if moved:
+        storage.put(name, sink.getvalue())
     return moved
+
+
+def _kept(state: LogState, storage: Storage, file: str, members: list[list[int]]) -> list[tuple[list[int], pa.Buffer]]:
+    """The members of a file that are needed, with their bytes, the checksums included."""
+    kept = []
+    with storage.open(file) as source:
+        content = source.read_buffer()
+    for member in members:
+        id_, first, rows, position, length, arrival, last = member
+        stream = state.keeper(id_, first)
+        if stream is not None:
+            checked(content, Segment(stream.name, first, rows, 0, arrival, last, file, position, length), storage)
+            kept.append((member, content.slice(position, length)))
+    return kept
 
 
 def _move(tx: Transaction, state: LogState, moved: Moved, name: str, due: float) -> list[str]:

@@ -35,3 +35,7 @@ class Lagged(FreshetError):
 
     def __reduce__(self) -> tuple[type[Lagged], tuple[str, int, int]]:
         return Lagged, (self.stream, self.asked, self.oldest)
+
+
+class Damaged(FreshetError):
+    """A file of the state folder is not what was written: a disk, or a person, has changed, cut or removed it."""

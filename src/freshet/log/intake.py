@@ -11,8 +11,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from freshet.log.conversion import convert
+from freshet.log.conversion import convert, members
 from freshet.log.log import Log
+from freshet.log.shown import clean, shown, type_name
 from freshet.model import ARRIVAL, SegmentFile, Stream
 
 Rows: TypeAlias = pa.Table | pa.RecordBatch | Sequence[Mapping[str, Any]]
@@ -179,10 +180,14 @@ class Intake:
 
     def _columns(self, rows: pa.Table | Sequence[Mapping[str, Any]]) -> tuple[list[Any], dict[int, str]]:
         """The columns of the schema, and for each row that does not fit the first reason."""
-        reasons = self._strangers(rows)
+        if isinstance(rows, pa.Table):
+            found, reasons = rows, self._table_strangers(rows)
+        else:
+            found, reasons = self._mappings(rows)
         columns = []
         for field in self._stream.schema:
-            column = _column(rows, field)
+            column, unreadable = _column(found, field)
+            reasons = {**unreadable, **reasons}
             if isinstance(column, pa.ChunkedArray):
                 columns.append(column)
                 continue
@@ -191,26 +196,30 @@ class Intake:
             reasons = {**why, **reasons}
         return columns, self._without_event_time(columns, reasons)
 
-    def _strangers(self, rows: pa.Table | Sequence[Mapping[str, Any]]) -> dict[int, str]:
+    def _table_strangers(self, rows: pa.Table) -> dict[int, str]:
+        names = rows.schema.names
+        strange = [name for name in names if name not in self._schema.names[:-1]]
+        twice = [name for name in names if names.count(name) > 1]
+        if twice:
+            return dict.fromkeys(range(len(rows)), f"column {twice[0]} stands twice")
+        reason = f"the stream has no column {', '.join(strange)}"
+        return dict.fromkeys(range(len(rows)), reason) if strange else {}
+
+    def _mappings(self, rows: Sequence[Any]) -> tuple[Sequence[Any], dict[int, str]]:
+        """The rows as plain mappings, None for one that is none, and the reasons."""
         known = set(self._stream.schema.names)
-        if isinstance(rows, pa.Table):
-            names = rows.schema.names
-            strange = [name for name in names if name not in known]
-            twice = [name for name in names if names.count(name) > 1]
-            if twice:
-                return dict.fromkeys(range(len(rows)), f"column {twice[0]} stands twice")
-            reason = f"the stream has no column {', '.join(strange)}"
-            return dict.fromkeys(range(len(rows)), reason) if strange else {}
-        reasons = {}
+        if set(map(type, rows)) <= {dict} and _all_within(rows, known):
+            return rows, {}
+        found, reasons = list[Any](), dict[int, str]()
         for number, row in enumerate(rows):
-            if isinstance(row, Malformed):
-                reasons[number] = row.reason
-            elif not isinstance(row, Mapping):
-                reasons[number] = f"a row must be a mapping of columns to values, not {type(row).__name__}"
-            elif not known.issuperset(row):
-                strange = [str(name) for name in row if name not in known]
-                reasons[number] = f"the stream has no column {', '.join(strange)}"
-        return reasons
+            try:
+                mapping, reason = _mapping(row, known)
+            except Exception as error:
+                mapping, reason = None, f"the row cannot be read: {type_name(error)}"
+            found.append(mapping)
+            if reason is not None:
+                reasons[number] = reason
+        return found, reasons
 
     def _without_event_time(self, columns: list[Any], reasons: dict[int, str]) -> dict[int, str]:
         name = self._stream.event_time
@@ -249,27 +258,70 @@ class Intake:
         return reasons, int(newest[-1])
 
 
-def _column(rows: pa.Table | Sequence[Mapping[str, Any]], field: pa.Field) -> Any:
-    """A column as it came; chunked exactly if it already has the right type."""
+def _all_within(rows: Sequence[dict[Any, Any]], known: set[str]) -> bool:
+    try:
+        return all(map(known.issuperset, rows))
+    except Exception:
+        return False
+
+
+def _mapping(row: Any, known: set[str]) -> tuple[dict[Any, Any] | None, str | None]:
+    """A row as a plain mapping; and why it does not fit, where its columns say so."""
+    if isinstance(row, Malformed):
+        return None, clean(row.reason)
+    if not isinstance(row, Mapping):
+        return None, f"a row must be a mapping of columns to values, not {type_name(row)}"
+    mapping = dict(row)
+    strange = [name for name in mapping if name not in known]
+    names = (clean(name) if isinstance(name, str) else shown(name) for name in strange)
+    return mapping, f"the stream has no column {', '.join(names)}" if strange else None
+
+
+def _column(rows: pa.Table | Sequence[Any], field: pa.Field) -> tuple[Any, dict[int, str]]:
+    """A column as it came, chunked exactly if it already has the right type; and why rows do not say theirs."""
     if not isinstance(rows, pa.Table):
-        return [row.get(field.name) if isinstance(row, Mapping) else None for row in rows]
+        values, failed = members(rows, field.name)
+        return values, dict.fromkeys(failed, f"column {field.name}: it cannot be read")
     if rows.schema.names.count(field.name) != 1:
-        return pa.nulls(len(rows), field.type)
+        return pa.nulls(len(rows), field.type), {}
     column = rows.column(field.name)
-    if column.type == field.type:
-        return column
-    return pa.concat_arrays(column.chunks) if column.num_chunks else pa.nulls(0, field.type)
+    if column.type == field.type and _is_valid(column):
+        return column, {}
+    return pa.concat_arrays(column.chunks) if column.num_chunks else pa.nulls(0, field.type), {}
+
+
+def _is_valid(column: pa.ChunkedArray) -> bool:
+    """Whether it holds what its type says: text that is not UTF-8 would be an error wherever it is read."""
+    try:
+        column.validate(full=True)
+    except pa.ArrowInvalid:
+        return False
+    return True
 
 
 def _set_aside(
     rows: pa.Table | Sequence[Mapping[str, Any]], reasons: Mapping[int, str], times: npt.NDArray[np.int64]
 ) -> list[dict[str, Any]]:
     places = sorted(reasons)
-    if isinstance(rows, pa.Table):
-        found = rows.take(pa.array(places, pa.int64())).to_pylist()
-    else:
-        found = [rows[place] for place in places]
+    found = _table_rows(rows, places) if isinstance(rows, pa.Table) else [rows[place] for place in places]
     return [
         {"arrival": int(times[place]), "reason": reasons[place], "row": row}
         for place, row in zip(places, found, strict=True)
     ]
+
+
+def _table_rows(table: pa.Table, places: Sequence[int]) -> list[dict[str, Any]]:
+    taken = table.take(pa.array(places, pa.int64()))
+    try:
+        return taken.to_pylist()  # type: ignore[no-any-return]
+    except (ValueError, OverflowError):
+        # Times that Python has no year for, text that is not UTF-8: the others are told.
+        columns = list(zip(taken.schema.names, taken.columns, strict=True))
+        return [{name: _value(column[place]) for name, column in columns} for place in range(len(taken))]
+
+
+def _value(scalar: pa.Scalar) -> Any:
+    try:
+        return scalar.as_py()
+    except (ValueError, OverflowError):
+        return str(scalar.cast(pa.int64()) if pa.types.is_temporal(scalar.type) else shown(scalar))

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import errno
 import json
-import math
 import os
-from collections.abc import Iterable, Mapping, Sequence
-from datetime import date, datetime, time, timedelta
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
+from freshet.log.private import open_private
+from freshet.log.shown import jsonable
 from freshet.log.storage import sync_folder, write_all
+
+_TRIES: Final = 5
+"""Times that lines are written to a file that vanishes meanwhile."""
 
 
 class DurableLines:
@@ -19,9 +23,13 @@ class DurableLines:
     Lines that were written before a crash, but whose transaction did not happen, lie beyond that length and
     are cut off when the file is opened again: every line is there exactly once.
 
+    Where somebody deletes, moves, replaces or shortens the file meanwhile, lines go on in what is then at its path;
+    ``missing`` says how much of what was written is no longer there.
+
     Args:
         path: The file; it is made with the first line.
         length: The length that the last transaction recorded.
+        private: Whether nobody else may read it.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -35,24 +43,43 @@ class DurableLines:
     '{"a": 1}\n'
     """
 
-    def __init__(self, path: Path, length: int = 0) -> None:
-        self.path = path
+    def __init__(self, path: Path, length: int = 0, private: bool = False) -> None:
+        self.path, self._private = path, private
         self._descriptor: int | None = None
         self.length = 0
+        self.missing = 0
         if path.exists():
             self.reset(length)
+        else:
+            self.missing = length
 
     def write(self, lines: Iterable[str]) -> int:
         """Adds lines; returns the new length. They are durable when this returns and final when that length is."""
         content = "".join(line + "\n" for line in lines).encode()
-        if content:
-            descriptor = self._open()
-            self.reset(self.length)
-            os.lseek(descriptor, self.length, os.SEEK_SET)
-            write_all(descriptor, memoryview(content))
-            os.fsync(descriptor)
-            self.length += len(content)
+        for _ in range(_TRIES) if content else ():
+            self._write(content)
+            if self._is_there():
+                self.length += len(content)
+                break
+            # Where the file was only moved away, the lines must not stand in both.
+            os.ftruncate(self._open(), self.length)
+        else:
+            if content:
+                raise OSError(errno.ENOENT, "it is deleted again and again while it is written", str(self.path))
         return self.length
+
+    def _write(self, content: bytes) -> None:
+        if self._descriptor is not None and not self._is_there():
+            self.close()
+        descriptor = self._open()
+        self.reset(self.length)
+        os.lseek(descriptor, self.length, os.SEEK_SET)
+        write_all(descriptor, memoryview(content))
+        os.fsync(descriptor)
+
+    def _is_there(self) -> bool:
+        """Whether the file that is open is the one at the path."""
+        return same_file(self._open(), self.path)
 
     def reset(self, length: int) -> None:
         """Cuts off everything beyond a length. Where somebody has shortened the file, its end is the length."""
@@ -61,6 +88,7 @@ class DurableLines:
         if size > length:
             os.ftruncate(descriptor, length)
             os.fsync(descriptor)
+        self.missing += max(0, length - size)
         self.length = min(length, size)
 
     def close(self) -> None:
@@ -71,31 +99,42 @@ class DurableLines:
 
     def _open(self) -> int:
         if self._descriptor is None:
-            self._descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            flags = os.O_RDWR | os.O_CREAT
+            if self._private:
+                self._descriptor = open_private(self.path, flags)
+            else:
+                self._descriptor = os.open(self.path, flags | os.O_CLOEXEC, 0o666)
             sync_folder(self.path.parent)
         return self._descriptor
 
 
+def same_file(descriptor: int, path: Path) -> bool:
+    """Whether what is open is what stands at a path, and not a file that was deleted or moved away."""
+    try:
+        found = os.stat(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    opened = os.fstat(descriptor)
+    return (found.st_dev, found.st_ino) == (opened.st_dev, opened.st_ino)
+
+
 def json_line(value: Mapping[str, Any]) -> str:
-    r"""One line of strict JSON; what JSON has no word for (times, bytes, NaN) becomes a string.
+    r"""One line of strict JSON that UTF-8 can hold (see :func:`~freshet.log.shown.jsonable` for the values).
 
-    >>> json_line({"v": float("nan"), "at": datetime(2024, 1, 2), "raw": b"\xff"})
-    '{"v": "nan", "at": "2024-01-02T00:00:00", "raw": "ff"}'
+    >>> from datetime import datetime
+    >>> json_line({"v": float("nan"), "at": datetime(2024, 1, 2), "raw": b"\xff", "half": "\ud800"})
+    '{"v": "nan", "at": "2024-01-02T00:00:00", "raw": "ff", "half": "\\ud800"}'
     """
-    return json.dumps(_plain(value), ensure_ascii=False, allow_nan=False)
+    plain = jsonable(value)
+    line = json.dumps(plain, ensure_ascii=False, allow_nan=False)
+    # Half a character has no UTF-8, but JSON has an escape for it.
+    return line if _encodes(line) else json.dumps(plain, allow_nan=False)
 
 
-def _plain(value: Any) -> Any:
-    if value is None or isinstance(value, str | bool | int):
-        return value
-    if isinstance(value, float):
-        return value if math.isfinite(value) else str(value)
-    if isinstance(value, Mapping):
-        return {str(key): _plain(part) for key, part in value.items()}
-    if isinstance(value, bytes | bytearray | memoryview):
-        return bytes(value).hex()
-    if isinstance(value, Sequence | set | frozenset):
-        return [_plain(part) for part in value]
-    if isinstance(value, datetime | date | time):
-        return value.isoformat()
-    return str(value.total_seconds()) if isinstance(value, timedelta) else str(value)
+def _encodes(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

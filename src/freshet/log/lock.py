@@ -7,6 +7,7 @@ import os
 import socket
 from pathlib import Path
 
+from freshet.log.private import open_private
 from freshet.model import UserError
 
 
@@ -25,7 +26,7 @@ class OwnerLock:
     """
 
     def __init__(self, path: Path) -> None:
-        self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        self._descriptor = open_private(path, os.O_RDWR | os.O_CREAT)
         try:
             fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:

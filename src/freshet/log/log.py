@@ -22,16 +22,20 @@ from freshet.log.collect import Collected, collect
 from freshet.log.compact import compact
 from freshet.log.cursors import Cursors
 from freshet.log.errors import LogFull
+from freshet.log.examine import examine, told
 from freshet.log.index import StreamIndex
 from freshet.log.lock import OwnerLock
+from freshet.log.private import make_folder
 from freshet.log.records import Heartbeat, LogMeters, StreamMeter
 from freshet.log.retention import Limits, Retention
 from freshet.log.segment import SegmentWriter, read_segment
 from freshet.log.state import LogState, StreamState
 from freshet.log.storage import PosixStorage
 from freshet.log.store import Member, Store, Transaction, pack_members
+from freshet.log.tail import stamped
 from freshet.model import ARRIVAL, Commit, FreshetError, Segment, SegmentFile, UserError
 from freshet.model.names import CONTENT
+from freshet.model.places import check_local
 
 _NO_ROOM: Final = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 _SEQUENCE: Final = ("sequence", "")
@@ -59,14 +63,15 @@ class Log(Cursors):
         self.folder: Final = state / "segments"
         self._asides: Final = {kind: state / kind for kind in ("dead", "late")}
         for folder in (self.folder, *self._asides.values()):
-            folder.mkdir(exist_ok=True)
+            make_folder(folder)
         self._storage: PosixStorage = PosixStorage(self.folder)
         self._store = Store(state / "store.db")
         self.epoch: Final = self._store.epoch
         lock.sign(self.epoch)
         self._lock = self._store.lock
         self._state = LogState()
-        self._state.catch_up(self._store.rows)
+        with told(state / "store.db"):
+            self._state.catch_up(self._store.rows)
         for name, clock in self._store.rows("SELECT name, clock FROM streams"):
             self._state.streams[name].clock = clock
         self._intakes: dict[str, Asides] = {}
@@ -83,13 +88,16 @@ class Log(Cursors):
 
         Raises:
             UserError: Another process owns the folder, or it has another format.
+            Damaged: Its store is damaged or has lost commits; nothing in the folder has changed.
         """
+        check_local(state, f"state folder {state}")
         try:
-            state.mkdir(parents=True, exist_ok=True)
+            make_folder(state)
         except (FileExistsError, NotADirectoryError):
             raise UserError(f"{state} is not a folder; choose another state folder") from None
         lock = OwnerLock(state / "lock")
         try:
+            examine(state)
             return cls(state, limits or Limits(), now, lock)
         except BaseException:
             lock.release()
@@ -218,7 +226,7 @@ class Log(Cursors):
     def _write(self, stream: str, table: pa.Table) -> SegmentFile | None:
         if not table.num_rows:
             return None
-        writer = SegmentWriter(self._storage, f"append-{self.epoch}-{next(self._numbers)}")
+        writer = SegmentWriter(self._storage, self._name())
         writer.add(stream, table)
         return writer.finish()
 
@@ -291,11 +299,19 @@ class Log(Cursors):
         """The file, or where time has moved on since it was written a copy whose tuples do not arrive before it did."""
         if all(first >= last for *_, first, _ in file.members):
             return file
-        writer = SegmentWriter(self._storage, f"append-{self.epoch}-{next(self._numbers)}")
+        writer = SegmentWriter(self._storage, self._name())
         for _, rows, position, length, *_ in file.members:
             segment = Segment(stream, 0, rows, 0, 0, 0, file.name, position, length)
             writer.add(stream, _monotone(read_segment(self._storage, segment, 0, rows), last))
         return writer.finish()
+
+    def _name(self) -> str:
+        return stamped(f"append-{self.epoch}-{next(self._numbers)}", self.commits)
+
+    @property
+    def commits(self) -> int:
+        """Transactions that are durable, in all runs; :func:`~freshet.log.tail.stamped` puts it into names of files."""
+        return self._store.commits
 
     def last_arrival(self, stream: str) -> int:
         """Arrival, in microseconds, before which no tuple of a stream can arrive any more."""

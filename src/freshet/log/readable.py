@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 import pyarrow as pa
 
-from freshet.log.errors import Lagged
+from freshet.log.errors import Damaged, Lagged
 from freshet.log.segment import read_segment, read_train
 from freshet.log.state import LogState, StreamState
 from freshet.log.storage import Storage
+from freshet.log.sums import missing
 from freshet.model import ARRIVAL, FreshetError, Segment, Train
 
 
@@ -82,33 +83,41 @@ class Readable:
         try:
             return read_train(self._storage, train, schema)
         except FileNotFoundError:
-            raise self._lost(stream, first) from None
+            raise self._lost(train) from None
 
     def schema(self, stream: str) -> pa.Schema | None:
-        """The schema of its newest segment (arrival last); None where nothing is kept."""
+        """The schema of its newest segment (arrival last) that is not damaged; None where there is none."""
         with self._stream(stream) as found:
-            segment = found.index.segments[-1] if found.index.segments else None
-        return None if segment is None else self._read(segment, segment.first, segment.first).schema
+            segments = list(reversed(found.index.segments))
+        for segment in segments:
+            with suppress(Damaged):
+                return self._read(segment, segment.first, segment.first).schema
+        return None
 
     def arrival(self, stream: str, offset: int) -> int:
-        """When a tuple arrived, in microseconds since the epoch."""
+        """When a tuple arrived, in microseconds since the epoch; of one in a damaged segment, when the segment's first
+        did: whoever needs more than that is told of the damage when it reads."""
         (segment,) = self.train(stream, offset, offset + 1).segments
         if offset == segment.first or segment.arrival == segment.last_arrival:
             return segment.arrival
         if offset == segment.end - 1:
             return segment.last_arrival
-        value: int = self._read(segment, offset, offset + 1).column(ARRIVAL)[0].as_py()
+        try:
+            value: int = self._read(segment, offset, offset + 1).column(ARRIVAL)[0].as_py()
+        except Damaged:
+            return segment.arrival
         return value
 
     def _read(self, segment: Segment, first: int, end: int) -> pa.Table:
         try:
             return read_segment(self._storage, segment, first, end)
         except FileNotFoundError:
-            raise self._lost(segment.stream, first) from None
+            raise self._lost(Train(segment.stream, first, end, (segment,))) from None
 
-    def _lost(self, stream: str, first: int) -> FreshetError:
+    def _lost(self, train: Train) -> FreshetError:
         """What a missing file means: retention was faster, or somebody else deleted it."""
-        oldest = self.oldest(stream)
-        if first < oldest:
-            return Lagged(stream, first, oldest)
-        return FreshetError(f"a segment file of {stream} at offset {first} is missing from the state folder")
+        oldest = self.oldest(train.stream)
+        if train.first < oldest:
+            return Lagged(train.stream, train.first, oldest)
+        gone = (each for each in train.segments if self._storage.size(each.file) is None)
+        return missing(next(gone, train.segments[0]))

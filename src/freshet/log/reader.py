@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
 import threading
 import time
 from collections.abc import Iterator
@@ -13,11 +12,10 @@ from typing import Any, Self
 
 import pyarrow as pa
 
+from freshet.log.examine import examined, told
 from freshet.log.readable import Readable
 from freshet.log.state import LogState, ReaderState, StreamState
 from freshet.log.storage import PosixStorage
-from freshet.log.store import check_format
-from freshet.model import UserError
 
 
 class LogReader(Readable):
@@ -37,14 +35,10 @@ class LogReader(Readable):
     """
 
     def __init__(self, state: Path) -> None:
-        path = state / "store.db"
-        if not path.exists():
-            raise UserError(f"{state} holds no log: there is no {path.name} in it")
         self._storage = PosixStorage(state / "segments")
         self._lock = threading.RLock()
-        self._connection = _connect(path)
-        if not check_format(self._connection, path):
-            raise UserError(f"{state} holds no log yet")
+        self._path = state / "store.db"
+        self._connection = examined(state)
         self._version: int | None = None
         self._moves = 0
         self._state = LogState()
@@ -120,32 +114,12 @@ class LogReader(Readable):
             if moves != self._moves:
                 self._state = LogState()
                 self._moves = moves
-            self._state.catch_up(self._rows)
+            with told(self._path):
+                self._state.catch_up(self._rows)
         finally:
             self._rows("COMMIT")
         self._version = version
 
     def _rows(self, query: str) -> list[tuple[Any, ...]]:
-        return self._connection.execute(query).fetchall()
-
-
-def _connect(path: Path) -> sqlite3.Connection:
-    def connect(options: str) -> sqlite3.Connection:
-        connection = sqlite3.connect(
-            f"{path.absolute().as_uri()}?{options}",
-            uri=True,
-            timeout=30,
-            isolation_level=None,
-            check_same_thread=False,
-        )
-        connection.execute("SELECT 1 FROM sqlite_master").fetchone()
-        return connection
-
-    try:
-        return connect("mode=ro")
-    except sqlite3.OperationalError as error:
-        # In a folder that may not be written SQLite cannot make the files that it shares with a writer.
-        # Without a write-ahead log there is no writer, and the database is all there is.
-        if path.with_name(path.name + "-wal").exists():
-            raise UserError(f"{path} cannot be read: {error}") from error
-        return connect("mode=ro&immutable=1")
+        with told(self._path):
+            return self._connection.execute(query).fetchall()

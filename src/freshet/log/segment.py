@@ -9,6 +9,7 @@ from typing import Final, Self
 import pyarrow as pa
 
 from freshet.log.storage import PosixStorage, Storage
+from freshet.log.sums import Checks, checked, damaged, sum_of
 from freshet.model import ARRIVAL, Segment, SegmentFile, Train
 
 SUFFIX: Final = ".arrows"
@@ -21,6 +22,7 @@ class SegmentWriter:
     Args:
         folder: Where segment files live (a path, or any :class:`~freshet.log.storage.Storage`).
         name: Name of the file without its suffix; it must never be used twice, so it carries the attempt.
+        sums: Whether each segment ends with its checksum.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -32,8 +34,9 @@ class SegmentWriter:
     ('unit-1-0.arrows', [('a', 2, 10, 20), ('b', 1, 20, 20)])
     """
 
-    def __init__(self, folder: Path | Storage, name: str) -> None:
+    def __init__(self, folder: Path | Storage, name: str, *, sums: bool = True) -> None:
         self._storage = _storage(folder)
+        self._sums = sums
         self._name = name + SUFFIX
         self._sink = pa.BufferOutputStream()
         self._members: list[tuple[str, int, int, int, int, int]] = []
@@ -51,9 +54,14 @@ class SegmentWriter:
         if not batch.num_rows:
             return
         arrivals = _arrivals(stream, batch)
-        position = align(self._sink)
-        with pa.ipc.new_stream(self._sink, batch.schema) as writer:
+        stream_of = pa.BufferOutputStream()
+        with pa.ipc.new_stream(stream_of, batch.schema) as writer:
             writer.write(batch)
+        content = stream_of.getvalue()
+        position = align(self._sink)
+        self._sink.write(content)
+        if self._sums:
+            self._sink.write(sum_of(content))
         length = self._sink.tell() - position
         first, last = arrivals[0].as_py(), arrivals[-1].as_py()
         self._members.append((stream, batch.num_rows, position, length, first, last))
@@ -81,15 +89,24 @@ def align(sink: pa.NativeFile) -> int:
 
 
 def read_segment(folder: Path | Storage, segment: Segment, first: int, end: int) -> pa.Table:
-    """The rows of a segment with offsets in [first, end), memory-mapped, without a copy."""
-    return _cut(_map(_storage(folder), segment.file), segment, first, end)
+    """The rows of a segment with offsets in [first, end), memory-mapped, without a copy.
+
+    Raises:
+        FileNotFoundError: The file is not there (any more).
+        Damaged: It is not what was written.
+    """
+    storage = _storage(folder)
+    return _cut(_map(storage, segment.file), segment, first, end, storage, Checks.ONCE)
 
 
-def read_train(folder: Path | Storage, train: Train, schema: pa.Schema | None = None) -> pa.Table:
+def read_train(
+    folder: Path | Storage, train: Train, schema: pa.Schema | None = None, checks: Checks = Checks.ONCE
+) -> pa.Table:
     """The rows of a train, without a copy; an empty train needs the schema (with the arrival column).
 
     Raises:
         FileNotFoundError: Retention has removed a file of the train.
+        Damaged: A file is not what was written.
     """
     storage = _storage(folder)
     files: dict[str, pa.Buffer] = {}
@@ -97,12 +114,23 @@ def read_train(folder: Path | Storage, train: Train, schema: pa.Schema | None = 
     for segment in train.segments:
         if segment.file not in files:
             files[segment.file] = _map(storage, segment.file)
-        tables.append(_cut(files[segment.file], segment, train.first, train.end))
+        tables.append(_cut(files[segment.file], segment, train.first, train.end, storage, checks))
     if tables:
         return tables[0] if len(tables) == 1 else pa.concat_tables(tables)
     if schema is None:
         raise ValueError(f"an empty train of {train.stream} needs a schema")
     return schema.empty_table()
+
+
+def check_segment(folder: Path | Storage, segment: Segment) -> None:
+    """Looks at the checksum of a segment, whether it was looked at before or not.
+
+    Raises:
+        FileNotFoundError: The file is not there (any more).
+        Damaged: It is not what was written.
+    """
+    storage = _storage(folder)
+    checked(_map(storage, segment.file), segment, storage, Checks.ALWAYS)
 
 
 def _storage(folder: Path | Storage) -> Storage:
@@ -115,9 +143,15 @@ def _map(storage: Storage, name: str) -> pa.Buffer:
         return file.read_buffer()
 
 
-def _cut(content: pa.Buffer, segment: Segment, first: int, end: int) -> pa.Table:
-    with pa.ipc.open_stream(content.slice(segment.position, segment.length)) as reader:
-        table = reader.read_all()
+def _cut(content: pa.Buffer, segment: Segment, first: int, end: int, storage: Storage, checks: Checks) -> pa.Table:
+    stream = checked(content, segment, storage, checks)
+    try:
+        with pa.ipc.open_stream(stream) as reader:
+            table = reader.read_all()
+    except (pa.ArrowException, OSError) as error:
+        raise damaged(segment, f"Arrow cannot read it ({error})") from error
+    if table.num_rows != segment.rows:
+        raise damaged(segment, f"it holds {table.num_rows} rows, not {segment.rows}")
     low, high = max(first - segment.first, 0), min(end - segment.first, segment.rows)
     return table if (low, high) == (0, segment.rows) else table.slice(low, max(high - low, 0))
 

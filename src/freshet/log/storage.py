@@ -11,6 +11,8 @@ from typing import Protocol
 
 import pyarrow as pa
 
+from freshet.log.private import open_private
+
 
 @dataclass(frozen=True, slots=True)
 class StoredFile:
@@ -43,6 +45,7 @@ class Storage(Protocol):
         """Room that is left."""
 
 
+@dataclass(frozen=True)
 class PosixStorage:
     """A folder on a local disk, or on one that all hosts of a cluster share. Readers memory-map the files.
 
@@ -54,14 +57,13 @@ class PosixStorage:
     (b'hello', [5])
     """
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
+    folder: Path
 
     def put(self, name: str, content: pa.Buffer) -> None:
         path = self.folder / name
         # No temporary name: a file exists for readers only once the store names it, so a half-written one is
         # an orphan. O_EXCL, because two attempts of one task must never write over each other.
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
+        descriptor = open_private(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
         try:
             try:
                 write_all(descriptor, memoryview(content))

@@ -10,14 +10,17 @@ from typing import Any, Final, Generic, TypeVar
 
 import numpy as np
 
+from freshet.log.digest import KEY, Digest, digest_of, stored_digest
 from freshet.log.errors import Deposed, LogFull, StoreFailed
+from freshet.log.private import make_private
+from freshet.log.tail import Tail
 from freshet.model import UserError
 
-FORMAT: Final = 2
+FORMAT: Final = 3
 """Version of everything in the state folder."""
-_READABLE: Final = (1, FORMAT)
+_READABLE: Final = (1, 2, FORMAT)
 """Versions that can be read. A folder of version 1 is one of version 2 in which no reader is parked and no watermark
-is known."""
+is known; one of version 2 has neither a digest nor a number of commits."""
 
 NEEDED: Final = 1
 """In the column ``readers.needed``: at work. 0: quarantined."""
@@ -91,14 +94,20 @@ class Store:
     """
 
     def __init__(self, path: Path) -> None:
+        self.commits = 0
+        """Transactions that are durable, in all runs over this folder."""
         self._connection = sqlite3.connect(path, timeout=30, isolation_level=None, check_same_thread=False)
+        # Its log takes over the permissions, so that it must have them before.
+        make_private(path)
         self._connection.execute("PRAGMA journal_mode = WAL")
         self._connection.execute("PRAGMA synchronous = FULL")
         try:
             self.epoch = self._take_over(path)
+            self._tail = Tail(path.parent)
         except BaseException:
             self._connection.close()
             raise
+        self._tail.write(self.commits)
         self.lock = threading.RLock()
         """Guards what is kept in memory; effects run under it."""
         self._leader = threading.Lock()
@@ -114,13 +123,36 @@ class Store:
                     self._connection.execute(statement)
             self._upgrade()
             self._connection.execute(f"PRAGMA user_version = {FORMAT}")
+            self._digest = self._begin_digest()
             self._connection.execute("UPDATE meta SET value = value + 1 WHERE key = 'epoch'")
             epoch = self._stored_epoch()
+            commits = self._count()
         except BaseException:
             self._connection.execute("ROLLBACK")
             raise
         self._connection.execute("COMMIT")
+        self.commits = commits
+        self._settled = self._digest.value
         return epoch
+
+    def _begin_digest(self) -> Digest:
+        """The digest of the store; one from before it was kept gets one."""
+        rows = self._connection.execute
+        value = stored_digest(rows)
+        if value is not None:
+            ((self.commits,),) = rows("SELECT value FROM meta WHERE key = 'commits'")
+            return Digest(self._connection, value)
+        rows("INSERT INTO meta VALUES ('commits', 0)")
+        value = digest_of(self._connection)
+        rows("INSERT INTO meta VALUES (?, ?)", (KEY, value))
+        return Digest(self._connection, value)
+
+    def _count(self) -> int:
+        """Numbers the transaction that is about to be committed, and brings the digest up to it."""
+        commits = self.commits + 1
+        self._connection.execute("UPDATE meta SET value = ? WHERE key = 'commits'", (commits,))
+        self._connection.execute("UPDATE meta SET value = ? WHERE key = ?", (self._digest.value, KEY))
+        return commits
 
     def _upgrade(self) -> None:
         """Brings a folder of version 1 up to this one. Its heartbeats told the time of day, not event time."""
@@ -159,6 +191,7 @@ class Store:
         with self._leader:
             self._failure = self._failure or StoreFailed("the log is closed")
             self._connection.close()
+            self._tail.close()
 
     def _run(self, group: list[_Ticket[Any]]) -> None:
         try:
@@ -199,11 +232,15 @@ class Store:
             if self._attempt(ticket, transaction):
                 draft = transaction.draft
                 effects += transaction.effects
+        commits = self._count()
         self._connection.execute("COMMIT")
+        self.commits, self._settled = commits, self._digest.value
+        self._tail.write(commits)
         return effects
 
     def _attempt(self, ticket: _Ticket[Any], transaction: Transaction) -> bool:
         self._connection.execute("SAVEPOINT work")
+        digest = self._digest.value
         try:
             ticket.value = ticket.work(transaction)
         except sqlite3.Error:
@@ -211,10 +248,12 @@ class Store:
         except Exception as error:
             ticket.error = error
             self._connection.execute("ROLLBACK TO work")
+            self._digest.value = digest
         self._connection.execute("RELEASE work")
         return ticket.error is None
 
     def _undo(self, error: BaseException) -> Exception:
+        self._digest.value = self._settled
         try:
             if self._connection.in_transaction:
                 self._connection.execute("ROLLBACK")

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Final
 
 import pyarrow as pa
 import sqlglot
 from sqlglot import exp
+from sqlglot.tokenizer_core import Token
 
 from freshet.model.errors import UserError
 
@@ -17,6 +19,13 @@ An output tuple carries the arrival of the tuple it was made from, so response t
 and ``now()`` has one value per tuple, whatever the schedule.
 """
 
+KEPT: Final = "choose one that does not begin with two underscores and is not _arrival"
+MOST_CHARACTERS: Final = 200_000
+"""Characters of a schema's text."""
+MOST_COLUMNS: Final = 2_000
+"""Columns of a schema."""
+_OPENING: Final = ("(", "<", ",")
+_CLOSING: Final = (")", ">", ",")
 _SIMPLE: Final[dict[exp.DType, pa.DataType]] = {
     exp.DataType.Type.BOOLEAN: pa.bool_(),
     exp.DataType.Type.TINYINT: pa.int8(),
@@ -35,6 +44,16 @@ _SIMPLE: Final[dict[exp.DType, pa.DataType]] = {
 }
 
 
+def is_kept(name: str) -> bool:
+    """Whether Freshet keeps the name of a column for itself.
+
+    >>> is_kept("__arrival"), is_kept("_Arrival"), is_kept("_id")
+    (True, True, False)
+    """
+    return name.startswith("__") or name.lower() == "_arrival"
+
+
+@lru_cache(maxsize=256)
 def parse_schema(ddl: str, *, own: bool = False) -> pa.Schema:
     """The Arrow schema of a Spark DDL text; names that Freshet keeps for itself are allowed in its ``own``.
 
@@ -44,28 +63,72 @@ def parse_schema(ddl: str, *, own: bool = False) -> pa.Schema:
     Traceback (most recent call last):
     freshet.model.errors.UserError: schema 'k biggint' is not Spark DDL (name type, name type, ...) at 'biggint'
     """
-    try:
-        table = sqlglot.parse_one(f"CREATE TABLE t ({ddl})", dialect="spark")
-    except sqlglot.ParseError as error:
-        place = error.errors[0].get("highlight") or "its end"
-        raise UserError(f"schema {ddl!r} is not Spark DDL (name type, name type, ...) at {place!r}") from None
-    # Only the outermost: the fields of a struct are column definitions too.
-    columns = table.this.expressions
+    if len(ddl) > MOST_CHARACTERS and not own:
+        raise UserError(f"schema {_shown(ddl)} has {len(ddl):,} characters: at most {MOST_CHARACTERS:,} are allowed")
+    columns = _definitions(ddl)
     if not columns:
-        raise UserError(f"schema {ddl!r} names no column")
-    fields: list[pa.Field] = []
+        raise UserError(f"schema {_shown(ddl)} names no column")
+    if len(columns) > MOST_COLUMNS and not own:
+        raise UserError(f"schema {_shown(ddl)} has {len(columns):,} columns: at most {MOST_COLUMNS:,} are allowed")
+    fields: dict[str, pa.Field] = {}
     for column in columns:
         name = column.name
-        if name.startswith("__") and not own:
+        if not isinstance(column, exp.ColumnDef | exp.Identifier) or not name:
+            raise UserError(f"schema {_shown(ddl)}: {column.sql('spark')} is not a column: write its name and its type")
+        if not own and is_kept(name):
+            raise UserError(f"schema {_shown(ddl)}: column {name} is a name that Freshet keeps for itself: {KEPT}")
+        if name.lower() in fields:
+            raise UserError(f"schema {_shown(ddl)}: column {name} stands twice")
+        if column.args.get("kind") is None:
+            raise UserError(f"schema {_shown(ddl)}: column {name} has no type")
+        _check_constraints(column, ddl)
+        fields[name.lower()] = pa.field(name, _arrow_type(column.args["kind"], ddl, name))
+    return pa.schema(list(fields.values()))
+
+
+def _definitions(ddl: str) -> list[exp.Expr]:
+    """The outermost column definitions of a DDL text: the fields of a struct are such, too."""
+    form = f"schema {_shown(ddl)} is not Spark DDL (name type, name type, ...)"
+    try:
+        _check_commas(sqlglot.tokenize(ddl, read="spark"), form)
+        trees = sqlglot.parse(f"CREATE TABLE t ({ddl})", read="spark")
+    except sqlglot.ParseError as error:
+        place = error.errors[0].get("highlight") or "its end"
+        raise UserError(f"{form} at {place!r}") from None
+    except sqlglot.TokenError:
+        raise UserError(f"{form}: a quote or a comment is not closed") from None
+    except RecursionError:
+        raise UserError(f"schema {_shown(ddl)}: types are nested too deeply") from None
+    first = trees[0] if len(trees) == 1 else None
+    # A bracket that closes too early lets more follow than a list of columns.
+    if not isinstance(first, exp.Create) or not isinstance(first.this, exp.Schema) or _behind(first):
+        raise UserError(f"{form}: something stands behind the columns")
+    return list(first.this.expressions)
+
+
+def _behind(table: exp.Create) -> bool:
+    return any(value for key, value in table.args.items() if key not in ("this", "kind"))
+
+
+def _check_commas(tokens: list[Token], form: str) -> None:
+    # sqlglot takes a comma too many in silence.
+    texts = ["(", *(token.text for token in tokens), ")"]
+    for before, comma, after in zip(texts, texts[1:], texts[2:], strict=False):
+        if comma == "," and (before in _OPENING or after in _CLOSING):
+            raise UserError(f"{form}: a comma stands next to nothing: remove it, or write a column next to it")
+
+
+def _check_constraints(column: exp.Expr, ddl: str) -> None:
+    for constraint in column.args.get("constraints") or ():
+        if not isinstance(constraint.kind, exp.CommentColumnConstraint):
             raise UserError(
-                f"schema {ddl!r}: column {name} begins with two underscores, which Freshet keeps for itself"
+                f"schema {_shown(ddl)}: column {column.name} is declared {constraint.sql('spark')}, which is not "
+                "checked: leave it out"
             )
-        if any(field.name.lower() == name.lower() for field in fields):
-            raise UserError(f"schema {ddl!r}: column {name} stands twice")
-        if not isinstance(column, exp.ColumnDef) or column.args.get("kind") is None:
-            raise UserError(f"schema {ddl!r}: column {name} has no type")
-        fields.append(pa.field(name, _arrow_type(column.args["kind"], ddl, name)))
-    return pa.schema(fields)
+
+
+def _shown(ddl: str) -> str:
+    return repr(ddl) if len(ddl) <= 200 else f"{ddl[:197]!r}..."
 
 
 def _arrow_type(kind: exp.DataType, ddl: str, column: str) -> pa.DataType:
@@ -73,18 +136,32 @@ def _arrow_type(kind: exp.DataType, ddl: str, column: str) -> pa.DataType:
     if simple is not None:
         return simple
     if kind.this == exp.DataType.Type.DECIMAL:
-        sizes = [int(size.name) for size in kind.expressions]
-        return pa.decimal128(*(sizes or [10, 0]))
+        return _decimal(kind, ddl, column)
     if kind.this == exp.DataType.Type.ARRAY and kind.expressions:
         return pa.list_(_arrow_type(kind.expressions[0], ddl, column))
     if kind.this == exp.DataType.Type.MAP and len(kind.expressions) == 2:
         key, value = kind.expressions
         return pa.map_(_arrow_type(key, ddl, column), _arrow_type(value, ddl, column))
     if kind.this == exp.DataType.Type.STRUCT and kind.expressions:
+        names = [part.name.lower() for part in kind.expressions]
+        if len(set(names)) < len(names):
+            raise UserError(f"schema {_shown(ddl)}: column {column} has two fields of one name")
         return pa.struct(
             [pa.field(part.name, _arrow_type(part.args["kind"], ddl, column)) for part in kind.expressions]
         )
-    raise UserError(f"schema {ddl!r}: column {column} has the unknown type {kind.sql('spark')}")
+    raise UserError(f"schema {_shown(ddl)}: column {column} has the unknown type {kind.sql('spark')}")
+
+
+def _decimal(kind: exp.DataType, ddl: str, column: str) -> pa.DataType:
+    texts = [size.name for size in kind.expressions] or ["10", "0"]
+    sizes = [int(text) if text.isdigit() and len(text) <= 2 else -1 for text in texts]
+    precision, scale = (*sizes, 0)[:2]
+    if len(sizes) > 2 or not 1 <= precision <= 38 or not 0 <= scale <= precision:
+        raise UserError(
+            f"schema {_shown(ddl)}: column {column} has the type {kind.sql('spark')}: a decimal has 1 to 38 digits, "
+            "and no more of them behind the point, as in decimal(10, 2)"
+        )
+    return pa.decimal128(precision, scale)
 
 
 _TEXT: Final = {
@@ -109,9 +186,17 @@ def type_text(kind: pa.DataType) -> str:
     if pa.types.is_map(kind):
         return f"map<{type_text(kind.key_type)},{type_text(kind.item_type)}>"
     if pa.types.is_struct(kind):
-        parts = (f"{field.name}:{type_text(field.type)}" for field in kind)
+        parts = (f"{_field_name(field.name)}:{type_text(field.type)}" for field in kind)
         return f"struct<{','.join(parts)}>"
     raise UserError(f"Arrow type {kind} has no name in Spark")
+
+
+def _field_name(name: str) -> str:
+    return name if name.isidentifier() and name.isascii() else _quoted(name)
+
+
+def _quoted(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"
 
 
 def schema_text(schema: pa.Schema) -> str:
@@ -120,7 +205,7 @@ def schema_text(schema: pa.Schema) -> str:
     >>> schema_text(parse_schema("k BIGINT, price DECIMAL(10, 2)"))
     '`k` bigint, `price` decimal(10,2)'
     """
-    return ", ".join(f"`{field.name}` {type_text(field.type)}" for field in schema)
+    return ", ".join(f"{_quoted(field.name)} {type_text(field.type)}" for field in schema)
 
 
 def with_arrival(columns: pa.Schema) -> pa.Schema:

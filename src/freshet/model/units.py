@@ -21,6 +21,10 @@ _BYTES: Final = {
     "mib": 2**20,
     "gib": 2**30,
 }
+MOST_SECONDS: Final = 36_500 * 86_400.0
+"""The longest duration: a hundred years, whose microseconds are exact in every type that carries them."""
+MOST_BYTES: Final = 2**60
+"""The largest size: 1 EiB."""
 _QUANTITY: Final = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([A-Za-z]+)\s*")
 
 
@@ -34,15 +38,30 @@ def parse_duration(text: str | float) -> float:
     freshet.model.errors.UserError: '10 parsecs' is not a duration: use for example '250 ms', '10 s', '1 minute'
     """
     if isinstance(text, int | float):
-        if text < 0:
-            raise UserError(f"{text} is not a duration: it is negative")
-        return float(text)
+        if not text >= 0:
+            raise UserError(f"{text} is not a duration: it is {'negative' if text < 0 else 'no number'}")
+        return _bounded(text, 1.0, text)
     match = _QUANTITY.fullmatch(text)
     unit = match.group(2).lower() if match else ""
     scale = _SECONDS.get(unit) or _SECONDS.get(unit.removesuffix("s"))
     if match is None or scale is None:
         raise UserError(f"{text!r} is not a duration: use for example '250 ms', '10 s', '1 minute'")
-    return float(match.group(1)) * scale
+    return _bounded(float(match.group(1)), scale, text)
+
+
+def _bounded(number: float, scale: float, text: str | float) -> float:
+    # Compared before it is multiplied: a whole number may be too large for a float.
+    if number > MOST_SECONDS / scale:
+        raise UserError(f"{_short(text)} is too long for a duration: at most 36500 days are allowed")
+    seconds = float(number) * scale
+    if 0.0 < seconds < 1e-6:
+        raise UserError(f"{_short(text)} is too short for a duration: at least 1 us is needed")
+    return seconds
+
+
+def _short(text: str | float) -> str:
+    shown = repr(text)
+    return shown if len(shown) <= 60 else f"{shown[:57]}..."
 
 
 def parse_bytes(text: str | int) -> int:
@@ -53,13 +72,19 @@ def parse_bytes(text: str | int) -> int:
     """
     if isinstance(text, int):
         if text < 0:
-            raise UserError(f"{text} is not a size: it is negative")
-        return text
+            raise UserError(f"{_short(text)} is not a size: it is negative")
+        return _at_most(text, text)
     match = _QUANTITY.fullmatch(text)
     scale = _BYTES.get(match.group(2).lower()) if match else None
     if match is None or scale is None:
         raise UserError(f"{text!r} is not a size: use for example '512 MB', '1 GiB'")
-    return int(float(match.group(1)) * scale)
+    return _at_most(float(match.group(1)) * scale, text)
+
+
+def _at_most(size: float, text: str | float) -> int:
+    if size > MOST_BYTES:
+        raise UserError(f"{_short(text)} is too large for a size: at most 1152921504 GB are allowed")
+    return int(size)
 
 
 def duration_text(seconds: float) -> str:

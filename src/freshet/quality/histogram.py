@@ -69,7 +69,10 @@ class Histogram:
         if not reached[-1]:
             raise ValueError("an empty histogram has no quantiles")
         buckets = np.searchsorted(reached, np.asarray(shares) * reached[-1])
+        return [min(max(self.value(int(bucket)), self.minimum), self.maximum) for bucket in buckets]
+
+    def value(self, bucket: int) -> float:
+        """The duration that a bucket stands for."""
         # Twice the upper bound over (g + 1) is as far, in ratio, from both bounds of the bucket.
         middle = 2.0 / (math.exp(self._log_growth) + 1.0)
-        values = np.where(buckets > 0, SHORTEST * middle * np.exp(buckets * self._log_growth), 0.0)
-        return [float(value) for value in np.clip(values, self.minimum, self.maximum)]
+        return SHORTEST * middle * math.exp(bucket * self._log_growth) if bucket > 0 else 0.0

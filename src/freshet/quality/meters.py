@@ -10,6 +10,7 @@ from freshet.model import ChainResult, Curve
 from freshet.quality.freshness import mean_freshness
 from freshet.quality.qos import QosMeter, overall
 from freshet.quality.query_meter import QueryMeter
+from freshet.quality.recent import Seen
 from freshet.quality.response import ResponseMeter
 from freshet.quality.share import DecisionMeter, WorkerMeter
 from freshet.quality.statistics import OperatorStatistics, OverheadStatistics
@@ -115,6 +116,23 @@ class Meters:
         """What the log has counted for a stream by now."""
         self._streams[stream] = counts
 
+    def source_failed(self, stream: str, since: float) -> None:
+        """The source of a stream failed: from then on what reads it, also through other queries, is not fresh.
+
+        >>> meters = Meters(start=0.0)
+        >>> meters.add_query("big", now=0.0, streams=["s"])
+        >>> meters.add_query("huge", now=0.0, streams=["big"])
+        >>> meters.source_failed("s", since=4.0)
+        >>> {name: query["freshness"] for name, query in meters.snapshot(now=10.0)["queries"].items()}
+        {'big': 0.4, 'huge': 0.4}
+        """
+        behind = {stream}
+        while new := {name for name, meter in self.queries.items() if behind & {*meter.streams} and name not in behind}:
+            behind |= new
+        for name in behind & self.queries.keys():
+            meter = self.queries[name]
+            meter.blind = since if meter.blind is None else min(meter.blind, since)
+
     def busy(self, seconds: float) -> None:
         """A worker ran a unit for so long."""
         self._workers.busy(seconds)
@@ -157,7 +175,7 @@ class Meters:
             - ``freshness``: F(D) since it was added (FAS Eq. 2), what waits counted by its probability to match;
               ``freshness_exact``: whether no interval had to be interpolated,
             - ``response``: ``count``, ``mean_s``, ``p50_s``, ``p95_s``, ``p99_s``, ``max_s`` over output tuples
-              (FAS Def. 1),
+              (FAS Def. 1); ``recent_mean_s``, ``recent_p95_s`` over those of the last 5 to 10 s,
             - ``qos``: ``mean`` utility, ``count`` of output tuples and how many were ``late``, by the query's latency
               curve; None where it has none,
             - ``throughput``: ``in_per_s``, ``out_per_s`` over its life, ``recent_in_per_s``, ``recent_out_per_s``
@@ -166,10 +184,10 @@ class Meters:
               ``selectivity``.
 
             ``total``: ``queries``, ``quarantined`` (how many), ``tuples_in``, ``tuples_out``, ``errors``,
-            ``waiting``, ``bytes_waiting``, ``state_rows``, ``state_bytes`` summed over queries; ``freshness`` (FAS
-            Eq. 3), ``weighted_freshness`` (FAS §4.4), ``response`` over all output tuples, ``qos`` over the queries
-            with a curve: ``average`` over queries, ``per_tuple`` over their output tuples, ``late``; None where no
-            query has one.
+            ``waiting``, ``bytes_waiting``, ``state_rows``, ``state_bytes`` summed over queries; ``oldest_waiting_s``
+            over all of them; ``freshness`` (FAS Eq. 3), ``weighted_freshness`` (FAS §4.4), ``response`` over all
+            output tuples, ``qos`` over the queries with a curve: ``average`` over queries, ``per_tuple`` over their
+            output tuples, ``late``; None where no query has one.
 
             ``streams``: by name ``tuples``, ``late``, ``dead``, ``heartbeats``, ``bytes``.
 
@@ -179,15 +197,16 @@ class Meters:
 
             ``overhead``: ``calls``, ``total_s``, ``per_call_s`` smoothed (None before the first call).
         """
+        recent = {name: meter.recent.seen(now) for name, meter in self.queries.items()}
         queries = {
-            name: self._query_snapshot(meter, now, (operators or {}).get(name, {}))
+            name: self._query_snapshot(meter, now, recent[name], (operators or {}).get(name, {}))
             for name, meter in self.queries.items()
         }
         return {
             "time": now,
             "seconds": max(0.0, now - self.start),
             "queries": queries,
-            "total": self._total(queries),
+            "total": self._total(queries, recent.values()),
             "streams": {name: asdict(counts) for name, counts in self._streams.items()},
             "workers": {
                 "workers": self._workers.workers,
@@ -204,16 +223,16 @@ class Meters:
         }
 
     def _query_snapshot(
-        self, meter: QueryMeter, now: float, operators: Mapping[str, OperatorStatistics]
+        self, meter: QueryMeter, now: float, recent: Seen, operators: Mapping[str, OperatorStatistics]
     ) -> dict[str, Any]:
         counts = [self._streams[stream] for stream in meter.streams if stream in self._streams]
-        return meter.snapshot(now) | {
+        return meter.snapshot(now, recent) | {
             "late": sum(count.late for count in counts),
             "dead": sum(count.dead for count in counts),
             "operators": {name: _operator_snapshot(statistics) for name, statistics in operators.items()},
         }
 
-    def _total(self, queries: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    def _total(self, queries: Mapping[str, Mapping[str, Any]], recent: Iterable[Seen]) -> dict[str, Any]:
         each = queries.values()
         response = ResponseMeter()
         for meter in self.queries.values():
@@ -224,9 +243,12 @@ class Meters:
             "queries": len(queries),
             "quarantined": sum(query["state"] == "quarantined" for query in each),
             **{key: sum(query[key] for query in each) for key in summed},
+            "oldest_waiting_s": max(
+                (age for query in each if (age := query["oldest_waiting_s"]) is not None), default=None
+            ),
             "freshness": mean_freshness(freshness),
             "weighted_freshness": mean_freshness(freshness, [query["weight"] for query in each]),
-            "response": response.times().snapshot(),
+            "response": response.times().snapshot() | Seen.together(recent).snapshot(),
             "qos": self._qos(),
         }
 

@@ -11,6 +11,7 @@ from freshet.model import ChainResult, Curve
 from freshet.quality.freshness import FreshnessMeter
 from freshet.quality.qos import QosMeter
 from freshet.quality.rate import RecentRate
+from freshet.quality.recent import RecentResponse, Seen
 from freshet.quality.response import ResponseMeter
 from freshet.quality.waiting import Memory, Waiting
 
@@ -38,11 +39,13 @@ class QueryMeter:
         "_freshness",
         "_recent_in",
         "_recent_out",
+        "blind",
         "errors",
         "held",
         "memory",
         "qos",
         "reason",
+        "recent",
         "response",
         "start",
         "state",
@@ -63,11 +66,14 @@ class QueryMeter:
         self.reason: str | None = None
         self.held: str | None = None
         self.waiting = _NOTHING_WAITS
+        self.blind: float | None = None
+        """Since when nobody knows what waits for it: a source of its streams failed."""
         self.memory = _NO_MEMORY
         self.tuples_in = 0
         self.tuples_out = 0
         self.errors = 0
         self.response = ResponseMeter()
+        self.recent = RecentResponse(self.response.seen, start)
         self.qos = None if curve is None else QosMeter(curve)
         self._freshness = FreshnessMeter(start)
         self._recent_in = RecentRate(start)
@@ -92,6 +98,7 @@ class QueryMeter:
             self._recent_in.add(rows_in, departure)
         rows_out = result.rows_out
         if ends and rows_out:
+            self.recent.turn(departure)
             self._depart(result, departure)
             if self.qos is not None:
                 self.qos.record(result, departure)
@@ -111,12 +118,14 @@ class QueryMeter:
         self._freshness.stale(arrivals[0], departure)
 
     def freshness(self, now: float) -> float:
-        """F(D) since the start, what waits included (FAS Eq. 2, §4.2)."""
+        """F(D) since the start, what waits included (FAS Eq. 2, §4.2); the time since a source failed is not fresh."""
         waiting = self.waiting
-        return self._freshness.freshness(now, waiting.since, waiting.probability)
+        known = now if self.blind is None else min(now, max(self.start, self.blind))
+        share = (known - self.start) / (now - self.start) if known < now else 1.0
+        return share * self._freshness.freshness(known, waiting.since, waiting.probability)
 
-    def snapshot(self, now: float) -> dict[str, Any]:
-        """Its part of :meth:`freshet.quality.meters.Meters.snapshot`."""
+    def snapshot(self, now: float, recent: Seen | None = None) -> dict[str, Any]:
+        """Its part of :meth:`freshet.quality.meters.Meters.snapshot`; ``recent``, if known, is what it saw lately."""
         waiting, memory = self.waiting, self.memory
         lived = max(0.0, now - self.start)
         return {
@@ -135,7 +144,7 @@ class QueryMeter:
             "watermark_lag_s": None if memory.watermark is None else max(0.0, now - memory.watermark),
             "freshness": self.freshness(now),
             "freshness_exact": self._freshness.exact,
-            "response": self.response.times().snapshot(),
+            "response": self.response.times().snapshot() | (recent or self.recent.seen(now)).snapshot(),
             "qos": None if self.qos is None else self.qos.snapshot(),
             "throughput": {
                 "in_per_s": self.tuples_in / lived if lived else None,

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from freshet.quality.histogram import Histogram
+from freshet.quality.recent import Seen
 
 _PENDING_TRAINS = 32
 _PENDING_ARRAYS = 128
@@ -105,6 +106,14 @@ class ResponseMeter:
         self._sum += other._sum
         self._histogram = self._histogram or Histogram()
         self._histogram.merge(histogram)
+
+    def seen(self) -> Seen:
+        """What it has seen so far, in a form that is quick to compare with what it will have seen later."""
+        if not self.count:
+            return Seen.nothing()
+        counts = self._take_in().counts
+        buckets = np.flatnonzero(counts)
+        return Seen(self.count, self._sum, buckets, counts[buckets])
 
     def times(self) -> ResponseTimes:
         """Count, mean, quantiles and maximum so far."""

@@ -58,6 +58,7 @@ class SimulatedLog:
     """
 
     epoch = 1
+    commits = 0
 
     def __init__(self, clock: Clock, streams: Mapping[str, np.ndarray], tuple_bytes: int = 100) -> None:
         self._clock = clock

@@ -3,54 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from difflib import get_close_matches
-from importlib import import_module
-from types import ModuleType
 from typing import Annotated, Any
 
 import pyarrow as pa
 from pydantic import BeforeValidator
 
+from freshet.model import UserError
+from freshet.sinks.place import check_place, load
 from freshet.sinks.sink import SinkOptions, Token
 
 
-def _imported(value: Any) -> Any:
-    """The function of a place such as ``"package.module:name"``; what is no text stays as it is."""
-    if not isinstance(value, str):
-        if not callable(value):
-            raise ValueError(f"must be a function or its place as 'package.module:name', not {value!r}")
-        return value
-    module, _, name = value.partition(":")
-    if not module or not name:
-        raise ValueError(f"must be the place of a function as 'package.module:name', not {value!r}")
-    found = _attribute(_module(module), module, name)
-    if not callable(found):
-        raise ValueError(f"{name} of module {module} is no function but {type(found).__name__}")
-    return found
-
-
-def _module(name: str) -> ModuleType:
-    try:
-        return import_module(name)
-    except ModuleNotFoundError as error:
-        inner = "" if error.name and name.startswith(error.name) else f" (imported by {name})"
-        where = "beside the application file or on PYTHONPATH"
-        raise ValueError(f"there is no module {error.name!r}{inner} {where}") from None
-    except Exception as error:  # whatever the user's module does when it is imported
-        reason = next(iter(str(error).splitlines()), "")
-        raise ValueError(f"module {name} cannot be imported: {type(error).__name__}: {reason}") from None
-
-
-def _attribute(module: ModuleType, place: str, name: str) -> Any:
-    found: Any = module
-    for part in name.split("."):
-        if not hasattr(found, part):
-            known = [word for word, value in vars(module).items() if callable(value) and not word.startswith("_")]
-            close = get_close_matches(name, known, n=1)
-            hint = f" (did you mean {close[0]!r}?)" if close else ""
-            raise ValueError(f"module {place} has no function {name!r}{hint}")
-        found = getattr(found, part)
-    return found
+def _placed(value: Any) -> Any:
+    """A function, or the place of one that can be right."""
+    if isinstance(value, str):
+        check_place(value)
+    elif not callable(value):
+        raise ValueError(f"must be a function or its place as 'package.module:name', not {value!r}")
+    return value
 
 
 class CallbackOptions(SinkOptions):
@@ -60,7 +29,7 @@ class CallbackOptions(SinkOptions):
         function: Called with a table and its :class:`Token`; in a file its place, ``"package.module:name"``.
     """
 
-    function: Annotated[Callable[[pa.Table, Token], object], BeforeValidator(_imported)]
+    function: Annotated[Callable[[pa.Table, Token], object] | str, BeforeValidator(_placed)]
 
 
 class CallbackSink:
@@ -75,7 +44,7 @@ class CallbackSink:
 
     def __init__(self, options: CallbackOptions) -> None:
         self.arrival = options.arrival
-        self._function = options.function
+        self._function = _imported(options.function)
 
     def open(self, state: Mapping[str, Any]) -> dict[str, Any]:
         return {}
@@ -86,3 +55,12 @@ class CallbackSink:
 
     def close(self) -> None:
         """Has nothing to let go of."""
+
+
+def _imported(function: Callable[[pa.Table, Token], object] | str) -> Callable[[pa.Table, Token], object]:
+    if not isinstance(function, str):
+        return function
+    try:
+        return load(function)
+    except ValueError as error:
+        raise UserError(f"function: {error}") from None

@@ -11,11 +11,11 @@ from contextlib import contextmanager, suppress
 from importlib import import_module
 from pathlib import Path
 from typing import Any, ClassVar
-from urllib.parse import urlsplit
 
 import pyarrow as pa
 
-from freshet.model import UserError
+from freshet.model import FreshetError, UserError
+from freshet.model.telling import masked
 from freshet.sinks.rows import json_values, plain
 
 
@@ -52,9 +52,17 @@ class Database(ABC):
     def quoted(self, table: str) -> str:
         """A table's name in a statement."""
 
+    def is_there(self) -> bool:
+        """Whether others find what is written here."""
+        return True
+
     @abstractmethod
     def close(self) -> None:
         """Ends the connection."""
+
+
+class DatabaseGone(FreshetError):
+    """What was written is in no database that can be found: it must be written again."""
 
 
 class Sqlite(Database):
@@ -70,9 +78,11 @@ class Sqlite(Database):
 
     def __init__(self, path: Path) -> None:
         self.name = str(path)
+        self._path = path
         try:
             self._connection = sqlite3.connect(path, timeout=10, isolation_level=None, check_same_thread=False)
             self._connection.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone()
+            self._file = _identity(path)
         except sqlite3.Error as error:
             raise UserError(f"database {path} cannot be opened: {error}") from None
 
@@ -91,6 +101,9 @@ class Sqlite(Database):
             self._connection.rollback()
             raise
         self._connection.commit()
+        # SQLite itself would go on in the file that nobody can find any more.
+        if not self.is_there():
+            raise DatabaseGone(f"database {self.name} was deleted or replaced while it was written to")
 
     def columns(self, table: str) -> list[str]:
         return [name for (name,) in self.execute("SELECT name FROM pragma_table_info(?)", (table,))]
@@ -104,6 +117,9 @@ class Sqlite(Database):
 
     def quoted(self, table: str) -> str:
         return quoted(table)
+
+    def is_there(self) -> bool:
+        return _identity(self._path) == self._file
 
     def close(self) -> None:
         self._connection.close()
@@ -121,12 +137,12 @@ class Postgres(Database):
     }  # fmt: skip
 
     def __init__(self, url: str) -> None:
-        self.name = without_password(url)
+        self.name = masked(url)
         psycopg = import_module("psycopg")
         try:
             self._connection: Any = psycopg.connect(url, autocommit=True, connect_timeout=10)
         except psycopg.Error as error:
-            reason = next(iter(str(error).splitlines()), type(error).__name__)
+            reason = next(iter(masked(str(error)).splitlines()), type(error).__name__)
             raise UserError(f"database {self.name} cannot be reached: {reason}") from None
 
     def execute(self, statement: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
@@ -166,6 +182,15 @@ class Postgres(Database):
             self._connection.close()
 
 
+def _identity(path: Path) -> tuple[int, int] | None:
+    """Which file stands at a path."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
+
+
 def quoted(name: str) -> str:
     """A name as a statement has it, whatever is in it.
 
@@ -173,20 +198,6 @@ def quoted(name: str) -> str:
     "5"" disk"
     """
     return '"' + name.replace('"', '""') + '"'
-
-
-def without_password(url: str) -> str:
-    """A database's address as it may be shown.
-
-    >>> without_password("postgresql://me:secret@host:5432/shop")
-    'postgresql://me@host:5432/shop'
-    """
-    parts = urlsplit(url)
-    place = parts.netloc
-    if parts.password is not None:
-        who, _, where = place.rpartition("@")
-        place = f"{who.partition(':')[0]}@{where}"
-    return parts._replace(netloc=place, query="").geturl()
 
 
 def rows_of(table: pa.Table) -> list[tuple[Any, ...]]:

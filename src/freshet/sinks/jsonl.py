@@ -13,6 +13,7 @@ from freshet.log import DurableLines
 from freshet.model import UserError
 from freshet.sinks.rows import json_lines
 from freshet.sinks.sink import SinkOptions, Token
+from freshet.sources.options import LocalPath
 
 _OPEN: Final[set[Path]] = set()
 _OPEN_LOCK: Final = threading.Lock()
@@ -27,7 +28,7 @@ class JsonlOptions(SinkOptions):
             sink itself wrote it: nobody could tell which rows it holds.
     """
 
-    path: Path
+    path: LocalPath
     append: bool = False
 
 
@@ -35,7 +36,8 @@ class JsonlSink:
     """Writes a line of JSON for each row (see :func:`~freshet.sinks.rows.json_lines` for the values).
 
     The length of the file is kept with the cursor: what a crash left beyond it is cut off when the sink is opened, so
-    that every row stands in the file exactly once.
+    that every row stands in the file exactly once. Where somebody deletes the file, later rows go to a new one, and
+    ``note`` says so.
     """
 
     def __init__(self, options: JsonlOptions) -> None:
@@ -43,6 +45,7 @@ class JsonlSink:
         self.path: Final = options.path.expanduser().absolute()
         self._append = options.append
         self._lines: DurableLines | None = None
+        self.note: str | None = None
 
     def open(self, state: Mapping[str, Any]) -> dict[str, Any]:
         self._claim()
@@ -52,6 +55,7 @@ class JsonlSink:
             if length is None:
                 raise UserError(str(self.refusal(state)))
             self._lines = DurableLines(self.path, length)
+            self._notice()
         except OSError as error:
             self.close()
             raise UserError(f"file {self.path} cannot be written: {error.strerror}") from None
@@ -83,7 +87,17 @@ class JsonlSink:
 
     def write(self, table: pa.Table, token: Token) -> dict[str, Any]:
         assert self._lines is not None, "open comes first"
-        return self._state(self._lines.write(json_lines(table)))
+        length = self._lines.write(json_lines(table))
+        self._notice()
+        return self._state(length)
+
+    def _notice(self) -> None:
+        missing = 0 if self._lines is None else self._lines.missing
+        if missing:
+            self.note = (
+                f"file {self.path} was deleted, replaced or shortened: {missing:,} bytes that were written to it are "
+                "gone, later rows are in the file that is there now"
+            )
 
     def close(self) -> None:
         if self._lines is not None:

@@ -18,7 +18,7 @@ from pydantic import Field
 from freshet.log.storage import sync_folder
 from freshet.model import UserError
 from freshet.sinks.sink import SinkOptions, Token
-from freshet.sources.options import Duration
+from freshet.sources.options import Duration, LocalPath
 
 _GROUP_ROWS: Final = 131_072
 _GROUP_BYTES: Final = 64 << 20
@@ -38,7 +38,7 @@ class ParquetOptions(SinkOptions):
             this sink itself wrote them: nobody could tell which rows they hold.
     """
 
-    path: Path
+    path: LocalPath
     rows: int = Field(default=1_000_000, ge=1)
     every: Annotated[Duration, Field(gt=0)] = 60.0
     append: bool = False

@@ -13,7 +13,8 @@ import pyarrow as pa
 
 from freshet.log import Log
 from freshet.model import ARRIVAL, FreshetError, UserError
-from freshet.sinks.sink import GatheringSink, Sink, Token
+from freshet.model.telling import sentence
+from freshet.sinks.sink import GatheringSink, Sink, TellingSink, Token
 
 _LOGGER: Final = logging.getLogger(__name__)
 _FIRST_WAIT: Final = 0.1
@@ -36,6 +37,7 @@ class SinkStatus:
         failures: Writes that raised.
         lost: Rows that the log had to give up before the sink took them; the log's ledger has the ranges.
         waiting: Rows that it has not taken yet.
+        note: What a person should know of it besides, such as that its file was deleted.
     """
 
     query: str
@@ -47,6 +49,7 @@ class SinkStatus:
     failures: int = 0
     lost: int = 0
     waiting: int = 0
+    note: str | None = None
 
 
 class SinkRunner:
@@ -150,6 +153,10 @@ class SinkRunner:
         self._draining = drain
         self._stopping.set()
         self._news.set()
+        return self.join(timeout)
+
+    def join(self, timeout: float | None = None) -> bool:
+        """Waits for the end of the thread; returns whether it has come."""
         if self._thread.ident is not None:
             self._thread.join(timeout)
         return not self._thread.is_alive()
@@ -225,7 +232,7 @@ class _Lane:
                 return 0
             try:
                 return self._move(limit, now)
-            except Exception as error:
+            except BaseException as error:  # a function that calls sys.exit must not end the thread unseen
                 self._fail(error)
             return 0
 
@@ -242,6 +249,7 @@ class _Lane:
             self._log.advance(self._reader, query, end, state)
             self._waits_since = None
         self._seen(first, end)
+        self._listen()
         self._wait = _FIRST_WAIT
         self._set(
             state="running",
@@ -277,8 +285,14 @@ class _Lane:
             self._set(lost=self.status.lost + first - self._next)
         self._next = end
 
-    def _fail(self, error: Exception) -> None:
-        text = str(error) if isinstance(error, FreshetError) else f"{type(error).__name__}: {error}"
+    def _listen(self) -> None:
+        note = self._sink.note if isinstance(self._sink, TellingSink) else None
+        if note != self.status.note:
+            _LOGGER.warning("sink %s: %s", self._reader, note)
+            self._set(note=note)
+
+    def _fail(self, error: BaseException) -> None:
+        text = sentence(error)
         if self.status.state != "failing":
             _LOGGER.warning("sink %s fails and will be tried again: %s", self._reader, text)
         else:

@@ -59,6 +59,15 @@ class Sink(Protocol):
 
 
 @runtime_checkable
+class TellingSink(Protocol):
+    """A sink that has something to say besides errors."""
+
+    @property
+    def note(self) -> str | None:
+        """What a person should know of where its rows went."""
+
+
+@runtime_checkable
 class GatheringSink(Protocol):
     """A sink that would rather have many rows seldom than few often. What waits for it waits in the log, and its cursor
     moves with each write as any sink's does."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import secrets
 from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
@@ -14,11 +15,15 @@ from pydantic import Field, field_validator, model_validator
 from freshet.model import UserError
 from freshet.sinks.databases import Database, Postgres, Sqlite, quoted, rows_of
 from freshet.sinks.sink import SinkOptions, Token
+from freshet.sources.options import LocalPath
 
 PROGRESS: Final = "freshet_progress"
 """The table that says up to which offset of its output each sink has written."""
 
 _URLS: Final = ("postgresql://", "postgres://")
+
+# PostgreSQL would take the rest of such a password for a host or a port, and name it in its errors.
+_SPECIAL: Final = re.compile(r"://(?=[^?]*@)(?![^@:/\s]*(?::[^@:/#\[\]\s]*)?@[^@]*(?:\?|$))")
 
 
 class TableOptions(SinkOptions):
@@ -34,7 +39,7 @@ class TableOptions(SinkOptions):
             wrote them.
     """
 
-    path: Path | None = None
+    path: LocalPath | None = None
     url: str | None = None
     table: str = Field(min_length=1)
     keys: list[str] = Field(default_factory=list)
@@ -45,6 +50,10 @@ class TableOptions(SinkOptions):
     def _is_postgres(cls, url: str | None) -> str | None:
         if url is not None and not url.startswith(_URLS):
             raise ValueError("must begin with postgresql:// (for an SQLite database give its path)")
+        if url is not None and _SPECIAL.search(url):
+            raise ValueError(
+                "has a user or a password with special characters: write them as %XX, such as %40 instead of @"
+            )
         if url is not None and find_spec("psycopg") is None:
             raise ValueError("needs the package psycopg: install freshet[postgres]")
         return url
@@ -81,6 +90,7 @@ class TableSink:
         self.arrival = options.arrival
         self._options = options
         self._id = ""
+        self.note: str | None = None
         self._database: Database | None = None
         self._statement: tuple[pa.Schema, str] | None = None
 
@@ -119,12 +129,20 @@ class TableSink:
     def write(self, table: pa.Table, token: Token) -> dict[str, Any]:
         database = self._database
         assert database is not None, "open comes first"
-        with database.transaction():
-            known = self._next(database, self._id)
-            new = table if known is None else table.slice(min(max(known - token.first, 0), table.num_rows))
-            if new.num_rows:
-                self._insert(database, new)
-            self._set_next(database, token, known)
+        try:
+            with database.transaction():
+                known = self._next(database, self._id)
+                new = table if known is None else table.slice(min(max(known - token.first, 0), table.num_rows))
+                if new.num_rows:
+                    self._insert(database, new)
+                self._set_next(database, token, known)
+        except Exception:
+            if not database.is_there():
+                self.note = (
+                    f"database {database.name} was deleted or replaced: rows that were written to it before are gone, "
+                    "later ones are in the file that is there now"
+                )
+            raise
         return {"id": self._id, "table": self._options.table}
 
     def close(self) -> None:

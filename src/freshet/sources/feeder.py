@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from freshet.log import Intake, Log, LogFull, Receipt
 from freshet.model import FreshetError
+from freshet.model.telling import sentence
 from freshet.sources.push import PushSource, Rows
 from freshet.sources.source import Batch, EventClock, Source, Written
 from freshet.sources.spark import SparkSource
@@ -43,6 +44,7 @@ class FeederStatus:
         heartbeats: Times that it said that nothing came.
         held_back: How often it had to wait for room.
         held_seconds: For how long altogether.
+        failed_at: When it failed, in seconds since the epoch.
     """
 
     stream: str
@@ -55,6 +57,7 @@ class FeederStatus:
     heartbeats: int = 0
     held_back: int = 0
     held_seconds: float = 0.0
+    failed_at: float | None = None
 
 
 class Feeder:
@@ -130,9 +133,11 @@ class Feeder:
             while not self._stopping.is_set():
                 self._stopping.wait(self._turn())
             self._set(state="stopped", reason=None)
-        except Exception as error:
-            _LOGGER.exception("the source of stream %s failed", self._status.stream)
-            self._set(state="failed", reason=_sentence(error))
+        except BaseException as error:  # a source that calls sys.exit must not end the thread unseen
+            reason = sentence(error)
+            _LOGGER.warning("the source of stream %s failed: %s", self._status.stream, reason)
+            _LOGGER.debug("the source of stream %s failed", self._status.stream, exc_info=True)
+            self._set(state="failed", reason=reason, failed_at=self._clock())
         finally:
             self._source.close()
 
@@ -247,8 +252,3 @@ class Feeder:
     def _set(self, **changes: object) -> None:
         with self._telling:
             self._status = replace(self._status, **changes)  # type: ignore[arg-type]
-
-
-def _sentence(error: BaseException) -> str:
-    text = str(error) or type(error).__name__
-    return text if isinstance(error, FreshetError) else f"{type(error).__name__}: {text}"

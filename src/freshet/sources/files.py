@@ -23,6 +23,9 @@ MALFORMED: Final = "__malformed"
 """Column of every block: the text of a line that could not be divided into the file's columns, else NULL."""
 
 _BLOCK_BYTES: Final = 1 << 20
+_HEADER_BYTES: Final = 1 << 20
+_FIELD_BYTES: Final = 1 << 17
+"""Python's reader takes no longer field, Arrow's does."""
 _BLOCK_ROWS: Final = 16_384
 
 
@@ -71,10 +74,11 @@ class CsvRows:
         self._path = path
         try:
             with self._open() as file:
-                header = file.readline().decode("utf-8-sig")
-        except (OSError, EOFError, zlib.error, UnicodeDecodeError) as error:
-            raise UserError(f"file {path} cannot be read as CSV: {error}") from None
-        self.columns = next(csv.reader([header]), [])
+                header = file.readline(_HEADER_BYTES).decode("utf-8-sig")
+            self.columns = next(csv.reader([header.removesuffix("\n").removesuffix("\r")]), [])
+        except (OSError, EOFError, zlib.error, UnicodeDecodeError, csv.Error) as error:
+            reason = "a line must end in LF or CRLF, not in CR" if isinstance(error, csv.Error) else error
+            raise UserError(f"file {path} cannot be read as CSV: {reason}") from None
         if not self.columns:
             raise UserError(f"file {path} is empty: it needs a header line with the names of its columns")
         if len(set(self.columns)) < len(self.columns):
@@ -124,6 +128,8 @@ class CsvRows:
         return pa.table([pa.array(column, pa.string()) for column in zip(*rows, strict=True)], names=names)
 
     def _parse_line(self, line: bytes) -> list[str | None]:
+        if len(line) > _FIELD_BYTES and (table := self._parse_all([line])) is not None:
+            return [*table.to_pylist()[0].values(), None]
         try:
             text = line.decode().rstrip("\r\n")
             fields = next(csv.reader([text], strict=True))
@@ -146,7 +152,8 @@ class ParquetRows:
             raise UserError(f"file {path} cannot be read as Parquet: {error}") from None
 
     def blocks(self, first: int) -> Iterator[pa.Table]:
-        with pyarrow.parquet.ParquetFile(self._path, memory_map=True) as file:
+        # Not mapped: a file that somebody cuts meanwhile would end the process.
+        with pyarrow.parquet.ParquetFile(self._path) as file:
             groups = np.cumsum([0] + [file.metadata.row_group(i).num_rows for i in range(file.num_row_groups)])
             group = int(np.searchsorted(groups[1:], first, side="right"))
             skip = first - int(groups[min(group, file.num_row_groups)])

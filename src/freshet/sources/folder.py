@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import bisect
+import errno
 import os
+import stat
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 Order = Literal["time", "name"]
 Key = tuple[int, str]
 """What files are ordered by: the modification time in nanoseconds (0 where the order is that of names), the name."""
+
+OWN_FAULTS: Final = frozenset({errno.ENOENT, errno.EACCES, errno.EPERM, errno.ELOOP, errno.EISDIR, errno.ENXIO})
+"""Errors of a file itself; with others the system fails, and reading the file again may help."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,12 +116,14 @@ class Folder:
                     yield found
 
     def look(self, name: str) -> Found | None:
-        """One file; None where there is none."""
+        """One file; None where there is none, or something else of that name."""
         try:
             status = os.stat(self.path / name)
-        except FileNotFoundError:
-            return None
-        if not os.path.isfile(self.path / name):
+        except OSError as error:
+            if error.errno in OWN_FAULTS:
+                return None
+            raise
+        if not stat.S_ISREG(status.st_mode):
             return None
         time = status.st_mtime_ns if self._order == "time" else 0
         return Found((time, name), status.st_size, status.st_mtime_ns)

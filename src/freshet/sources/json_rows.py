@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import gzip
 import json
 from collections.abc import Iterator, Mapping
@@ -10,8 +11,10 @@ from pathlib import Path
 from typing import Any, BinaryIO, Final, cast
 
 from freshet.log import Malformed
+from freshet.model import UserError
 
 _BLOCK_BYTES: Final = 1 << 20
+_UTF16: Final = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
 class JsonRows:
@@ -32,6 +35,8 @@ class JsonRows:
         with self._open() as file:
             row = 0
             while lines := file.readlines(_BLOCK_BYTES):
+                if not row and lines[0].startswith(_UTF16):
+                    raise UserError(f"file {self._path} is UTF-16: write it as UTF-8")
                 lines = [line for line in lines if not line.isspace()]
                 begin, row = max(first - row, 0), row + len(lines)
                 if begin < len(lines):
@@ -45,7 +50,7 @@ class JsonRows:
     def _row(self, line: bytes) -> dict[str, Any] | str:
         try:
             values = self._decoder.decode(line.decode("utf-8-sig").strip())
-        except (ValueError, RecursionError) as error:
+        except (ValueError, ArithmeticError, RecursionError) as error:
             return Malformed(line.decode(errors="backslashreplace").rstrip("\r\n"), f"not a line of JSON: {error}")
         if not isinstance(values, dict):
             return Malformed(line.decode().rstrip("\r\n"), f"not a JSON object but {type(values).__name__}")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal, TypeAlias
@@ -15,9 +14,9 @@ from pydantic import Field
 from freshet.log import Malformed
 from freshet.model import Stream, UserError
 from freshet.sources.files import MALFORMED, CsvRows, ParquetRows, why_malformed
-from freshet.sources.folder import Finished, Folder, Found, Order
+from freshet.sources.folder import OWN_FAULTS, Finished, Folder, Found, Order
 from freshet.sources.json_rows import JsonRows
-from freshet.sources.options import Duration, Options
+from freshet.sources.options import Duration, LocalPath, Options
 from freshet.sources.source import Batch
 
 _LOGGER: Final = logging.getLogger(__name__)
@@ -51,7 +50,7 @@ class FilesOptions(Options):
         max_rows: Most rows in one batch.
     """
 
-    path: Path
+    path: LocalPath
     pattern: str = Field(default="*", min_length=1)
     format: Format | None = None
     order: Order = "time"
@@ -199,10 +198,10 @@ class FilesSource:
             rows = self._open(path)
             for block in rows.blocks(row):
                 yield block if isinstance(rows, JsonRows) else self._named(block, rows.columns)
-        except (UserError, EOFError, zlib.error, pa.ArrowException, OSError) as error:
-            # With a number it is the system that fails, not the file: reading it again may help.
+        except Exception as error:
+            # Whatever a file holds: it must not keep the next one from being read.
             cause = error.__context__ if isinstance(error, UserError) else error
-            if isinstance(cause, OSError) and cause.errno is not None:
+            if isinstance(cause, OSError) and cause.errno is not None and cause.errno not in OWN_FAULTS:
                 raise
             reason = next(iter(str(error).splitlines()), type(error).__name__)
             yield [Malformed(found.name, f"the file cannot be read: {reason}")]

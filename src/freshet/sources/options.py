@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError
 
 from freshet.model import UserError, parse_duration
+from freshet.model.places import why_not_local
 
 
 class Options(BaseModel):
@@ -26,6 +28,17 @@ def _seconds(value: Any) -> Any:
 
 Duration = Annotated[float, BeforeValidator(_seconds)]
 """Seconds, given as a number or as text such as ``"250 ms"``."""
+
+
+def _local(value: Any) -> Any:
+    reason = why_not_local(value) if isinstance(value, str | Path) else None
+    if reason is not None:
+        raise ValueError(reason)
+    return value
+
+
+LocalPath = Annotated[Path, BeforeValidator(_local)]
+"""A path on this machine; an address such as ``s3a://bucket`` is refused."""
 
 Chosen = TypeVar("Chosen", bound=Options)
 

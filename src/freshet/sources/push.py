@@ -7,12 +7,15 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from datetime import datetime
+from datetime import date, datetime
 from typing import Any, Final, TypeAlias
 
+import numpy as np
 import pyarrow as pa
 
-from freshet.log import LogFull, Receipt
+from freshet.log import LogFull, Malformed, Receipt
+from freshet.log.plain import is_missing
+from freshet.log.shown import shown
 from freshet.model import FreshetError, Stream, UserError
 from freshet.sources.options import Options
 from freshet.sources.source import Batch
@@ -20,6 +23,8 @@ from freshet.sources.times import event_seconds
 
 _FIRST_WAIT: Final = 0.01
 _LONGEST_WAIT: Final = 0.5
+_SAFE: Final = {str, bytes, bool, int, float, date}
+"""Types of which Arrow takes a column of objects as it is."""
 
 PushedRows: TypeAlias = pa.Table | pa.RecordBatch | Iterable[Mapping[str, Any]]
 """Rows as programs have them; also a pandas DataFrame."""
@@ -132,9 +137,42 @@ def as_rows(rows: Any) -> Rows:
 
 
 def _from_pandas(frame: Any) -> Rows:
+    """A table where Arrow may see the columns as they are; else, row by row, values that do not fit become dead letters
+    and the others do not."""
+    names, columns = [str(name) for name in frame.columns], [frame.iloc[:, place] for place in range(frame.shape[1])]
     try:
-        return pa.Table.from_pandas(frame, preserve_index=False)
-    except pa.ArrowException:
-        # A column of mixed values: row by row those that do not fit become dead letters, and the others do not.
-        known = frame.astype(object).where(frame.notna(), None)
-        return [dict(zip(map(str, known.columns), row, strict=True)) for row in known.itertuples(index=False)]
+        return pa.table([_arrow(column) for column in columns], names=names)
+    except (pa.ArrowException, TypeError, ValueError, OverflowError):
+        pass
+    rows = list(zip(*map(_objects, columns), strict=True))
+    if len(set(names)) < len(names):
+        return [Malformed(shown(row), "a column of the frame stands twice") for row in rows]
+    return [dict(zip(names, row, strict=True)) for row in rows]
+
+
+def _arrow(column: Any) -> Any:
+    """A column for Arrow, which does not survive every mixture of objects.
+
+    Raises:
+        TypeError: It must not see them.
+    """
+    if column.dtype != object:
+        return pa.array(column, from_pandas=True)
+    values = column.tolist()
+    types = set(map(type, values)) - {type(None)}
+    if types != {str}:
+        values = _objects(column)
+        types = set(map(type, values)) - {type(None)}
+    if len(types) > 1 or not types <= _SAFE:
+        raise TypeError(f"column {column.name} holds objects")
+    return pa.array(values)
+
+
+def _objects(column: Any) -> list[Any]:
+    """The values of a column, None where one is missing."""
+    # Not column.notna(): that asks each value whether it equals itself, and some do not bear it.
+    return [None if is_missing(value) or _is_nan(value) else value for value in column.astype(object).tolist()]
+
+
+def _is_nan(value: Any) -> bool:
+    return type(value) in (float, np.float64, np.float32) and value != value

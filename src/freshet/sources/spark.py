@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import numpy as np
 from pydantic import Field
 
-from freshet.log import Intake, Log
+from freshet.log import Intake, Log, stamped
 from freshet.model import FreshetError, Stream, UserError, parse_schema
 from freshet.sources.options import Duration, Options
 from freshet.sources.source import Batch, Written
@@ -192,7 +192,7 @@ class SparkSource:
         if self._closed.is_set():
             raise FreshetError("the application is stopping")
         self._attempts += 1
-        prefix = f"source-{name}-{log.epoch}-{batch}-{self._attempts}"
+        prefix = stamped(f"source-{name}-{log.epoch}-{batch}-{self._attempts}", log.commits)
         arrival = max(round(time.time() * 1e6), log.last_arrival(name))
         done = ingest(frame, Judge(log.folder.absolute(), prefix, self._stream, arrival, log.newest(name), intake.bar))
         return Written(tuple(done.files), done.newest, tuple(done.dead), tuple(done.late))

@@ -6,6 +6,7 @@ import csv
 import gzip
 import io
 import json
+import zlib
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from pathlib import Path
@@ -65,7 +66,7 @@ def read_table_file(path: Path, schema: pa.Schema, given: str | None = None) -> 
         raise UserError(f"there is no file {path}") from None
     except IsADirectoryError:
         raise UserError(f"{path} is a folder: a table is one file") from None
-    except (OSError, EOFError) as error:
+    except (OSError, EOFError, zlib.error) as error:
         raise UserError(f"{path} cannot be read: {error}") from None
     columns = {"csv": _csv, "json": _json, "parquet": _parquet}[form](path, content, schema)
     return pa.Table.from_arrays([_converted(path, columns[field.name], field) for field in schema], schema=schema)
@@ -105,6 +106,9 @@ def _parquet(path: Path, content: bytes, schema: pa.Schema) -> Columns:
 
 def _named(path: Path, table: pa.Table, schema: pa.Schema) -> Columns:
     _check_columns(path, table.schema.names, schema)
+    for name in schema.names:
+        if table.schema.names.count(name) > 1:
+            raise UserError(f"{path}: column {name} stands twice")
     return {name: table.column(name).combine_chunks() for name in schema.names}
 
 
@@ -115,8 +119,8 @@ def _json(path: Path, content: bytes, schema: pa.Schema) -> Columns:
     try:
         text = content.decode("utf-8-sig").strip()
         whole = decoder.decode(text) if text.startswith("[") else None
-        rows = [decoder.decode(line) for line in text.splitlines() if line.strip()] if whole is None else whole
-    except (ValueError, RecursionError) as error:
+        rows = [decoder.decode(line) for line in text.split("\n") if line.strip()] if whole is None else whole
+    except (ValueError, ArithmeticError, RecursionError) as error:
         raise UserError(f"{path} is not JSON, an array of objects or one on each line: {error}") from None
     for number, row in enumerate(rows, start=1):
         if not isinstance(row, dict):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
 from datetime import UTC, datetime
 from typing import Any, Final, Literal
 from zoneinfo import ZoneInfo
@@ -12,10 +12,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from freshet.log.conversion import convert
 from freshet.model import Stream
 
 Unit = Literal["s", "ms", "us", "ns", "iso"]
 
+_MOMENTS: Final = pa.field("time", pa.timestamp("us", tz="UTC"))
 _PER_SECOND: Final = {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9}
 
 
@@ -29,59 +31,33 @@ def seconds_of(values: pa.ChunkedArray, unit: Unit, zone: str) -> NDArray[np.flo
     >>> seconds_of(pa.chunked_array([["1970-01-01T00:00:01.5Z", "1970-01-01 01:00:02"]]), "iso", "UTC").tolist()
     [1.5, 3602.0]
     """
-    if pa.types.is_timestamp(values.type):
-        return _from_timestamps(values, zone)
-    if unit == "iso":
-        return _try_all(values, lambda: _iso_column(values, zone), lambda text: _iso(text, zone))
-    times = _try_all(values, lambda: _numbers(values), float) / _PER_SECOND[unit]
+    if unit == "iso" or pa.types.is_timestamp(values.type):
+        # As the stream's own column would take them, so that both mean the same moment.
+        column, _ = convert(pa.concat_arrays(values.chunks or [pa.array([], values.type)]), _MOMENTS, zone)
+        return _plain(column.cast(pa.int64()).cast(pa.float64())) / 1e6
+    times = _numbers(values) / _PER_SECOND[unit]
     times[~np.isfinite(times)] = np.nan
     return times
 
 
-def _try_all(
-    values: pa.ChunkedArray,
-    together: Callable[[], NDArray[np.float64]],
-    alone: Callable[[Any], float],
-) -> NDArray[np.float64]:
+def _numbers(values: pa.ChunkedArray) -> NDArray[np.float64]:
     """All values together where that works, and one by one where a wrong one is among them."""
     try:
-        return together()
+        return _plain(values.cast(pa.float64()))
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
-        return np.array([_or_nan(alone, value) for value in values.to_pylist()], np.float64)
+        return np.array([_or_nan(value) for value in values.to_pylist()], np.float64)
 
 
-def _or_nan(convert: Callable[[Any], float], value: Any) -> float:
+def _or_nan(value: Any) -> float:
     try:
-        return convert(value)
+        return float(value)
     except (TypeError, ValueError, OverflowError):
-        return float("nan")
+        return math.nan
 
 
-def _numbers(values: pa.ChunkedArray) -> NDArray[np.float64]:
-    return _plain(values.cast(pa.float64()))
-
-
-def _iso_column(values: pa.ChunkedArray, zone: str) -> NDArray[np.float64]:
-    try:
-        return _from_timestamps(values.cast(pa.timestamp("us", tz="UTC")), zone)
-    except pa.ArrowInvalid:
-        return _from_timestamps(values.cast(pa.timestamp("us")), zone)
-
-
-def _from_timestamps(values: pa.ChunkedArray, zone: str) -> NDArray[np.float64]:
-    if values.type.tz is None:
-        values = pc.assume_timezone(values, zone, ambiguous="earliest", nonexistent="latest")
-    return _plain(values.cast(pa.timestamp("us", tz="UTC"), safe=False).cast(pa.int64()).cast(pa.float64())) / 1e6
-
-
-def _iso(text: str, zone: str) -> float:
-    time = datetime.fromisoformat(text)
-    return (time if time.tzinfo else time.replace(tzinfo=ZoneInfo(zone))).timestamp()
-
-
-def _plain(values: pa.ChunkedArray) -> NDArray[np.float64]:
+def _plain(values: pa.Array | pa.ChunkedArray) -> NDArray[np.float64]:
     filled = pc.fill_null(values, float("nan"))
-    return np.array(filled.to_numpy(), np.float64)
+    return np.array(filled, np.float64)
 
 
 def event_seconds(time: datetime | float, stream: Stream) -> float:

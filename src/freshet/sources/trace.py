@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import numpy as np
@@ -15,7 +14,7 @@ from pydantic import Field
 from freshet.log import Malformed
 from freshet.model import Stream, UserError
 from freshet.sources.files import MALFORMED, SortedRows, open_rows, why_malformed
-from freshet.sources.options import Options
+from freshet.sources.options import LocalPath, Options
 from freshet.sources.source import END_OF_TIME, Batch
 from freshet.sources.times import Unit, event_seconds, seconds_of
 
@@ -34,7 +33,7 @@ class TraceOptions(Options):
         max_rows: Most rows in one batch.
     """
 
-    path: Path
+    path: LocalPath
     time: str
     unit: Unit = "s"
     speed: Annotated[float, Field(gt=0, allow_inf_nan=False)] | Literal["max"] = 1.0

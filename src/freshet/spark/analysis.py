@@ -10,8 +10,9 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
-from freshet.model import ARRIVAL, UserError, parse_schema, schema_text
+from freshet.model import UserError, parse_schema, schema_text
 from freshet.model.operators import Columns
+from freshet.model.schema import with_arrival
 from freshet.spark.failures import message
 from freshet.sql import safe
 
@@ -44,7 +45,7 @@ class Analysis:
             raise UserError(f"operator {operator}: {message(error)}") from None
 
     def _make_empty(self, schema: pa.Schema) -> DataFrame:
-        return self._session.createDataFrame([], f"{schema_text(schema)}, `{ARRIVAL}` bigint")
+        return self._session.createDataFrame([], schema_text(with_arrival(schema)))
 
 
 def _arrow(schema: StructType, operator: str) -> pa.Schema:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Iterator
 from dataclasses import astuple, dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from freshet.log.sums import Checks
 from freshet.model import Chain, Segment, State, Train, Work
 from freshet.spark.files import write_once
 
@@ -40,6 +42,14 @@ class Assignment:
     """Versions of the tables that its chains join with."""
     parted: bool = False
     """Whether every task runs its part of a train up to an aggregate, and closes no window."""
+    checks: Checks = Checks.ONCE
+    """When the checksums of trains are looked at; never: nor are any written."""
+
+    def trains(self) -> Iterator[Train]:
+        """All that its tasks read."""
+        yield from (work.train for work in self.works)
+        yield from (each for state in self.states for each in state.ranges)
+        yield from self.tables
 
     @property
     def segments(self) -> Path:
@@ -67,13 +77,13 @@ class Assignment:
         works = [[_train(work.train), [chain.operators for chain in work.chains]] for work in self.works]
         states = [[each.fold, [_train(one) for one in each.ranges], each.before, each.after] for each in self.states]
         tables = [_train(each) for each in self.tables]
-        fields = [str(self.state), self.unit, self.spec, self.parts, works, states, tables, self.parted]
+        fields = [str(self.state), self.unit, self.spec, self.parts, works, states, tables, self.parted, self.checks]
         return json.dumps(fields, separators=(",", ":"))
 
     @classmethod
     def parse(cls, text: str) -> Assignment:
         """From JSON."""
-        state, unit, spec, parts, works, states, tables, parted = json.loads(text)
+        state, unit, spec, parts, works, states, tables, parted, checks = json.loads(text)
         return cls(
             Path(state),
             unit,
@@ -83,6 +93,7 @@ class Assignment:
             tuple(_state(*each) for each in states),
             tuple(_range(each) for each in tables),
             parted,
+            Checks(checks),
         )
 
     def property_text(self) -> str:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Final
 
 import pyarrow as pa
 from pyspark import SparkContext
@@ -13,10 +15,20 @@ from pyspark.sql import DataFrame, SparkSession
 from freshet.model import Network, Query, UserError
 from freshet.spark.analysis import Analysis
 from freshet.spark.failures import message
+from freshet.spark.gateway import give_up
 from freshet.spark.installation import Installation
 from freshet.spark.session import open_session
 
-__all__ = ["DataFrame", "SparkSession", "analysed", "embedded_session", "message", "outputs_of"]
+__all__ = ["DataFrame", "SparkSession", "analysed", "embedded_session", "message", "outputs_of", "runs_already"]
+
+
+def runs_already() -> bool:
+    """Whether a Spark runs in this process."""
+    return SparkContext._active_spark_context is not None
+
+
+STOP_PATIENCE: Final = 15.0
+"""Seconds that Spark gets to stop."""
 
 
 @contextmanager
@@ -28,14 +40,35 @@ def embedded_session(
     log_folder: Path | None = None,
 ) -> Iterator[SparkSession]:
     """Opens a session, and stops Spark at the end where it did not run before; see :func:`open_session`."""
-    ran = SparkContext._active_spark_context is not None
+    ran = runs_already()
     session = open_session(app_name, master, settings, log_folder=log_folder)
     try:
         yield session
+    except BaseException as error:
+        # After an interrupt the connection to the JVM may be in the middle of something, and nobody wants to wait.
+        if not ran and not isinstance(error, Exception):
+            give_up()
+            ran = True
+        raise
     finally:
         if not ran:
-            with suppress(OSError):  # a JVM that has ended is stopped already
-                session.stop()
+            _stop(session)
+
+
+def _stop(session: SparkSession) -> None:
+    """Stops Spark; a JVM that does not answer is ended."""
+
+    def stop() -> None:
+        with suppress(OSError):  # a JVM that has ended is stopped already
+            session.stop()
+
+    process = getattr(session.sparkContext._gateway, "proc", None)
+    stopping = threading.Thread(target=stop, name="freshet-stop-spark", daemon=True)
+    stopping.start()
+    stopping.join(STOP_PATIENCE)
+    if stopping.is_alive() and process is not None:
+        process.kill()
+        stopping.join(STOP_PATIENCE)
 
 
 def outputs_of(

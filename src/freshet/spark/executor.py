@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import subprocess
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from pathlib import Path
@@ -16,20 +17,32 @@ from pyspark.sql import SparkSession
 
 from freshet.kernels.parting import OVERHEAD
 from freshet.kernels.shuffling import MOST_BYTES
-from freshet.model import Chain, FreshetError, Node, State, Unit, UnitResult
+from freshet.model import Chain, FreshetError, Node, State, Unit, UnitResult, Work
 from freshet.spark.analysis import Analysis
 from freshet.spark.assignment import forget_leftovers
-from freshet.spark.failures import Retry, message, retry_reason
+from freshet.spark.failures import STOPPED, Retry, message, retry_reason
 from freshet.spark.installation import Form, Installation
 from freshet.spark.isolate import Works, isolate
 from freshet.spark.jobs import Jobs
 from freshet.spark.report import TaskReport
 from freshet.spark.results import Outcome
+from freshet.spark.running import Running
 from freshet.spark.spec import Spec
 from freshet.spark.stages import Stages
+from freshet.spark.suspects import Suspects
+from freshet.spark.turns import Floor, TimeLimit, TookTooLong
 
 _MOST_TAGS: Final = 16
 _TAGS: Final = "spark.job.tags"
+_LAST_TRY: Final = 10.0
+"""Seconds that a worker gets to end after its unit was cancelled; then it is left alone."""
+_DYING: Final = 30.0
+"""Seconds that a JVM which does not answer gets to be gone, so that it can be told how it ended."""
+_PROBE: Final = 60.0
+"""Seconds that an empty job gets before Spark is taken to be stuck."""
+_FROM_OUTSIDE: Final = (-9, -15, 137, 143)
+"""What a JVM ends with that somebody killed."""
+_MEANING: Final = {52: " (out of memory)", 3: " (out of memory)", 134: " (it crashed)", -6: " (it crashed)"}
 
 
 class SparkExecutor:
@@ -44,6 +57,9 @@ class SparkExecutor:
         vectorise: Whether chains that can be compiled are; False runs all of them in Spark's own form.
         most_join_bytes: Bytes that a join may look at in one task; larger ones go through a shuffle.
         part_overhead: Seconds that a second job takes, to judge whether an aggregate merges a train in parts.
+        time_limit: Seconds that a job may take; None: any time. The query that takes longer fails.
+        rows_out: Rows that a unit of a query may give out for each row that it reads; None: any number.
+        suspects: Queries that may have ended a run before, some of which run alone until they have succeeded once.
     """
 
     def __init__(
@@ -57,17 +73,24 @@ class SparkExecutor:
         vectorise: bool = True,
         most_join_bytes: int = MOST_BYTES,
         part_overhead: float = OVERHEAD,
+        time_limit: float | None = None,
+        rows_out: int | None = None,
+        suspects: Suspects | None = None,
     ) -> None:
         self.slots = slots
         self._context = session.sparkContext
         self._state = state.resolve()
         self._wake = wake
         self._clock = clock
-        self._installation = Installation(Analysis(session), vectorise)
+        self._installation = Installation(Analysis(session), vectorise, rows_out)
         self._jobs = Jobs(session, self._state, self._installation, most_join_bytes, part_overhead)
         self._fail_on_error: frozenset[str] = frozenset()
         forget_leftovers(self._state / "specs")
-        self._spec = Spec((), (), {}).store(self._state / "specs")
+        self._spec = self._empty = Spec((), (), {}).store(self._state / "specs")
+        self._suspects = suspects or Suspects(self._state, {})
+        self._notes = Running(self._state)
+        self._floor = Floor()
+        self._limit = TimeLimit(time_limit, self._context.cancelJobGroup, self._is_stuck)
         self._changed = threading.Condition()
         self._waiting: deque[Unit] = deque()
         self._running: dict[str, str] = {}
@@ -92,7 +115,7 @@ class SparkExecutor:
         with self._changed:
             self._spec = spec
             self._fail_on_error = frozenset(fail_on_error)
-            needed = {spec, *self._running.values()}
+            needed = {spec, self._empty, *self._running.values()}
         for file in (self._state / "specs").glob("*.json"):
             if file.stem not in needed:
                 file.unlink(missing_ok=True)
@@ -126,13 +149,32 @@ class SparkExecutor:
         """
         with self._changed:
             results, self._results = self._results, []
-        if any(result.retry is not None for result in results) and self._is_gone():
-            raise FreshetError("Spark's JVM has ended (see spark.out in the state folder); start again to go on")
+        if any(result.retry not in (None, "cancelled") for result in results):
+            self._look_whether_gone()
+        if self._notes.dead is not None:
+            raise FreshetError(f"{self._notes.dead} (see spark.out in the state folder); start again to go on")
         return results
 
-    def _is_gone(self) -> bool:
+    def _look_whether_gone(self, dying: bool = False) -> None:
+        """Notes the end of the JVM, before anybody takes the notes of what ran for those of jobs that only failed.
+
+        One that is ``dying`` stops Spark first, and answers for a while.
+        """
         process = getattr(self._context._gateway, "proc", None)
-        return process is not None and process.poll() is not None
+        if self._closing or (not dying and self._answers() and (process is None or process.poll() is None)):
+            return
+        code = None
+        with suppress(subprocess.TimeoutExpired):
+            code = None if process is None else process.wait(_DYING)
+        if code is None and self._answers():
+            return
+        told = "does not answer" if code is None else f"has ended with exit code {code}{_MEANING.get(code, '')}"
+        self._notes.died(f"Spark's JVM {told}", certain=code is not None and code not in _FROM_OUTSIDE)
+
+    def _is_stuck(self, unit: str) -> None:
+        """A job of a unit was cancelled and goes on, and no other can run: as bad as a JVM that has ended."""
+        self._notes.died("Spark runs no job any more: one could not be cancelled", certain=True)
+        self._wake()
 
     def next_finish(self) -> float | None:
         """Unknown: this is the real world."""
@@ -168,8 +210,10 @@ class SparkExecutor:
             # A Spark that is gone has no job left to cancel, and must not keep anyone from closing.
             with suppress(Exception):
                 self._context.cancelJobGroup(unit)
+        self._limit.stop()
+        until = time.monotonic() + _LAST_TRY
         for thread in self._threads:
-            thread.join()
+            thread.join(max(until - time.monotonic(), 0.0))
 
     def _work(self) -> None:
         while True:
@@ -192,46 +236,110 @@ class SparkExecutor:
         started = self._clock()
         began = time.perf_counter()
         parts: dict[str, float] = {}
-        outcome = Outcome(self._installation, self._fail_on_error)
         try:
             self._describe(unit)
-            for form, works in self._jobs.split(unit.works, unit.states):
-                self._run_job(unit, spec, form, works, outcome, parts)
+            outcome = self._attempt(unit, spec, parts)
             self._check(unit)
-            chains = outcome.chains(unit)
+            chains = outcome.chains(unit.works)
         except Exception as error:
             # Whatever it is, the unit comes back: an engine that waits for it for ever would be worse.
-            reason = retry_reason(error) or message(error)
-            if unit.id in self._cancelled:
-                reason = "cancelled"
-            return UnitResult(unit, started, self._clock(), retry=reason, parts=parts)
+            reason = "cancelled" if unit.id in self._cancelled else retry_reason(error)
+            if reason is None:
+                reason = self._why_no_job()
+            if reason is not None:
+                return UnitResult(unit, started, self._clock(), retry=reason, parts=parts)
+            # Our own error, and not to be told whose: to try again for ever would hold up everybody.
+            outcome = Outcome(self._installation, self._fail_on_error)
+            outcome.failed(unit.works, message(error))
+            chains = outcome.chains(unit.works)
         overhead = max(time.perf_counter() - began - outcome.busy, 0.0)
         return UnitResult(unit, started, self._clock(), chains, tuple(outcome.files), overhead, None, parts)
+
+    def _attempt(self, unit: Unit, spec: str, parts: dict[str, float]) -> Outcome:
+        """Runs a unit; suspects after the others, each alone."""
+        outcome = Outcome(self._installation, self._fail_on_error)
+
+        def run(works: Works) -> Outcome:
+            return self._run_works(unit, spec, works, parts)
+
+        for suspect, works in self._turns(unit.works):
+            if not works:
+                continue
+            with self._floor.together() if suspect is None else self._floor.alone():
+                for done, result in isolate(works, run, self._suspect, self._together):
+                    if isinstance(result, str):
+                        outcome.failed(done, result)
+                    else:
+                        outcome.merge(result)
+            self._suspects.clear(self._queries(works))
+        return outcome
+
+    def _turns(self, works: Works) -> Iterator[tuple[str | None, Works]]:
+        """The works of all that nobody suspects, and then those of each suspect."""
+        suspects = self._suspects.alone
+        alone = [query for query in dict.fromkeys(self._queries(works)) if query in suspects]
+        if not alone:
+            yield None, works
+            return
+        for turn in (None, *alone):
+
+            def mine(chain: Chain, turn: str | None = turn) -> bool:
+                query = self._installation.query(chain.operators[0])
+                return query == turn if turn is not None else query not in suspects
+
+            some = ((work.train, tuple(filter(mine, work.chains))) for work in works)
+            yield turn, tuple(Work(train, chains) for train, chains in some if chains)
+
+    def _queries(self, works: Works) -> Iterator[str]:
+        return (self._installation.query(chain.operators[0]) for work in works for chain in work.chains)
+
+    def _together(self, chain: Chain) -> object:
+        query = self._installation.query(chain.operators[0])
+        return query if self._installation.folds(chain.operators) else chain
+
+    def _run_works(self, unit: Unit, spec: str, works: Works, parts: dict[str, float]) -> Outcome:
+        outcome = Outcome(self._installation, self._fail_on_error)
+        for form, some in self._jobs.split(works, unit.states):
+            if form == "staged":
+                self._run_stages(unit, spec, some, outcome, parts)
+            else:
+                self._run_job(unit, spec, form, some, outcome, parts)
+        outcome.chains(works)  # one that is missing must be found while it can still be told whose it is
+        return outcome
 
     def _run_job(
         self, unit: Unit, spec: str, form: Form, works: Works, outcome: Outcome, parts: dict[str, float]
     ) -> None:
         def run(some: Works) -> list[TaskReport]:
-            self._check(unit)
-            return self._jobs.run(unit.id, spec, form, some, parts, unit.states, unit.tables)
+            return self._submit_job(unit, spec, form, some, unit.states, parts)
 
-        def together(chain: Chain) -> object:
-            query = self._installation.query(chain.operators[0])
-            return query if self._installation.folds(chain.operators) else chain
-
-        if form == "staged":
-            self._run_stages(unit, spec, works, outcome, parts)
-            return
-        for done, result in isolate(works, run, lambda: self._suspect(spec), together):
+        for done, result in isolate(works, run, self._suspect, self._together):
             if isinstance(result, str):
                 outcome.failed(done, result)
             else:
                 outcome.succeeded(done, result)
 
+    def _submit_job(
+        self, unit: Unit, spec: str, form: Form, works: Works, states: tuple[State, ...], parts: dict[str, float]
+    ) -> list[TaskReport]:
+        self._check(unit)
+        if self._notes.dead is not None:
+            raise Retry(self._notes.dead)
+        try:
+            with self._notes.job(set(self._queries(works))), self._limit.watch(unit.id):
+                return self._jobs.run(unit.id, spec, form, works, parts, states, unit.tables)
+        except TookTooLong:
+            self._probe_within(unit)
+            self._notes.failed()
+            raise
+        except Exception as error:
+            self._look_whether_gone(dying=retry_reason(error) == STOPPED)
+            self._notes.failed()
+            raise
+
     def _run_stages(self, unit: Unit, spec: str, works: Works, outcome: Outcome, parts: dict[str, float]) -> None:
         def run(form: Form, some: Works, states: tuple[State, ...]) -> list[TaskReport]:
-            self._check(unit)
-            return self._jobs.run(unit.id, spec, form, some, parts, states, unit.tables)
+            return self._submit_job(unit, spec, form, some, states, parts)
 
         states = {state.fold: state for state in unit.states}
         stages = Stages(self._installation, outcome, states, run, self._jobs.spread)
@@ -240,14 +348,35 @@ class SparkExecutor:
         except Exception as error:
             if reason := retry_reason(error):
                 raise Retry(reason) from error
-            self._suspect(spec)
+            self._suspect()
             outcome.failed(works, message(error))
 
-    def _suspect(self, spec: str) -> None:
+    def _suspect(self) -> None:
+        """Raises where not even an empty job of no query runs."""
+        if (reason := self._why_no_job()) is not None:
+            raise Retry(reason)
+
+    def _why_no_job(self) -> str | None:
         try:
-            self._jobs.probe(spec)
+            self._jobs.probe(self._empty)
         except Exception as error:
-            raise Retry(f"Spark runs no job: {message(error)}") from error
+            return f"Spark runs no job: {message(error)}"
+        return None
+
+    def _probe_within(self, unit: Unit) -> None:
+        """After a job that took too long: its tasks may go on for ever, and leave no core to anybody."""
+        try:
+            with self._limit.watch(unit.id, at_least=_PROBE):
+                self._suspect()
+        except TookTooLong as error:
+            self._is_stuck(unit.id)
+            raise Retry("Spark runs no job any more") from error
+
+    def _answers(self) -> bool:
+        try:
+            return bool(self._context._jvm.System.nanoTime())  # type: ignore[union-attr]
+        except Exception:
+            return False
 
     def _check(self, unit: Unit) -> None:
         if unit.id in self._cancelled:
@@ -255,9 +384,7 @@ class SparkExecutor:
 
     def _describe(self, unit: Unit) -> None:
         """Names the jobs that this thread submits from now on, for whoever looks at Spark or cancels."""
-        queries = dict.fromkeys(
-            self._installation.query(chain.operators[0]) for work in unit.works for chain in work.chains
-        )
+        queries = dict.fromkeys(self._queries(unit.works))
         names = list(queries)[:_MOST_TAGS]
         more = f" and {len(queries) - len(names)} more" if len(queries) > len(names) else ""
         self._context.setJobGroup(unit.id, f"{', '.join(names)}{more}: {unit.rows} tuples", True)

@@ -6,16 +6,25 @@ import errno
 import re
 from typing import Final
 
+from py4j.protocol import Py4JNetworkError
+
 _MARK: Final = "try the unit again: "
 _LONGEST: Final = 400
+STOPPED: Final = "Spark was stopped"
+"""The reason where Spark is gone, or about to go."""
 
 # What Spark says when it, and not our code, gave up. Texts, because Spark has no error class for most of them.
 _RETRY: Final = (
     (re.compile(rf"No space left on device|\[Errno (?:{errno.ENOSPC}|{errno.EDQUOT})\]"), "the disk is full"),
+    (re.compile(r"SparkContext (?:was|has been) (?:shut ?down|stopped)|stopped SparkContext"), STOPPED),
     (re.compile(r"SPARK_JOB_CANCELLED|cancelled part of cancelled job|TASK_CANCELLED|was cancelled"), "cancelled"),
     (re.compile(r"ExecutorLostFailure|FetchFailed|executor .{0,80}lost|Failed to connect to "), "an executor was lost"),
-    (re.compile(r"SparkContext (?:was|has been) (?:shut ?down|stopped)|stopped SparkContext"), "Spark was stopped"),
 )  # fmt: skip
+# An expression that raises may say anything, also what is in the data. It has an error class; these are Spark's own.
+_CLASS: Final = re.compile(r"(?:^|: )\[(?P<name>[A-Z][A-Z0-9_.]+)\]", re.MULTILINE)
+_SPARKS_OWN: Final = re.compile("CANCEL|PYTHON|EXECUTOR|FETCH|SHUFFLE|SPARK")
+# Spark has tried such a task so often, and each time it took its executor with it.
+_KILLS: Final = re.compile(r"failed (?:[3-9]|\d\d+) times.{0,400}exited caused by one of the running tasks", re.DOTALL)
 _STATE: Final = re.compile(r"\s*SQLSTATE: \w+.*", re.DOTALL)
 _ABORTED: Final = re.compile(r"most recent failure: [^\n]*?\): (?:[\w.$]+: )?(?P<cause>[^\n]*)")
 
@@ -41,10 +50,19 @@ def retry_reason(error: BaseException) -> str | None:
     """
     if isinstance(error, Retry):
         return error.reason
+    if isinstance(error, Py4JNetworkError | ConnectionError):
+        return "Spark's JVM does not answer"
     text = str(error)
-    if _MARK in text:
+    if _MARK in text and not _is_chains_own(text):
         return text.split(_MARK, 1)[1].splitlines()[0]
+    if _is_chains_own(text):
+        return None
     return next((reason for pattern, reason in _RETRY if pattern.search(text)), None)
+
+
+def _is_chains_own(text: str) -> bool:
+    found = _CLASS.search(text)
+    return _KILLS.search(text) is not None or (found is not None and _SPARKS_OWN.search(found["name"]) is None)
 
 
 def message(error: BaseException) -> str:

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import os
 import tempfile
+from contextlib import suppress
 from pathlib import Path
+
+from freshet.log.private import make_folder
 
 
 def write_once(path: Path, text: str) -> None:
-    """Writes a file unless it is there; readers see all of it or nothing.
+    """Writes a file unless it is there and whole; readers see all of it or nothing.
 
     Not synced: such a file only serves units of this run, and is written again by the next one.
     """
-    if path.exists():
-        return
-    path.parent.mkdir(parents=True, exist_ok=True)
+    with suppress(FileNotFoundError):
+        if path.read_bytes() == text.encode():
+            return
+    make_folder(path.parent)
     handle, name = tempfile.mkstemp(prefix=f".{path.name}-", dir=path.parent)
     part = Path(name)
     try:

@@ -13,7 +13,7 @@ from freshet.kernels.pipeline import Memory
 from freshet.log.segment import read_train
 from freshet.model import Chain, Fold, State, state_stream
 from freshet.spark.failures import Retry
-from freshet.spark.task import Task
+from freshet.spark.task import UNREADABLE, Task
 
 
 @dataclass
@@ -80,7 +80,7 @@ class Folding:
             ranges = zip(state.ranges, schemas, strict=True)
             return [read_train(self.task.assignment.segments, each, schema) for each, schema in ranges]
         except OSError as error:
-            raise Retry(f"the state of {state.fold} cannot be read: {error}") from error
+            raise Retry(f"the state of {state.fold} {UNREADABLE}: {error}") from error
 
     def _folds(self, chain: Chain) -> set[str]:
         operators = self.task.spec.chain(chain.operators)

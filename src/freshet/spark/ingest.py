@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 from py4j.protocol import Py4JJavaError
 from pyspark import SparkContext, TaskContext
 from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from freshet.log.lines import json_line
@@ -92,6 +92,17 @@ class Ingested:
     newest: int | None = None
     dead: list[dict[str, Any]] = field(default_factory=list)
     late: list[dict[str, Any]] = field(default_factory=list)
+
+
+def knows_format(session: SparkSession, format_: str) -> bool:
+    """Whether Spark has such a source, of its own or from a package."""
+    jvm: Any = session._jvm
+    java = session._jsparkSession
+    try:
+        jvm.org.apache.spark.sql.execution.datasources.DataSource.lookupDataSource(format_, java.sessionState().conf())
+    except (PySparkException, Py4JJavaError) as error:
+        return not re.search("DATA_SOURCE_NOT_(?:FOUND|ENABLED)", str(error))
+    return True
 
 
 def start_reading(

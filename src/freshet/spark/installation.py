@@ -32,12 +32,13 @@ class Installation:
     ``reads[n]`` and ``writes[n]`` are the columns (without the arrival) in front of and behind node ``n``.
     """
 
-    def __init__(self, analysis: Analysis, vectorise: bool = True) -> None:
+    def __init__(self, analysis: Analysis, vectorise: bool = True, rows_out: int | None = None) -> None:
         self.reads: list[pa.Schema] = []
         self.writes: list[pa.Schema] = []
         self.outputs: dict[str, pa.Schema] = {}
         self._typer = KernelTyper(analysis)
         self._vectorise = vectorise
+        self._rows_out = rows_out
         self._nodes: list[Node] = []
         self._agreed: dict[str, pa.Schema] = {}
         self._forms: dict[tuple[int, ...], tuple[Form, str]] = {}
@@ -60,14 +61,15 @@ class Installation:
                 known.update(paths)
                 self._agree(query, paths, outputs, agreed)
             waiting = [query for query in waiting if query not in ready]
-        # Nothing was changed until here: a query that is refused leaves no trace.
-        for number in range(len(self._nodes), len(nodes)):
-            self.reads.append(known[number][0])
-            self.writes.append(known[number][1])
-        self._nodes, self.outputs, self._agreed = list(nodes), outputs, agreed
+        both = [*zip(self.reads, self.writes, strict=True), *(known[number] for number in sorted(known))]
         folded = {node.query for node in nodes if node.operator.remembers or node.operator.reads_table}
-        reads = {node.number: self.reads[node.number] for node in nodes if node.query in folded}
-        return Spec.of(nodes, agreed, reads, self._others)
+        reads = {node.number: both[node.number][0] for node in nodes if node.query in folded}
+        new = nodes[len(self._nodes) :]
+        _check_text(Spec.of(new, agreed, {node.number: known[node.number][0] for node in new}, self._others), new)
+        # Nothing was changed until here: a query that is refused leaves no trace.
+        self.reads, self.writes = [each for each, _ in both], [each for _, each in both]
+        self._nodes, self.outputs, self._agreed = list(nodes), outputs, agreed
+        return Spec.of(nodes, agreed, reads, self._others, self._rows_out)
 
     def operators(self, numbers: Sequence[int]) -> tuple[Operator, ...]:
         """The operators of a chain."""
@@ -227,6 +229,16 @@ def _queries(nodes: Sequence[Node]) -> Iterator[list[Node]]:
                 query = []
             query.append(node)
         yield query
+
+
+def _check_text(spec: Spec, nodes: Sequence[Node]) -> None:
+    """Refuses what workers would not read as it is: that would fail for every query, not only for the one."""
+    try:
+        found: Spec | None = Spec.parse(spec.text())
+    except Exception:
+        found = None
+    if found != spec:
+        raise UserError(f"query {nodes[-1].query}: it cannot be told to workers; this is a mistake in Freshet")
 
 
 def _stateless(operators: Sequence[Operator]) -> list[Filter | Project]:

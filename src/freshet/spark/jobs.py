@@ -13,13 +13,16 @@ from pyspark.sql import DataFrame, SparkSession
 
 from freshet.kernels.parting import OVERHEAD, parts_pay
 from freshet.kernels.shuffling import MOST_BYTES, pays
+from freshet.log.sums import Checks, missing
 from freshet.model import Chain, Filter, Project, State, Train, Work, version_stream
 from freshet.spark.assignment import PROPERTY, Assignment
 from freshet.spark.catalyst import MOST_CHAINS, catalyst_plan
+from freshet.spark.failures import retry_reason
 from freshet.spark.installation import Form, Installation
 from freshet.spark.report import TaskReport, read_reports
 from freshet.spark.shuffled import effort, shuffled_plan
 from freshet.spark.stages import Spread
+from freshet.spark.task import UNREADABLE
 from freshet.spark.vectorised import vectorised_plan
 
 Works = tuple[Work, ...]
@@ -45,6 +48,8 @@ class Jobs:
         self.cores = session.sparkContext.defaultParallelism
         self._most_join_bytes = most_join_bytes
         self._part_overhead = part_overhead
+        self.checks = Checks.ONCE
+        """When tasks look at the checksums of their trains; for measurements."""
         self._session = session
         self._state = state
         self._installation = installation
@@ -68,15 +73,18 @@ class Jobs:
         folds = {fold for work in works for chain in work.chains for fold in self._installation.folds(chain.operators)}
         needed = tuple(state for state in states if state.fold in folds)
         versions = self._tables(works, tables)
-        assignment = Assignment(self._state, unit, spec, tasks, works, needed, versions, form == "parted")
+        parted = form == "parted"
+        assignment = Assignment(self._state, unit, spec, tasks, works, needed, versions, parted, self.checks)
         text = assignment.property_text()
         self._session.sparkContext.setLocalProperty(PROPERTY, text)
         planned = time.perf_counter()
         parts["plan"] = parts.get("plan", 0.0) + planned - began
         try:
             return read_reports(_rows(plan))
-        except BaseException:
+        except BaseException as error:
             assignment.forget_reports()
+            if (reason := retry_reason(error)) is not None and UNREADABLE in reason:
+                _check_files(assignment)
             raise
         finally:
             parts["job"] = parts.get("job", 0.0) + time.perf_counter() - planned
@@ -202,6 +210,17 @@ def _rows(plan: DataFrame) -> str:
     """
     rows: str = plan._jdf.collectAsList().toString()
     return rows
+
+
+def _check_files(assignment: Assignment) -> None:
+    """Tells a file that is gone, although its folder is there, from one that a task could not read: no other try of
+    the unit finds it."""
+    if not assignment.segments.is_dir():
+        return
+    for train in assignment.trains():
+        for segment in train.segments:
+            if not (assignment.segments / segment.file).exists():
+                raise missing(segment)
 
 
 def _effort(works: Works) -> int:

@@ -7,7 +7,7 @@ import pyarrow as pa
 from freshet.log import StoredVersion
 from freshet.model import Chain, version_stream
 from freshet.spark.failures import Retry
-from freshet.spark.task import Task
+from freshet.spark.task import UNREADABLE, Task
 
 
 class TaskVersion(StoredVersion):
@@ -19,7 +19,7 @@ class TaskVersion(StoredVersion):
         try:
             return StoredVersion.read(self)
         except OSError as error:
-            raise Retry(f"a version of {self.segment.stream} cannot be read: {error}") from error
+            raise Retry(f"a version of {self.segment.stream} {UNREADABLE}: {error}") from error
 
 
 def tables_of(task: Task, chain: Chain) -> dict[str, list[TaskVersion]]:

@@ -13,6 +13,7 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 
+from freshet.log.private import write_private
 from freshet.spark.failures import Retry
 
 REPORT_COLUMNS: Final = "report string"
@@ -91,7 +92,7 @@ def report_row(text: str, file: Path, tasks: int) -> pa.RecordBatch:
         tasks: How many tasks the job has.
     """
     if len(text) > _LONGEST_ANSWER // tasks:
-        file.write_text(text, encoding="utf-8")
+        write_private(file, text)
         text = json.dumps(str(file))
     return pa.RecordBatch.from_arrays([pa.array([text], pa.string())], names=["report"])
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 
-from freshet.model import Chain, ChainResult, OperatorRun, SegmentFile, Train, Unit, Work
+from freshet.model import Chain, ChainResult, OperatorRun, SegmentFile, Train, Work
 from freshet.spark.installation import Installation
 from freshet.spark.report import ChainReport, TaskReport, merge_samples
 
@@ -62,9 +62,15 @@ class Outcome:
                 result = ChainResult(chain, work.train, 0, runs, failure=failure)
                 self._results[_place(work.train, chain)] = result
 
-    def chains(self, unit: Unit) -> tuple[ChainResult, ...]:
-        """The results, in the order of the unit."""
-        return tuple(self._results[_place(work.train, chain)] for work in unit.works for chain in work.chains)
+    def chains(self, works: Sequence[Work]) -> tuple[ChainResult, ...]:
+        """The results, in the order of the works."""
+        return tuple(self._results[_place(work.train, chain)] for work in works for chain in work.chains)
+
+    def merge(self, other: Outcome) -> None:
+        """Takes the results of other works."""
+        self.files += other.files
+        self.busy += other.busy
+        self._results |= other._results
 
     def combine(self, chain: Chain, train: Train, reports: Sequence[ChainReport]) -> ChainResult:
         """What the tasks of one job did together in a chain."""

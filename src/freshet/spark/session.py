@@ -17,12 +17,14 @@ from pathlib import Path
 from typing import Any, Final
 
 from pyspark import SparkConf, SparkContext
-from pyspark.java_gateway import launch_gateway
 from pyspark.logger import PySparkLogger
 from pyspark.sql import SparkSession
 
 import freshet
+from freshet.log.private import make_folder, open_private, umask_of
 from freshet.model import UserError
+from freshet.model.telling import masked_value
+from freshet.spark.gateway import given_up, launch
 from freshet.spark.java import JavaNotFoundError, ensure_java
 from freshet.spark.settings import (
     CORE,
@@ -34,8 +36,11 @@ from freshet.spark.settings import (
     SQL,
     SettingLost,
     check_settings,
+    in_force,
     in_process,
+    is_same,
     limit_arenas,
+    loopback,
     placed,
 )
 from freshet.spark.shipping import PackageMissing, load_package, ship
@@ -71,12 +76,13 @@ def open_session(
     wanted = {**CORE, **SQL, **placed(master), **(settings or {})}
     _quieten()
     running = SparkContext._active_spark_context
-    if running is None:
-        _open(app_name, master, wanted, log_folder)
-    else:
-        _join(running)
-    session = SparkSession.builder.getOrCreate()
-    cores = session.sparkContext.defaultParallelism
+    with given_up():
+        if running is None:
+            _open(app_name, master, wanted, log_folder)
+        else:
+            _join(running)
+        session = SparkSession.builder.getOrCreate()
+        cores = session.sparkContext.defaultParallelism
     # More partitions than cores only add tasks of a few milliseconds each (790 -> 33 ms for a small shuffle).
     wanted.setdefault("spark.sql.shuffle.partitions", str(cores))
     if running is not None:
@@ -105,15 +111,16 @@ def check_session(session: SparkSession, wanted: Mapping[str, str] | None = None
     for key, value in {**CORE, **SQL, **(wanted or {})}.items():
         if key.endswith(".extraJavaOptions"):
             continue
-        actual = session.conf.get(key, None) if key.startswith("spark.sql.") else found.get(key)
-        if actual == value:
+        actual = session.conf.get(key, None) if key.startswith("spark.sql.") else in_force(found, key)
+        if is_same(actual, value):
             continue
         if key in REQUIRED and value == SQL[key]:
             raise UserError(f"Spark runs with {key}={actual}, but Freshet's answers need {key}={value}")
         lost.append(key)
         if key in COSTS or key not in {**CORE, **placed("local")}:
             cost = f": {COSTS[key]}" if key in COSTS else ""
-            warnings.warn(f"Spark runs with {key}={actual} instead of {value}{cost}", SettingLost, stacklevel=3)
+            shown, asked = masked_value(key, actual), masked_value(key, value)
+            warnings.warn(f"Spark runs with {key}={shown} instead of {asked}{cost}", SettingLost, stacklevel=3)
     return lost
 
 
@@ -173,19 +180,19 @@ def _start(app_name: str, master: str, wanted: dict[str, str], log_folder: Path 
         if not _importable(os.environ["PYSPARK_PYTHON"]):
             wanted[DAEMON_SETTING] = "pyspark.daemon"
             warnings.warn(f"{DAEMON} cannot be imported by workers", SettingLost, stacklevel=3)
+    alone = loopback(master, wanted)
     conf = SparkConf(loadDefaults=False).setMaster(master).setAppName(app_name)
     for key, value in wanted.items():
         conf.set(key, value)
     conf.set("spark.driver.extraJavaOptions", _java_options(wanted, log_folder))
+    if log_folder is not None:
+        # Hadoop gives the progress of sources the permissions of this setting, whatever those of the process are.
+        conf.setIfMissing("spark.hadoop.fs.permissions.umask-mode", f"{umask_of(log_folder):03o}")
     if not in_process(master):
         # The user's come last, and win.
         conf.set(_EXECUTOR_OPTIONS, " ".join(filter(None, [JAVA_OPTIONS, wanted.get(_EXECUTOR_OPTIONS)])))
     with _own_interrupt(), _output(log_folder) as streams:
-        # In a session of its own the JVM does not hear the signals that a terminal or a supervisor sends to the whole
-        # process group: it is needed until what waits is drained. It ends when its standard input does, whatever
-        # becomes of this process.
-        options = {**streams, "start_new_session": True}
-        gateway = None if SparkContext._gateway else launch_gateway(conf, options)  # type: ignore[no-untyped-call]
+        gateway = None if SparkContext._gateway else launch(conf, streams, alone)
         context = SparkContext(conf=conf, gateway=gateway)
     # It would print the trace of a JVM that has ended; the executor says that in a sentence.
     server: Any = context._accumulatorServer
@@ -196,7 +203,7 @@ def _start(app_name: str, master: str, wanted: dict[str, str], log_folder: Path 
 def _java_options(wanted: Mapping[str, str], log_folder: Path | None) -> str:
     options = [JAVA_OPTIONS, wanted.get("spark.driver.extraJavaOptions", "")]
     if log_folder is not None:
-        log_folder.mkdir(parents=True, exist_ok=True)
+        make_folder(log_folder)
         layout = Path(str(files("freshet.spark") / "log4j2.properties"))
         options.insert(0, shlex.quote(f"-Dlog4j2.configurationFile={layout.as_uri()}"))
         options.insert(0, shlex.quote(f"-Dfreshet.spark.log={(log_folder / 'spark.log').resolve()}"))
@@ -209,8 +216,9 @@ def _output(log_folder: Path | None) -> Iterator[dict[str, int]]:
     if log_folder is None:
         yield {}
         return
-    with (log_folder / "spark.out").open("ab") as file:
-        yield {"stdout": file.fileno(), "stderr": file.fileno()}
+    with os.fdopen(open_private(log_folder / "spark.out", os.O_WRONLY | os.O_CREAT | os.O_APPEND), "ab") as file:
+        # What Spark itself writes to the folder (its log, the progress of sources) is as private as the rest.
+        yield {"stdout": file.fileno(), "stderr": file.fileno(), "umask": umask_of(log_folder)}
 
 
 def _quieten() -> None:

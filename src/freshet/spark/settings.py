@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import os
+import socket
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Final
 
 from freshet.model import UserError
+from freshet.spark.masters import addresses
 
 DAEMON: Final = "freshet.spark.daemon"
 
@@ -50,6 +53,7 @@ REQUIRED: Final = ("spark.sql.ansi.enabled", "spark.sql.session.timeZone")
 
 # With an arena for each of its many threads the C library would keep ever more free pages for a JVM.
 _ARENAS: Final = "MALLOC_ARENA_MAX"
+_LOCAL_IP: Final = "SPARK_LOCAL_IP"
 
 
 # What a person should know of a setting that was lost: the others only keep the terminal or the heap tidy.
@@ -60,6 +64,10 @@ COSTS: Final = {
     "spark.sql.optimizer.excludedRules": "overflows may then come out differently in Spark's own form",
     "spark.sql.execution.arrow.maxRecordsPerBatch": "a train then goes to a Python worker in pieces",
 }
+
+
+# What Spark does where nothing is set, as far as it is what Freshet asks for.
+_DEFAULTS: Final = {"spark.python.worker.reuse": "true"}
 
 
 class SettingLost(UserWarning):
@@ -74,8 +82,28 @@ def check_settings(settings: Mapping[str, str]) -> None:
     freshet.model.errors.UserError: spark.sql.session.timeZone must be UTC, else answers would be wrong: leave it out
     """
     for key in REQUIRED:
-        if settings.get(key, SQL[key]) != SQL[key]:
+        if not is_same(settings.get(key, SQL[key]), SQL[key]):
             raise UserError(f"{key} must be {SQL[key]}, else answers would be wrong: leave it out")
+
+
+def in_force(found: Mapping[str, str], key: str) -> str | None:
+    """The value by which Spark goes, where it is set or known.
+
+    >>> in_force({}, "spark.python.worker.reuse"), in_force({"spark.ui.enabled": "false"}, "spark.ui.enabled")
+    ('true', 'false')
+    """
+    return found.get(key, _DEFAULTS.get(key))
+
+
+def is_same(actual: str | None, wanted: str) -> bool:
+    """Whether Spark reads two values of a setting alike: it takes true and false in any case.
+
+    >>> is_same("TRUE", "true"), is_same("utc", "UTC"), is_same(None, "true")
+    (True, False, False)
+    """
+    if actual is not None and wanted in ("true", "false"):
+        return actual.strip().lower() == wanted
+    return actual == wanted
 
 
 def in_process(master: str) -> bool:
@@ -91,13 +119,17 @@ def placed(master: str) -> dict[str, str]:
     """Settings that depend on where Spark runs.
 
     >>> sorted(placed("local[2]"))
-    ['spark.driver.bindAddress', 'spark.driver.host']
+    ['spark.driver.bindAddress', 'spark.driver.host', 'spark.executor.killOnFatalError.depth']
     """
     found: dict[str, str] = {}
     if master.startswith("local"):
         # A local Spark talks to nobody else, and a host name that resolves badly must not stop it.
         found |= {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
-    if not in_process(master):
+    if in_process(master):
+        # An executor that has no memory for a query ends itself. Here that is the JVM of all, which can go on: what
+        # was too large is free again, and the query fails.
+        found["spark.executor.killOnFatalError.depth"] = "0"
+    else:
         found |= {
             f"spark.executorEnv.{_ARENAS}": os.environ.get(_ARENAS, "2"),
             # Large trains are split into as many tasks as there are cores when the session is open: wait for the
@@ -110,3 +142,29 @@ def placed(master: str) -> dict[str, str]:
 def limit_arenas() -> None:
     """Gives the JVM that this process will start, and all that it starts, few arenas."""
     os.environ.setdefault(_ARENAS, "2")
+
+
+def loopback(master: str, wanted: dict[str, str]) -> dict[str, str]:
+    """Variables of the JVM with which Spark's web pages are for this machine alone, unless SPARK_LOCAL_IP is given.
+
+    Spark heeds no setting there, only that variable. It would take the driver's own address from it, too: where
+    executors on other machines must find the driver, that is added to what is wanted.
+
+    >>> loopback("local[2]", {"spark.ui.enabled": "true"}), loopback("local[2]", {"spark.ui.enabled": "false"})
+    ({'SPARK_LOCAL_IP': '127.0.0.1'}, {})
+    """
+    if wanted.get("spark.ui.enabled", "true").lower() != "true" or _LOCAL_IP in os.environ:
+        return {}
+    if not master.startswith("local"):
+        wanted.setdefault("spark.driver.host", _outward(master))
+    return {_LOCAL_IP: "127.0.0.1"}
+
+
+def _outward(master: str) -> str:
+    """The address at which other machines find this one."""
+    # Where the master has no address of its own, one that stands for all others (RFC 5737).
+    target = next(iter(addresses(master)), ("192.0.2.1", 9))
+    with suppress(OSError), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        probe.connect(target)  # nothing is sent: the system only chooses the way
+        return str(probe.getsockname()[0])
+    return socket.gethostname()

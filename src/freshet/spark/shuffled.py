@@ -16,13 +16,14 @@ import pyarrow as pa
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from freshet.kernels.allowance import allowance, check_rows
 from freshet.kernels.folds.join import CompiledSide
 from freshet.log.segment import read_train
 from freshet.model import ARRIVAL, Side, State, Train, schema_text
 from freshet.model.operators import FROM, UNTIL
 from freshet.spark.failures import Retry
 from freshet.spark.report import REPORT_COLUMNS, ChainReport
-from freshet.spark.task import Task, drain
+from freshet.spark.task import UNREADABLE, Task, drain
 
 _BATCH_ROWS: Final = 65_536
 _OWN, _OTHER = "own_", "other_"
@@ -75,16 +76,19 @@ def read_known(number: int, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Re
         try:
             table = read_train(task.assignment.segments, part, side.states[1 - operator.port])
         except OSError as error:
-            raise Retry(f"the state of {state.fold} cannot be read: {error}") from error
+            raise Retry(f"the state of {state.fold} {UNREADABLE}: {error}") from error
         yield from _batches(table, _OTHER)
 
 
 def write_pairs(number: int, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """The pairs of this task's keys, into its file."""
     began = time.perf_counter_ns()
-    received = list(batches)
     task = Task.begin()
-    (chain,) = task.assignment.works[0].chains
+    (work,) = task.assignment.works
+    (chain,) = work.chains
+    ranges = (each for state in task.assignment.states for each in state.ranges)
+    with allowance(work.train.rows + sum(each.rows for each in ranges), task.spec.rows_out):
+        received = _received(batches)
     schema = _side(task, number).whole
     rows = sum(batch.num_rows for batch in received)
     report = ChainReport(0, 0, None, (rows,), (time.perf_counter_ns() - began,))
@@ -95,6 +99,15 @@ def write_pairs(number: int, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.R
     else:
         task.note(report)
     yield task.finish()
+
+
+def _received(batches: Iterator[pa.RecordBatch]) -> list[pa.RecordBatch]:
+    received, rows = [], 0
+    for batch in batches:
+        rows += batch.num_rows
+        check_rows(rows)
+        received.append(batch)
+    return received
 
 
 def _batches(table: pa.Table, prefix: str) -> Iterator[pa.RecordBatch]:

@@ -5,17 +5,22 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
+from typing import Final
 
 import pyarrow as pa
 from pyspark import TaskContext
 
 from freshet.log.segment import SegmentWriter, read_train
+from freshet.log.sums import Checks
 from freshet.model import Chain, SegmentFile, Train
 from freshet.model.schema import with_arrival
 from freshet.spark.assignment import PROPERTY, Assignment, read_property
 from freshet.spark.failures import Retry
 from freshet.spark.report import ChainReport, StateReport, TaskReport, report_row, sample
 from freshet.spark.spec import Spec, load_spec
+
+UNREADABLE: Final = "cannot be read"
+"""In the reason of every retry for a segment file that could not be opened."""
 
 
 @dataclass
@@ -35,7 +40,8 @@ class Task:
 
     def __post_init__(self) -> None:
         self._name = f"{self.assignment.unit}-{self.part}-{self.attempt}"
-        self._writer = SegmentWriter(self.assignment.segments, self._name)
+        sums = self.assignment.checks is not Checks.NEVER
+        self._writer = SegmentWriter(self.assignment.segments, self._name, sums=sums)
 
     @classmethod
     def begin(cls) -> Task:
@@ -56,10 +62,11 @@ class Task:
 
     def read(self, train: Train, columns: pa.Schema | None = None) -> pa.Table:
         """The tuples of a part; one that has none needs the columns."""
+        schema = None if columns is None else with_arrival(columns)
         try:
-            return read_train(self.assignment.segments, train, None if columns is None else with_arrival(columns))
+            return read_train(self.assignment.segments, train, schema, self.assignment.checks)
         except OSError as error:
-            raise Retry(f"the train of {train.stream} cannot be read: {error}") from error
+            raise Retry(f"the train of {train.stream} {UNREADABLE}: {error}") from error
 
     def add(self, chain: Chain, output: pa.RecordBatch | pa.Table, report: ChainReport) -> None:
         """Takes a chain's output and its report; the time to write it is a cost of its last operator."""

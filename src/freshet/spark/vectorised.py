@@ -15,11 +15,13 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from freshet.kernels import CompiledFold
+from freshet.kernels.allowance import allowance, check_rows
+from freshet.kernels.pipeline import Memory
 from freshet.kernels.superbox import Begun, Operators, Superbox
 from freshet.model import Chain, Side, Train, Work
 from freshet.spark.failures import Retry
 from freshet.spark.folding import Folding
-from freshet.spark.lookups import tables_of
+from freshet.spark.lookups import TaskVersion, tables_of
 from freshet.spark.report import REPORT_COLUMNS, ChainReport
 from freshet.spark.task import Task, drain
 
@@ -87,24 +89,39 @@ def _run(task: Task, folding: Folding, number: int, work: Work, train: Train, pl
     begun = dict(zip(ordered, box.begin(table), strict=True))
     folds = {index: box.folds(place) for place, index in enumerate(ordered)}
     for index in places:
-        _finish(task, folding, (number, index), work.chains[index], begun.pop(index), folds[index])
+        _finish(task, folding, (number, index), work.chains[index], table.num_rows, begun.pop(index), folds[index])
 
 
 def _finish(
-    task: Task, folding: Folding, place: tuple[int, int], chain: Chain, begun: Begun, folds: Mapping[str, CompiledFold]
+    task: Task,
+    folding: Folding,
+    place: tuple[int, int],
+    chain: Chain,
+    rows: int,
+    begun: Begun,
+    folds: Mapping[str, CompiledFold],
 ) -> None:
-    """Runs what is left of a chain, and takes its output."""
+    """Runs what is left of a chain over so many rows, and takes its output."""
     if begun.failure is not None:
         _fail(task, folding, place, chain, begun.failure)
         return
     try:
-        piped = begun.finish(folding.memories(folds, *place), tables_of(task, chain))
+        memories, tables = folding.memories(folds, *place), tables_of(task, chain)
+        with allowance(rows + _remembered(memories, tables), task.spec.rows_out):
+            piped = begun.finish(memories, tables)
+            check_rows(max(piped.passed))
     except Retry:
         raise
     except Exception as error:  # whatever it is, it is this query's failure alone
         _fail(task, folding, place, chain, f"{type(error).__name__}: {error}")
         return
     task.add(chain, piped.table, ChainReport(*place, None, piped.passed, piped.nanos, (), piped.errors))
+
+
+def _remembered(memories: Mapping[str, Memory], tables: Mapping[str, Sequence[TaskVersion]]) -> int:
+    """Rows that a chain reads besides those of its train."""
+    states: int = sum(rows.num_rows for memory in memories.values() for rows in memory.states)
+    return states + sum(version.segment.rows for versions in tables.values() for version in versions)
 
 
 def _fail(task: Task, folding: Folding, place: tuple[int, int], chain: Chain, failure: str) -> None:

@@ -85,15 +85,13 @@ def _interval_sum(node: exp.Expr) -> Attempt | None:
 def _negative(node: exp.Expr) -> Attempt | None:
     if isinstance(node.this, exp.Literal | exp.Interval):
         return None
-    return _negated(node, node.this)
+    return _tried(node, node.this)
 
 
-def _negated(value: exp.Expr, argument: exp.Expr) -> Attempt:
-    # There is no try_negative. Times minus one overflows for the same values, whatever the type, but would
-    # change the type of a decimal: so it only tells whether the value itself may be computed.
-    argument = _inner(argument)
-    minus_one = exp.Cast(this=exp.Neg(this=exp.Literal.number(1)), to=exp.DataType.build("TINYINT"))
-    return _guarded(is_null(call("TRY_MULTIPLY", argument, minus_one)), value, argument)
+def _tried(value: exp.Expr, *arguments: exp.Expr) -> Attempt:
+    """What has no try_ form of its own: an interval times its hash, in the try_ form, is NULL where it raises."""
+    nothing = exp.Interval(this=exp.Literal.string("0"), unit=exp.Var(this="SECOND"))
+    return _guarded(is_null(call("TRY_MULTIPLY", nothing, call("HASH", value))), value, *map(_inner, arguments))
 
 
 _SMALLEST: Final = exp.Cast(this=exp.Neg(this=exp.Literal.number(2**63)), to=exp.DataType.build("BIGINT"))
@@ -182,6 +180,11 @@ def _to_bigint(node: exp.Expr, arguments: tuple[exp.Expr, ...]) -> Attempt | Non
     return _guarded(exp.and_(is_float, outside), node, argument)
 
 
+def _rounded(node: exp.Expr, arguments: tuple[exp.Expr, ...]) -> Attempt | None:
+    """ROUND and BROUND to tens, hundreds and so on overflow; to decimals, the usual case, they do not."""
+    return None if isinstance(arguments[-1], exp.Literal) or len(arguments) == 1 else _tried(node, *arguments)
+
+
 def _call(node: exp.Expr, name: str) -> Attempt | None:
     arguments = tuple(node.expressions)
     if name in CAST_FUNCTIONS and len(arguments) == 1:
@@ -195,8 +198,8 @@ def _call(node: exp.Expr, name: str) -> Attempt | None:
 
 _Arguments = tuple[exp.Expr, ...]
 _CALLS: Final[dict[str, Callable[[_Arguments, exp.Expr], Attempt | None]]] = {
-    "abs": lambda arguments, node: _negated(node, arguments[0]),
-    "negative": lambda arguments, node: _negated(node, arguments[0]),
+    "round": lambda arguments, node: _rounded(node, arguments),
+    "bround": lambda arguments, node: _rounded(node, arguments),
     "ceil": lambda arguments, node: _to_bigint(node, arguments),
     "ceiling": lambda arguments, node: _to_bigint(node, arguments),
     "floor": lambda arguments, node: _to_bigint(node, arguments),
@@ -212,6 +215,8 @@ _CALLS: Final[dict[str, Callable[[_Arguments, exp.Expr], Attempt | None]]] = {
         arguments,
     ),
 }
+for _name in ("abs", "negative", "add_months", "timestamp_seconds", "timestamp_millis"):
+    _CALLS[_name] = lambda arguments, node: _tried(node, *arguments)
 _RULES: Final[dict[type[exp.Expr], Callable[[exp.Expr], Attempt | None]]] = {
     exp.Add: _interval_sum,
     exp.Sub: _binary("TRY_SUBTRACT"),

@@ -9,11 +9,14 @@ from typing import Final
 import pyarrow as pa
 from sqlglot import exp
 
-from freshet.model.schema import type_text
+from freshet.model.errors import UserError
+from freshet.model.schema import parse_schema, type_text
+from freshet.sql.dialect import Suffixed
 from freshet.sql.errors import did_you_mean, fail
 from freshet.sql.fitting import castable, comparable, computable, share_a_column
 from freshet.sql.functions import NOT_IN_LOG, UNIT_FUNCTIONS, arrival_form, functions, is_aggregate, name_of
 from freshet.sql.signatures import signatures
+from freshet.sql.text import to_sql
 from freshet.sql.types import Columns, is_known, is_number, is_time, type_of
 
 _COMPARISONS: Final = (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.NullSafeEQ, exp.NullSafeNEQ)
@@ -182,10 +185,26 @@ _OTHER_TYPES: Final = (exp.DType.TIME, exp.DType.JSON, exp.DType.UUID)
 
 def _check_cast(node: exp.Cast, columns: Columns) -> None:
     if node.to.this in _OTHER_TYPES:
-        raise fail(f"type {node.to.this.value.lower()} is not supported", node)
+        raise fail(f"type {node.to.this.value.lower()} is not supported: CAST to string instead", node)
+    if node.to.this == exp.DType.DECIMAL:
+        try:
+            parse_schema(f"x {node.to.sql('spark')}")
+        except UserError as error:
+            raise fail(str(error).partition("column x has ")[2] or str(error), node) from None
     kind, wanted = type_of(node.this, columns), type_of(node, columns)
+    if isinstance(node, Suffixed):
+        _check_suffix(node, wanted)
     if not castable(kind, wanted):
         raise fail(f"{type_text(kind)} cannot be CAST to {type_text(wanted)}", node)
+
+
+def _check_suffix(node: Suffixed, kind: pa.DataType) -> None:
+    if not pa.types.is_integer(kind):
+        return
+    bound = 2 ** (kind.bit_width - 1)
+    number, name = to_sql(node), to_sql(node.this)
+    if not name.lstrip("-").isdigit() or not -bound <= int(name) < bound:
+        raise fail(f"{number} is no {type_text(kind)}: write a whole number from {-bound} to {bound - 1}", node)
 
 
 def _check_text(node: exp.Binary, columns: Columns) -> None:
@@ -237,11 +256,11 @@ def _check_arguments(name: str, arguments: Sequence[exp.Expr], node: exp.Expr, c
         if known.refuses(place, len(arguments), kind):
             which = ("first", "second", "third")[place]
             raise fail(f"{name}() does not take {type_text(kind)} as its {which} argument: CAST it", argument)
-    if name in _ONE_COLUMN:
-        _check_one_column(arguments[_ONE_COLUMN[name] :], columns, f"the values of {name}()")
+    if name in ONE_COLUMN:
+        _check_one_column(arguments[ONE_COLUMN[name] :], columns, f"the values of {name}()")
 
 
-_ONE_COLUMN: Final = {"coalesce": 0, "nvl": 0, "ifnull": 0, "greatest": 0, "least": 0, "if": 1, "nvl2": 1}
+ONE_COLUMN: Final = {"coalesce": 0, "nvl": 0, "ifnull": 0, "greatest": 0, "least": 0, "if": 1, "nvl2": 1}
 """Functions that give one of their arguments, from the numbered one on."""
 _SIGNS: Final = {exp.Add: "+", exp.Sub: "-", exp.Mul: "*", exp.Div: "/", exp.Mod: "%", exp.IntDiv: "div"}
 _CHECKS: Final[tuple[tuple[tuple[type[exp.Expr], ...], Callable[..., None]], ...]] = (

@@ -17,10 +17,13 @@ from sqlglot.tokenizer_core import Token, TokenType
 from freshet.model.errors import UserError
 from freshet.model.units import parse_duration
 from freshet.sql.errors import Place, SqlError, did_you_mean
+from freshet.sql.limits import balance
 
 WINDOW_FORMS: Final = (
     "[RANGE 1 MINUTE], [RANGE 1 MINUTE SLIDE 10 SECONDS], [ROWS 500], [PARTITION BY k ROWS 10], [NOW] or [UNBOUNDED]"
 )
+
+_COMMA: Final = "a comma stands next to nothing: remove it, or write what is missing"
 
 TABLE_FUNCTIONS: Final = ("TUMBLE", "HOP", "SESSION")
 """Windows that users of other systems write around a stream in FROM."""
@@ -42,6 +45,29 @@ class StreamWindow(exp.Expression):
     }
 
 
+class Suffixed(exp.Cast):
+    """A number with the letter of its type, such as ``5L``.
+
+    Spark gives a literal beside a decimal just the digits that it needs. Written as a cast, which it is to sqlglot, it
+    would take all the digits of its type, and the result would lose some of its own.
+    """
+
+
+SUFFIXES: Final = {
+    exp.DType.BIGINT: "L", exp.DType.SMALLINT: "S", exp.DType.TINYINT: "Y", exp.DType.DOUBLE: "D",
+    exp.DType.FLOAT: "F", exp.DType.DECIMAL: "BD",
+}  # fmt: skip
+
+
+class FreshetGenerator(SparkGenerator):
+    """Spark's generator, which writes the suffixes of numbers as they came."""
+
+    TRANSFORMS: ClassVar[Any] = {
+        **SparkGenerator.TRANSFORMS,
+        Suffixed: lambda self, e: f"{self.sql(e, 'this')}{SUFFIXES[e.to.this]}",
+    }
+
+
 class FreshetParser(SparkParser):
     """Spark's parser with windows and with functions kept by name."""
 
@@ -60,9 +86,43 @@ class FreshetParser(SparkParser):
         tokens, promises = split_promises(raw_tokens)
         tokens, emit = split_emit(without_table(tokens))
         trees = super().parse(tokens, sql)
+        for tree in trees:
+            if tree is not None:
+                balance(tree)
         if trees and trees[-1] is not None:
             trees[-1].meta.update(promises, **emit)
         return trees
+
+    def build_cast(self, strict: bool, **kwargs: Any) -> exp.Expr:
+        number, suffix = kwargs["this"], self._prev.text.upper()
+        cast = super().build_cast(strict, **kwargs)
+        if suffix in SUFFIXES.values() and isinstance(number, exp.Literal):
+            return Suffixed(this=number, to=cast.args["to"])
+        return cast
+
+    def _parse_csv(self, parse_method: Any, sep: TokenType = TokenType.COMMA) -> list[Any]:
+        # sqlglot leaves out what is missing before, between and behind commas.
+        first = parse_method()
+        items = [] if first is None else [first]
+        while self._match(sep):
+            comma = self._prev
+            item = parse_method() if items else None
+            if item is not None:
+                items.append(item)
+            elif not items or self._curr.token_type != TokenType.VAR:
+                raise SqlError(_COMMA, _span(comma))
+        return items
+
+    def _parse_join(self, *args: Any, **kwargs: Any) -> Any:
+        first = self._curr
+        join = super()._parse_join(*args, **kwargs)
+        if join is None and first.token_type == TokenType.COMMA and self._prev is first:
+            raise SqlError(_COMMA, _span(first))
+        return join
+
+    def _parse_as_command(self, start: Token) -> exp.Command:
+        # sqlglot would take any text behind such a word, and write a warning to the log.
+        raise SqlError("a continuous query begins with SELECT", _span(start))
 
     def _parse_table_parts(
         self, schema: bool = False, is_db_reference: bool = False, wildcard: bool = False, fast: bool = False
@@ -126,14 +186,18 @@ class FreshetParser(SparkParser):
 
     def _parse_window_rows(self) -> int:
         text = self._curr.text if self._curr.token_type == TokenType.NUMBER else ""
-        if not text.isdigit() or int(text) < 1:
-            raise self._wrong("ROWS is followed by a whole number of at least 1, as in [ROWS 500]")
+        if not text.isdigit() or not 1 <= int(text) < 2**31:
+            raise self._wrong("ROWS is followed by a whole number from 1 to 2147483647, as in [ROWS 500]")
         self._advance()
         return int(text)
 
     def _wrong(self, problem: str) -> SqlError:
         token = self._curr or self._prev
         return SqlError(problem, (token.start, token.end))
+
+
+def _span(token: Token) -> Place:
+    return token.start, token.end
 
 
 class Freshet(Spark):
@@ -151,7 +215,7 @@ class Freshet(Spark):
         }
 
     Parser = FreshetParser
-    Generator = SparkGenerator
+    Generator = FreshetGenerator
 
 
 _PROMISES: Final = ("PERIOD", "DEADLINE")
@@ -228,5 +292,6 @@ def read_duration(tokens: list[Token], word: str) -> tuple[float, int]:
         seconds = 0.0
     if seconds <= 0.0:
         span = (tokens[0].start, tokens[0].end) if tokens else None
-        raise SqlError(f"{word} is followed by a duration above 0 with its unit, such as {word} 10 SECONDS", span)
+        example = f"such as {word} 10 SECONDS, and at most 36500 days"
+        raise SqlError(f"{word} is followed by a duration above 0 with its unit, {example}", span)
     return seconds, used

@@ -13,6 +13,7 @@ from sqlglot import exp
 
 from freshet.model.schema import type_text
 from freshet.sql.calls import AGGREGATES
+from freshet.sql.check import ONE_COLUMN
 from freshet.sql.functions import name_of
 from freshet.sql.types import is_number, is_time, type_of
 
@@ -36,6 +37,14 @@ def make_explicit(tree: exp.Expr, columns: Mapping[str, pa.DataType]) -> exp.Exp
             _cast_texts([node.this, node.args["low"], node.args["high"]], columns)
         elif isinstance(node, exp.In) and node.expressions:
             _cast_texts([node.this, *node.expressions], columns)
+        elif isinstance(node, exp.Case):
+            _cast_branches(node, columns)
+        elif name_of(node) in ONE_COLUMN:
+            _cast_texts(node.expressions[ONE_COLUMN[str(name_of(node))] :], columns)
+        elif name_of(node) == "nullif" and len(node.expressions) == 2:
+            _compare_nullif(node, columns)
+        elif isinstance(node, exp.Neg) or name_of(node) in ("abs", "negative"):
+            _cast_number(node, columns)
         elif AGGREGATES.get(name_of(node) or "", "count") not in ("count", "min", "max"):
             _cast_argument(node, columns)
         elif isinstance(node, exp.Bracket) or name_of(node) == "element_at":
@@ -53,6 +62,35 @@ def _cast_texts(operands: list[exp.Expr], columns: Mapping[str, pa.DataType]) ->
     for operand, kind in zip(operands, kinds, strict=True):
         if pa.types.is_string(kind):
             operand.replace(exp.Cast(this=operand.copy(), to=exp.DataType.build(target, dialect="spark")))
+
+
+def _cast_branches(node: exp.Case, columns: Mapping[str, pa.DataType]) -> None:
+    branches, default = node.args["ifs"], node.args.get("default")
+    _cast_texts([*(branch.args["true"] for branch in branches), *([default] if default else [])], columns)
+    if node.this is None:
+        return
+    values = [branch.this for branch in branches]
+    for value in values:
+        # The operand meets each value by itself, so only the value is cast here.
+        _cast_texts([value, node.this.copy()], columns)
+    values = [branch.this for branch in branches]
+    if not any(pa.types.is_string(type_of(value, columns)) for value in values):
+        _cast_texts([node.this, *(value.copy() for value in values)], columns)
+
+
+def _compare_nullif(node: exp.Expr, columns: Mapping[str, pa.DataType]) -> None:
+    """NULLIF gives its first argument as it is, and compares it cast."""
+    first, second = node.expressions
+    equal = exp.EQ(this=first.copy(), expression=second.copy())
+    _cast_texts([equal.this, equal.expression], columns)
+    if equal != exp.EQ(this=first.copy(), expression=second.copy()):
+        node.replace(exp.Anonymous(this="IF", expressions=[equal, exp.Null(), first.copy()]))
+
+
+def _cast_number(node: exp.Expr, columns: Mapping[str, pa.DataType]) -> None:
+    argument = node.this if isinstance(node, exp.Neg) else node.expressions[0]
+    if pa.types.is_string(type_of(argument, columns)):
+        argument.replace(exp.Cast(this=argument.copy(), to=exp.DataType.build("DOUBLE")))
 
 
 def _cast_argument(call: exp.Expr, columns: Mapping[str, pa.DataType]) -> None:

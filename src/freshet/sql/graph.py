@@ -9,6 +9,7 @@ from sqlglot import exp
 
 from freshet.model.schema import ARRIVAL
 from freshet.sql.errors import did_you_mean, fail
+from freshet.sql.limits import MOST_OPERATORS, TOO_MANY_OPERATORS
 from freshet.sql.logical import Logical, Window
 from freshet.sql.scope import Relation
 
@@ -35,6 +36,8 @@ class GraphBuilder:
         self._streams = streams
         self._tables = frozenset(tables)
         self._prefixes: set[str] = set()
+        # Shared with the graphs that only look: they take their time, too.
+        self._made = [0]
 
     def add(
         self,
@@ -45,6 +48,9 @@ class GraphBuilder:
         *places: exp.Expr | None,
     ) -> Relation:
         """Adds an operator under the name; returns what it gives out (by default what it reads)."""
+        self._made[0] += 1
+        if self._made[0] > MOST_OPERATORS:
+            raise fail(TOO_MANY_OPERATORS, places[0] if places else None)
         self.operators[name] = make(name)
         self.inputs[name] = tuple(relation.node for relation in inputs)
         self.notes[name] = places
@@ -54,7 +60,9 @@ class GraphBuilder:
 
     def scratch(self) -> GraphBuilder:
         """An empty graph over the same streams, to look at what a query would give out."""
-        return GraphBuilder(self._streams, self._tables)
+        graph = GraphBuilder(self._streams, self._tables)
+        graph._made = self._made
+        return graph
 
     def has_window(self, node: str) -> bool:
         """Whether a node reads a stream through a window, at whatever distance."""

@@ -51,7 +51,7 @@ def take_window(keys: Sequence[exp.Expr]) -> tuple[list[exp.Expr], exp.Expr | No
     windows = [key for key in keys if name_of(key) in ("window", "session_window")]
     for key in windows:
         if name_of(key) == "session_window":
-            raise fail("session_window() is not supported: GROUP BY window(ts, '1 minute')", key)
+            raise fail("session_window() is not supported: write GROUP BY window(ts, '1 minute')", key)
     if len(windows) > 1:
         raise fail("a GROUP BY has one window", windows[1])
     return [key for key in keys if not any(key is window for window in windows)], windows[0] if windows else None

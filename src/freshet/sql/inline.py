@@ -7,6 +7,8 @@ from typing import Final
 
 from sqlglot import exp
 
+from freshet.sql.errors import SqlError
+from freshet.sql.limits import MOST_PARTS, TOO_MANY_PARTS, parts_of
 from freshet.sql.text import rename_variables
 
 # What needs no brackets wherever it is put: nothing can bind tighter than it does.
@@ -24,9 +26,13 @@ def inline(tree: exp.Expr, values: Mapping[str, exp.Expr]) -> exp.Expr:
     """
     root = exp.Paren(this=tree.copy())
     rename_variables(root, {node.name.lower() for value in values.values() for node in value.find_all(exp.Column)})
+    parts = 0
     for node in list(root.find_all(exp.Column)):
         value = values.get(node.name.lower())
         if value is not None:
+            parts += parts_of(value)
+            if parts > MOST_PARTS:
+                raise SqlError(TOO_MANY_PARTS)
             node.replace(_bracketed(value, node.parent is root))
     inner: exp.Expr = root.this
     inner.pop()

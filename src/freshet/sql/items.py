@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
+from freshet.model.schema import KEPT, is_kept
 from freshet.sql.errors import did_you_mean, fail
 from freshet.sql.scope import Scope, Source
 from freshet.sql.text import column
@@ -49,8 +50,8 @@ def check_names(items: Sequence[Item]) -> None:
     """Output names are unique, whatever their case, and leave two leading underscores to Freshet."""
     seen: dict[str, Item] = {}
     for item in items:
-        if item.name.startswith("__"):
-            raise fail(f"name {item.name} begins with two underscores, which Freshet keeps for itself", item.place)
+        if is_kept(item.name):
+            raise fail(f"{item.name} is a name that Freshet keeps for itself: {KEPT}", item.place)
         if item.name.lower() in seen:
             raise fail(f"two columns are called {item.name}: give one another name with AS", item.place)
         seen[item.name.lower()] = item

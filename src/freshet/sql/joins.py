@@ -14,6 +14,7 @@ from freshet.sql.dialect import StreamWindow
 from freshet.sql.errors import fail
 from freshet.sql.explicit import make_explicit
 from freshet.sql.graph import GraphBuilder
+from freshet.sql.limits import MOST_MEMBERS
 from freshet.sql.logical import Join, Window
 from freshet.sql.scope import Relation, Scope, Source, sources_of
 from freshet.sql.text import identifier, to_sql
@@ -58,6 +59,8 @@ class FromBuilder:
         # FROM a JOIN b, c: sqlglot keeps the joins of the first member on the member itself.
         nested = list(clause.this.args.get("joins") or ())
         joins = nested + joins
+        if len(joins) >= MOST_MEMBERS:
+            raise fail(f"a FROM joins at most {MOST_MEMBERS} streams: join some of them in a query before", joins[-1])
         self._first = clause.this
         members = [self._member(clause.this), *(self._member(join.this) for join in joins)]
         _check_aliases(members, [clause.this, *(join.this for join in joins)])
@@ -84,7 +87,7 @@ class FromBuilder:
             return alias, self._window(relation, window) if window else relation
         if not isinstance(node, exp.Table) or not isinstance(node.this, exp.Identifier):
             raise fail("FROM takes streams, queries and sub-queries", node)
-        for key in ("sample", "pivots", "version", "when"):
+        for key in ("sample", "pivots", "version", "when", "hints", "only", "ordinality", "changes", "partition"):
             if node.args.get(key):
                 raise fail("only a window may stand after the name of a stream", node)
         alias_node = node.args.get("alias")

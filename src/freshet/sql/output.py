@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from freshet.model.operators import Call, Columns
 from freshet.model.query import Query
-from freshet.sql.text import parse_expression
+from freshet.sql.text import shared_expression
 from freshet.sql.types import UNKNOWN, aggregate_type, type_of
 
 
@@ -24,7 +24,7 @@ class SqlTyper:
 
     def columns(self, operator: str, columns: Columns, schema: pa.Schema) -> pa.Schema:
         types = {field.name.lower(): field.type for field in schema}
-        return pa.schema([(name, type_of(parse_expression(text), types)) for name, text in columns])
+        return pa.schema([(name, type_of(shared_expression(text), types)) for name, text in columns])
 
     def predicate(self, operator: str, predicate: str, schema: pa.Schema) -> None:
         """Predicates were checked when the query was built."""

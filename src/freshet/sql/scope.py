@@ -13,6 +13,7 @@ from freshet.model.operators import WINDOW_END, WINDOW_START
 from freshet.model.schema import ARRIVAL
 from freshet.sql.errors import did_you_mean, fail
 from freshet.sql.functions import BARE_FUNCTIONS
+from freshet.sql.limits import MOST_PARTS, TOO_MANY_PARTS, parts_of
 from freshet.sql.text import column, identifier, rename_variables
 
 _WINDOW_COLUMNS: Final = {"window_start": WINDOW_START, "window_end": WINDOW_END}
@@ -117,9 +118,19 @@ class Scope:
             raise fail("a sub-query stands in FROM only: join with it instead", inner_query)
         root = exp.Paren(this=tree.copy())
         rename_variables(root, set(self.types))
+        parts = 0
         for node in list(root.find_all(exp.Column)):
             if not isinstance(node.this, exp.Star):
-                node.replace(self._resolved(node))
+                found = self._resolved(node)
+                parts += parts_of(found)
+                if parts > MOST_PARTS:
+                    raise fail(TOO_MANY_PARTS, node)
+                if isinstance(found, exp.Column):
+                    # In place: in a list of thousands each replacement would go over all of it.
+                    node.set("this", found.this)
+                    node.set("table", None)
+                else:
+                    node.replace(found)
         inner: exp.Expr = root.this
         inner.pop()
         return inner

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Final, Literal
+from typing import Literal
 
 import pyarrow as pa
 from sqlglot import exp
@@ -22,41 +22,12 @@ from freshet.sql.graph import GraphBuilder
 from freshet.sql.grouping import check_grouping, group_keys, in_window, take_window
 from freshet.sql.items import Item, check_names, expand
 from freshet.sql.joins import FromBuilder, add_window
+from freshet.sql.limits import as_filters, conjuncts
 from freshet.sql.logical import Aggregate, Distinct, SetOperation, Window
 from freshet.sql.scope import Relation, Scope
 from freshet.sql.text import to_sql
 from freshet.sql.types import common_type, is_known, type_of
 from freshet.sql.windows import window_key
-
-_RUNS: Final = frozenset(
-    (
-        "kind",
-        "hint",
-        "distinct",
-        "expressions",
-        "operation_modifiers",
-        "from_",
-        "joins",
-        "where",
-        "group",
-        "having",
-        "with_",
-    )
-)
-_ENDLESS: Final = (
-    "a stream has no end, so {} has no meaning: leave it out, and order or cut what you read from the output"
-)
-_REJECTED: Final = {
-    "order": _ENDLESS.format("ORDER BY"),
-    "sort": _ENDLESS.format("SORT BY"),
-    "cluster": _ENDLESS.format("CLUSTER BY"),
-    "distribute": _ENDLESS.format("DISTRIBUTE BY"),
-    "limit": _ENDLESS.format("LIMIT"),
-    "offset": _ENDLESS.format("OFFSET"),
-    "qualify": "QUALIFY needs OVER, which is not for streams",
-    "windows": "WINDOW is not for streams: put a window after the stream's name, as in s [ROWS 10]",
-    "laterals": "LATERAL VIEW makes several rows of one, which a query cannot do",
-}
 
 Ctes = Mapping[str, exp.Expr]
 Types = tuple[pa.DataType, ...]
@@ -73,8 +44,9 @@ class Shape:
 class SelectBuilder:
     """Builds the operators of queries and their sub-queries into a graph."""
 
-    def __init__(self, graph: GraphBuilder) -> None:
+    def __init__(self, graph: GraphBuilder, previews: dict[Hashable, Relation] | None = None) -> None:
         self._graph = graph
+        self._previews = {} if previews is None else previews
 
     def query(self, tree: exp.Expr, prefix: str, ctes: Ctes | None = None, shape: Shape | None = None) -> Relation:
         """Builds a SELECT or a UNION; operators are named ``<prefix>.<kind>``."""
@@ -110,7 +82,6 @@ class SelectBuilder:
     def _members(
         self, tree: exp.SetOperation, branches: Sequence[exp.Expr], prefix: str, ctes: Ctes, shape: Shape | None
     ) -> tuple[tuple[Relation, ...], tuple[tuple[str, pa.DataType], ...]]:
-        _reject_clauses(tree, allowed={"this", "expression", "distinct", "with_"})
         relations = [self._preview(branch, prefix, ctes) for branch in branches]
         shape = _union_shape(branches, relations, shape, f"{'a' if tree.key == 'union' else 'an'} {tree.key.upper()}")
         built = tuple(
@@ -120,15 +91,19 @@ class SelectBuilder:
         return built, tuple(zip(shape.names, shape.types, strict=True))
 
     def _preview(self, tree: exp.Expr, prefix: str, ctes: Ctes) -> Relation:
-        # The output names and types of all branches are needed before the first branch can be built.
-        return SelectBuilder(self._graph.scratch()).query(tree, prefix, ctes)
+        # The output names and types of all branches are needed before the first branch can be built. A branch that has
+        # branches itself is looked at once, else each level would double the work.
+        key = (id(tree), frozenset((name, id(cte)) for name, cte in ctes.items()))
+        if key not in self._previews:
+            self._previews[key] = SelectBuilder(self._graph.scratch(), self._previews).query(tree, prefix, ctes)
+        return self._previews[key]
 
     def _select(self, tree: exp.Select, prefix: str, ctes: Ctes, shape: Shape | None) -> Relation:
-        _reject_clauses(tree, allowed=_RUNS)
-        conditions = _conjuncts(tree.args.get("where"))
+        where = tree.args.get("where")
+        conditions = [] if where is None else conjuncts(where.this)
         joined = FromBuilder(self._graph, self, prefix, ctes).build(tree, conditions)
         relation, scope = joined.relation, Scope(joined.sources)
-        for number, condition in enumerate(joined.conditions, start=1):
+        for number, condition in enumerate(as_filters(joined.conditions), start=1):
             make = partial(_filter, predicate=to_sql(condition))
             relation = self._graph.add(f"{prefix}.filter_{number}", make, (relation,))
         if _is_grouped(tree):
@@ -232,21 +207,17 @@ def _ctes_of(tree: exp.Expr) -> dict[str, exp.Expr]:
     return {cte.alias.lower(): cte.this for cte in clause.expressions}
 
 
-def _reject_clauses(tree: exp.Expr, allowed: Set[str]) -> None:
-    for key, value in tree.args.items():
-        if not value or key in allowed:
-            continue
-        place = value[0] if isinstance(value, list) else value
-        place = place if isinstance(place, exp.Expr) else tree
-        raise fail(_REJECTED.get(key, f"{key.strip('_').upper()} is not supported in a continuous query"), place)
-
-
 def _branches(tree: exp.Expr) -> list[exp.Expr]:
     """Members of a UNION ALL chain; a UNION (distinct) inside it stays one member."""
     members: list[exp.Expr] = []
-    for side in (tree.this, tree.expression):
+    waiting = [tree.expression, tree.this]
+    while waiting:
+        side = waiting.pop()
         flat = isinstance(side, exp.Union) and not side.args.get("distinct") and not side.args.get("with_")
-        members += _branches(side) if flat else [side]
+        if flat:
+            waiting += [side.expression, side.this]
+        else:
+            members.append(side)
     return members
 
 
@@ -282,15 +253,6 @@ def _common(one: pa.DataType, two: pa.DataType, name: str, branch: exp.Expr, ope
             branch,
         )
     return kind
-
-
-def _conjuncts(where: exp.Expr | None) -> list[exp.Expr]:
-    return [] if where is None else _conjunction(where.this)
-
-
-def _conjunction(tree: exp.Expr) -> list[exp.Expr]:
-    tree = tree.unnest()
-    return _conjunction(tree.left) + _conjunction(tree.right) if isinstance(tree, exp.And) else [tree]
 
 
 def _is_grouped(tree: exp.Select) -> bool:

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import math
 import re
+import sys
 from collections.abc import Set
 from functools import lru_cache
+from threading import Lock
 from typing import Final
 
 from sqlglot import exp
 from sqlglot.errors import ParseError, TokenError
 from sqlglot.tokenizer_core import Token, TokenType
 
-from freshet.sql.dialect import Freshet
+from freshet.sql.clauses import check_clauses
+from freshet.sql.dialect import Freshet, Suffixed
 from freshet.sql.errors import Place, SqlError, did_you_mean
 from freshet.sql.functions import CAST_FUNCTIONS, UNIT_FUNCTIONS, name_of
+from freshet.sql.limits import MOST_BRACKETS, MOST_CHARACTERS, MOST_LEVELS, MOST_WORDS, TOO_DEEP, check_levels
 from freshet.sql.signatures import signatures
 from freshet.sql.windows import spread_table_functions
 
@@ -108,30 +113,25 @@ _RESERVED: Final = frozenset(
     ]
 )
 _CLAUSES: Final = [
-    "SELECT",
-    "FROM",
-    "WHERE",
-    "GROUP",
-    "BY",
-    "HAVING",
-    "UNION",
-    "ALL",
-    "JOIN",
-    "LEFT",
-    "INNER",
-    "ON",
-    "AS",
-    "DISTINCT",
-    "AND",
-    "OR",
-    "NOT",
-    "PERIOD",
-    "DEADLINE",
-    "EXCEPT",
-    "INTERSECT",
-]
+    "SELECT", "FROM", "WHERE", "GROUP", "BY", "HAVING", "UNION", "ALL", "JOIN", "LEFT", "INNER",
+    "ON", "AS", "DISTINCT", "AND", "OR", "NOT", "PERIOD", "DEADLINE", "EXCEPT", "INTERSECT",
+]  # fmt: skip
 _TYPES: Final = [*sorted(CAST_FUNCTIONS), "timestamp_ntz", "array", "map", "struct"]
 _CLOSING: Final = {TokenType.L_PAREN: TokenType.R_PAREN, TokenType.L_BRACKET: TokenType.R_BRACKET}
+
+
+def is_reserved(name: str) -> bool:
+    """Whether a name is a word of SQL, which can stand for itself in quotes only.
+
+    >>> is_reserved("select"), is_reserved("price")
+    (True, False)
+    """
+    return name.lower() in _RESERVED
+
+
+_FRAMES_OF_A_CALL: Final = 32
+"""Frames that sqlglot needs for a call within a call, at most."""
+_DEEP: Final = Lock()
 
 
 def identifier(name: str) -> exp.Identifier:
@@ -140,7 +140,7 @@ def identifier(name: str) -> exp.Identifier:
     >>> to_sql(identifier("price")), to_sql(identifier("order")), to_sql(identifier("a b"))
     ('price', '`order`', '`a b`')
     """
-    plain = _PLAIN_NAME.fullmatch(name) is not None and name.lower() not in _RESERVED
+    plain = _PLAIN_NAME.fullmatch(name) is not None and not is_reserved(name)
     return exp.Identifier(this=name, quoted=not plain)
 
 
@@ -157,12 +157,30 @@ def to_sql(tree: exp.Expr) -> str:
     return str(tree.sql(dialect=Freshet, comments=False))
 
 
-@lru_cache(maxsize=4096)
-def _parsed(text: str) -> exp.Expr:
+def _parse_deeply(text: str) -> list[exp.Expr | None]:
+    """Parses a text of our own, in which each operator may have become a call within a call: a + b as TRY_ADD(a, b)."""
     try:
-        (tree,) = Freshet().parse(text)
+        return Freshet().parse(text)
+    except RecursionError:
+        # One at a time: the limit is one for all threads, and nobody may lower it while another is deep.
+        with _DEEP:
+            limit = sys.getrecursionlimit()
+            sys.setrecursionlimit(limit + _FRAMES_OF_A_CALL * MOST_LEVELS)
+            try:
+                return Freshet().parse(text)
+            finally:
+                sys.setrecursionlimit(limit)
+
+
+@lru_cache(maxsize=4096)
+def shared_expression(text: str) -> exp.Expr:
+    """As :func:`parse_expression`, for who only looks: the tree belongs to all callers."""
+    try:
+        (tree,) = _parse_deeply(text)
     except (ParseError, TokenError, ValueError) as error:
         raise SqlError(f"{text!r} is not an expression: {str(error).splitlines()[0]}") from None
+    except RecursionError:
+        raise SqlError(TOO_DEEP) from None
     if tree is None:
         raise SqlError("the expression is empty")
     tree = _tidy(tree)
@@ -179,7 +197,7 @@ def parse_expression(text: str) -> exp.Expr:
     >>> parse_expression("a.b > 1").find(exp.Column).name
     'a'
     """
-    return _parsed(text).copy()
+    return shared_expression(text).copy()
 
 
 def rename_variables(tree: exp.Expr, taken: Set[str]) -> None:
@@ -199,17 +217,27 @@ def rename_variables(tree: exp.Expr, taken: Set[str]) -> None:
 
 def parse_query(text: str) -> exp.Expr:
     """The tree of a query; ``meta`` of it holds ``period``, ``deadline`` and ``emit`` where they are given."""
+    return shared_query(text).copy()
+
+
+@lru_cache(maxsize=64)
+def shared_query(text: str) -> exp.Expr:
+    """As :func:`parse_query`, for who only looks: the tree belongs to all callers."""
     tokens = _tokens(text)
     _check_brackets(tokens)
     try:
         trees = [tree for tree in Freshet().parse(text) if tree is not None]
     except ParseError as error:
         raise _parse_error(error, text, tokens) from None
+    except RecursionError:
+        raise SqlError(TOO_DEEP) from None
     if len(trees) > 1:
         raise SqlError("this is more than one query: a query is one SELECT (or SELECTs joined by UNION ALL)")
     if not trees or not isinstance(trees[0], exp.Query):
         place = (tokens[0].start, tokens[0].end) if tokens else None
         raise SqlError("a continuous query begins with SELECT", place)
+    check_levels(trees[0])
+    check_clauses(trees[0])
     spread_table_functions(trees[0])
     return _tidy(trees[0])
 
@@ -223,10 +251,10 @@ def _replace(root: exp.Expr, node: exp.Expr, new: exp.Expr) -> exp.Expr:
 
 def _tidy(tree: exp.Expr) -> exp.Expr:
     for negative in list(tree.find_all(exp.Neg)):
-        cast = negative.this
-        # -9223372036854775808L is one literal to Spark; here it comes as the negative of a cast that overflows.
-        if isinstance(cast, exp.Cast) and isinstance(cast.this, exp.Literal) and not cast.this.is_string:
-            tree = _replace(tree, negative, exp.Cast(this=exp.Neg(this=cast.this.copy()), to=cast.to.copy()))
+        number = negative.this
+        # -9223372036854775808L is one literal to Spark; here it comes as the negative of one that is too large.
+        if isinstance(number, Suffixed) and isinstance(number.this, exp.Literal):
+            tree = _replace(tree, negative, Suffixed(this=exp.Neg(this=number.this.copy()), to=number.to.copy()))
     for node in list(tree.find_all(exp.Add)):
         # INTERVAL 1 DAY 2 HOURS comes as a sum without the brackets that it needs after a minus.
         if _is_interval(node) and isinstance(node.parent, exp.Binary) and not _is_interval(node.parent):
@@ -246,8 +274,14 @@ def _is_interval(tree: exp.Expr) -> bool:
 
 
 def _tokens(text: str) -> list[Token]:
+    if len(text) > MOST_CHARACTERS:
+        raise SqlError(f"the query has {len(text):,} characters: at most {MOST_CHARACTERS:,} are allowed")
     try:
-        return list(Freshet().tokenize(text))
+        tokens = list(Freshet().tokenize(text))
+        if len(tokens) > MOST_WORDS:
+            raise SqlError(f"the query has {len(tokens):,} words and signs: at most {MOST_WORDS:,} are allowed")
+        _check_numbers(tokens)
+        return tokens
     except TokenError as error:
         opening = re.search(r"Missing (\S+) from (\d+):(\d+)", str(error.__cause__ or error))
         if opening is None:
@@ -255,6 +289,17 @@ def _tokens(text: str) -> list[Token]:
         quote, line, col = opening.groups()
         start = _offset(text, int(line), int(col) + 1)
         raise SqlError(f"what begins here is not closed: a {quote} is missing", (start, start)) from None
+
+
+def _check_numbers(tokens: list[Token]) -> None:
+    """Refuses numbers that no type can hold, as Spark does."""
+    for token in tokens:
+        if token.token_type == TokenType.NUMBER and len(token.text) > 5:
+            mantissa, exponent, _ = token.text.lower().partition("e")
+            if not exponent and sum(map(str.isdigit, mantissa.lstrip("0"))) > 38:
+                raise SqlError("a number has at most 38 digits: use an exponent, as in 1e40", _span(token))
+            if exponent and not math.isfinite(float(token.text)):
+                raise SqlError("this number is too large: at most 1.7976931348623157e308 is allowed", _span(token))
 
 
 def _offset(text: str, line: int, col: int) -> int:
@@ -267,6 +312,8 @@ def _check_brackets(tokens: list[Token]) -> None:
     for token in tokens:
         if token.token_type in _CLOSING:
             open_brackets.append(token)
+            if len(open_brackets) > MOST_BRACKETS:
+                raise SqlError(TOO_DEEP, _span(token))
         elif token.token_type in _CLOSING.values():
             if not open_brackets:
                 raise SqlError(f"this {token.text} closes nothing: remove it or open it before", _span(token))

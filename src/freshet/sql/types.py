@@ -18,6 +18,7 @@ from freshet.model.errors import UserError
 from freshet.model.operators import AggregateFunction
 from freshet.model.schema import ARRIVAL, parse_schema, type_text
 from freshet.sql.calls import AGGREGATES
+from freshet.sql.dialect import Suffixed
 from freshet.sql.functions import CAST_FUNCTIONS, UNIT_FUNCTIONS, name_of
 
 UNKNOWN: Final = pa.null()
@@ -152,7 +153,13 @@ def _decimal_arithmetic(tree: exp.Binary, left: pa.DataType, right: pa.DataType)
 
 
 def _narrow_literal(tree: exp.Expr, kind: pa.DataType) -> pa.DataType:
-    # Spark gives a whole literal next to a decimal just the digits it needs.
+    # Spark gives a whole literal next to a decimal just the digits it needs, but for a tinyint.
+    while isinstance(tree, exp.Paren):
+        tree = tree.this
+    if isinstance(tree, Suffixed) and kind in _INTEGERS[1:]:
+        tree = tree.this
+    if isinstance(tree, exp.Neg):
+        tree = tree.this
     if isinstance(tree, exp.Literal) and kind in _INTEGERS:
         return pa.decimal128(len(tree.name.lstrip("0")) or 1, 0)
     return _as_decimal(kind)

@@ -32,7 +32,7 @@ def spread_table_functions(tree: exp.Expr) -> None:
         call = table.this
         name = name_of(call)
         if name == "session":
-            raise fail("session() is not supported: GROUP BY window(ts, '1 minute')", call)
+            raise fail("session() is not supported: write GROUP BY window(ts, '1 minute')", call)
         if name in ("tumble", "hop"):
             stream, window = _table_function(call, name)
             table.set("this", stream)

@@ -14,6 +14,7 @@ from typing import Final, Literal
 import numpy as np
 import pyarrow as pa
 
+from freshet.kernels.allowance import check_rows
 from freshet.kernels.folds.arrays import arrow, flat, select
 from freshet.kernels.folds.folded import Folded, Watermarks
 from freshet.kernels.folds.groups import canonical, check_key
@@ -111,9 +112,11 @@ class CompiledSide:
 
     def _pairs(self, fresh: pa.Table, others: pa.Table) -> pa.Table:
         """The new tuples with the remembered ones of the other side."""
-        made = [self.whole.empty_table()]
+        made, rows = [self.whole.empty_table()], 0
         keyless = (fresh.drop_columns(self.key_names), others.drop_columns(self.key_names))
         for own, other in pairs(fresh, others, self.key_names):
+            rows += len(own)
+            check_rows(rows)
             sides = (keyless[0].take(pa.array(own)), keyless[1].take(pa.array(other)))
             made.append(self._give(sides if self._operator.port == 0 else sides[::-1]))
         return pa.concat_tables(made)

@@ -11,6 +11,7 @@ from freshet.sql.calls import Aggregated, is_call, read_call
 from freshet.sql.flows.flow import MEMBER, Flow, hidden
 from freshet.sql.flows.fold import Computing, fold_flow
 from freshet.sql.flows.stateless import FilterFlow, ProjectFlow, UnionFlow
+from freshet.sql.limits import as_filters, conjuncts
 from freshet.sql.logical import Aggregate
 from freshet.sql.text import column, parse_expression, to_sql
 
@@ -20,7 +21,7 @@ def aggregate_flow(aggregate: Aggregate, child: Flow, place: exp.Expr | None) ->
     taking = _Taking(aggregate.keys, child)
     columns = [(name, taking.taken(parse_expression(text))) for name, text in aggregate.columns]
     having = [] if aggregate.having is None else conjuncts(parse_expression(aggregate.having))
-    conditions = [taking.taken(condition) for condition in having]
+    conditions = [taking.taken(condition) for condition in as_filters(having)]
     flow = fold_flow(aggregate.name, taking.computing.done(), child, place)
     for number, condition in enumerate(conditions, start=1):
         flow = FilterFlow(f"{aggregate.name}.having_{number}", condition, flow)
@@ -95,9 +96,3 @@ def _keyed(flow: Flow) -> list[tuple[str, exp.Expr]]:
 
 def _is_hidden(value: exp.Expr) -> bool:
     return value.name.startswith("__")
-
-
-def conjuncts(tree: exp.Expr) -> list[exp.Expr]:
-    """The conditions that AND joins."""
-    tree = tree.unnest()
-    return conjuncts(tree.left) + conjuncts(tree.right) if isinstance(tree, exp.And) else [tree]

@@ -13,6 +13,7 @@ from freshet.model.operators import Filter, Project
 from freshet.sql.errors import SqlError, fail
 from freshet.sql.flows.wiring import Wiring
 from freshet.sql.inline import column_names, inline
+from freshet.sql.limits import as_filters
 from freshet.sql.text import column, to_sql
 
 TIME: Final = "__time"
@@ -115,7 +116,9 @@ class Want:
 
     def after(self, wiring: Wiring, source: str) -> str:
         """Puts its filters and its projection behind an operator or a stream; returns the last of them."""
-        for name, value in self.filters:
+        conditions = as_filters([value for _, value in self.filters])
+        # Where conditions share the last filter, the first of them gives it its name.
+        for (name, _), value in zip(self.filters, conditions, strict=False):
             source = wiring.add(Filter(name, to_sql(value)), source)
         return wiring.add(Project(self.name, tuple((name, to_sql(value)) for name, value in self.columns)), source)
 

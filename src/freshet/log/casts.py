@@ -1,0 +1,90 @@
+"""Columns of Arrow to the types of a stream."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from freshet.log.zones import CLOCK, MOMENT, moments, wall_clocks
+
+_ZONE: Final = r"\d:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}(:?\d{2})?)$"
+
+
+def cast(values: pa.Array, target: pa.DataType, zone: str) -> pa.Array:
+    """The values in another type.
+
+    Raises:
+        ArrowException, TypeError: At least one of them does not fit.
+
+    >>> cast(pa.array(["1", " 2 "]), pa.int64(), "UTC").to_pylist()
+    [1, 2]
+    """
+    kind = values.type
+    if kind == target:
+        return _valid(values)
+    if pa.types.is_dictionary(kind):
+        return cast(values.dictionary_decode(), target, zone)
+    if pa.types.is_null(kind):
+        return pa.nulls(len(values), target)
+    if pa.types.is_timestamp(target):
+        return _timestamps(values, target, zone)
+    if pa.types.is_temporal(kind) and not (pa.types.is_temporal(target) or pa.types.is_string(target)):
+        raise TypeError("a time is not a number")
+    if _is_text(kind) and not pa.types.is_string(target) and not pa.types.is_binary(target):
+        values = pc.utf8_trim_whitespace(values)
+    if pa.types.is_integer(kind) and pa.types.is_decimal(target):
+        # Arrow asks for room for every integer, not for those that are there.
+        values = values.cast(pa.decimal128(20, 0))
+    rounding = pa.types.is_integer(kind) and pa.types.is_floating(target)
+    return values.cast(options=pc.CastOptions(target, allow_float_truncate=rounding))
+
+
+def _valid(values: pa.Array) -> pa.Array:
+    try:
+        values.validate(full=True)
+    except pa.ArrowInvalid:
+        # Of a part of a column Arrow judges the whole; a copy holds that part alone.
+        values.take(pa.array(range(len(values)), pa.int64())).validate(full=True)
+    return values
+
+
+def _timestamps(values: pa.Array, target: pa.DataType, zone: str) -> pa.Array:
+    kind = values.type
+    if _is_text(kind):
+        return _parse(values, target, zone)
+    if pa.types.is_integer(kind):
+        times = pc.multiply_checked(values.cast(pa.int64()), 1_000_000).cast(MOMENT)
+    elif pa.types.is_floating(kind) or pa.types.is_decimal(kind):
+        times = pc.round(pc.multiply(values.cast(pa.float64()), 1e6)).cast(pa.int64()).cast(MOMENT)
+    elif pa.types.is_timestamp(kind):
+        times = values.cast(options=pc.CastOptions(pa.timestamp("us", kind.tz), allow_time_truncate=True))
+    elif pa.types.is_date(kind):
+        times = values.cast(CLOCK)
+    else:
+        raise TypeError(f"{kind} is not a time")
+    return placed(times, target, zone)
+
+
+def _parse(texts: pa.Array, target: pa.DataType, zone: str) -> pa.Array:
+    texts = pc.utf8_trim_whitespace(texts.cast(pa.string()))
+    zoned = pc.match_substring_regex(texts, _ZONE)
+    texts = pc.replace_substring_regex(texts, r"(\.\d{6})\d+", r"\1")
+    nothing = pa.scalar(None, pa.string())
+    times = pc.if_else(zoned, texts, nothing).cast(MOMENT)
+    clocks = pc.if_else(zoned, nothing, texts).cast(CLOCK)
+    return pc.coalesce(placed(times, target, zone), placed(clocks, target, zone))
+
+
+def placed(times: pa.Array, target: pa.DataType, zone: str) -> pa.Array:
+    """Wall clock to moment, or moment to wall clock, as the column asks."""
+    if times.type.tz is None and target.tz is not None:
+        return moments(times, zone).cast(target)
+    if times.type.tz is not None and target.tz is None:
+        return wall_clocks(times, zone)
+    return times.cast(target)
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))

@@ -1,0 +1,100 @@
+"""Response times of the last seconds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from freshet.quality.histogram import Histogram
+
+HALF: Final = 5.0
+"""Recent response times look back for at least so many seconds, and at most for twice as many."""
+_BUCKETS: Final = Histogram()
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What a meter of response times has seen: how many, their sum, and the buckets that are not empty."""
+
+    count: int
+    sum: float
+    buckets: NDArray[np.intp]
+    counts: NDArray[np.float64]
+
+    @staticmethod
+    def nothing() -> Seen:
+        """Before the first."""
+        return Seen(0, 0.0, np.empty(0, np.intp), np.empty(0))
+
+    @staticmethod
+    def together(parts: Iterable[Seen]) -> Seen:
+        """What several meters have seen."""
+        each = [part for part in parts if part.count]
+        if not each:
+            return Seen.nothing()
+        weights = np.concatenate([part.counts for part in each])
+        counts = np.bincount(np.concatenate([part.buckets for part in each]), weights).astype(np.float64)
+        buckets = np.flatnonzero(counts)
+        return Seen(sum(part.count for part in each), sum(part.sum for part in each), buckets, counts[buckets])
+
+    def since(self, earlier: Seen) -> Seen:
+        """What came after an earlier look at the same meter."""
+        counts = self.counts.copy()
+        counts[np.searchsorted(self.buckets, earlier.buckets)] -= earlier.counts
+        return Seen(self.count - earlier.count, self.sum - earlier.sum, self.buckets, counts)
+
+    def snapshot(self) -> dict[str, float | None]:
+        """As plain values, for reports."""
+        if not self.count:
+            return {"recent_mean_s": None, "recent_p95_s": None}
+        reached = np.cumsum(self.counts)
+        place = min(int(np.searchsorted(reached, 0.95 * reached[-1])), len(reached) - 1)
+        return {"recent_mean_s": self.sum / self.count, "recent_p95_s": _BUCKETS.value(int(self.buckets[place]))}
+
+
+class RecentResponse:
+    """What a :class:`~freshet.quality.response.ResponseMeter` has seen in the last 5 to 10 seconds.
+
+    It remembers what the meter had seen at two earlier times, and costs next to nothing for each train.
+
+    Args:
+        look: Says what the meter has seen so far.
+        start: When the meter began.
+
+    >>> from freshet.quality.response import ResponseMeter
+    >>> meter = ResponseMeter()
+    >>> recent = RecentResponse(meter.seen, start=0.0)
+    >>> recent.turn(1.0); meter.add_many([9.0])
+    >>> recent.turn(20.0); meter.add_many([0.5, 1.5])
+    >>> meter.times().count, recent.seen(21.0).count, recent.seen(21.0).snapshot()["recent_mean_s"]
+    (3, 2, 1.0)
+    >>> recent.seen(60.0).count
+    0
+    """
+
+    __slots__ = ("_due", "_look", "_newer", "_older")
+
+    def __init__(self, look: Callable[[], Seen], start: float) -> None:
+        self._look = look
+        self._older = self._newer = Seen.nothing()
+        self._due = start + HALF
+
+    def turn(self, now: float) -> None:
+        """Time went on; to be called before the meter takes in what departs now."""
+        if now < self._due:
+            return
+        halves = (now - self._due) // HALF
+        seen = self._look()
+        # Nothing departed since the last multiple of the half, or it would have been turned to before.
+        self._older = seen if halves else self._newer
+        self._newer = seen
+        self._due += (halves + 1.0) * HALF
+
+    def seen(self, now: float) -> Seen:
+        """What departed recently."""
+        self.turn(now)
+        return self._look().since(self._older)

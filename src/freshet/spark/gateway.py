@@ -1,0 +1,88 @@
+"""The JVM of a Spark: how it is started, and ended where its start is given up."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from typing import Any, Final
+
+import pyspark.java_gateway
+from pyspark import SparkConf, SparkContext
+
+from freshet.model.telling import masked_value
+
+_POLITE: Final = 5.0
+"""Seconds that a JVM gets to clean up after itself."""
+
+
+def launch(conf: SparkConf, options: Mapping[str, Any], environment: Mapping[str, str]) -> Any:
+    """Starts a JVM and connects with it; one whose start fails or is interrupted is ended.
+
+    Args:
+        conf: Settings.
+        options: Of the process, as ``subprocess.Popen`` has them.
+        environment: Variables that only the JVM gets.
+    """
+    told = SparkConf(loadDefaults=False)
+    for key, value in conf.getAll():
+        # What starts the JVM can be seen in the list of processes. The context hears the rest later, from us.
+        if masked_value(key, value) == value:
+            told.set(key, value)
+    started: list[subprocess.Popen[bytes]] = []
+
+    def start(command: list[str], **given: Any) -> subprocess.Popen[bytes]:
+        given["env"] = {**given["env"], **environment}
+        started.append(subprocess.Popen(command, **given))
+        return started[-1]
+
+    # PySpark tells nobody which process it waits for.
+    module: Any = pyspark.java_gateway
+    before, module.Popen = module.Popen, start
+    try:
+        # In a session of its own the JVM does not hear the signals that a terminal or a supervisor sends to the whole
+        # process group: it is needed until what waits is drained. It ends when its standard input does, whatever
+        # becomes of this process.
+        return module.launch_gateway(told, {**options, "start_new_session": True})
+    except BaseException:
+        for process in started:
+            _end(process)
+        raise
+    finally:
+        module.Popen = before
+
+
+@contextmanager
+def given_up() -> Iterator[None]:
+    """Where what is done inside raises, the JVM that was started meanwhile is ended, and with it Spark."""
+    before = SparkContext._gateway
+    try:
+        yield
+    except BaseException:
+        if before is None:
+            give_up()
+        raise
+
+
+def give_up() -> None:
+    """Ends the JVM, in whatever state it is: the connection to it may be in the middle of something."""
+    process = getattr(SparkContext._gateway, "proc", None)
+    if process is not None:
+        _end(process)
+    context = SparkContext._active_spark_context
+    if context is not None:
+        with suppress(Exception):
+            context.stop()
+    SparkContext._gateway = SparkContext._jvm = None
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """Ends a JVM and the scripts that start it: they have a process group of their own."""
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, number)
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(_POLITE)
+            return
