@@ -62,6 +62,7 @@ HUGE = {
     + ", ".join(f"a{i + 1} AS (SELECT x.k FROM a{i} x JOIN a{i} y ON x.k = y.k)" for i in range(30))
     + " SELECT k FROM a30",
     "joins": "SELECT s.k FROM s" + "".join(f" JOIN s AS s{i} ON s.k = s{i}.k" for i in range(100)),
+    "joins without conditions": f"SELECT s.k FROM s LEFT{' JOIN r' * 100}",
     "words": f"SELECT k FROM s WHERE k IN ({', '.join(['1'] * 15_000)})",
     "characters": f"SELECT k FROM s WHERE t = '{'a' * 300_000}'",
     "digits": f"SELECT {'9' * 5000} AS x FROM s",
@@ -109,6 +110,8 @@ def test_schemas_are_lists_of_columns_and_nothing_else() -> None:
         "k int,, v int": "comma",
         "k struct<a:int,>": "comma",
         "k int NOT NULL": "NOT NULL",
+        "k int IN": "leave it out",
+        "k bigint, w )nt": "is not Spark DDL",
         "k int DEFAULT 5": "DEFAULT",
         "k int, PRIMARY KEY (k)": "is not a column",
         "`` int": "is not a column",
