@@ -110,7 +110,7 @@ def test_schemas_are_lists_of_columns_and_nothing_else() -> None:
         "k int,, v int": "comma",
         "k struct<a:int,>": "comma",
         "k int NOT NULL": "NOT NULL",
-        "k int IN": "leave it out",
+        "v in int": "leave it out",
         "k bigint, w )nt": "is not Spark DDL",
         "k int DEFAULT 5": "DEFAULT",
         "k int, PRIMARY KEY (k)": "is not a column",
