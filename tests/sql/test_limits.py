@@ -120,6 +120,7 @@ def test_schemas_are_lists_of_columns_and_nothing_else() -> None:
         "k decimal(5, 9)": "1 to 38 digits",
         "k decimal(5, 2, 1)": "1 to 38 digits",
         "k struct<a:int,A:int>": "two fields",
+        "k struct<int>": "write name:type",
         f"k {'array<' * 500}int{'>' * 500}": "nested too deeply",
         ", ".join(f"k{i} int" for i in range(3000)): "at most 2,000",
         "k int " * 40_000: "at most 200,000",

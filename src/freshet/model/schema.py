@@ -155,6 +155,10 @@ def _arrow_type(kind: exp.DataType, ddl: str, column: str) -> pa.DataType:
         key, value = kind.expressions
         return pa.map_(_arrow_type(key, ddl, column), _arrow_type(value, ddl, column))
     if kind.this == exp.DataType.Type.STRUCT and kind.expressions:
+        if any(part.args.get("kind") is None or not part.name for part in kind.expressions):
+            raise UserError(
+                f"schema {_shown(ddl)}: column {column} has a field without a name or a type: write name:type"
+            )
         names = [part.name.lower() for part in kind.expressions]
         if len(set(names)) < len(names):
             raise UserError(f"schema {_shown(ddl)}: column {column} has two fields of one name")
