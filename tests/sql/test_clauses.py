@@ -26,6 +26,7 @@ COMMAS = [
     "SELECT * EXCEPT (k,) FROM s",
 ]
 REFUSED = {
+    "SELECT s.k FROM s JOIN r JOIN r AS q ON r.k = q.k ON s.k = r.k": "ON is not expected here",
     "SELECT FROM s": "names no column",
     "SELECT k FROM s WHERE k IN ()": "at least one value",
     "SELECT /*+ BROADCAST(s) */ k FROM s": "hints are not taken",

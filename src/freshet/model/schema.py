@@ -8,6 +8,8 @@ from typing import Final
 import pyarrow as pa
 import sqlglot
 from sqlglot import exp
+from sqlglot.dialects.spark import Spark
+from sqlglot.parsers.spark import SparkParser
 from sqlglot.tokenizer_core import Token
 
 from freshet.model.errors import UserError
@@ -53,6 +55,16 @@ def is_kept(name: str) -> bool:
     return name.startswith("__") or name.lower() == "_arrival"
 
 
+class _DdlParser(SparkParser):
+    def _parse_as_command(self, start: Token) -> exp.Command:
+        # sqlglot would take the rest as it is, and write a warning to the log.
+        raise sqlglot.ParseError("this is not a list of columns")
+
+
+class _Ddl(Spark):
+    Parser = _DdlParser
+
+
 @lru_cache(maxsize=256)
 def parse_schema(ddl: str, *, own: bool = False) -> pa.Schema:
     """The Arrow schema of a Spark DDL text; names that Freshet keeps for itself are allowed in its ``own``.
@@ -91,9 +103,9 @@ def _definitions(ddl: str) -> list[exp.Expr]:
     form = f"schema {_shown(ddl)} is not Spark DDL (name type, name type, ...)"
     try:
         _check_commas(sqlglot.tokenize(ddl, read="spark"), form)
-        trees = sqlglot.parse(f"CREATE TABLE t ({ddl})", read="spark")
+        trees = sqlglot.parse(f"CREATE TABLE t ({ddl})", read=_Ddl)
     except sqlglot.ParseError as error:
-        place = error.errors[0].get("highlight") or "its end"
+        place = next((each.get("highlight") for each in error.errors), None) or "its end"
         raise UserError(f"{form} at {place!r}") from None
     except sqlglot.TokenError:
         raise UserError(f"{form}: a quote or a comment is not closed") from None
@@ -120,7 +132,7 @@ def _check_commas(tokens: list[Token], form: str) -> None:
 
 def _check_constraints(column: exp.Expr, ddl: str) -> None:
     for constraint in column.args.get("constraints") or ():
-        if not isinstance(constraint.kind, exp.CommentColumnConstraint):
+        if not isinstance(constraint.args.get("kind"), exp.CommentColumnConstraint):
             raise UserError(
                 f"schema {_shown(ddl)}: column {column.name} is declared {constraint.sql('spark')}, which is not "
                 "checked: leave it out"
@@ -143,6 +155,10 @@ def _arrow_type(kind: exp.DataType, ddl: str, column: str) -> pa.DataType:
         key, value = kind.expressions
         return pa.map_(_arrow_type(key, ddl, column), _arrow_type(value, ddl, column))
     if kind.this == exp.DataType.Type.STRUCT and kind.expressions:
+        if any(part.args.get("kind") is None or not part.name for part in kind.expressions):
+            raise UserError(
+                f"schema {_shown(ddl)}: column {column} has a field without a name or a type: write name:type"
+            )
         names = [part.name.lower() for part in kind.expressions]
         if len(set(names)) < len(names):
             raise UserError(f"schema {_shown(ddl)}: column {column} has two fields of one name")

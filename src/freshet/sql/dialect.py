@@ -6,6 +6,8 @@ translate many of them to sqlglot's own vocabulary and back, and not every round
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, ClassVar, Final
 
 from sqlglot import exp
@@ -72,6 +74,7 @@ class FreshetParser(SparkParser):
     """Spark's parser with windows and with functions kept by name."""
 
     STRICT_CAST = True
+    _in_join = False
     ADD_JOIN_ON_TRUE = False
     # array(a, b)[1] is an element, not another way to write an array.
     ARRAY_CONSTRUCTORS: ClassVar[Any] = {}
@@ -115,10 +118,23 @@ class FreshetParser(SparkParser):
 
     def _parse_join(self, *args: Any, **kwargs: Any) -> Any:
         first = self._curr
-        join = super()._parse_join(*args, **kwargs)
+        with self._joining(True):
+            join = super()._parse_join(*args, **kwargs)
         if join is None and first.token_type == TokenType.COMMA and self._prev is first:
             raise SqlError(_COMMA, _span(first))
         return join
+
+    def _parse_joins(self, *args: Any, **kwargs: Any) -> Iterator[Any]:
+        # Behind JOIN b sqlglot looks for a JOIN b JOIN c ON ... ON ..., and tries each further JOIN twice.
+        return iter(()) if self._in_join else super()._parse_joins(*args, **kwargs)
+
+    @contextmanager
+    def _joining(self, inside: bool) -> Iterator[None]:
+        before, self._in_join = self._in_join, inside
+        try:
+            yield
+        finally:
+            self._in_join = before
 
     def _parse_as_command(self, start: Token) -> exp.Command:
         # sqlglot would take any text behind such a word, and write a warning to the log.
@@ -133,7 +149,8 @@ class FreshetParser(SparkParser):
         return table
 
     def _parse_table(self, *args: Any, **kwargs: Any) -> Any:
-        table = super()._parse_table(*args, **kwargs)
+        with self._joining(False):
+            table = super()._parse_table(*args, **kwargs)
         if isinstance(table, exp.Table) and table.alias and self._curr.token_type == TokenType.L_BRACKET:
             raise self._wrong(f"a window stands before the alias: {table.name} [...] AS {table.alias}")
         return table
