@@ -93,5 +93,9 @@ class View(Protocol):
         """Seconds that a step costs before it touches a tuple."""
 
     @property
+    def workers(self) -> int:
+        """Units that can run at once."""
+
+    @property
     def idle_workers(self) -> int:
         """Workers without a unit."""
