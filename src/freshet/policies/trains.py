@@ -62,7 +62,9 @@ class QueueShare:
 
 
 class TimeQuantum:
-    """As many tuples as are expected to reach the output within a time, by the measured costs; at least one.
+    """As many tuples as are expected to be processed within a time, by the measured costs; at least one.
+
+    The overhead of the step comes on top: it is the same for one tuple and for many.
 
     Where the tuples go only to the next queue (a box at a time), ``to_output=False`` counts the one operator.
 
