@@ -57,8 +57,9 @@ class QueueShare:
         self._share = share
 
     def rows(self, view: View, operator: int) -> int | None:
-        """The share of what waits now, at least one tuple."""
-        return max(1, math.ceil(self._share * view.operators[operator].pending))
+        """The share of what waits now, at least one tuple; where none waits yet, all that will have come."""
+        waiting = view.operators[operator].pending
+        return max(1, math.ceil(self._share * waiting)) if waiting else None
 
 
 class TimeQuantum:
