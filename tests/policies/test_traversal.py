@@ -310,7 +310,7 @@ def test_a_dear_window_ends_a_superbox() -> None:
     for policy in (TwoLevel(high_cost=2e-6), Everything()):
         application = Application({"q": text}, policy)
         for second in range(0, 60, 5):
-            application.append("s", [(second + place, place, 1) for place in range(3)])
+            application.append("s", [(float(second + place), "xyz"[place], 1) for place in range(3)])
             application.run()
         application.heartbeat("s", 1000.0)
         application.run()

@@ -34,10 +34,11 @@ def set_step(
     workers: Annotated[int, typer.Option(min=1, help="Steps that run at once; more than one takes much longer.")] = 1,
 ) -> Result:
     """The overhead of a step is in rounds of work: 1 is the time to process one tuple for every query. The load is the
-    work that arrives, without overhead, over what all workers can do. The set step learns overhead and load from the run. Figures per cell:
-    `staleness_MODE_OVERHEAD_LOAD`. `worst_vs_best_extreme` is the greatest staleness of the set step over the lower one
-    of both extremes; `gain_small_overhead` by which share it is below everything at once where the overhead is at
-    most a tenth of a round, in the mean over these cells, and `gain_small_overhead_least` in the worst of them.
+    work that arrives, without overhead, over what all workers can do. The set step learns overhead and load from the
+    run. Figures per cell: `staleness_MODE_OVERHEAD_LOAD`. `worst_vs_best_extreme` is the greatest staleness of the set
+    step over the lower one of both extremes; `gain_small_overhead` by which share it is below everything at once where
+    the overhead is at most a tenth of a round, in the mean over these cells, and `gain_small_overhead_least` in the
+    worst of them.
     """
     figures: dict[str, float] = {}
     versus, small = [], []

@@ -49,8 +49,8 @@ class LoadPrice:
     """The overhead over (1 - load): a second that a step costs delays all that arrives until the backlog is gone.
 
     The load is the work of the chosen steps per second and worker, which in a steady state is the share of all workers'
-    time that the arriving work takes; what was chosen t seconds ago counts by exp(-t / span). It knows nothing of the overhead that steps themselves cost, so it
-    is too cheap where that is much: see :class:`BusyPrice`.
+    time that the arriving work takes; what was chosen t seconds ago counts by exp(-t / span). It knows nothing of the
+    overhead that steps themselves cost, so it is too cheap where that is much: see :class:`BusyPrice`.
 
     Args:
         span: Seconds over which the load is learned; some dozens of steps.

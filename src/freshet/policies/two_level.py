@@ -33,8 +33,8 @@ class TwoLevel(Policy):
             the lower expected latency by the measured costs and overhead.
         size: Superboxes in a plan; None: every one that has waiting tuples, once.
         trains: How many of the waiting tuples to take.
-        high_cost: Seconds per tuple from which on an operator ends a superbox, so that what lies behind it need not wait
-            for it (CAR §6.3.7). Superboxes are chosen anew when a learned cost gets there, or falls well below it.
+        high_cost: Seconds per tuple from which on an operator ends a superbox, so that what lies behind it need not
+            wait for it (CAR §6.3.7). Superboxes are chosen anew when a learned cost gets there, or falls well below it.
         seed: Of the order of the turns; None: that of the operators.
     """
 
