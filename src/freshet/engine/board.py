@@ -156,6 +156,7 @@ class Board:
     """Operators that read a stream."""
     now: float = 0.0
     overhead: float = 0.0
+    workers: int = 1
     idle_workers: int = 0
 
     def add(self, query: Query) -> QueryState:
