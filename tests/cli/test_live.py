@@ -223,9 +223,12 @@ def test_a_resize_erases_what_is_visible_line_by_line() -> None:
 
 def test_what_is_wrong_is_said() -> None:
     sources = {"packets": {"state": "held back", "reason": "no room\nat all"}}
-    sinks = {"q1/jsonl": {"state": "failing", "reason": "OSError: gone"}}
+    sinks = {"q1/jsonl": {"state": "failing", "reason": "OSError: gone", "waiting": 40}}
     lines = shown(40, sources=sources, sinks=sinks)
-    assert lines[-2:] == ["source packets: held back, no room", "sink q1/jsonl: failing, OSError: gone"]
+    assert lines[-2:] == [
+        "source packets: held back, no room",
+        "sink q1/jsonl: failing, OSError: gone (40 rows not delivered)",
+    ]
     assert "source packets: held back, no room" in line(report(3, sources=sources, sinks=sinks))
 
 

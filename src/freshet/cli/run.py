@@ -19,7 +19,6 @@ import typer
 
 from freshet.cli.check import AppPath
 from freshet.cli.starting import starting
-from freshet.spark.suspects import STAYS_OUT
 
 if TYPE_CHECKING:
     from freshet.app import Run
@@ -111,6 +110,8 @@ def _told_at_the_end() -> Iterator[None]:
 
 def _failures(report: dict[str, Any]) -> Iterator[str]:
     """What did not do its work, in a sentence each."""
+    from freshet.spark.suspects import STAYS_OUT
+
     for name, source in report["sources"].items():
         if source["state"] == "failed":
             yield f"the source of stream {name} failed: {_first_line(source['reason'])}"

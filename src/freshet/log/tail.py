@@ -15,6 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from freshet.log.private import open_private
+
 _NAME: Final = "tail"
 _STAMP: Final = re.compile(r"@(\d+)(?=[-.])")
 
@@ -32,7 +34,7 @@ class Tail:
     """
 
     def __init__(self, state: Path) -> None:
-        self._descriptor = os.open(state / _NAME, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        self._descriptor = open_private(state / _NAME, os.O_RDWR | os.O_CREAT)
 
     def write(self, commits: int) -> None:
         """Says how many transactions are durable."""

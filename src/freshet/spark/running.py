@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from freshet.log.private import write_private
+from freshet.log.private import make_folder, write_private
 
 _FOLDER: Final = "running"
 _DEATH: Final = "death"
@@ -34,7 +34,7 @@ class Running:
 
     def __init__(self, state: Path) -> None:
         self._folder = state / _FOLDER
-        self._folder.mkdir(parents=True, exist_ok=True)
+        make_folder(self._folder)
         self.dead: str | None = None
         """Why nothing can run any more; then the notes stay."""
 
