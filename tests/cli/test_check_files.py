@@ -25,6 +25,8 @@ WRONG = {
     "size": (f"{STREAM}retention.bound = '{'9' * 400} GB'", "too large for a size"),
     "long path": (f"[app]\nstate = '{'a' * 5000}'\n{STREAM}", "too long"),
     "character NUL": (f'[app]\nstate = "a\\u0000b"\n{STREAM}', "NUL"),
+    "NUL in a table": (f'{STREAM}[tables.t]\nfile = "a\\u0000.csv"\nschema = "k int"\n', "NUL"),
+    "NUL in a source": (f'{STREAM}source = {{kind = "files", path = "a\\u0000"}}\n', "NUL"),
     "quote in a schema": ('[streams.s]\nschema = "k int, \'s string"\n', "not closed"),
     "a word of SQL": ('[streams.select]\nschema = "k int"\n', "a word of SQL"),
 }

@@ -38,7 +38,7 @@ sql = "SELECT avg(x) AS m FROM u [ROWS 10]"
 sql = '''SELECT a.ts, a.v, c.x FROM s [RANGE 1 MINUTE] a JOIN t [RANGE 10 SECONDS] b ON a.k = b.k AND a.v > b.w
 JOIN u [RANGE 5 SECONDS] c ON b.k = c.k'''
 
-[queries.outer]
+[queries.lonely]
 sql = "SELECT a.k, b.w FROM s [RANGE 1 MINUTE] a LEFT JOIN t [RANGE 10 SECONDS] b ON a.k = b.k"
 
 [queries.band]
@@ -117,7 +117,7 @@ def test_a_join_by_equal_columns_may_be_shuffled_from_a_size_on(told: dict[str, 
 @pytest.mark.parametrize(
     ("query", "reason"),
     [
-        ("outer", "a LEFT JOIN must know of all tuples at once which of them found no partner"),
+        ("lonely", "a LEFT JOIN must know of all tuples at once which of them found no partner"),
         ("band", "no equal columns tell which core a tuple belongs to"),
     ],
 )

@@ -117,7 +117,7 @@ def parse_leniently(content: str, origin: str = "") -> Read:
 
 
 def _check_values(data: dict[str, Any], origin: str) -> None:
-    """Refuses what TOML's grammar lets through and no key can mean: endless nesting, numbers beyond 64 bits."""
+    """Refuses what TOML's grammar lets through and no key can mean: endless nesting, numbers beyond 64 bits, NUL."""
     waiting: list[tuple[Location, Any]] = [((), data)]
     while waiting:
         where, value = waiting.pop()
@@ -126,6 +126,8 @@ def _check_values(data: dict[str, Any], origin: str) -> None:
         if isinstance(value, int) and not -(2**63) <= value < 2**63:
             text = "the number is too large: at most 64 bits are allowed"
             raise InvalidApp([Problem(place_text(where), text)], origin)
+        if isinstance(value, str) and "\0" in value and where[-1:] != ("sql",):
+            raise InvalidApp([Problem(place_text(where), "holds the character NUL: leave it out")], origin)
         inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
         waiting += [((*where, key), each) for key, each in inner]
 

@@ -15,7 +15,7 @@ from freshet.log import Retention
 from freshet.model import Curve, Stream, UserError
 from freshet.sinks import Sink, Token
 from freshet.sources import Source
-from freshet.sql.text import is_reserved
+from freshet.sql.text import stands_in_from
 
 SourceLike = Source | Mapping[str, Any]
 """A source, or the options of one: ``{"kind": "generator", ...}``."""
@@ -88,7 +88,7 @@ def check_name(name: str, kind: str) -> str:
     """
     if not _NAME.fullmatch(name):
         raise UserError(f"{name!r} cannot name a {kind}: use letters, digits and _, beginning with a letter")
-    if is_reserved(name):
+    if not stands_in_from(name):
         raise UserError(f"{name!r} cannot name a {kind}: it is a word of SQL; choose another, such as {name}_1")
     return name
 

@@ -129,6 +129,20 @@ def is_reserved(name: str) -> bool:
     return name.lower() in _RESERVED
 
 
+@lru_cache(maxsize=1024)
+def stands_in_from(name: str) -> bool:
+    """Whether a name can stand in FROM without quotes; most words of SQL can.
+
+    >>> stands_in_from("all"), stands_in_from("select")
+    (True, False)
+    """
+    try:
+        (tree,) = Freshet().parse(f"SELECT v FROM {name} WHERE v > 1")
+    except (ParseError, TokenError, SqlError):
+        return False
+    return tree is not None and [table.name for table in tree.find_all(exp.Table)] == [name]
+
+
 _FRAMES_OF_A_CALL: Final = 32
 """Frames that sqlglot needs for a call within a call, at most."""
 _DEEP: Final = Lock()
