@@ -4,6 +4,7 @@ import pytest
 
 import freshet
 from freshet.app import App, InvalidApp
+from freshet.log import Retention
 from freshet.model import UserError
 
 
@@ -64,6 +65,10 @@ def test_a_query_over_a_wrong_one_is_not_blamed() -> None:
         ("q", "SELECT 1", {"weight": 0.0}, "weight 0.0 is outside"),
         ("q", "SELECT 1", {"curve": [(0, 1), (1, 2)]}, r"query q: utility 2 at latency 1 s is outside \[0, 1\]"),
         ("q", "SELECT 1", {"curve": "steep"}, "query q: a latency curve is a list such as"),
+        ("q", "SELECT 1", {"start": "newest"}, "query q: start must be 'earliest' or 'latest', not 'newest'"),
+        ("q", "SELECT 1", {"on_error": "raise"}, "query q: on_error must be 'null' or 'fail', not 'raise'"),
+        ("q", "SELECT 1", {"sinks": {"kind": "memory"}}, "query q: sinks must be a list"),
+        ("q", "SELECT 1", {"retention": Retention(bound_bytes=0)}, "query q: retention: a bound of 0 bytes"),
     ],
 )
 def test_wrong_declarations_are_refused_at_once(name: str, sql: str, options: dict[str, object], text: str) -> None:

@@ -187,6 +187,41 @@ def test_queries_come_and_go_while_it_runs(tmp_path: Path) -> None:
         assert run.read("few").column("k").to_pylist() == [2, 3, 4]
 
 
+def test_a_query_that_is_added_is_checked_as_a_declared_one(tmp_path: Path) -> None:
+    (tmp_path / "hosts.csv").write_text("host\na\n")
+    app = App("checked", state=tmp_path / "state", master="local[2]")
+    app.stream("s", "k int")
+    app.table("hosts", tmp_path / "hosts.csv", schema="host string")
+    file: dict[str, object] = {"kind": "jsonl", "path": str(tmp_path / "all.jsonl")}
+    app.query("every", "SELECT k FROM s", sinks=[file])
+    keyed = {"kind": "table", "path": str(tmp_path / "out.db"), "table": "t", "keys": ["w"]}
+    wrong: list[tuple[str, dict[str, Any], str]] = [
+        ("S", {}, "query S: there is a stream s already"),
+        ("Hosts", {}, "query Hosts: there is a table hosts already"),
+        ("Every", {}, "query Every: there is a query every already"),
+        ("FEW", {}, "query FEW: there is a query few already"),
+        ("__shared_1", {}, "'__shared_1' cannot name a query"),
+        ("q", {"weight": "much"}, "query q: weight 'much' is outside"),
+        ("q", {"start": "newest"}, "query q: start must be 'earliest' or 'latest', not 'newest'"),
+        ("q", {"on_error": "raise"}, "query q: on_error must be 'null' or 'fail', not 'raise'"),
+        ("q", {"sinks": {"kind": "memory"}}, "query q: sinks must be a list"),
+        ("q", {"retention": Retention(bound_bytes=0)}, "query q: retention: a bound of 0 bytes"),
+        ("q", {"sinks": [file]}, r"queries.q.sinks\[0\].path: is the file of queries.every.sinks\[0\] already"),
+        ("q", {"sinks": [keyed]}, r"queries.q.sinks\[0\].keys: the query has no column 'w'"),
+    ]
+    with app.start() as run:
+        run.add_query("few", "SELECT k FROM s WHERE k > 1")
+        run.drop_query("few")
+        for name, options, text in wrong:
+            with pytest.raises(UserError, match=text):
+                run.add_query(name, "SELECT k FROM s", **options)
+        run.add_query("few", "SELECT k FROM s WHERE k > 1")
+        run.push("s", [{"k": 1}, {"k": 2}])
+        run.drain()
+        assert run.read("few").column("k").to_pylist() == [2]
+        assert set(run.meters()["queries"]) == {"every", "few"}
+
+
 def lines(path: Path) -> list[int]:
     return [json.loads(line)["k"] for line in path.read_text().splitlines()]
 

@@ -70,7 +70,7 @@ def test_new_queries_share_and_nest(log: Log) -> None:
     assert form_of(log, B).hidden == (outer, inner)
     assert form_of(log, C).hidden == (outer,)
     assert form_of(log, D).hidden == ()
-    assert [operator.predicate for each in (outer, inner) for operator in each.paths[0].operators] == ["v > 1", "k > 3"]  # type: ignore[union-attr]
+    assert [operator.text() for each in (outer, inner) for operator in each.paths[0].operators] == ["v > 1", "k > 3"]
     assert [operator.name for operator in form_of(log, A).query.paths[0].operators] == ["a.project"]
     assert Standing(log).place("a") == ("s", 0)
 

@@ -16,7 +16,7 @@ from tests.kernels.test_program_spark import ask, session  # noqa: F401
 
 from freshet.kernels import Program, Unsupported
 from freshet.model import Project
-from freshet.sql import build_query, error_count, output_schema, safe
+from freshet.sql import SqlTyper, build_query, error_count, safe
 from freshet.sql.types import is_known
 
 pytestmark = pytest.mark.spark
@@ -128,7 +128,7 @@ def compare(frame: Any, table: pa.Table, texts: list[str], raw: bool) -> None:
     counts = ask(frame, [error_count(text) for text in written])
     truth = ask(frame, texts) if raw else answers
     for text, path, answer, count, true in zip(texts, paths, answers, counts, truth, strict=True):
-        declared = output_schema(path, table.schema).field("x").type
+        declared = path[-1].output([table.schema], SqlTyper()).field("x").type
         assert not is_known(declared) or declared == true.type, text
         assert (answer.type, numbers(answer)) == (true.type, numbers(true)), text
         try:

@@ -16,7 +16,7 @@ from freshet.kernels.folds import common_panes
 from freshet.kernels.pipeline import Memory, Piped
 from freshet.kernels.superbox import Operators, Superbox
 from freshet.model import ARRIVAL, Call, Filter, Panes, Project, Validity
-from freshet.model.fold import WINDOW_END
+from freshet.model.operators import WINDOW_END
 
 FILTERS = ("t < 100", "b OR k IS NOT NULL", "s <> 'z'")
 KEYS = st.sampled_from([(), ("k",), ("k", "f"), ("f", "k")])

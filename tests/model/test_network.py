@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from freshet.model import Filter, Join, Network, NotRunnable, Project, Query, QueryGraph, Union, UserError
+from freshet.model import Filter, Network, NotRunnable, Project, Query, QueryGraph, Union, UserError
 
 
 def union() -> Query:
@@ -42,9 +42,6 @@ def test_numbers_are_never_used_again() -> None:
 
 
 def test_what_is_not_run_yet_is_said() -> None:
-    graph = QueryGraph({"q.join": Join("q.join", "inner", "a.k = b.k")}, {"q.join": ("a", "b")}, "q.join")
-    with pytest.raises(NotRunnable, match="query q: join is parsed and checked, but not run by this version"):
-        _ = Query("q", "", graph).paths
     with pytest.raises(NotRunnable, match="PERIOD"):
         _ = Query("p", "", union().graph, period=10.0).paths
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -228,6 +229,68 @@ def test_a_promise_that_is_lost_anyway_does_not_keep_others_out() -> None:
     view.overhead = 0.5
     (step,) = SlopeSlackFused(10).decide(view)
     assert len(step.chains) == 2
+
+
+@pytest.mark.parametrize("name", [name for name in ALL if not name.startswith("fixed")])
+@pytest.mark.parametrize("count", [2, 200])
+def test_what_the_overhead_of_its_step_makes_late_comes_last(name: str, count: int) -> None:
+    """20 ms are left and a step takes 30: only the other promise can still be kept. By loop and by array."""
+    curves = [Curve.deadline(0.5), Curve.deadline(0.2)] * (count // 2)
+    view = waiting(curves, [0.0] * count, [1] * count, now=0.17)
+    view.overhead = 0.03
+    policy = create(f"{name}({count})")
+    assert isinstance(policy, SchedulePolicy)
+    late = [number % 2 == 1 for number in policy.ranked(view)]
+    assert late == sorted(late)
+
+
+@pytest.mark.parametrize("name", [name for name in ALL if not name.startswith("fixed")])
+@pytest.mark.parametrize("size", [1, 200])
+def test_an_operator_is_placed_alike_by_loop_and_by_array_with_overhead(name: str, size: int) -> None:
+    """The order of 200 operators whose slack an overhead changes, however many are looked at at once."""
+    rng = np.random.default_rng(7)
+    view = waiting(
+        [Curve.deadline(float(end)) for end in rng.uniform(0.02, 1.0, 200)],
+        rng.uniform(0.0, 0.2, 200).tolist(),
+        rng.integers(1, 5, 200).tolist(),
+        now=0.2,
+    )
+    view.overhead = 0.03
+    policy = create(f"{name}({size})")
+    assert isinstance(policy, SchedulePolicy)
+    slack = {
+        number: policy.curve(view, number).slack(0.2 - view.operators[number].mean_arrival + 0.03
+                                                 + 0.01 * view.operators[number].pending)
+        for number in view.ready
+    }  # fmt: skip
+    chosen = policy.ranked(view)
+    # A bucket is a twentieth of the range of slacks, which is one second.
+    assert all(slack[a] <= slack[b] + 0.05 for a, b in pairwise(chosen))
+    assert slack[chosen[0]] <= min(slack.values()) + 0.05
+
+
+def test_fixed_priorities_count_a_step_for_every_box_that_is_left() -> None:
+    view = RecordView(overhead=0.03)
+    for promise, boxes in ((1.0, 1), (1.04, 3)):
+        first, *_ = view.add(f"q{boxes}", [(0.0, 1.0)] * boxes)
+        view.queries[-1].curve = Curve.deadline(promise)
+        view.operators[first].pending, view.operators[first].head_arrival = 1, 0.0
+        view.ready[first] = None
+    # Three steps take 90 ms: what is promised later has less slack.
+    assert FixedPriority(2).priority(view, 0) == pytest.approx(0.97)
+    assert list(FixedPriority(2).ranked(view)) == [1, 0]
+    # Pushed through both take one step.
+    assert list(FixedPriorityPush(2).ranked(view)) == [0, 1]
+
+
+def test_the_expected_latency_has_the_overhead_of_all_steps_to_the_output() -> None:
+    view = RecordView(overhead=0.5, now=1.0)
+    first, _, last = view.add("q", [(1.0, 0.5), (2.0, 1.0), (4.0, 1.0)])
+    for number in (first, last):
+        view.operators[number].pending, view.operators[number].head_arrival = 1, 0.0
+    assert SlopeSlackPush().expected_latency(view, first) == 1.0 + 0.5 + 4.0
+    assert SlopeSlack().expected_latency(view, first) == 1.0 + 3 * 0.5 + 4.0 + 4.0
+    assert SlopeSlack().expected_latency(view, last) == 1.0 + 0.5 + 4.0
 
 
 def run_on_engine(policy: Policy, seed: int, slots: int = 1) -> tuple[dict[str, list[tuple[float, int]]], World]:

@@ -52,6 +52,7 @@ class Table:
     rows: list[tuple[int, float, float, float]]
     now: float = 0.0
     overhead: float = 0.0
+    workers: int = 1
     idle_workers: int = 1
     operators: list[Operator] = field(init=False)
     queries: list[QueryOf] = field(init=False)

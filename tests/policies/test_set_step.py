@@ -9,9 +9,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from freshet.policies import BusyPrice, FixedPrice, FreshnessAware, LoadPrice, OverheadPrice, Price, RateBased, SetStep
+from freshet.policies import (
+    BusyPrice,
+    FixedPrice,
+    FreshnessAware,
+    LoadPrice,
+    OverheadPrice,
+    Price,
+    RateBased,
+    SetStep,
+    create,
+)
 from freshet.policies.set_step import best_prefix
 from freshet.simulation.executor import Profile
+from freshet.simulation.view import RecordView
+from freshet.simulation.workloads.fas import FasWorkload
 from freshet.simulation.world import SimulatedQuery, World
 
 ITEMS = st.lists(st.tuples(st.integers(0, 20), st.integers(1, 20)), min_size=1, max_size=8)
@@ -57,10 +69,40 @@ def test_with_an_overhead_queries_share_steps(price: Price) -> None:
     assert together["total"]["freshness"] > one_by_one["total"]["freshness"]
 
 
+@pytest.mark.parametrize("make", [LoadPrice, BusyPrice])
+@pytest.mark.parametrize("workers", [1, 2, 8])
+def test_the_price_goes_by_the_share_of_all_workers(make: type[LoadPrice], workers: int) -> None:
+    """Half of what the workers can do is half a load, however many they are."""
+    overhead, steps = 0.01, 0.1
+    view, price = RecordView(overhead=overhead, workers=workers), make(span=10.0)
+    work = 0.5 * steps * workers - (overhead if make is BusyPrice else 0.0)
+    for step in range(1, 1000):
+        view.now = step * steps
+        price.took(view, work)
+    assert price.load(view) == pytest.approx(0.5, rel=0.02)
+    assert price.seconds(view) == pytest.approx(2.0 * overhead, rel=0.02)
+
+
+def test_at_half_load_two_workers_run_sets_and_not_everything() -> None:
+    """A small overhead, half of the time of two workers: small steps are fresher, and there is time for them."""
+    bed = FasWorkload(queries=20, tuples=150, utilization=0.5 * 2, seed=1)
+    streams = bed.streams_of()
+    stale, units = {}, {}
+    for name in ("fas-mcq+set", "everything"):
+        both = World(streams, bed.queries_of(streams), create(name), overhead=0.05 * bed.round_seconds(), slots=2)
+        both.run()
+        snapshot = both.engine.snapshot()
+        stale[name], units[name] = 1.0 - snapshot["total"]["freshness"], snapshot["workers"]["units"]
+    assert both.engine.board.workers == 2
+    assert units["fas-mcq+set"] > 1.2 * units["everything"]
+    assert stale["fas-mcq+set"] < stale["everything"]
+
+
 def test_the_load_is_the_work_per_second() -> None:
     class Now:
         now = 0.0
         overhead = 1.0
+        workers = 1
 
     view, price = Now(), LoadPrice(span=10.0)
     for second in range(1, 200):
@@ -74,6 +116,7 @@ def test_the_busy_share_counts_the_overhead() -> None:
     class Now:
         now = 0.0
         overhead = 0.25
+        workers = 1
 
     view, price = Now(), BusyPrice(span=10.0)
     for second in range(1, 200):

@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.engine.kit import Application
 
-from freshet.model import UserError
-from freshet.policies import BoxAtATime, Everything, Policy, QueueShare, TimeQuantum, TwoLevel, create
+from freshet.model import Chain, Panes, Step, UserError
+from freshet.policies import BoxAtATime, Everything, Policy, QueueShare, RowLimit, TimeQuantum, TwoLevel, create
 from freshet.policies.superbox import application_trees, chains, intersections, single_boxes
 from freshet.policies.traversal import (
     EXAMPLE,
@@ -24,7 +25,7 @@ from freshet.policies.traversal import (
 )
 from freshet.simulation.boxes import BoxTree, BoxWorld, Prices
 from freshet.simulation.executor import Profile
-from freshet.simulation.view import RecordView
+from freshet.simulation.view import OperatorRecord, QueryRecord, RecordView
 from freshet.simulation.world import SimulatedQuery, World
 
 TREE = (4, 5, 3, 2, 6, 1)
@@ -76,9 +77,17 @@ def trees(draw: st.DrawFn) -> dict[int, Box]:
     boxes = {}
     for number in range(count):
         after = None if number == 0 else draw(st.integers(0, number - 1))
-        cost, selectivity = draw(st.floats(0.1, 4.0)), draw(st.floats(0.1, 1.0))
-        boxes[number] = Box(after, cost, selectivity)
+        cost = draw(st.sampled_from([0.0, 1e-9, 1e-6]) | st.floats(0.1, 4.0))
+        selectivity = draw(st.sampled_from([0.0, 1.001]) | st.floats(0.1, 3.0))
+        boxes[number] = Box(after, cost, selectivity, draw(st.sampled_from([1.0, 100.0])))
     return boxes
+
+
+def test_min_memory_ends_where_a_box_makes_more_than_it_takes() -> None:
+    dear = Box(None, cost=1e-6, selectivity=1.001, size=100)
+    assert min_memory((0,), {0: dear}) == (0,)
+    # Memory that grows is put off: what frees memory is called first, however little.
+    assert min_memory((0, 1), {0: Box(1, 1e-6, 1.001, 100), 1: Box(None, 1.0, 0.5)}) == (1, 0, 1)
 
 
 @given(trees(), st.data())
@@ -92,6 +101,8 @@ def test_every_traversal_drains_the_superbox(boxes: dict[int, Box], data: st.Dat
         assert each.outputs == pytest.approx(walks[0].outputs)
         assert each.processing == pytest.approx(walks[0].processing)
         assert each.calls >= walks[0].calls
+    # Each call brings its tuples nearer to the output: the bound that min_memory's end is proved by.
+    assert len(min_memory(superbox, boxes)) <= sum(len(downstream(boxes, box)) for box in superbox)
 
 
 @given(trees())
@@ -219,6 +230,94 @@ def test_trains_by_share_and_by_quantum() -> None:
     assert BoxAtATime(trains=QueueShare(0.2)).decide(view)[0].rows == 2
     assert BoxAtATime(trains=TimeQuantum(8.0)).decide(view)[0].rows == 2
     assert BoxAtATime(trains=TimeQuantum(8.0, to_output=False)).decide(view)[0].rows == 4
+    view.operators[first].pending = 0
+    assert QueueShare(0.2).rows(view, first) is None  # all that comes, not one tuple of it
     for wrong in (lambda: QueueShare(0.0), lambda: TimeQuantum(0.0), lambda: TwoLevel("trees")):
         with pytest.raises(UserError):
             wrong()
+
+
+def test_a_train_has_the_size_that_suits_its_own_queue() -> None:
+    view = RecordView()
+    first, second, _ = view.add("q", [(1.0, 1.0), (2.0, 1.0), (2.0, 1.0)])
+    view.operators[first].pending, view.operators[second].pending = 100, 10
+    view.ready.update({first: None, second: None})
+    # The engine takes the train where tuples wait last on the path: at the second box.
+    assert TwoLevel(trains=QueueShare(0.5)).decide(view) == (Step((Chain((0, 1, 2)),), 5),)
+    assert TwoLevel(trains=TimeQuantum(20.0)).decide(view) == (Step((Chain((0, 1, 2)),), 5),)
+    by_box = TwoLevel(traversal="min-latency", trains=QueueShare(0.5)).decide(view)
+    # Half of what waits there is left for the second chain, which must take it before what comes after it.
+    assert [(step.chains[0].operators, step.rows) for step in by_box] == [((1, 2), 5), ((0, 1, 2), 5)]
+
+
+def test_the_trains_of_a_tree_are_sized_box_by_box() -> None:
+    """Two inputs of a union; chains with trains of one size share a step."""
+    view = RecordView()
+    for number, path in enumerate([(0, 3), (1, 3), (2, 3), (3,)]):
+        view.operators.append(OperatorRecord(0, path, 1.0, 1.0, pending=(40, 40, 4, 0)[number]))
+    view.queries.append(QueryRecord("q", 1.0, ((0, 3), (1, 3), (2, 3))))
+    view.ready.update(dict.fromkeys((0, 1, 2)))
+    steps = TwoLevel(trains=QueueShare(0.5)).decide(view)
+    assert [([chain.operators for chain in step.chains], step.rows) for step in steps] == [
+        ([(0,), (1,)], 20),
+        ([(2, 3)], 2),
+    ]
+    assert len(TwoLevel(trains=RowLimit(7)).decide(view)) == 1
+
+
+def chains_of(policy: TwoLevel, view: RecordView) -> list[tuple[int, ...]]:
+    return [chain.operators for step in policy.decide(view) for chain in step.chains]
+
+
+def test_superboxes_follow_learned_costs_and_do_not_flutter() -> None:
+    view, policy = RecordView(), TwoLevel(high_cost=1e-3)
+    path = view.add("q", [(1e-6, 1.0)] * 3)
+    view.operators[0].pending = 5
+    view.ready[0] = None
+
+    def learn(cost: float) -> list[tuple[int, ...]]:
+        view.operators[1].cost = cost
+        policy.completed(view, path)
+        return chains_of(policy, view)
+
+    assert chains_of(policy, view) == [(0, 1, 2)]
+    assert learn(2e-3) == [(0, 1)]
+    assert learn(0.9e-3) == [(0, 1)]  # not clearly cheap yet
+    assert learn(0.7e-3) == [(0, 1, 2)]
+    assert learn(0.9e-3) == [(0, 1, 2)]  # and not dear either
+    view.add("later", [(1e-6, 1.0)])
+    assert learn(1e-3) == [(0, 1)]
+
+
+def test_a_cost_that_is_learned_while_running_ends_a_superbox() -> None:
+    queries = [SimulatedQuery("q", "s", (Profile(0.1), Profile(0.001), Profile(0.001)))]
+    ends = {}
+    for name, policy in (("by cost", TwoLevel(high_cost=0.05)), ("never", TwoLevel())):
+        world = World({"s": np.arange(20) / 2}, queries, policy, known=False)
+        world.run()
+        ends[name] = [world.log.end(stream) for stream in ("q.filter_2", "q.project", "q")]
+    assert ends["never"] == [0, 0, 20]
+    # The first train runs as one, before anything is known; the others stop behind the dear operator.
+    waited, fused, out = ends["by cost"]
+    assert waited > 0
+    assert (fused, out) == (0, 20)
+
+
+def test_a_dear_window_ends_a_superbox() -> None:
+    """Real kernels: for trains of three tuples a window takes more than 2 us each on any machine."""
+    text = "SELECT k, COUNT(*) AS n FROM s [RANGE 10 SECONDS SLIDE 10 SECONDS] GROUP BY k HAVING COUNT(*) > 0"
+    answers = []
+    for policy in (TwoLevel(high_cost=2e-6), Everything()):
+        application = Application({"q": text}, policy)
+        for second in range(0, 60, 5):
+            application.append("s", [(float(second + place), "xyz"[place], 1) for place in range(3)])
+            application.run()
+        application.heartbeat("s", 1000.0)
+        application.run()
+        answers.append(application.answers("q"))
+        nodes = application.engine.board.network.nodes
+        behind = [node.reads for node in nodes[1:] if isinstance(nodes[node.number - 1].operator, Panes)]
+        assert [application.queues.end(stream) > 0 for stream in behind] == [isinstance(policy, TwoLevel)] * len(behind)
+        assert behind
+        application.close()
+    assert answers[0] == answers[1]

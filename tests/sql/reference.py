@@ -11,7 +11,7 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
-from freshet.model import Call, Filter, Lookup, Moving, Panes, PathOperator, Project, Query, Side, Validity
+from freshet.model import Call, Filter, Fold, Moving, Operator, Panes, Project, Query, Side, Validity
 
 Row = dict[str, Any]
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -37,18 +37,18 @@ def answers(query: Query, streams: Mapping[str, Sequence[Row]]) -> list[tuple[An
 class _Way:
     """A path with the rows that are on it."""
 
-    def __init__(self, left: list[PathOperator], rows: list[Row]) -> None:
+    def __init__(self, left: list[Operator], rows: list[Row]) -> None:
         self.left = left
         self.rows = rows
 
     @property
     def fold(self) -> str:
         operator = self.left[0]
-        assert not isinstance(operator, Filter | Project | Lookup)
+        assert isinstance(operator, Fold)
         return operator.fold
 
     def passes(self, fold: str) -> bool:
-        return any(not isinstance(each, Filter | Project | Lookup) and each.fold == fold for each in self.left)
+        return any(isinstance(each, Fold) and each.fold == fold for each in self.left)
 
     def run_to_fold(self) -> None:
         while self.left and isinstance(operator := self.left[0], Filter | Project):

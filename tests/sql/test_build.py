@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from freshet.model import Aggregate, Filter, Join, NotRunnable, Path, Project, UserError, Window, parse_schema
+from freshet.model import Call, Filter, Join, Moving, NotRunnable, Path, Project, UserError, Validity, parse_schema
 from freshet.sql import SqlError, build_query
 from freshet.sql.later import located
 
@@ -71,7 +71,7 @@ def test_settings_are_passed_on(streams: dict[str, pa.Schema]) -> None:
 
 def test_window_that_nothing_is_computed_over_has_no_effect(streams: dict[str, pa.Schema]) -> None:
     query = build_query("q", "SELECT src FROM packets [ROWS 5]", streams)
-    assert query.graph.operators["q.window_1"] == Window("q.window_1", "rows", rows=5)
+    assert list(query.graph.operators) == ["q.project"]
     assert query.paths == (Path("q", "packets", (Project("q.project", (("src", "src"),)),)),)
 
 
@@ -80,15 +80,16 @@ def test_join_holds_all_that_its_run_needs(streams: dict[str, pa.Schema]) -> Non
     query = build_query("q", text, streams)
     join = query.graph.operators["q.join_1"]
     assert isinstance(join, Join)
-    assert (join.kind, join.condition, join.left, join.right) == ("left", "a.ID = R0.ID", "a", "R0")
-    assert join.columns == (("a_ID", "a.ID"), ("value", "a.value"), ("type", "a.type"), ("R0_ID", "R0.ID"))
-    assert query.graph.inputs["q.join_1"] == ("q.window_1", "q.window_2")
+    assert (join.kind, join.keys, join.columns) == ("left", (("ID",), ("ID",)), (("value", 0, "value"),))
+    assert join.validity == (Validity(None, 1_000_000), Validity(None, 1))
+    assert query.graph.inputs["q.join_1"] == ("q.join_1.left.input", "q.join_1.right.input")
 
 
 def test_having_alone_needs_a_window_too(streams: dict[str, pa.Schema]) -> None:
     query = build_query("q", "SELECT max(size) AS m FROM packets [ROWS 5] HAVING m > 3", streams)
-    aggregate = query.graph.operators["q.aggregate"]
-    assert aggregate == Aggregate("q.aggregate", (), (("m", "MAX(size)"),), "MAX(size) > 3")
+    calls = (Call("__a1", "max", "size"),)
+    assert query.graph.operators["q.aggregate"] == Moving("q.aggregate", None, rows=5, calls=calls)
+    assert query.graph.operators["q.aggregate.having_1"] == Filter("q.aggregate.having_1", "__a1 > 3")
 
 
 def test_union_under_a_filter_has_a_path_for_each_branch(streams: dict[str, pa.Schema]) -> None:

@@ -14,7 +14,7 @@ from tests.engine.kit import Anything, Application
 from tests.sql.documents import REFERENCE, SCHEMAS, TABLES, expected, queries, tuples
 
 from freshet.app import App
-from freshet.model import Filter, Join, Stream, Window, parse_schema
+from freshet.model import Filter, Join, Stream, parse_schema
 from freshet.policies import Everything
 from freshet.sql import build_query
 
@@ -94,7 +94,7 @@ def test_mav_has_eight_operators_and_selects_before_it_joins() -> None:
     schemas = {name: parse_schema(columns) for name, columns in SCHEMAS.items()}
     query = build_query("q", QUERIES["MAV, experiments"], schemas)
     kinds = Counter(type(operator) for operator in query.graph.operators.values())
-    assert (kinds[Window], kinds[Filter], kinds[Join]) == (3, 3, 2)
+    assert (kinds[Filter], kinds[Join]) == (3, 2)
     for path in query.paths:
         assert isinstance(path.operators[0], Filter)
 
@@ -106,4 +106,4 @@ def test_rt_with_its_period_is_checked() -> None:
     )
     schemas: dict[str, pa.Schema] = {"Speed": parse_schema(SCHEMAS["Speed"]), "Lanes": TABLES["Lanes"].schema}
     query = build_query("q", given, schemas, tables=TABLES)
-    assert (query.period, query.deadline, query.lowered) == (10.0, 5.0, None)
+    assert (query.period, query.deadline, query.graph.operators) == (10.0, 5.0, {})

@@ -1,4 +1,4 @@
-"""Queries with the paths they become; see ``fixtures/lowered.txt`` for the paths in words."""
+"""Queries with windows and joins, and what runs for them; see ``fixtures/lowered.txt`` for that in words."""
 
 from __future__ import annotations
 
@@ -7,9 +7,8 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from freshet.model import Filter, Network, NotRunnable, Panes, Project, Query, Side, Validity, parse_schema
-from freshet.sql import SqlError, build_query, describe_paths, query_schema
-from freshet.sql.describe import operator_text
+from freshet.model import Filter, Network, NotRunnable, Panes, Project, Side, Validity, parse_schema
+from freshet.sql import SqlError, build_query, describe, query_schema, query_schemas
 
 Times = dict[str, str | None]
 Streams = dict[str, pa.Schema]
@@ -21,10 +20,10 @@ def cases() -> list[tuple[str, str]]:
 
 
 @pytest.mark.parametrize(("text", "expected"), cases())
-def test_query_becomes_paths(text: str, expected: str, streams: Streams, times: Times) -> None:
+def test_query_becomes_graph(text: str, expected: str, streams: Streams, times: Times) -> None:
     query = build_query("q", text, streams, times=times)
     time = query.event_time or ("arrival" if query.has_time else "none")
-    assert f"{describe_paths(query)}\ntime: {time}" == expected
+    assert f"{describe(query.graph)}\ntime: {time}" == expected
 
 
 @pytest.mark.parametrize("text", [text for text, _ in cases()])
@@ -44,18 +43,10 @@ def test_a_fold_reads_plain_columns_and_its_names_are_unique(text: str, streams:
 @pytest.mark.parametrize("text", [text for text, _ in cases()])
 def test_all_paths_of_a_query_give_out_the_same_columns(text: str, streams: Streams, times: Times) -> None:
     query = build_query("q", text, streams, times=times)
-    schemas = {
-        tuple((field.name, field.type) for field in query_schema(_turned(query, number), streams))
-        for number in range(len(query.paths))
-    }
-    assert len(schemas) == 1
-    assert [name for name, _ in schemas.pop()] == list(query.columns)
-
-
-def _turned(query: Query, number: int) -> Query:
-    from dataclasses import replace
-
-    return replace(query, lowered=(*query.paths[number:], *query.paths[:number]))
+    schemas = query_schemas(query, streams)
+    ends = {tuple((field.name, field.type) for field in schemas[path.nodes[-1]]) for path in query.paths}
+    assert len(ends) == 1
+    assert [name for name, _ in ends.pop()] == list(query.columns)
 
 
 def test_types_of_what_folds_give_out() -> None:
@@ -210,7 +201,7 @@ def test_without_times_all_go_by_the_arrival(streams: Streams) -> None:
 def test_local_times_are_taken_as_utc() -> None:
     schemas = {"s": parse_schema("at timestamp_ntz, v int")}
     query = build_query("q", "SELECT sum(v) AS n FROM s [RANGE 1 s SLIDE 1 s]", schemas, times={"s": "at"})
-    assert operator_text(query.paths[0].operators[0]) == "v, CAST(at AS TIMESTAMP) AS __time"
+    assert query.paths[0].operators[0].text() == "v, CAST(at AS TIMESTAMP) AS __time"
 
 
 def test_columns_of_the_stream_win_over_those_of_the_window() -> None:
@@ -223,6 +214,6 @@ def test_columns_of_the_stream_win_over_those_of_the_window() -> None:
 
 def test_periodic_queries_are_left_to_their_release(streams: Streams, times: Times) -> None:
     query = build_query("q", "SELECT count(*) AS n FROM packets [RANGE 1 s] PERIOD 1 s", streams, times=times)
-    assert query.lowered is None
+    assert not query.graph.operators
     with pytest.raises(NotRunnable, match="PERIOD"):
         _ = query.paths

@@ -13,7 +13,7 @@ import pytest
 
 from freshet.model import Project, parse_schema
 from freshet.model.schema import type_text
-from freshet.sql import build_query, error_count, output_schema, safe
+from freshet.sql import SqlTyper, build_query, error_count, safe
 from freshet.sql.types import is_known
 
 # Several hundred small queries: long on a busy machine.
@@ -284,7 +284,7 @@ def test_known_types_are_the_types_of_spark(table: Any) -> None:
     known = 0
     fields = table.selectExpr(*map(as_spark_reads, EXPRESSIONS)).schema
     for expression, field in zip(EXPRESSIONS, fields, strict=True):
-        ours = output_schema([Project("p", (("value", normalised(expression)),))], SCHEMA).field(0).type
+        ours = SqlTyper().columns("p", (("value", normalised(expression)),), SCHEMA).field(0).type
         theirs = field.dataType.simpleString()
         known += is_known(ours)
         if is_known(ours) and type_text(ours) != theirs:

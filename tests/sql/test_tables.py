@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pyarrow as pa
 import pytest
 
-from freshet.model import Lookup, Query, parse_schema
-from freshet.sql import SqlError, build_query, describe, describe_paths, query_schema
+from freshet.model import Lookup, Operator, Query, parse_schema
+from freshet.sql import SqlError, build_query, describe, query_schema
 
 SCHEMAS = {
     "packets": parse_schema("ts timestamp, host string, size int"),
@@ -92,9 +94,16 @@ packets -> q
 }
 
 
+def _lines(operator: Operator) -> Iterator[str]:
+    yield f"  {operator.name}: {operator.text()}"
+    if operator.state_text() is not None:
+        yield f"    remembers {operator.state_text()}"
+
+
 @pytest.mark.parametrize(("text", "expected"), CASES.items())
-def test_query_becomes_paths(text: str, expected: str) -> None:
-    told = describe_paths(build(text))
+def test_query_becomes_graph(text: str, expected: str) -> None:
+    [path] = build(text).paths
+    told = "\n".join([f"{path.stream} -> q", *(line for operator in path.operators for line in _lines(operator))])
     assert told.count(AS_OF) == told.count("JOIN (SELECT") > 0
     assert told.replace(AS_OF, "") == expected.removeprefix("\n")
 

@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 from freshet.model import UserError, parse_schema
 from freshet.model.schema import type_text
 from freshet.spark.signatures import signature
-from freshet.sql import build_query, output_schema
+from freshet.sql import build_query, query_schema
 from freshet.sql.functions import IN_GRAMMAR, functions
 from freshet.sql.signatures import signatures
 from freshet.sql.types import is_known
@@ -48,7 +48,7 @@ def column_type(expression: str) -> pa.DataType | None:
         query = build_query("q", f"SELECT {expression} AS x FROM s", {"s": SCHEMA})
     except UserError:
         return None
-    return output_schema(query.paths[0].stateless, SCHEMA).field("x").type
+    return query_schema(query, {"s": SCHEMA}).field("x").type
 
 
 @pytest.fixture(scope="module")

@@ -22,13 +22,14 @@ from freshet.app.spec import (
     SourceLike,
     StreamSpec,
     TableSpec,
+    check_free,
     check_master,
-    check_name,
     check_retention,
+    declare_query,
 )
 from freshet.app.tables import check_tables
 from freshet.log import Retention
-from freshet.model import Curve, Stream, UserError, parse_duration, parse_schema
+from freshet.model import Stream, UserError, parse_duration, parse_schema
 from freshet.model.places import check_local
 from freshet.policies import create
 from freshet.spark.settings import check_settings
@@ -215,7 +216,7 @@ class App:
                 None: tuples come by :meth:`Run.push`.
             retention: How long its tuples are kept.
         """
-        self._check_free(name, "stream")
+        check_free(name, "stream", self.names())
         stream = Stream(
             name,
             parse_schema(schema),
@@ -250,7 +251,7 @@ class App:
         >>> app.table("hosts", "hosts.csv", schema="host string, owner string")
         >>> app.query("owned", "SELECT owner, size FROM packets JOIN hosts ON packets.host = hosts.host")
         """
-        self._check_free(name, "table")
+        check_free(name, "table", self.names())
         try:
             columns = parse_schema(schema)
         except UserError as error:
@@ -283,23 +284,19 @@ class App:
             curve: What its answers are worth by their latency, as ``[(0, 1.0), ("500 ms", 1.0), (2, 0.0)]``: never
                 rising, utilities in [0, 1]. None: the same at any latency.
         """
-        self._check_free(name, "query")
-        try:
-            right = 0.0 < weight <= 1.0
-        except TypeError:
-            right = False
-        if not right:
-            raise UserError(f"query {name}: weight {weight!r} is outside (0, 1]")
-        worth = None if curve is None else Curve.for_query(name, curve)
-        kept = check_retention(retention or Retention())
-        self.queries[name] = QuerySpec(name, sql, weight, start, on_error, tuple(sinks), kept, worth)
+        spec = declare_query(self.names(), name, sql, weight, start, on_error, sinks, retention, curve)
+        self.queries[name] = spec
 
-    def _check_free(self, name: str, kind: str) -> None:
-        check_name(name, kind)
-        for taken in (*self.streams, *self.tables, *self.queries):
-            if taken.lower() == name.lower():
-                other = "stream" if taken in self.streams else "table" if taken in self.tables else "query"
-                raise UserError(f"{kind} {name}: there is a {other} {taken} already; choose another name")
+    def names(self) -> dict[str, str]:
+        """All that is declared, with its kind.
+
+        >>> app = App("monitor")
+        >>> app.stream("packets", "host string")
+        >>> app.names()
+        {'packets': 'stream'}
+        """
+        streams, tables = dict.fromkeys(self.streams, "stream"), dict.fromkeys(self.tables, "table")
+        return streams | tables | dict.fromkeys(self.queries, "query")
 
     def check(self) -> list[str]:
         """Checks everything that can be checked without Spark.

@@ -12,8 +12,8 @@ from sqlglot import exp
 from freshet.app.problems import Problem
 from freshet.app.spec import QuerySpec
 from freshet.kernels.table_join import CompiledLookup, table_program
-from freshet.model import Filter, Lookup, Moving, Project, Query, Stream, UserError
-from freshet.sql import SqlError, build_query, not_run_yet, query_schema, schema_before
+from freshet.model import Lookup, Moving, Query, Stream, UserError
+from freshet.sql import SqlError, build_query, not_run_yet, query_schema, query_schemas
 from freshet.sql.text import shared_query
 
 
@@ -149,14 +149,16 @@ def check_lookups(query: Query, schemas: Mapping[str, pa.Schema]) -> None:
 
     What is computed of a table's rows first is compiled, and so is what decides whether a tuple has a row.
     """
-    for path in query.paths:
-        for place, operator in enumerate(path.operators):
-            if isinstance(operator, Lookup):
-                table_program(operator)
-                schema = schema_before(place, path, query.paths, schemas) if operator.conditions else pa.schema([])
-                # What only Spark knows the type of is looked at when it has been asked.
-                if operator.conditions and not any(pa.types.is_null(kind) for kind in schema.types):
-                    CompiledLookup(operator, schema)
+    lookups = [operator for operator in query.graph.operators.values() if isinstance(operator, Lookup)]
+    for operator in lookups:
+        table_program(operator)
+    if any(operator.conditions for operator in lookups):
+        known = query_schemas(query, schemas)
+        for operator in lookups:
+            schema = known[query.graph.inputs[operator.name][0]]
+            # What only Spark knows the type of is looked at when it has been asked.
+            if operator.conditions and not any(pa.types.is_null(kind) for kind in schema.types):
+                CompiledLookup(operator, schema)
 
 
 def columns_of(query: Query, schemas: Mapping[str, pa.Schema]) -> pa.Schema:
@@ -166,8 +168,7 @@ def columns_of(query: Query, schemas: Mapping[str, pa.Schema]) -> pa.Schema:
 
 def may_share(query: Query, checked: Checked) -> bool:
     """Whether a query may read shared work: filters and projections on one path, known exactly without Spark."""
-    operators = query.graph.operators.values()
-    if len(query.graph.streams) != 1 or not all(isinstance(operator, Filter | Project) for operator in operators):
+    if not query.graph.is_straight:
         return False
     return not any(pa.types.is_null(kind) for kind in checked.schemas[query.graph.streams[0]].types)
 

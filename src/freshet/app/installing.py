@@ -95,8 +95,16 @@ class Installer:
         self._starting = False
         self._look_after_works()
 
-    def add(self, spec: QuerySpec) -> None:
-        """Starts a query: where it was, if it ran before and is unchanged, else where it says."""
+    def columns(self, spec: QuerySpec) -> tuple[str, ...]:
+        """Names of the columns that a query will have; nothing is touched.
+
+        Raises:
+            UserError: It cannot be added.
+        """
+        return self._made(spec)[0].columns
+
+    def _made(self, spec: QuerySpec) -> tuple[Query, dict[str, pa.Schema]]:
+        """The query of a declaration, and what it may read."""
         if spec.name in self.reads:
             raise UserError(f"query {spec.name} is there already; drop it first")
         # The output of a query that was dropped stays readable, but nothing new can come from it.
@@ -104,6 +112,11 @@ class Installer:
         query = make_query(spec, self._known.among(readable))
         check_lateness(query, self._declared)
         check_lookups(query, readable)
+        return query, readable
+
+    def add(self, spec: QuerySpec) -> None:
+        """Starts a query: where it was, if it ran before and is unchanged, else where it says."""
+        query, readable = self._made(spec)
         reads = tuple(dict.fromkeys(path.stream for path in query.paths))
         self._log.declare(spec.name, spec.retention)
         before = {name: reader for name, reader in self._log.readers().items() if name.startswith(f"{spec.name}.")}

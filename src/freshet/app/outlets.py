@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
 from typing import Any, Final
 
@@ -45,10 +45,18 @@ class Outlets:
         self._hurried = False
         self._left: list[SinkRunner] = []
         self._sinks: dict[str, dict[str, Sink]] = {}
+        self._specs: dict[str, QuerySpec] = {}
 
-    def check(self, spec: QuerySpec) -> None:
-        """Refuses sinks that are declared wrongly, or that must not write their files."""
-        problems = list(check_sinks([spec]))
+    def check(self, spec: QuerySpec, columns: Sequence[str]) -> None:
+        """Refuses sinks that are declared wrongly, that write where another one does, or that must not write there.
+
+        Args:
+            spec: A query that is to be added.
+            columns: What it will have.
+        """
+        others = [other for other in list(self._specs.values()) if other.name != spec.name]
+        found = check_sinks([*others, spec], {spec.name: columns})
+        problems = [problem for problem in found if problem.place.startswith(f"queries.{spec.name}.")]
         if problems:
             raise InvalidApp(problems)
         check_files(self._log, [spec])
@@ -66,6 +74,7 @@ class Outlets:
     def open(self, spec: QuerySpec) -> None:
         """Opens the sinks of a query, each where it was."""
         self._sinks[spec.name] = {}
+        self._specs[spec.name] = spec
         for named in named_sinks(spec):
             runner, sink = self._slow if named.slow else self._shared, named.make()
             if named.foreign:
@@ -98,6 +107,7 @@ class Outlets:
         for runner in (self._shared, self._slow):
             runner.remove(query)
         self._log.park(f"{query}/{name}" for name in self._sinks.pop(query, {}))
+        self._specs.pop(query, None)
 
     def _hopes(self, status: SinkStatus) -> bool:
         return status.waiting > 0 and status.state == "running"

@@ -17,7 +17,7 @@ from freshet.app.observing import meters_of, report_of
 from freshet.app.parts import Parts
 from freshet.app.problems import did_you_mean
 from freshet.app.run_quarantine import QuarantineWatch
-from freshet.app.spec import CurveLike, QuerySpec, SinkLike, check_name
+from freshet.app.spec import CurveLike, SinkLike, declare_query
 from freshet.engine import Undrained
 from freshet.log import Receipt, Retention
 from freshet.model import ARRIVAL, Curve, FreshetError, UserError
@@ -171,19 +171,22 @@ class Run:
         curve: CurveLike | None = None,
     ) -> None:
         """Adds a query; see :meth:`App.query`. It belongs to this run: declare it in the application to keep it."""
-        check_name(name, "query")
-        for kind, taken in (("stream", self.app.streams), ("table", self.app.tables)):
-            if name in taken:
-                raise UserError(f"query {name}: there is a {kind} {name} already; choose another name")
-        worth = None if curve is None else Curve.for_query(name, curve)
-        spec = QuerySpec(name, sql, weight, start, on_error, tuple(sinks), retention or Retention(), worth)
-        self._parts.outlets.check(spec)
+        # A query that was dropped may come back, and of one that is there the installer says so.
+        taken = {other: kind for other, kind in self._names().items() if (other, kind) != (name, "query")}
+        spec = declare_query(taken, name, sql, weight, start, on_error, sinks, retention, curve)
+        columns = self._parts.loop.ask(lambda: self._parts.installer.columns(spec))
+        self._parts.outlets.check(spec, columns)
         self._parts.loop.ask(lambda: self._parts.installer.add(spec))
         try:
             self._parts.outlets.open(spec)
         except BaseException:
             self.drop_query(name)
             raise
+
+    def _names(self) -> dict[str, str]:
+        """All that has a name in this run: what is declared, and the queries that were added."""
+        known: list[str] = self._parts.loop.ask(lambda: list(self._parts.installer.schemas))
+        return {**dict.fromkeys(known, "query"), **self.app.names()}
 
     def drop_query(self, name: str) -> None:
         """Ends a query; its sinks get what it has written, and its output stays readable.

@@ -93,6 +93,65 @@ def check_name(name: str, kind: str) -> str:
     return name
 
 
+def check_free(name: str, kind: str, taken: Mapping[str, str]) -> None:
+    """A name that can be given to something new: names that differ by case only are one name in SQL.
+
+    Args:
+        name: It.
+        kind: What it shall name.
+        taken: What there is, with its kind.
+
+    >>> check_free("Packets", "query", {"packets": "stream"})
+    Traceback (most recent call last):
+    freshet.model.errors.UserError: query Packets: there is a stream packets already; choose another name
+    """
+    check_name(name, kind)
+    for other, what in taken.items():
+        if other.lower() == name.lower():
+            raise UserError(f"{kind} {name}: there is a {what} {other} already; choose another name")
+
+
+def declare_query(
+    taken: Mapping[str, str],
+    name: str,
+    sql: str,
+    weight: float = 1.0,
+    start: Literal["earliest", "latest"] = "earliest",
+    on_error: Literal["null", "fail"] = "null",
+    sinks: Sequence[SinkLike] = (),
+    retention: Retention | None = None,
+    curve: CurveLike | None = None,
+) -> QuerySpec:
+    """What :meth:`App.query` and :meth:`Run.add_query` declare, checked as far as it can be without the others.
+
+    >>> declare_query({}, "q", "SELECT v FROM s", start="newest")
+    Traceback (most recent call last):
+    freshet.model.errors.UserError: query q: start must be 'earliest' or 'latest', not 'newest'
+    """
+    check_free(name, "query", taken)
+    try:
+        right = 0.0 < weight <= 1.0
+    except TypeError:
+        right = False
+    if not right:
+        raise UserError(f"query {name}: weight {weight!r} is outside (0, 1]")
+    _check_word(name, "start", start, ("earliest", "latest"))
+    _check_word(name, "on_error", on_error, ("null", "fail"))
+    if isinstance(sinks, str | Mapping) or not isinstance(sinks, Sequence):
+        raise UserError(f"query {name}: sinks must be a list, such as [{{'kind': 'memory'}}], not {sinks!r}")
+    worth = None if curve is None else Curve.for_query(name, curve)
+    try:
+        kept = check_retention(retention or Retention())
+    except UserError as error:
+        raise UserError(f"query {name}: {error}") from None
+    return QuerySpec(name, sql, weight, start, on_error, tuple(sinks), kept, worth)
+
+
+def _check_word(query: str, key: str, given: object, words: Sequence[str]) -> None:
+    if given not in words:
+        raise UserError(f"query {query}: {key} must be {' or '.join(map(repr, words))}, not {given!r}")
+
+
 def check_master(text: str) -> str:
     """A Spark master, by its form; whether there is a Spark is found out when it starts.
 

@@ -81,6 +81,10 @@ class _Rest:
         return self._view.overhead
 
     @property
+    def workers(self) -> int:
+        return self._view.workers
+
+    @property
     def idle_workers(self) -> int:
         return self._view.idle_workers
 

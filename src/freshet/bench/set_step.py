@@ -12,6 +12,7 @@ from freshet.bench.stage import Stage
 from freshet.policies import BusyPrice, Everything, FreshnessAware, Policy, SetStep
 from freshet.simulation.single import SingleWorker
 from freshet.simulation.workloads.fas import FasWorkload
+from freshet.simulation.world import World
 
 OVERHEADS: Final = (0.0, 0.01, 0.05, 0.1, 0.5, 1.0, 2.0, 4.0)
 LOADS: Final = (0.1, 0.3, 0.5, 0.7, 0.9)
@@ -30,19 +31,22 @@ def set_step(
     queries: Annotated[int, typer.Option(min=2, help="Queries, as in FAS §6.")] = 50,
     tuples: Annotated[int, typer.Option(min=10, help="Tuples of each of 10 streams.")] = 800,
     seed: Annotated[int, typer.Option(min=0, help="Of all draws.")] = 1,
+    workers: Annotated[int, typer.Option(min=1, help="Steps that run at once; more than one takes much longer.")] = 1,
 ) -> Result:
     """The overhead of a step is in rounds of work: 1 is the time to process one tuple for every query. The load is the
-    work that arrives, without overhead. The set step learns overhead and load from the run. Figures per cell:
-    `staleness_MODE_OVERHEAD_LOAD`. `worst_vs_best_extreme` is the greatest staleness of the set step over the lower one
-    of both extremes; `gain_small_overhead` by which share it is below everything at once where the overhead is at
-    most a tenth of a round, in the mean over these cells, and `gain_small_overhead_least` in the worst of them.
+    work that arrives, without overhead, over what all workers can do. The set step learns overhead and load from the
+    run. Figures per cell: `staleness_MODE_OVERHEAD_LOAD`. `worst_vs_best_extreme` is the greatest staleness of the set
+    step over the lower one of both extremes; `gain_small_overhead` by which share it is below everything at once where
+    the overhead is at most a tenth of a round, in the mean over these cells, and `gain_small_overhead_least` in the
+    worst of them.
     """
     figures: dict[str, float] = {}
     versus, small = [], []
     with stage.steps("simulating", len(OVERHEADS) * len(LOADS)) as advance:
         for overhead in OVERHEADS:
             for load in LOADS:
-                cell = _cell(FasWorkload(queries=queries, tuples=tuples, utilization=load, seed=seed), overhead)
+                bed = FasWorkload(queries=queries, tuples=tuples, utilization=load * workers, seed=seed)
+                cell = _cell(bed, overhead, workers)
                 for mode, staleness in cell.items():
                     figures[f"staleness_{mode}_{overhead:g}_{load:g}"] = staleness
                 versus.append(cell["set"] / min(cell["one"], cell["all"]))
@@ -54,10 +58,10 @@ def set_step(
         "gain_small_overhead": sum(small) / len(small),
         "gain_small_overhead_least": min(small),
     }
-    return Result(summary | figures, conditions={"span_rounds": SPAN, "seed": seed})
+    return Result(summary | figures, conditions={"span_rounds": SPAN, "seed": seed, "workers": workers})
 
 
-def _cell(workload: FasWorkload, rounds: float) -> dict[str, float]:
+def _cell(workload: FasWorkload, rounds: float, workers: int) -> dict[str, float]:
     """Mean staleness by mode."""
     round_seconds = workload.round_seconds()
     # A round of work arrives every round_seconds / utilization; with much overhead a step lasts for many of them.
@@ -67,18 +71,18 @@ def _cell(workload: FasWorkload, rounds: float) -> dict[str, float]:
         "all": Everything(),
         "set": FreshnessAware(steps=SetStep(BusyPrice(span))),
     }
+    return {mode: _staleness(workload, policy, rounds * round_seconds, workers) for mode, policy in policies.items()}
+
+
+def _staleness(workload: FasWorkload, policy: Policy, overhead: float, workers: int) -> float:
     streams = workload.streams_of()
+    queries = workload.queries_of(streams)
     # After the last tuple only a backlog is left, which says nothing of a steady state.
     end = min(float(times[-1]) for times in streams.values())
-    results = {}
-    for mode, policy in policies.items():
-        worker = SingleWorker(
-            streams,
-            workload.queries_of(streams),
-            policy,
-            overhead=rounds * round_seconds,
-            seed=workload.seed,
-        )
+    if workers == 1:
+        worker = SingleWorker(streams, queries, policy, overhead=overhead, seed=workload.seed)
         worker.run()
-        results[mode] = worker.outcome(until=end).staleness
-    return results
+        return worker.outcome(until=end).staleness
+    world = World(streams, queries, policy, overhead=overhead, slots=workers, seed=workload.seed)
+    world.run(until=end)
+    return 1.0 - float(world.engine.snapshot()["total"]["freshness"])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -11,10 +11,8 @@ from freshet.app.checking import Checked
 from freshet.kernels import why_not
 from freshet.kernels.parting import parted_at, rows_for_parts
 from freshet.kernels.pipeline import split
-from freshet.model import Filter, Lookup, Network, Path, Project, Query
-from freshet.model.query import PathOperator
-from freshet.sql import schema_before
-from freshet.sql.describe import operator_lines
+from freshet.model import Network, Operator, Path, Query
+from freshet.sql import query_schemas
 
 _CORES = (2, 8, 64)
 
@@ -31,44 +29,39 @@ class Job:
 
     form: str
     why: str
-    operators: tuple[PathOperator, ...]
+    operators: tuple[Operator, ...]
 
 
 def explain_paths(query: Query, checked: Checked) -> Iterator[str]:
-    """The lines on all paths; operators are named only where the graph does not show them as they run."""
+    """The lines on all paths; where one runs as several jobs, on each of them."""
     network = Network()
-    jobs = [jobs_of(path, query, checked) for path in query.paths]
+    schemas = query_schemas(query, checked.schemas)
+    jobs = [jobs_of(path, schemas) for path in query.paths]
     # A path of several jobs makes jobs of their own of all paths of its query: they may share what is remembered.
     together = len(jobs) > 1 and all(len(each) == 1 for each in jobs)
-    for place, (numbers, path) in enumerate(zip(network.add(query), query.paths, strict=True)):
+    for numbers, path, mine in zip(network.add(query), query.paths, jobs, strict=True):
         first = network.nodes[numbers[0]]
-        alone = len(jobs[place]) == 1
-        yield f"path {path.stream} -> {query.name}: reader {first.name}, {_how(jobs[place], together)}"
-        if (parts := _parts(jobs[place])) is not None:
+        yield f"path {path.stream} -> {query.name}: reader {first.name}, {_how(mine, together)}"
+        if (parts := _parts(mine)) is not None:
             yield f"  {parts}"
-        if query.lowered is None:
-            continue
-        above = _tail_above(path, query.paths[:place])
-        left = len(path.operators) - above
-        for number, job in enumerate(jobs[place], start=1):
-            if not alone and left > 0:
-                yield f"  job {number}: {_form(job)}"
-            for operator in job.operators[: max(left, 0)]:
-                yield from (f"  {'' if alone else '  '}{line}" for line in operator_lines(operator))
-            left -= len(job.operators)
-        if above:
-            yield f"  then as above from {path.operators[-above].name} on"
+        for number, job in enumerate(mine if len(mine) > 1 else (), start=1):
+            yield f"  job {number}: {', '.join(operator.name for operator in job.operators)}: {_form(job)}"
 
 
-def jobs_of(path: Path, query: Query, checked: Checked) -> list[Job]:
-    """The jobs in which a step runs a path: what is compiled together, what only Spark can do by itself."""
+def jobs_of(path: Path, schemas: Mapping[str, pa.Schema]) -> list[Job]:
+    """The jobs in which a step runs a path: what is compiled together, what only Spark can do by itself.
+
+    Args:
+        path: It.
+        schemas: Columns of each operator of its query, and of what it reads.
+    """
     jobs: list[Job] = []
     place = 0
     for piece in split(path.operators):
         operators = piece if isinstance(piece, tuple) else (piece,)
         job = Job("vectorised", "", operators)
         if isinstance(piece, tuple):
-            schema = schema_before(place, path, query.paths, checked.schemas)
+            schema = schemas[path.nodes[place - 1] if place else path.stream]
             unknown = [field.name for field in schema if pa.types.is_null(field.type)]
             reason = None if unknown else why_not(piece, schema)
             if unknown:
@@ -93,7 +86,7 @@ def _form(job: Job, together: bool = False) -> str:
     if job.why:
         return f"{job.form}, because {job.why}"
     form = f"{job.form}, because all its expressions are compiled"
-    if all(isinstance(operator, Filter | Project | Lookup) for operator in job.operators):
+    if not any(operator.remembers for operator in job.operators):
         return form
     return f"{form}; in one task{' with the other paths' if together else ''}, because it remembers"
 
@@ -104,13 +97,3 @@ def _parts(jobs: Sequence[Job]) -> str | None:
         return None
     quicker = ", ".join(f"{(rows_for_parts(cores) or 0) / 1e6:.2g} million on {cores} cores" for cores in _CORES)
     return f"merges a train on all cores where it has so many tuples that this is quicker ({quicker})"
-
-
-def _tail_above(path: Path, earlier: Sequence[Path]) -> int:
-    """How many of the last operators of a path were shown with one before it; not worth saying of a single one."""
-    most = 0
-    for other in earlier:
-        pairs = zip(reversed(path.operators), reversed(other.operators), strict=False)
-        same = next((place for place, (one, two) in enumerate(pairs) if one != two), len(path.operators))
-        most = max(most, min(same, len(path.operators), len(other.operators)))
-    return most if most > 1 else 0

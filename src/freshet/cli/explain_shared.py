@@ -7,7 +7,6 @@ from collections.abc import Collection, Iterator, Mapping
 from freshet.app.checking import Checked, may_share
 from freshet.model import Query
 from freshet.policies.sharing import Shared, share
-from freshet.sql.describe import operator_text
 
 
 def shared_work(checked: Checked, chosen: Collection[str]) -> Iterator[Iterator[str]]:
@@ -25,7 +24,7 @@ def _lines(work: Query, found: Shared, labels: Mapping[str, str]) -> Iterator[st
     yield f"{labels[work.name]} (weight {work.weight:g}), for {', '.join(found.members[work.name])}"
     if work.curve is not None:
         yield f"  sum of their latency curves: utility {work.curve.text()}"
-    yield from (f"  {operator_text(operator)}" for operator in path.operators)
+    yield from (f"  {operator.text()}" for operator in path.operators)
     yield f"  reads {labels.get(path.stream, path.stream)}"
     for reader in found.queries:
         if work.name in reader.graph.streams:

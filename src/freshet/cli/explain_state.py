@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from freshet.app.checking import Checked
 from freshet.app.spec import StreamSpec
 from freshet.kernels.shuffling import MOST_BYTES, rows_that_pay, why_never_shuffled
-from freshet.model import Lookup, Moving, Query, Side
+from freshet.model import Join, Lookup, Moving, Query
 from freshet.model.units import duration_text
 
 _CORES = (8, 16, 64)
@@ -37,18 +37,17 @@ def _is_timed(fold: object) -> bool:
 
 def explain_joins(query: Query) -> Iterator[str]:
     """In which form each join runs, and why."""
-    operators = {operator.name: operator for path in query.paths for operator in path.operators}
-    sides = {operator.fold: operator for operator in operators.values() if isinstance(operator, Side)}
-    for name, side in sides.items():
-        yield f"join {name}: {_join(side)}"
-    for name, operator in operators.items():
+    for name, operator in query.graph.operators.items():
+        if isinstance(operator, Join):
+            yield f"join {name}: {_join(operator)}"
+    for name, operator in query.graph.operators.items():
         if isinstance(operator, Lookup):
             met = "by an index of its keys" if operator.keys[0] else "every row of it, as there are no equal columns"
             yield f"join {name} with table {operator.table}: vectorised, each task over its part; finds rows {met}"
 
 
-def _join(side: Side) -> str:
-    reason = why_never_shuffled(side)
+def _join(join: Join) -> str:
+    reason = why_never_shuffled(join)
     if reason is not None:
         return f"vectorised, in one task at any size, because {reason}"
     quicker = ((cores, rows_that_pay(cores)) for cores in _CORES)

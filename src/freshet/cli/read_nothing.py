@@ -60,15 +60,15 @@ def _next_window(reader: LogReader, query: Query, readers: Sequence[ReaderState]
     panes = _panes(query)
     if panes is None:
         return None
-    from freshet.engine.event_time import boundary, earliest
     from freshet.model import state_stream
+    from freshet.model.operators import earliest
 
     state = state_stream(panes.fold, 0)
     held = reader.readers().get(state)
-    time = earliest(reader.watermark(each.stream) for each in readers)
-    closed = boundary(time, panes)
+    time = earliest([reader.watermark(each.stream) for each in readers])
+    closed = panes.boundary(time)
     # What is closed already, and not yet computed, comes first.
-    if held is None or held.next >= reader.end(state) or closed != boundary(reader.watermark(state), panes):
+    if held is None or held.next >= reader.end(state) or closed != panes.boundary(reader.watermark(state)):
         return None
     when, now = time_text(None if closed is None else closed + panes.slide), time_text(time)
     if when is None or now is None:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Final
 
-from freshet.model import Curve, Filter, Fold, Lookup, Network, Node, Project, Query, Side
+from freshet.model import Curve, Fold, Network, Node, Query, Side
 from freshet.quality import OperatorStatistics
 
 DROPPED: Final = "dropped"
@@ -156,6 +156,7 @@ class Board:
     """Operators that read a stream."""
     now: float = 0.0
     overhead: float = 0.0
+    workers: int = 1
     idle_workers: int = 0
 
     def add(self, query: Query) -> QueryState:
@@ -164,8 +165,8 @@ class Board:
         for node in self.network.nodes[len(self.operators) :]:
             self.operators.append(OperatorState(node, len(self.queries), self.size))
             self.readers.setdefault(node.reads, []).append(node.number)
-            if isinstance(node.operator, Lookup):
-                self.lookups[node.number] = node.operator.table
+            if node.operator.reads_table is not None:
+                self.lookups[node.number] = node.operator.reads_table
         self._add_folds(state, len(self.queries))
         self.numbers[query.name] = len(self.queries)
         self.queries.append(state)
@@ -200,7 +201,7 @@ class Board:
     def fold(self, number: int) -> Fold | None:
         """The fold that an operator is, if it is one."""
         operator = self.network.nodes[number].operator
-        return None if isinstance(operator, Filter | Project | Lookup) else operator
+        return operator if isinstance(operator, Fold) else None
 
     def withdraw(self, state: QueryState) -> None:
         """Undoes the latest :meth:`add`: nobody has seen its numbers yet, so they are free again."""

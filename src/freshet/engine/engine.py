@@ -81,7 +81,7 @@ class Engine:
         self.log, self.executor, self.clock = log, executor, clock
         self.policy = policy
         self.meters = meters or Meters(clock.now(), workers=executor.slots)
-        self.board = Board(size=log.bytes, now=clock.now(), idle_workers=executor.slots)
+        self.board = Board(log.bytes, now=clock.now(), workers=executor.slots, idle_workers=executor.slots)
         self.time = Timekeeper(self.board, log)
         self.overhead = OverheadStatistics()
         self.schemas: dict[str, pa.Schema] = {}

@@ -6,48 +6,11 @@ tuples that an operator has not processed. Bounds never become wrong later, so w
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from freshet.engine.board import Board, FoldState
 from freshet.engine.protocols import QueueLog
-from freshet.model import Panes, Side
-
-Time = int | None
-"""Microseconds; None: no bound is known, which is less than every other."""
-
-
-def earliest(times: Iterable[Time]) -> Time:
-    """The least of some times.
-
-    >>> earliest([3, 2]), earliest([3, None])
-    (2, None)
-    """
-    known = list(times)
-    return None if not known or None in known else min(time for time in known if time is not None)
-
-
-def latest(*times: Time) -> Time:
-    """The greatest of some times.
-
-    >>> latest(None, 3, 2)
-    3
-    """
-    return max((time for time in times if time is not None), default=None)
-
-
-def boundary(time: Time, panes: Panes) -> Time:
-    """The last boundary that is closed.
-
-    >>> from freshet.model import Validity
-    >>> minute = Panes("q.aggregate", Validity("ts", 60), 60)
-    >>> boundary(125, minute), boundary(-1, minute)
-    (120, -60)
-    """
-    return None if time is None else (time - panes.offset) // panes.slide * panes.slide + panes.offset
-
-
-def _minus(time: Time, microseconds: int) -> Time:
-    return None if time is None else time - microseconds
+from freshet.model.operators import Time, earliest, latest
 
 
 def has_state(fold: FoldState, log: QueueLog) -> bool:
@@ -94,16 +57,10 @@ class Moment:
 
     def behind(self, number: int) -> Time:
         """From when on tuples are that come out of an operator."""
-        operator = self._board.operators[number].node.operator
-        if isinstance(operator, Panes):
-            return boundary(self.acted(operator.fold, 0), operator)
-        if not isinstance(operator, Side):
+        fold = self._board.fold(number)
+        if fold is None:
             return self.before(number)
-        time = _minus(self.before(number), operator.behind[operator.port])
-        if operator.kind == "inner":
-            return time
-        # A left tuple without a partner comes, on the path of either side, when the right side's time has acted.
-        return earliest([time, _minus(self.acted(operator.fold, 1), operator.behind[1])])
+        return fold.watermark([self.before(number)], lambda port: self.acted(fold.fold, port))
 
     def acted(self, fold: str, port: int) -> Time:
         """How far event time has come in what a fold has done; one that remembers nothing has nothing to do."""
@@ -114,7 +71,7 @@ class Moment:
 
     def possible(self, fold: FoldState) -> tuple[Time, ...]:
         """How far event time allows a fold to act, by port."""
-        times = (earliest(self.before(number) for number in port) for port in fold.ports)
+        times = (earliest([self.before(number) for number in port]) for port in fold.ports)
         return tuple(latest(seen, time) for seen, time in zip(fold.seen, times, strict=True))
 
     def act(self, fold: FoldState) -> tuple[Time, ...]:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 from freshet.engine.board import Board, FoldState, QueryState
-from freshet.engine.event_time import Moment, boundary, earliest, has_state, latest
+from freshet.engine.event_time import Moment, has_state
 from freshet.engine.protocols import QueueLog
-from freshet.model import Chain, Commit, Panes, Side, State, Train, Unit, UnitResult, state_stream
+from freshet.model import Chain, Commit, State, Train, Unit, UnitResult, state_stream
+from freshet.model.operators import earliest, latest
 from freshet.quality import Memory
 
 
@@ -108,19 +109,13 @@ class Timekeeper:
         return operator.node.number if operator.closing and not before else None
 
     def _is_due(self, fold: FoldState, times: Sequence[int | None]) -> bool:
-        operator = fold.operator
-        if isinstance(operator, Panes):
-            closed = boundary(fold.seen[0], operator)
-            return latest(boundary(times[0], operator), closed) != closed and has_state(fold, self._log)
-        if isinstance(operator, Side) and operator.kind == "left":
-            return times[1] != fold.seen[1] and has_state(fold, self._log)
-        return False
+        return fold.operator.is_due(fold.seen, times) and has_state(fold, self._log)
 
     def _tell(self, state: QueryState, moment: Moment) -> None:
         """Notes how far the output of a query is, where somebody wants to know it."""
         if not any(self.concerns(self._board.operators[number].query) for number in self._readers_of(state)):
             return
-        time = earliest(moment.behind(path[-1]) for path in state.paths)
+        time = earliest([moment.behind(path[-1]) for path in state.paths])
         if time is not None and latest(time, self._told(state.name)) != self._told(state.name):
             self.news[state.name] = time
 
@@ -217,7 +212,7 @@ class Timekeeper:
         if not node.is_last:
             return moment.behind(number)
         state = self._board.queries[self._board.operators[number].query]
-        return earliest(moment.behind(path[-1]) for path in state.paths)
+        return earliest([moment.behind(path[-1]) for path in state.paths])
 
     def settled(self, result: UnitResult, stopped: Collection[int] | None) -> None:
         """A unit ended; ``stopped`` is None where nothing of it was committed."""
@@ -247,5 +242,5 @@ class Timekeeper:
                     rows += end - low
                     size += self._log.bytes(stream, low, end)
         into = (number for fold in folds for port in fold.ports for number in port)
-        time = earliest(self._board.operators[number].mark for number in into)
+        time = earliest([self._board.operators[number].mark for number in into])
         return Memory(rows, size, None if time is None else time / 1e6)

@@ -9,10 +9,9 @@ import pyarrow as pa
 
 from freshet.kernels.chain import ChainOutput
 from freshet.kernels.pipeline import head
-from freshet.model import ARRIVAL, Filter, Lookup, Project
-from freshet.model.fold import Fold, Panes
+from freshet.model import ARRIVAL, Filter, Operator, Panes, Project
 
-Operators = Sequence[Filter | Project | Lookup | Fold]
+Operators = Sequence[Operator]
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +45,7 @@ class Family:
 def families(chains: Sequence[Operators]) -> list[Family]:
     """The families of two and more.
 
-    >>> from freshet.model.fold import Validity
+    >>> from freshet.model.operators import Validity
     >>> def chain(*filters, key="k"):
     ...     columns = Project("i", (("ts", "ts"), ("k", key)))
     ...     return (*(Filter("f", each) for each in filters), columns, Panes("p", Validity("ts", 9), 3, ("k",)))

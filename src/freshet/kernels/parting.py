@@ -11,8 +11,7 @@ import math
 from collections.abc import Sequence
 from typing import Final
 
-from freshet.model import Filter, Lookup, Panes, Project
-from freshet.model.fold import Fold
+from freshet.model import Operator
 
 # A train of 1,500,000 tuples and 1,000 groups took 150 to 170 ms in one task, of which 50 ms are the job's own, and as
 # long in two parts with a second job.
@@ -21,18 +20,16 @@ OVERHEAD: Final = 0.05
 """Seconds that a second job takes."""
 
 
-def parted_at(operators: Sequence[Filter | Project | Lookup | Fold]) -> int | None:
+def parted_at(operators: Sequence[Operator]) -> int | None:
     """The place of the aggregate up to which a chain can run in parts; None: it cannot.
 
-    >>> from freshet.model import Validity
+    >>> from freshet.model import Filter, Panes, Validity
     >>> panes = Panes("q.panes", Validity("ts", 60), 60)
     >>> parted_at([Filter("f", "a"), panes, Filter("g", "b")]), parted_at([Filter("f", "a")])
     (1, None)
     """
-    place = next((place for place, each in enumerate(operators) if not isinstance(each, Filter | Project | Lookup)), -1)
-    first = operators[place] if place >= 0 else None
-    # EMIT CHANGES shows what a train has changed, and so must see all of it at once.
-    return place if isinstance(first, Panes) and first.emit != "changes" else None
+    place = next((place for place, each in enumerate(operators) if each.remembers), -1)
+    return place if place >= 0 and operators[place].split == "parts" else None
 
 
 def parts_pay(rows: int, cores: int, queries: int = 1, overhead: float = OVERHEAD) -> bool:

@@ -14,8 +14,7 @@ from freshet.kernels.folds.pane_rows import PaneRows
 from freshet.kernels.folds.panes import CompiledPanes
 from freshet.kernels.program import Program
 from freshet.kernels.table_join import CompiledLookup, Version
-from freshet.model import Filter, Lookup, Project, Train
-from freshet.model.fold import Fold
+from freshet.model import Filter, Fold, Lookup, Operator, Project, Train
 
 Stateless = Filter | Project
 Tables = Mapping[str, Sequence[Version]]
@@ -125,9 +124,7 @@ class Rest:
         Unsupported: An expression is outside the compiled subset.
     """
 
-    def __init__(
-        self, operators: Sequence[Stateless | Lookup | Fold], columns: pa.Schema, others: Mapping[str, pa.Schema]
-    ) -> None:
+    def __init__(self, operators: Sequence[Operator], columns: pa.Schema, others: Mapping[str, pa.Schema]) -> None:
         self._pieces: list[Program | tuple[str, CompiledFold] | tuple[str, CompiledLookup]] = []
         self.folds: dict[str, CompiledFold] = {}
         """Its folds by name."""
@@ -210,10 +207,10 @@ def _fold(compiled: CompiledFold, table: pa.Table, memory: Memory, rows: Sequenc
     return folded
 
 
-def head(operators: Sequence[Stateless | Lookup | Fold]) -> tuple[Stateless, ...]:
+def head(operators: Sequence[Operator]) -> tuple[Stateless, ...]:
     """The filters and projections that a chain begins with.
 
-    >>> from freshet.model.fold import Panes, Validity
+    >>> from freshet.model.operators import Panes, Validity
     >>> head([Filter("f", "a"), Panes("q.panes", Validity("ts", 60), 60), Filter("g", "b")])
     (Filter(name='f', predicate='a'),)
     """
@@ -221,10 +218,10 @@ def head(operators: Sequence[Stateless | Lookup | Fold]) -> tuple[Stateless, ...
     return pieces[0] if pieces and isinstance(pieces[0], tuple) else ()
 
 
-def split(operators: Sequence[Stateless | Lookup | Fold]) -> list[tuple[Stateless, ...] | Lookup | Fold]:
+def split(operators: Sequence[Operator]) -> list[tuple[Stateless, ...] | Lookup | Fold]:
     """The pieces of a chain: runs of filters and projections, and each lookup and fold by itself.
 
-    >>> from freshet.model.fold import Panes, Validity
+    >>> from freshet.model.operators import Panes, Validity
     >>> panes = Panes("q.panes", Validity("ts", 60), 60)
     >>> [type(piece).__name__ for piece in split([Filter("f", "a"), Project("p", ()), panes, Filter("g", "b")])]
     ['tuple', 'Panes', 'tuple']
@@ -237,5 +234,6 @@ def split(operators: Sequence[Stateless | Lookup | Fold]) -> list[tuple[Stateles
             else:
                 pieces.append((operator,))
         else:
+            assert isinstance(operator, Lookup | Fold), f"{operator.name} is on no path"
             pieces.append(operator)
     return pieces

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from typing import Final
 
-from freshet.model import Side
+from freshet.model import Join, Side
 
 MOST_BYTES: Final = 2**30
 """Bytes of a train and both states from which on a join goes through a shuffle, however many cores there are."""
@@ -20,17 +20,17 @@ _SHUFFLE_SECONDS: Final = 1e-6
 _SHUFFLE_OVERHEAD: Final = 0.5
 
 
-def why_never_shuffled(side: Side) -> str | None:
+def why_never_shuffled(join: Join | Side) -> str | None:
     """Why a join stays in one task at any size; None: it need not.
 
-    >>> from freshet.model.fold import Validity
+    >>> from freshet.model.operators import Validity
     >>> minute = Validity("ts", 60_000_000)
-    >>> why_never_shuffled(Side("j.left", "j", 0, "inner", (minute, minute), ((), ()), ()))
+    >>> why_never_shuffled(Join("j", "inner", (minute, minute), ((), ()), ()))
     'no equal columns tell which core a tuple belongs to'
     """
-    if side.kind == "left":
+    if join.kind == "left":
         return "a LEFT JOIN must know of all tuples at once which of them found no partner"
-    return None if side.keys[0] else "no equal columns tell which core a tuple belongs to"
+    return None if join.keys[0] else "no equal columns tell which core a tuple belongs to"
 
 
 def pays(rows: int, size: int, cores: int, most_bytes: int = MOST_BYTES) -> bool:

@@ -21,10 +21,9 @@ from freshet.kernels.folds.pane_rows import PaneRows
 from freshet.kernels.folds.panes import CompiledPanes
 from freshet.kernels.pipeline import Memory, Piped, Rest, Tables, head
 from freshet.kernels.program import Program
-from freshet.model import ARRIVAL, Filter, Lookup, Project
-from freshet.model.fold import Fold
+from freshet.model import ARRIVAL, Operator
 
-Operators = tuple[Filter | Project | Lookup | Fold, ...]
+Operators = tuple[Operator, ...]
 Others = Mapping[str, pa.Schema]
 """For each join of a chain, by the name of its fold, the columns of the input on the other side."""
 
@@ -81,7 +80,7 @@ class Superbox:
     Raises:
         Unsupported: A chain has expressions that are not compiled.
 
-    >>> from freshet.model.fold import Call, Panes, Validity
+    >>> from freshet.model import Call, Filter, Panes, Project, Validity
     >>> def sliding(name, size, call):
     ...     columns = Project(f"{name}.input", (("ts", "ts"), ("k", "k"), ("v", "v * 2")))
     ...     return (Filter(f"{name}.filter", "v > 0"), columns, Panes(name, Validity("ts", size), 10, ("k",), (call,)))

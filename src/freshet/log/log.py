@@ -34,7 +34,7 @@ from freshet.log.storage import PosixStorage
 from freshet.log.store import Member, Store, Transaction, pack_members
 from freshet.log.tail import stamped
 from freshet.model import ARRIVAL, Commit, FreshetError, Segment, SegmentFile, UserError
-from freshet.model.lookup import CONTENT
+from freshet.model.names import CONTENT
 from freshet.model.places import check_local
 
 _NO_ROOM: Final = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}

@@ -23,7 +23,7 @@ from freshet.log.readable import Readable
 from freshet.log.retention import Retention
 from freshet.log.segment import read_segment
 from freshet.model import ARRIVAL, FreshetError, Segment, Train, version_stream
-from freshet.model.lookup import CONTENT
+from freshet.model.names import CONTENT
 
 _KEPT: Final = Retention(history_age=0.0, history_bytes=0, bound_bytes=None)
 

@@ -6,22 +6,26 @@ Times inside decisions are seconds as ``float``; times inside the log are micros
 
 from freshet.model.curve import Curve
 from freshet.model.errors import FreshetError, NotRunnable, UserError
-from freshet.model.fold import Call, Fold, Moving, Panes, Side, Validity, is_state, is_state_of, state_stream
-from freshet.model.lookup import Lookup, is_version_stream, version_stream
+from freshet.model.graph import QueryGraph
+from freshet.model.names import is_state, is_state_of, is_version_stream, state_stream, version_stream
 from freshet.model.network import Network, Node
-from freshet.model.operator import (
-    Aggregate,
-    Distinct,
+from freshet.model.operators import (
+    Call,
     Filter,
+    Fold,
     Join,
+    Lookup,
+    Moving,
     Operator,
+    Panes,
     Project,
-    SetOperation,
+    Side,
     Union,
-    Window,
+    Validity,
 )
+from freshet.model.paths import Path
 from freshet.model.plan import Chain, Plan, Step
-from freshet.model.query import Path, PathOperator, Query, QueryGraph
+from freshet.model.query import Query
 from freshet.model.schema import ARRIVAL, parse_schema, schema_text
 from freshet.model.stream import Stream
 from freshet.model.train import Segment, SegmentFile, Train
@@ -31,13 +35,11 @@ from freshet.model.view import OperatorView, QueryView, View
 
 __all__ = [
     "ARRIVAL",
-    "Aggregate",
     "Call",
     "Chain",
     "ChainResult",
     "Commit",
     "Curve",
-    "Distinct",
     "Filter",
     "Fold",
     "FreshetError",
@@ -52,7 +54,6 @@ __all__ = [
     "OperatorView",
     "Panes",
     "Path",
-    "PathOperator",
     "Plan",
     "Project",
     "Query",
@@ -60,7 +61,6 @@ __all__ = [
     "QueryView",
     "Segment",
     "SegmentFile",
-    "SetOperation",
     "Side",
     "State",
     "Step",
@@ -72,7 +72,6 @@ __all__ = [
     "UserError",
     "Validity",
     "View",
-    "Window",
     "Work",
     "duration_text",
     "is_state",

@@ -6,10 +6,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from freshet.model.errors import UserError
-from freshet.model.fold import Side
-from freshet.model.lookup import Lookup
-from freshet.model.operator import Filter, Project
-from freshet.model.query import PathOperator, Query
+from freshet.model.operators import Fold, Operator, Side
+from freshet.model.query import Query
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +27,7 @@ class Node:
     number: int
     name: str
     query: str
-    operator: PathOperator
+    operator: Operator
     path: tuple[int, ...]
     reads: str
     writes: str
@@ -116,7 +114,7 @@ class Network:
         found: dict[str, list[tuple[int, int]]] = {}
         for number in (number for path in paths for number in path):
             operator = self.nodes[number].operator
-            if not isinstance(operator, Filter | Project | Lookup):
+            if isinstance(operator, Fold):
                 side = operator.port if isinstance(operator, Side) else 0
                 found.setdefault(operator.fold, []).append((side, number))
         return {fold: tuple(number for _, number in sorted(each)) for fold, each in found.items()}

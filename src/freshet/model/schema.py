@@ -222,3 +222,8 @@ def schema_text(schema: pa.Schema) -> str:
     '`k` bigint, `price` decimal(10,2)'
     """
     return ", ".join(f"{_quoted(field.name)} {type_text(field.type)}" for field in schema)
+
+
+def with_arrival(columns: pa.Schema) -> pa.Schema:
+    """The columns of a stream as they stand in its segments."""
+    return columns if ARRIVAL in columns.names else columns.append(pa.field(ARRIVAL, pa.int64()))

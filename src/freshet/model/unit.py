@@ -55,7 +55,7 @@ class Unit:
 
 @dataclass(frozen=True, slots=True)
 class OperatorRun:
-    """What one operator did in a unit."""
+    """What one operator did in a unit; ``seconds`` are its part of the time that the unit kept its worker."""
 
     operator: int
     rows_in: int

@@ -38,7 +38,7 @@ class OperatorView(Protocol):
 
     @property
     def cost(self) -> float:
-        """Seconds per tuple."""
+        """Seconds per tuple that a unit keeps its worker: where its tasks run side by side, those of the longest."""
 
     @property
     def selectivity(self) -> float:
@@ -90,7 +90,11 @@ class View(Protocol):
 
     @property
     def overhead(self) -> float:
-        """Seconds that a step costs before it touches a tuple."""
+        """Seconds that a step costs before it touches a tuple; like costs, seconds that it keeps its worker."""
+
+    @property
+    def workers(self) -> int:
+        """Units that can run at once."""
 
     @property
     def idle_workers(self) -> int:

@@ -190,7 +190,7 @@ class Bucketing(SchedulePolicy):
         """The buckets alone, of few operators: the hottest loop of a lightly loaded system."""
         if not self.push:
             return [self._look_up(view, number)[0] for number in numbers]
-        every, now, ranges, rest = view.operators, view.now, self._range_of, self.costs.values
+        every, now, ranges, rest = view.operators, view.now + view.overhead, self._range_of, self.costs.values
         try:
             return [
                 (held := ranges[number])[1][
@@ -209,7 +209,8 @@ class Bucketing(SchedulePolicy):
         operators = itemgetter(*numbers)(view.operators)
         since = np.fromiter(map(_MEAN_ARRIVAL, operators), np.float64, count)
         if self.push:
-            since -= np.fromiter(map(_PENDING, operators), np.float64, count) * self._rest_costs(view, places)
+            work = np.fromiter(map(_PENDING, operators), np.float64, count) * self._rest_costs(view, places)
+            since -= work + view.overhead
         else:
             since -= np.fromiter((self.computation(view, number) for number in numbers), np.float64, count)
         buckets, ends = self._table.look_up(self._class_of[places], view.now - since)

@@ -12,7 +12,8 @@ from freshet.policies.trains import Trains
 
 
 class FixedPriority(SchedulePolicy):
-    """Runs the operators with the least static slack: the curve's promise minus what a tuple still costs (CAR §4.2.1).
+    """Runs the operators with the least static slack: the curve's promise minus what a tuple still costs (CAR §4.2.1),
+    the overhead of the steps up to the output included.
 
     Adapted from deadline-monotonic scheduling. Cheap, and good where the load never exceeds what the promises allow;
     under overload it goes on serving tuples that are late already.
@@ -38,7 +39,7 @@ class FixedPriority(SchedulePolicy):
 
     def priority(self, view: View, operator: int) -> float:
         """The static slack of an operator: least first."""
-        return self.curve(view, operator).promise - self.costs.of(view, operator)
+        return self.curve(view, operator).promise - self.costs.of(view, operator) - self.calling(view, operator)
 
     def ranked(self, view: View) -> Sequence[int]:
         """The ready operators by slack; equal ones by number, so that the order never changes."""

@@ -48,9 +48,9 @@ class OverheadPrice:
 class LoadPrice:
     """The overhead over (1 - load): a second that a step costs delays all that arrives until the backlog is gone.
 
-    The load is the work of the chosen steps per second, which in a steady state is the work that arrives; what was
-    chosen t seconds ago counts by exp(-t / span). It knows nothing of the overhead that steps themselves cost, so it
-    is too cheap where that is much: see :class:`BusyPrice`.
+    The load is the work of the chosen steps per second and worker, which in a steady state is the share of all workers'
+    time that the arriving work takes; what was chosen t seconds ago counts by exp(-t / span). It knows nothing of the
+    overhead that steps themselves cost, so it is too cheap where that is much: see :class:`BusyPrice`.
 
     Args:
         span: Seconds over which the load is learned; some dozens of steps.
@@ -64,11 +64,11 @@ class LoadPrice:
         self._work = 0.0
 
     def load(self, view: View) -> float:
-        """Seconds taken per second, as learned so far."""
+        """Seconds taken per second of every worker, as learned so far."""
         if self._start is None or view.now <= self._start:
             return 0.0
         gathered = -math.expm1((self._start - view.now) / self._span) * self._span
-        return self._work * math.exp((self._at - view.now) / self._span) / gathered
+        return self._work * math.exp((self._at - view.now) / self._span) / (gathered * view.workers)
 
     def seconds(self, view: View) -> float:
         return view.overhead / (1.0 - min(self._most, self.load(view)))
@@ -83,7 +83,7 @@ class LoadPrice:
 class BusyPrice(LoadPrice):
     """The overhead over (1 - busy share): as :class:`LoadPrice`, with the steps' overhead counted as load.
 
-    While the worker has idle time, small steps are cheap and outputs are fresh early; as soon as small steps use the
+    While workers have idle time, small steps are cheap and outputs are fresh early; as soon as small steps use the
     idle time up, the price rises and steps grow until there is some again. Of the prices tried in steady state
     (``freshet bench set-step``) it is the one that stays close to the better of both extremes everywhere.
     """

@@ -11,7 +11,7 @@ _RUNS_PER_ENTRY: Final = 8
 
 
 class RestCosts:
-    """C(b): expected seconds to take one tuple from operator b's queue to the output.
+    """C(b): expected seconds to take one tuple from operator b's queue to the output, the overhead of steps apart.
 
     It is the sum of cost times the selectivity of what lies between, over b and the operators after it. (CAR §4.2.2
     prints cost over output selectivity, which overstates it where tuples are filtered out.) Learned costs drift

@@ -108,11 +108,7 @@ def _groups(queries: Sequence[Query], reasons: Mapping[str, Hashable]) -> list[t
 
 def _keys(query: Query) -> list[Key]:
     """The keys of a straight query's operators; none where it cannot share."""
-    graph = query.graph
-    straight = all(len(inputs) == 1 for inputs in graph.inputs.values()) and all(
-        isinstance(operator, Filter | Project) for operator in graph.operators.values()
-    )
-    if not straight or query.period is not None or query.on_error == "fail":
+    if not query.graph.is_straight or query.period is not None or query.on_error == "fail":
         return []
     return [_key(operator) for operator in query.paths[0].stateless]
 

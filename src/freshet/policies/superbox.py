@@ -12,7 +12,7 @@ Graph = Mapping[int, tuple[int, ...]]
 Superbox = tuple[int, ...]
 """Operators, each after all those before it (post order)."""
 Selection = Callable[[Graph, Collection[int]], list[Superbox]]
-"""From a graph, and the operators that a superbox must end with (windows, other high costs), to superboxes."""
+"""From a graph, and the operators of high cost that a superbox must end with (CAR §6.3.7), to superboxes."""
 
 
 def graph_of(view: View) -> Graph:

@@ -57,12 +57,15 @@ class QueueShare:
         self._share = share
 
     def rows(self, view: View, operator: int) -> int | None:
-        """The share of what waits now, at least one tuple."""
-        return max(1, math.ceil(self._share * view.operators[operator].pending))
+        """The share of what waits now, at least one tuple; where none waits yet, all that will have come."""
+        waiting = view.operators[operator].pending
+        return max(1, math.ceil(self._share * waiting)) if waiting else None
 
 
 class TimeQuantum:
-    """As many tuples as are expected to reach the output within a time, by the measured costs; at least one.
+    """As many tuples as are expected to be processed within a time, by the measured costs; at least one.
+
+    The overhead of the step comes on top: it is the same for one tuple and for many.
 
     Where the tuples go only to the next queue (a box at a time), ``to_output=False`` counts the one operator.
 

@@ -66,22 +66,30 @@ def output_cost(boxes: Boxes, box: int) -> float:
 
 
 def min_memory(superbox: Superbox, boxes: Boxes) -> Traversal:
-    """The most memory freed per second first.
+    """The most memory freed per second first (CAR §3.3.1.2).
 
     After a box, its tuples are followed downstream while the rate rises; then the best box with waiting tuples is
     next, until none wait. (The procedure printed in CAR §3.3.1.2 neither gives the order printed for its Table 3.3 nor
     leaves the queues empty; this one does the latter.)
+
+    It ends whatever the rates are: every turn calls at least one box, and a call takes a box out of those that wait and
+    puts at most one back, which is nearer to the output. So the distances of the waiting boxes to the output, added up,
+    fall with every call.
+
+    >>> min_memory((0, 1), {0: Box(1, cost=1e-6, selectivity=1.001, size=100.0), 1: Box(None)})
+    (1, 0, 1)
     """
     place = {box: index for index, box in enumerate(superbox)}
+    rates = {box: memory_rate(boxes[box]) for box in superbox}
     waiting = set(superbox)
     order: list[int] = []
     while waiting:
-        box: int | None = max(waiting, key=lambda each: (memory_rate(boxes[each]), -place[each]))
-        rate = -1.0
-        while box is not None and memory_rate(boxes[box]) > rate:
+        box: int | None = max(waiting, key=lambda each: (rates[each], -place[each]))
+        last: int | None = None
+        while box is not None and (last is None or rates[box] > rates[last]):
             order.append(box)
             waiting.discard(box)
-            rate, after = memory_rate(boxes[box]), boxes[box].after
+            last, after = box, boxes[box].after
             if after is not None and boxes[box].selectivity > 0.0:
                 waiting.add(after)
             box = after
@@ -89,8 +97,15 @@ def min_memory(superbox: Superbox, boxes: Boxes) -> Traversal:
 
 
 def memory_rate(box: Box) -> float:
-    """mem_rr: bytes freed per second of processing."""
-    return box.size * (1.0 - box.selectivity) / box.cost if box.cost else float("inf")
+    """mem_rr: bytes freed per second of processing (CAR §3.3.1.2); negative where a box makes more than it takes.
+
+    >>> memory_rate(Box(None, cost=0.0, selectivity=0.5)), memory_rate(Box(None, cost=0.0, selectivity=2.0))
+    (inf, -inf)
+    """
+    freed = box.size * (1.0 - box.selectivity)
+    if not box.cost:
+        return float("inf") if freed >= 0.0 else float("-inf")
+    return freed / box.cost
 
 
 TRAVERSALS: Final[Mapping[TraversalName, Callable[[Superbox, Boxes], Traversal]]] = {

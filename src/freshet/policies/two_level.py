@@ -5,13 +5,19 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Iterable
-from typing import ClassVar, Literal
+from itertools import groupby
+from operator import itemgetter
+from typing import ClassVar, Final, Literal
 
 from freshet.model import Chain, Plan, Step, UserError, View
 from freshet.policies.base import Policy
 from freshet.policies.superbox import SELECTIONS, Superbox, graph_of
 from freshet.policies.trains import RowLimit, Trains, WholeQueue
 from freshet.policies.traversal import TRAVERSALS, Box, Boxes, TraversalName, faster
+
+_STILL_DEAR: Final = 0.8
+"""Share of a high cost below which an operator that had it is cheap again: a cost near the border must not choose
+superboxes anew with every run."""
 
 
 class TwoLevel(Policy):
@@ -27,7 +33,8 @@ class TwoLevel(Policy):
             the lower expected latency by the measured costs and overhead.
         size: Superboxes in a plan; None: every one that has waiting tuples, once.
         trains: How many of the waiting tuples to take.
-        high_cost: Seconds per tuple from which on an operator ends a superbox (CAR §6.3.7).
+        high_cost: Seconds per tuple from which on an operator ends a superbox, so that what lies behind it need not
+            wait for it (CAR §6.3.7). Superboxes are chosen anew when a learned cost gets there, or falls well below it.
         seed: Of the order of the turns; None: that of the operators.
     """
 
@@ -49,6 +56,7 @@ class TwoLevel(Policy):
         self.trains: Trains = trains or WholeQueue()
         self.operations = 0
         self._high_cost, self._seed = high_cost, seed
+        self._ends: set[int] = set()
         self._superboxes: list[Superbox] = []
         self._owner: dict[int, int] = {}
         self._known = -1
@@ -60,7 +68,9 @@ class TwoLevel(Policy):
         self._known = -1
 
     def completed(self, view: View, operators: Iterable[int]) -> None:
-        """Nothing to do: superboxes are static."""
+        """Operators ran: where that made one dear, or cheap, superboxes are chosen anew."""
+        if self._high_cost < math.inf and any(self._is_dear(view, each) != (each in self._ends) for each in operators):
+            self._known = -1
 
     def decide(self, view: View) -> Plan:
         """The next superboxes in turn that have waiting tuples."""
@@ -79,9 +89,13 @@ class TwoLevel(Policy):
             self._last = turns[-1]
         return tuple(step for turn in turns for step in self._steps(view, turn, members[turn]))
 
+    def _is_dear(self, view: View, number: int) -> bool:
+        """Whether an operator ends a superbox; one that does goes on doing so until it is clearly cheap."""
+        return view.operators[number].cost >= self._high_cost * (_STILL_DEAR if number in self._ends else 1.0)
+
     def _select(self, view: View) -> None:
-        ends = {number for number, each in enumerate(view.operators) if each.cost >= self._high_cost}
-        self._superboxes = SELECTIONS[self.selection](graph_of(view), ends)
+        self._ends = {number for number in range(len(view.operators)) if self._is_dear(view, number)}
+        self._superboxes = SELECTIONS[self.selection](graph_of(view), self._ends)
         if self._seed is not None:
             random.Random(self._seed).shuffle(self._superboxes)
         self._owner = {number: turn for turn, superbox in enumerate(self._superboxes) for number in superbox}
@@ -110,11 +124,12 @@ class TwoLevel(Policy):
             waiting = {number: float(view.operators[number].pending) for number in ready}
             name = faster(superbox, boxes, waiting, view.overhead)
         calls = _useful(TRAVERSALS[name](superbox, boxes), boxes, ready)
-        chains = _chains(calls, boxes)
-        rows = self.trains.rows(view, ready[0])
+        # A train has the size that suits the queue that it is taken from (CAR §3.3.2).
+        sized = [(self.trains.rows(view, _train_of(chain, ready)), chain) for chain in _chains(calls, boxes)]
         if name == "min-cost":
-            return (Step(chains, rows),)
-        return tuple(Step((chain,), rows) for chain in chains)
+            groups = groupby(sized, key=itemgetter(0))
+            return tuple(Step(tuple(chain for _, chain in some), rows) for rows, some in groups)
+        return tuple(Step((chain,), rows) for rows, chain in sized)
 
 
 class BoxAtATime(TwoLevel):
@@ -198,6 +213,13 @@ def _useful(calls: Iterable[int], boxes: Boxes, ready: Iterable[int]) -> list[in
             if after is not None:
                 waiting.add(after)
     return useful
+
+
+def _train_of(chain: Chain, ready: Iterable[int]) -> int:
+    """The box whose queue a chain takes its train from: the last one where tuples wait, or the first, where the tuples
+    that it is for are still to come."""
+    waiting = set(ready)
+    return next((number for number in reversed(chain.operators) if number in waiting), chain.operators[0])
 
 
 def _chains(calls: list[int], boxes: Boxes) -> tuple[Chain, ...]:

@@ -9,6 +9,7 @@ from freshet.quality.smoothing import Smoothed
 class OperatorStatistics:
     """Cost per tuple and selectivity of one operator, smoothed (RT §4.1.3), and its totals.
 
+    Seconds are those that a unit keeps its worker, as its overhead is: tasks that run side by side count once.
     A run counts by the tuples that it read (see :class:`~freshet.quality.smoothing.Smoothed`).
 
     Args:

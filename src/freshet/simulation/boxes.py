@@ -121,6 +121,7 @@ class _View:
     ready: dict[int, None] = field(default_factory=dict)
     now: float = 0.0
     overhead: float = 0.0
+    workers: int = 1
     idle_workers: int = 1
 
 

@@ -16,21 +16,19 @@ import numpy as np
 import pyarrow as pa
 
 from freshet.engine import Clock
-from freshet.kernels import CompiledFold, Program
+from freshet.kernels import CompiledFold
 from freshet.kernels.folds import compile_fold
 from freshet.kernels.pipeline import Memory, Piped
 from freshet.kernels.superbox import Begun, Superbox
-from freshet.kernels.table_join import CompiledLookup
+from freshet.kernels.typer import KernelTyper
 from freshet.log import SegmentWriter, StoredVersion, read_train
 from freshet.model import (
     ARRIVAL,
     Chain,
     ChainResult,
-    Filter,
-    Lookup,
+    Fold,
     Node,
     OperatorRun,
-    Project,
     Side,
     State,
     Train,
@@ -69,15 +67,12 @@ class Columns:
         self.reads[node.number] = schema
         if other is not None:
             self.others[node.number] = other
-        if isinstance(node.operator, Filter | Project):
-            made = Program([[node.operator]], schema).schemas[0]
-            self.writes[node.number] = pa.schema(list(made)[:-1])
-        elif isinstance(node.operator, Lookup):
-            self.writes[node.number] = CompiledLookup(node.operator, schema).output
-        else:
-            fold = compile_fold(node.operator, schema, other)
-            self.states[node.operator.fold] = fold.states
-            self.writes[node.number] = fold.output
+        inputs = [schema]
+        if isinstance(node.operator, Side) and other is not None:
+            inputs = [schema, other] if node.operator.port == 0 else [other, schema]
+        self.writes[node.number] = node.operator.output(inputs, KernelTyper())
+        if isinstance(node.operator, Fold):
+            self.states[node.operator.fold] = compile_fold(node.operator, schema, other).states
         return True
 
     def _input(self, node: Node, nodes: Sequence[Node], streams: Mapping[str, pa.Schema]) -> pa.Schema | None:
@@ -213,12 +208,12 @@ class _Run:
 
     def _folds(self, chain: Chain) -> Iterator[str]:
         operators = (self._executor.node(number).operator for number in chain.operators)
-        return (operator.fold for operator in operators if not isinstance(operator, Filter | Project | Lookup))
+        return (operator.fold for operator in operators if isinstance(operator, Fold))
 
     def _tables(self, chain: Chain) -> dict[str, list[StoredVersion]]:
         kept = {train.stream: train for train in self._unit.tables}
         operators = (self._executor.node(number).operator for number in chain.operators)
-        tables = {operator.table for operator in operators if isinstance(operator, Lookup)}
+        tables = {operator.reads_table for operator in operators if operator.reads_table is not None}
         return {table: self._executor.versions(kept[version_stream(table)]) for table in tables}
 
     def _query(self, chain: Chain) -> str:

@@ -60,6 +60,7 @@ class RecordView:
     ready: dict[int, None] = field(default_factory=dict)
     now: float = 0.0
     overhead: float = 0.0
+    workers: int = 1
     idle_workers: int = 1
 
     def add(self, name: str, operators: Sequence[tuple[float, float]], weight: float = 1.0) -> tuple[int, ...]:

@@ -10,9 +10,10 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
-from freshet.model import Filter, Project, UserError, parse_schema, schema_text
+from freshet.model import UserError, parse_schema, schema_text
+from freshet.model.operators import Columns
+from freshet.model.schema import with_arrival
 from freshet.spark.failures import message
-from freshet.spark.task import with_arrival
 from freshet.sql import safe
 
 
@@ -23,22 +24,25 @@ class Analysis:
         self._session = session
         self._empty = lru_cache(maxsize=64)(self._make_empty)
 
-    def output(self, operator: Filter | Project, schema: pa.Schema) -> pa.Schema:
-        """The columns that come out of an operator with this input.
+    def columns(self, operator: str, columns: Columns, schema: pa.Schema) -> pa.Schema:
+        """The columns of a projection over tuples of a schema.
 
         Raises:
-            UserError: Spark does not accept the expression.
+            UserError: Spark does not accept an expression.
         """
         rows = self._empty(schema)
         try:
-            if isinstance(operator, Filter):
-                # As a filter it is only checked: a predicate that is no boolean is refused here.
-                _ = rows.where(safe(operator.predicate)).schema
-                return schema
-            columns = [F.expr(safe(text)).alias(name) for name, text in operator.columns]
-            return _arrow(rows.select(*columns).schema, operator.name)
+            made = [F.expr(safe(text)).alias(name) for name, text in columns]
+            return _arrow(rows.select(*made).schema, operator)
         except PySparkException as error:
-            raise UserError(f"operator {operator.name}: {message(error)}") from None
+            raise UserError(f"operator {operator}: {message(error)}") from None
+
+    def predicate(self, operator: str, predicate: str, schema: pa.Schema) -> None:
+        """Refuses a predicate that is no boolean over tuples of a schema."""
+        try:
+            _ = self._empty(schema).where(safe(predicate)).schema
+        except PySparkException as error:
+            raise UserError(f"operator {operator}: {message(error)}") from None
 
     def _make_empty(self, schema: pa.Schema) -> DataFrame:
         return self._session.createDataFrame([], schema_text(with_arrival(schema)))

@@ -20,9 +20,10 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from freshet.model import ARRIVAL, Chain, Filter, Project, schema_text
+from freshet.model.schema import with_arrival
 from freshet.spark.expressions import ChainSql
 from freshet.spark.report import REPORT_COLUMNS, ChainReport
-from freshet.spark.task import Task, drain, with_arrival
+from freshet.spark.task import Task, drain
 
 MOST_CHAINS: Final = 16
 """Chains of one job; a wider select makes code that takes Spark longer to generate than to run apart."""

@@ -11,7 +11,7 @@ import pyarrow as pa
 from freshet.kernels import CompiledFold
 from freshet.kernels.pipeline import Memory
 from freshet.log.segment import read_train
-from freshet.model import Chain, Filter, Lookup, Project, State, state_stream
+from freshet.model import Chain, Fold, State, state_stream
 from freshet.spark.failures import Retry
 from freshet.spark.task import UNREADABLE, Task
 
@@ -84,4 +84,4 @@ class Folding:
 
     def _folds(self, chain: Chain) -> set[str]:
         operators = self.task.spec.chain(chain.operators)
-        return {operator.fold for operator in operators if not isinstance(operator, Filter | Project | Lookup)}
+        return {operator.fold for operator in operators if isinstance(operator, Fold)}

@@ -3,31 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from functools import reduce
 from itertools import groupby
-from typing import Final, Literal
+from typing import Literal
 
 import pyarrow as pa
 
-from freshet.kernels import Program, why_not
+from freshet.kernels import why_not
 from freshet.kernels.folds import compile_fold
 from freshet.kernels.folds.join import CompiledSide
 from freshet.kernels.parting import parted_at
 from freshet.kernels.pipeline import split
 from freshet.kernels.shuffling import why_never_shuffled
-from freshet.kernels.table_join import CompiledLookup
-from freshet.model import Filter, Fold, Lookup, Node, Project, Side, UserError
-from freshet.model.schema import type_text
+from freshet.kernels.typer import KernelTyper
+from freshet.model import Filter, Fold, Node, Operator, Project, Side, Union, UserError
+from freshet.model.schema import with_arrival
 from freshet.spark.analysis import Analysis
 from freshet.spark.shuffled import compiled_side
 from freshet.spark.spec import Spec
-from freshet.spark.task import with_arrival
 
 Form = Literal["vectorised", "catalyst", "shuffled", "parted", "staged"]
 """``shuffled``: a large join. ``parted``: a large train up to a sliding aggregate. ``staged``: a chain with folds or
 lookups that has pieces of several forms; it runs as several jobs."""
-
-_INTEGERS: Final = (pa.int8(), pa.int16(), pa.int32(), pa.int64())
 
 
 class Installation:
@@ -40,7 +36,7 @@ class Installation:
         self.reads: list[pa.Schema] = []
         self.writes: list[pa.Schema] = []
         self.outputs: dict[str, pa.Schema] = {}
-        self._analysis = analysis
+        self._typer = KernelTyper(analysis)
         self._vectorise = vectorise
         self._rows_out = rows_out
         self._nodes: list[Node] = []
@@ -66,7 +62,7 @@ class Installation:
                 self._agree(query, paths, outputs, agreed)
             waiting = [query for query in waiting if query not in ready]
         both = [*zip(self.reads, self.writes, strict=True), *(known[number] for number in sorted(known))]
-        folded = {node.query for node in nodes if not isinstance(node.operator, Filter | Project)}
+        folded = {node.query for node in nodes if node.operator.remembers or node.operator.reads_table}
         reads = {node.number: both[node.number][0] for node in nodes if node.query in folded}
         new = nodes[len(self._nodes) :]
         _check_text(Spec.of(new, agreed, {node.number: known[node.number][0] for node in new}, self._others), new)
@@ -75,17 +71,18 @@ class Installation:
         self._nodes, self.outputs, self._agreed = list(nodes), outputs, agreed
         return Spec.of(nodes, agreed, reads, self._others, self._rows_out)
 
-    def operators(self, numbers: Sequence[int]) -> tuple[Filter | Project | Lookup | Fold, ...]:
+    def operators(self, numbers: Sequence[int]) -> tuple[Operator, ...]:
         """The operators of a chain."""
         return tuple(self._nodes[number].operator for number in numbers)
 
     def folds(self, numbers: Sequence[int]) -> tuple[str, ...]:
         """The folds that a chain goes through."""
-        return tuple(each.fold for each in self.operators(numbers) if not isinstance(each, Filter | Project | Lookup))
+        return tuple(each.fold for each in self.operators(numbers) if isinstance(each, Fold))
 
     def tables(self, numbers: Sequence[int]) -> tuple[str, ...]:
         """The tables that a chain joins with."""
-        return tuple(each.table for each in self.operators(numbers) if isinstance(each, Lookup))
+        tables = (each.reads_table for each in self.operators(numbers))
+        return tuple(table for table in tables if table is not None)
 
     def states(self, fold: str) -> int:
         """How many state streams a fold has."""
@@ -197,23 +194,13 @@ class Installation:
         return found
 
     def _output(self, node: Node, schema: pa.Schema, other: pa.Schema | None = None) -> pa.Schema:
-        operator = node.operator
-        if isinstance(operator, Lookup):
-            return CompiledLookup(operator, schema).output
-        if not isinstance(operator, Filter | Project):
-            fold = compile_fold(operator, schema, other)
-            self._states[operator.fold] = len(fold.states)
-            return fold.output
-        if why_not((operator,), with_arrival(schema)) is not None:
-            return self._analysis.output(operator, schema)
-        if isinstance(operator, Filter):
-            return schema
-        made = Program(((operator,),), with_arrival(schema)).schemas[0]
-        columns = pa.schema(list(made)[:-1])
-        for field in columns:
-            if pa.types.is_null(field.type):
-                raise UserError(f"operator {operator.name}: column {field.name} is only NULL: CAST it to a type")
-        return columns
+        operator, inputs = node.operator, [schema]
+        if isinstance(operator, Side) and other is not None:
+            inputs = [schema, other] if operator.port == 0 else [other, schema]
+        if isinstance(operator, Fold):
+            # It refuses what it cannot remember.
+            self._states[operator.fold] = len(compile_fold(operator, schema, other).states)
+        return operator.output(inputs, self._typer)
 
     def _agree(
         self,
@@ -224,7 +211,7 @@ class Installation:
     ) -> None:
         name = query[0].query
         ends = [paths[node.number][1] for node in query if node.path[-1] == node.number]
-        common = reduce(lambda left, right: _common(name, left, right), ends)
+        common = Union(name).output(ends, self._typer)
         outputs[name] = common
         if any(end != common for end in ends):
             agreed[name] = common
@@ -254,7 +241,7 @@ def _check_text(spec: Spec, nodes: Sequence[Node]) -> None:
         raise UserError(f"query {nodes[-1].query}: it cannot be told to workers; this is a mistake in Freshet")
 
 
-def _stateless(operators: Sequence[Filter | Project | Lookup | Fold]) -> list[Filter | Project]:
+def _stateless(operators: Sequence[Operator]) -> list[Filter | Project]:
     return [operator for operator in operators if isinstance(operator, Filter | Project)]
 
 
@@ -280,29 +267,3 @@ def _other_side(
 
 def _source(node: Node, *schemas: Mapping[str, pa.Schema]) -> bool:
     return any(node.reads in known for known in schemas)
-
-
-def _common(query: str, left: pa.Schema, right: pa.Schema) -> pa.Schema:
-    """The columns that two paths of a UNION ALL agree on: names of the first, the wider of the types."""
-    if len(left) != len(right):
-        raise UserError(f"query {query}: the parts of its UNION ALL have {len(left)} and {len(right)} columns")
-    fields = []
-    for one, other in zip(left, right, strict=True):
-        kind = _wider(one.type, other.type)
-        if kind is None:
-            raise UserError(
-                f"query {query}: column {one.name} is {type_text(one.type)} in one part of its UNION ALL and "
-                f"{type_text(other.type)} in another: CAST one of them"
-            )
-        fields.append(pa.field(one.name, kind))
-    return pa.schema(fields)
-
-
-def _wider(one: pa.DataType, other: pa.DataType) -> pa.DataType | None:
-    """The common type where every value of both is one of its values (or, for a bigint as double, nearest to one)."""
-    if one == other:
-        return one
-    if one in _INTEGERS and other in _INTEGERS:
-        return max(one, other, key=_INTEGERS.index)
-    numbers = (*_INTEGERS, pa.float32(), pa.float64())
-    return pa.float64() if one in numbers and other in numbers else None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 
 from freshet.log import StoredVersion
-from freshet.model import Chain, Lookup, version_stream
+from freshet.model import Chain, version_stream
 from freshet.spark.failures import Retry
 from freshet.spark.task import UNREADABLE, Task
 
@@ -26,6 +26,6 @@ def tables_of(task: Task, chain: Chain) -> dict[str, list[TaskVersion]]:
     """What is kept of the tables that a chain joins with."""
     kept = {train.stream: train.segments for train in task.assignment.tables}
     operators = task.spec.chain(chain.operators)
-    tables = {operator.table for operator in operators if isinstance(operator, Lookup)}
+    tables = {operator.reads_table for operator in operators if operator.reads_table is not None}
     folder = task.assignment.segments
     return {table: [TaskVersion(folder, each) for each in kept[version_stream(table)]] for table in tables}

@@ -21,24 +21,24 @@ class Outcome:
     fail_on_error: AbstractSet[str]
     files: list[SegmentFile] = field(default_factory=list)
     busy: float = 0.0
-    """Seconds in operators, on the clock of a wall: those of tasks that ran side by side are divided."""
+    """Seconds in operators, as :func:`on_the_clock` counts them: what is left of the unit's time is overhead."""
     _results: dict[Place, ChainResult] = field(default_factory=dict)
 
     def succeeded(self, works: Sequence[Work], tasks: Sequence[TaskReport]) -> None:
         """Takes the reports of a job."""
         accepted = set()
         found = [{(report.work, report.chain): report for report in task.chains} for task in tasks]
+        share = on_the_clock(tasks)
         for number, work in enumerate(works):
             for index, chain in enumerate(work.chains):
                 reports = [chains[number, index] for chains in found]
-                result = self.combine(chain, work.train, reports)
+                result = self.combine(chain, work.train, reports, share)
                 states = [
                     state for task in tasks for state in task.states if (state.work, state.chain) == (number, index)
                 ]
                 if states:
                     result = replace(result, dropped=tuple((state.stream, state.dropped) for state in states))
                 self._results[_place(work.train, chain)] = result
-                self.busy += sum(run.seconds for run in result.operators) / max(len(tasks), 1)
                 if result.failure is None:
                     accepted.add((number, index))
         streams = {
@@ -72,8 +72,8 @@ class Outcome:
         self.busy += other.busy
         self._results |= other._results
 
-    def combine(self, chain: Chain, train: Train, reports: Sequence[ChainReport]) -> ChainResult:
-        """What the tasks of one job did together in a chain."""
+    def combine(self, chain: Chain, train: Train, reports: Sequence[ChainReport], share: float) -> ChainResult:
+        """What the tasks of one job did together in a chain; ``share`` is what a second of theirs is on the clock."""
         failure = next((report.failure for report in reports if report.failure), None)
         errors = sum(report.errors for report in reports)
         query = self.installation.query(chain.operators[0])
@@ -83,7 +83,8 @@ class Outcome:
         runs = []
         for position, number in enumerate(chain.operators):
             rows_out = sum(report.passed[position] for report in reports)
-            seconds = sum(report.nanos[position] for report in reports) / 1e9
+            seconds = share * sum(report.nanos[position] for report in reports) / 1e9
+            self.busy += seconds
             runs.append(OperatorRun(number, rows_in, rows_out, seconds))
             rows_in = rows_out
         arrivals = merge_samples([(report.arrivals, report.rows) for report in reports])
@@ -91,6 +92,23 @@ class Outcome:
             return ChainResult(chain, train, 0, tuple(runs), errors=errors, failure=failure)
         seconds_of = tuple(arrival / 1e6 for arrival in arrivals)
         return ChainResult(chain, train, rows_in, tuple(runs), seconds_of, errors=errors)
+
+
+def on_the_clock(tasks: Sequence[TaskReport]) -> float:
+    """What a second that a task of a job spends in operators is on the clock of the worker that waits for the job.
+
+    Tasks run side by side, so a job is in operators for as long as its longest task is, and operators get shares of
+    that by the time that all tasks spent in them. So cost and overhead are both seconds that a unit keeps its worker,
+    and policies may add them up and hold them against deadlines. (RT §4.1.3 learns costs on one processor, where there
+    is no difference.)
+
+    >>> long, short = (TaskReport(part, None, 0, (ChainReport(0, 0, None, (1,), (nanos,)),))
+    ...                for part, nanos in ((0, 300), (1, 100)))
+    >>> on_the_clock([long]), on_the_clock([long, long]), on_the_clock([long, short]), on_the_clock([])
+    (1.0, 0.5, 0.75, 1.0)
+    """
+    nanos = [sum(sum(report.nanos) for report in task.chains) for task in tasks]
+    return max(nanos) / sum(nanos) if any(nanos) else 1.0
 
 
 def _file(

@@ -20,7 +20,7 @@ from freshet.kernels.allowance import allowance, check_rows
 from freshet.kernels.folds.join import CompiledSide
 from freshet.log.segment import read_train
 from freshet.model import ARRIVAL, Side, State, Train, schema_text
-from freshet.model.fold import FROM, UNTIL
+from freshet.model.operators import FROM, UNTIL
 from freshet.spark.failures import Retry
 from freshet.spark.report import REPORT_COLUMNS, ChainReport
 from freshet.spark.task import UNREADABLE, Task, drain

@@ -9,14 +9,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 
 from freshet.log import Damaged
-from freshet.model import Filter, Lookup, Node, Project
-from freshet.model.fold import Fold, fold_fields, read_fold
-from freshet.model.lookup import lookup_fields, read_lookup
+from freshet.model import Node, Operator
+from freshet.model.operators import fields_of, operator_of
 from freshet.spark.files import write_once
 
 
@@ -30,7 +28,7 @@ class Spec:
     True
     """
 
-    operators: tuple[Filter | Project | Lookup | Fold, ...]
+    operators: tuple[Operator, ...]
     writes: tuple[str, ...]
     outputs: Mapping[str, pa.Schema]
     """Columns of a stream to which several paths with different types write."""
@@ -55,13 +53,13 @@ class Spec:
         writes = tuple(node.writes for node in nodes)
         return cls(operators, writes, dict(outputs), dict(reads or {}), dict(others or {}), rows_out)
 
-    def chain(self, numbers: Sequence[int]) -> tuple[Filter | Project | Lookup | Fold, ...]:
+    def chain(self, numbers: Sequence[int]) -> tuple[Operator, ...]:
         """The operators of a chain."""
         return tuple(self.operators[number] for number in numbers)
 
     def text(self) -> str:
         """As JSON."""
-        operators = [[operator.name, _body(operator)] for operator in self.operators]
+        operators = [fields_of(operator) for operator in self.operators]
         schemas = {
             kind: {str(name): _written(schema) for name, schema in sorted(known.items())}
             for kind, known in (("outputs", self.outputs), ("reads", self.reads), ("others", self.others))
@@ -76,7 +74,7 @@ class Spec:
         reads, others = (
             {int(number): _read(schema) for number, schema in fields[kind].items()} for kind in ("reads", "others")
         )
-        operators = tuple(_operator(name, body) for name, body in fields["operators"])
+        operators = tuple(map(operator_of, fields["operators"]))
         return cls(operators, tuple(fields["writes"]), outputs, reads, others, fields["rows_out"])
 
     def store(self, folder: Path) -> str:
@@ -108,19 +106,3 @@ def _written(schema: pa.Schema) -> str:
 
 def _read(text: str) -> pa.Schema:
     return pa.ipc.read_schema(pa.py_buffer(base64.b64decode(text)))
-
-
-def _body(operator: Filter | Project | Lookup | Fold) -> Any:
-    if isinstance(operator, Filter):
-        return operator.predicate
-    if isinstance(operator, Lookup):
-        return lookup_fields(operator)
-    return operator.columns if isinstance(operator, Project) else fold_fields(operator)
-
-
-def _operator(name: str, body: Any) -> Filter | Project | Lookup | Fold:
-    if isinstance(body, str):
-        return Filter(name, body)
-    if isinstance(body, dict):
-        return read_lookup(body) if "lookup" in body else read_fold(body)
-    return Project(name, tuple((column, expression) for column, expression in body))

@@ -14,7 +14,7 @@ import numpy as np
 from freshet.model import Chain, ChainResult, OperatorRun, Segment, SegmentFile, State, Train, Work, state_stream
 from freshet.spark.installation import Form, Installation
 from freshet.spark.report import ChainReport, StateReport, TaskReport
-from freshet.spark.results import Outcome
+from freshet.spark.results import Outcome, on_the_clock
 from freshet.spark.shuffled import without_other
 
 Run = Callable[[Form, tuple[Work, ...], tuple[State, ...]], list[TaskReport]]
@@ -90,16 +90,17 @@ class Stages:
             if form == "parted":
                 states = tuple(State(state.fold, (), state.before, state.before) for state in states)
             reports = self.run(form, (Work(train, (piece,)),), states)
-            result = self.outcome.combine(piece, train, [_only(report) for report in reports])
+            result = self._combine(piece, train, reports)
             runs = _joined(runs, result.operators)
-            self.outcome.busy += sum(run.seconds for run in result.operators) / max(len(reports), 1)
             errors += result.errors
             arrivals = result.arrivals
             if result.failure is not None:
                 return ChainResult(chain, whole, 0, tuple(runs), errors=errors, failure=result.failure), []
             self._move(reports)
             if form == "shuffled":
-                files += self._remember(train, numbers[0], closing)
+                kept, seconds = self._remember(train, numbers[0], closing)
+                files += kept
+                runs[-1] = replace(runs[-1], seconds=runs[-1].seconds + seconds)
             train = _output(self.installation.stream(numbers[-1]), reports)
             is_last = place == len(chain.operators)
             files += [file for report in reports if (file := _file(report, train.stream if is_last else None))]
@@ -108,15 +109,20 @@ class Stages:
         dropped = tuple((name, rows) for name, rows in self._dropped.items() if name.rpartition(".")[0] in folds)
         return replace(done, dropped=dropped), files
 
-    def _remember(self, train: Train, join: int, closing: set[str]) -> list[SegmentFile]:
-        """Brings the own side of a join whose pairs were made by a shuffle up to date."""
+    def _combine(self, piece: Chain, train: Train, reports: Sequence[TaskReport]) -> ChainResult:
+        return self.outcome.combine(piece, train, [_only(report) for report in reports], on_the_clock(reports))
+
+    def _remember(self, train: Train, join: int, closing: set[str]) -> tuple[list[SegmentFile], float]:
+        """Brings the own side of a join whose pairs were made by a shuffle up to date; files, and seconds."""
         states = without_other(self._states([join], closing), self.installation.side(join)[1])
-        reports = self.run("vectorised", (Work(train, (Chain((join,)),)),), states)
+        piece = Chain((join,))
+        reports = self.run("vectorised", (Work(train, (piece,)),), states)
         failure = next((_only(report).failure for report in reports if _only(report).failure), None)
         if failure is not None:
             raise RuntimeError(failure)
         self._move(reports)
-        return [file for report in reports if (file := _file(report, None))]
+        [run] = self._combine(piece, train, reports).operators
+        return [file for report in reports if (file := _file(report, None))], run.seconds
 
     def _states(self, numbers: Sequence[int], closing: set[str]) -> tuple[State, ...]:
         folds = self.installation.folds(numbers)

@@ -12,7 +12,8 @@ from pyspark import TaskContext
 
 from freshet.log.segment import SegmentWriter, read_train
 from freshet.log.sums import Checks
-from freshet.model import ARRIVAL, Chain, SegmentFile, Train
+from freshet.model import Chain, SegmentFile, Train
+from freshet.model.schema import with_arrival
 from freshet.spark.assignment import PROPERTY, Assignment, read_property
 from freshet.spark.failures import Retry
 from freshet.spark.report import ChainReport, StateReport, TaskReport, report_row, sample
@@ -128,8 +129,3 @@ def widen(output: pa.RecordBatch | pa.Table, columns: pa.Schema) -> pa.RecordBat
         for column, field in zip(output.columns, schema, strict=True)
     ]
     return type(output).from_arrays(arrays, schema=schema)
-
-
-def with_arrival(columns: pa.Schema) -> pa.Schema:
-    """The columns of a stream as they stand in its segments."""
-    return columns.append(pa.field(ARRIVAL, pa.int64()))

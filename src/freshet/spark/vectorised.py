@@ -18,7 +18,7 @@ from freshet.kernels import CompiledFold
 from freshet.kernels.allowance import allowance, check_rows
 from freshet.kernels.pipeline import Memory
 from freshet.kernels.superbox import Begun, Operators, Superbox
-from freshet.model import Chain, Train, Work
+from freshet.model import Chain, Side, Train, Work
 from freshet.spark.failures import Retry
 from freshet.spark.folding import Folding
 from freshet.spark.lookups import TaskVersion, tables_of
@@ -133,9 +133,9 @@ def _fail(task: Task, folding: Folding, place: tuple[int, int], chain: Chain, fa
 def _others(task: Task, chain: Chain) -> Others:
     spec = task.spec
     return tuple(
-        (spec.operators[number].fold, spec.others[number])  # type: ignore[union-attr]
+        (operator.fold, spec.others[number])
         for number in chain.operators
-        if number in spec.others
+        if isinstance(operator := spec.operators[number], Side)
     )
 
 

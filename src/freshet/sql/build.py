@@ -19,7 +19,8 @@ import pyarrow as pa
 
 from freshet.model.curve import Curve
 from freshet.model.errors import NotRunnable, UserError
-from freshet.model.query import Query, QueryGraph
+from freshet.model.graph import QueryGraph
+from freshet.model.query import Query
 from freshet.sql.errors import SqlError
 from freshet.sql.graph import GraphBuilder
 from freshet.sql.limits import TOO_DEEP, check_growth
@@ -101,11 +102,10 @@ def _built(
     query = Query(
         name=name,
         text=text,
-        graph=QueryGraph(graph.operators, graph.inputs, output.node, tuple(graph.tables)),
+        graph=QueryGraph({}, {}, output.node) if lowered is None else lowered.graph,
         period=tree.meta.get("period"),
         deadline=tree.meta.get("deadline"),
         columns=output.names,
-        lowered=None if lowered is None else lowered.paths,
         event_time=None if lowered is None else lowered.event_time,
         has_time=lowered is not None and lowered.has_time,
         order=None if lowered is None else lowered.order,

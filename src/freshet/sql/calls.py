@@ -7,7 +7,7 @@ from typing import Final
 
 from sqlglot import exp
 
-from freshet.model.fold import AggregateFunction
+from freshet.model.operators import AggregateFunction
 from freshet.sql.errors import fail
 from freshet.sql.functions import is_aggregate, name_of
 

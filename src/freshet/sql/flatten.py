@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
-from freshet.model.operator import Filter, Project
+from freshet.model.operators import Filter, Project
 from freshet.model.schema import ARRIVAL
 from freshet.sql.errors import SqlError
 from freshet.sql.inline import inline

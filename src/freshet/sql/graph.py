@@ -7,10 +7,10 @@ from collections.abc import Callable, Collection, Mapping
 import pyarrow as pa
 from sqlglot import exp
 
-from freshet.model.operator import Operator, Window
 from freshet.model.schema import ARRIVAL
 from freshet.sql.errors import did_you_mean, fail
 from freshet.sql.limits import MOST_OPERATORS, TOO_MANY_OPERATORS
+from freshet.sql.logical import Logical, Window
 from freshet.sql.scope import Relation
 
 
@@ -23,7 +23,7 @@ class GraphBuilder:
     """
 
     def __init__(self, streams: Mapping[str, pa.Schema], tables: Collection[str] = ()) -> None:
-        self.operators: dict[str, Operator] = {}
+        self.operators: dict[str, Logical] = {}
         self.inputs: dict[str, tuple[str, ...]] = {}
         self.relations: dict[str, Relation] = {}
         """What each node and each stream gives out."""
@@ -42,7 +42,7 @@ class GraphBuilder:
     def add(
         self,
         name: str,
-        make: Callable[[str], Operator],
+        make: Callable[[str], Logical],
         inputs: tuple[Relation, ...],
         columns: tuple[tuple[str, pa.DataType], ...] | None = None,
         *places: exp.Expr | None,

@@ -7,7 +7,7 @@ from typing import Final
 
 from sqlglot import exp
 
-from freshet.model.fold import WINDOW_END, WINDOW_START
+from freshet.model.operators import WINDOW_END, WINDOW_START
 from freshet.model.schema import ARRIVAL
 from freshet.sql.check import check_functions
 from freshet.sql.errors import fail

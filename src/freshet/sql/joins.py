@@ -9,13 +9,13 @@ from typing import Literal, Protocol
 import pyarrow as pa
 from sqlglot import exp
 
-from freshet.model.operator import Join, Window
 from freshet.sql.check import check_condition, check_functions
 from freshet.sql.dialect import StreamWindow
 from freshet.sql.errors import fail
 from freshet.sql.explicit import make_explicit
 from freshet.sql.graph import GraphBuilder
 from freshet.sql.limits import MOST_MEMBERS
+from freshet.sql.logical import Join, Window
 from freshet.sql.scope import Relation, Scope, Source, sources_of
 from freshet.sql.text import identifier, to_sql
 

@@ -10,8 +10,8 @@ from typing import Final
 
 from sqlglot import exp
 
-from freshet.model.operator import Filter, Project
-from freshet.model.query import Path
+from freshet.model.operators import Filter, Project
+from freshet.model.paths import Path
 from freshet.sql.errors import SqlError, fail
 
 MOST_CHARACTERS: Final = 200_000

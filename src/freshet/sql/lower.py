@@ -1,4 +1,4 @@
-"""From a query graph to paths: windows, joins and aggregates become folds, joins with tables lookups.
+"""From what a query asks for to what runs: windows, joins and aggregates become folds, joins with tables lookups.
 
 A fold is what remembers (:mod:`freshet.model.fold`). In front of it stands one projection to plain columns, behind it
 the filters and the projection that make the answer of what it gives out.
@@ -14,18 +14,18 @@ from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
-from freshet.model.fold import Panes
-from freshet.model.lookup import Lookup
-from freshet.model.operator import Aggregate, Distinct, Filter, Join, Project, SetOperation, Union, Window
-from freshet.model.query import Path, PathOperator
+from freshet.model.graph import QueryGraph
+from freshet.model.operators import Filter, Panes, Project, Union
 from freshet.sql.errors import Place, SqlError
 from freshet.sql.flows.aggregate import aggregate_flow, distinct_flow, set_flow
-from freshet.sql.flows.flow import Flow, Order, Strand, Want, refuse_table
+from freshet.sql.flows.flow import Flow, Order, Want, refuse_table
 from freshet.sql.flows.join import JoinFlow
 from freshet.sql.flows.lookup import LookupFlow
 from freshet.sql.flows.stateless import FilterFlow, ProjectFlow, StreamFlow, UnionFlow
 from freshet.sql.flows.window import WindowFlow
+from freshet.sql.flows.wiring import Wiring
 from freshet.sql.graph import GraphBuilder
+from freshet.sql.logical import Aggregate, Distinct, Join, SetOperation, Window
 from freshet.sql.text import column, parse_expression
 
 Times = Mapping[str, str | None] | None
@@ -34,17 +34,17 @@ Times = Mapping[str, str | None] | None
 
 @dataclass(frozen=True, slots=True)
 class Lowered:
-    """A query as paths.
+    """A query as it runs.
 
     Args:
-        paths: Its paths; None: it has no part that remembers, and its graph tells them.
+        graph: Its operators.
         event_time: Column of its output that carries event time.
         has_time: Whether its output has a time: that column, or the arrival.
         order: Columns within which the order of its output is one of the log (:attr:`Query.order`).
         ends: Whether that column is the end of a window (:attr:`Query.ends`).
     """
 
-    paths: tuple[Path, ...] | None
+    graph: QueryGraph
     event_time: str | None
     has_time: bool
     order: Order
@@ -60,11 +60,11 @@ def lower(
     ends: Collection[str],
     changes: Place | None = None,
 ) -> Lowered:
-    """The paths of a query.
+    """A query as it runs.
 
     Args:
         query: Its name.
-        graph: Its graph.
+        graph: What it asks for.
         root: The node that gives out its answer.
         times: The time of what it reads; None: all go by the arrival. What is not in it has no time.
         orders: The order of what it reads; what is not in it comes in that of the log.
@@ -85,15 +85,15 @@ def lower(
     has_time = event_time is not None or flow.traits.clock == "arrival"
     is_end = event_time is not None and flow.traits.events[event_time.lower()]
     order = None if changes is not None else flow.traits.order
-    simple = all(isinstance(operator, Filter | Project | Union) for operator in graph.operators.values())
-    if simple and changes is None:
-        return Lowered(None, event_time, has_time, order, is_end)
+    plain = {name: each for name, each in graph.operators.items() if isinstance(each, Filter | Project | Union)}
+    if len(plain) == len(graph.operators) and changes is None:
+        return Lowered(QueryGraph(plain, graph.inputs, root), event_time, has_time, order, is_end)
+    wiring = Wiring()
     columns = tuple((name, column(name)) for name in flow.traits.names)
-    strands = flow.emit(Want(f"{query}.project", columns, time=event_time))
+    end = flow.emit(Want(f"{query}.project", columns, time=event_time), wiring)
     if changes is not None:
-        strands = tuple(replace(strand, operators=_with_changes(strand, changes)) for strand in strands)
-    paths = tuple(Path(query, strand.stream, strand.operators) for strand in strands)
-    return Lowered(paths, event_time, has_time, order, is_end)
+        _tell_changes(wiring, end, changes)
+    return Lowered(wiring.graph(end), event_time, has_time, order, is_end)
 
 
 class _Lowering:
@@ -120,7 +120,7 @@ class _Lowering:
                 columns = [(name, parse_expression(text)) for name, text in operator.columns]
                 return ProjectFlow(columns, inputs[0])
             case Union():
-                return UnionFlow(inputs, place)
+                return UnionFlow(node, inputs, place)
             case Window():
                 return WindowFlow(operator, inputs[0], self._source(self._graph.inputs[node][0]), place)
             case Aggregate():
@@ -158,15 +158,17 @@ class _Lowering:
         return JoinFlow(join, condition, columns, inputs, (left, right))
 
 
-def _with_changes(strand: Strand, place: Place) -> tuple[PathOperator, ...]:
-    """The operators with the last fold telling its changes."""
-    stateless = (Filter, Project, Lookup)
-    places = [place for place, operator in enumerate(strand.operators) if not isinstance(operator, stateless)]
-    last = strand.operators[places[-1]] if places else None
-    if not isinstance(last, Panes):
+def _tell_changes(wiring: Wiring, node: str, place: Place) -> None:
+    """Has the last folds in front of a node tell their changes."""
+    operator = wiring.operators.get(node)
+    if isinstance(operator, Panes):
+        wiring.change(replace(operator, emit="changes"))
+    elif operator is None or operator.remembers:
         raise SqlError(
             "EMIT CHANGES is for an aggregate over a window with a SLIDE, as in [RANGE 1 MINUTE SLIDE 10 SECONDS]; "
             "everything else tells its rows at once anyway",
             place,
         )
-    return (*strand.operators[: places[-1]], replace(last, emit="changes"), *strand.operators[places[-1] + 1 :])
+    else:
+        for source in wiring.inputs(node):
+            _tell_changes(wiring, source, place)

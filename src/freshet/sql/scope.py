@@ -9,7 +9,7 @@ from typing import Final
 import pyarrow as pa
 from sqlglot import exp
 
-from freshet.model.fold import WINDOW_END, WINDOW_START
+from freshet.model.operators import WINDOW_END, WINDOW_START
 from freshet.model.schema import ARRIVAL
 from freshet.sql.errors import did_you_mean, fail
 from freshet.sql.functions import BARE_FUNCTIONS

@@ -10,7 +10,7 @@ from typing import Literal
 import pyarrow as pa
 from sqlglot import exp
 
-from freshet.model.operator import Aggregate, Distinct, Filter, Project, SetOperation, Union, Window
+from freshet.model.operators import Filter, Project, Union
 from freshet.model.schema import type_text
 from freshet.sql.calls import read_call
 from freshet.sql.check import check_condition, check_functions, check_types
@@ -23,6 +23,7 @@ from freshet.sql.grouping import check_grouping, group_keys, in_window, take_win
 from freshet.sql.items import Item, check_names, expand
 from freshet.sql.joins import FromBuilder, add_window
 from freshet.sql.limits import as_filters, conjuncts
+from freshet.sql.logical import Aggregate, Distinct, SetOperation, Window
 from freshet.sql.scope import Relation, Scope
 from freshet.sql.text import to_sql
 from freshet.sql.types import common_type, is_known, type_of

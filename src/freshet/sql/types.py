@@ -15,7 +15,7 @@ from sqlglot import exp
 from sqlglot.optimizer.annotate_types import annotate_types
 
 from freshet.model.errors import UserError
-from freshet.model.fold import AggregateFunction
+from freshet.model.operators import AggregateFunction
 from freshet.model.schema import ARRIVAL, parse_schema, type_text
 from freshet.sql.calls import AGGREGATES
 from freshet.sql.dialect import Suffixed

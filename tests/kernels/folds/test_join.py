@@ -16,7 +16,7 @@ from tests.kernels.folds.logs import SCHEMA, Memory, make_log, table
 
 from freshet.kernels.folds import CompiledFold, compile_fold
 from freshet.model import ARRIVAL, Side, UserError, Validity
-from freshet.model.fold import FROM, UNTIL
+from freshet.model.operators import FROM, UNTIL
 
 OTHER = SCHEMA.append(pa.field("until", pa.int64()))
 OTHER = OTHER.set(OTHER.get_field_index("t"), pa.field("t", pa.int32()))

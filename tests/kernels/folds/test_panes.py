@@ -13,7 +13,7 @@ from tests.kernels.folds.logs import SCHEMA, VALUES, Memory, Step, logs, run_ste
 
 from freshet.kernels.folds import compile_fold
 from freshet.model import ARRIVAL, Call, Panes, UserError, Validity
-from freshet.model.fold import WINDOW_END, WINDOW_START
+from freshet.model.operators import WINDOW_END, WINDOW_START
 
 NUMBERS = ["i", "t", "v", "d", "c"]
 CALLS = (

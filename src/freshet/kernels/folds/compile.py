@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any, Final
+
 import pyarrow as pa
 
 from freshet.kernels.folds.folded import CompiledFold
@@ -9,7 +12,7 @@ from freshet.kernels.folds.join import CompiledSide
 from freshet.kernels.folds.moving import CompiledMoving
 from freshet.kernels.folds.panes import CompiledPanes
 from freshet.kernels.folds.running import CompiledRunning
-from freshet.model import Fold, Moving, Panes, UserError
+from freshet.model import Fold, Moving, Panes, Side, UserError
 
 
 def compile_fold(operator: Fold, schema: pa.Schema, other: pa.Schema | None = None) -> CompiledFold:
@@ -47,11 +50,27 @@ def compile_fold(operator: Fold, schema: pa.Schema, other: pa.Schema | None = No
     >>> folded.output.select(["k", "n"]).to_pylist(), folded.appended[0].num_rows
     ([{'k': 'a', 'n': 2}], 1)
     """
-    if isinstance(operator, Panes):
-        return CompiledPanes(operator, schema)
-    if isinstance(operator, Moving):
-        unbounded = operator.size is None and operator.rows is None
-        return CompiledRunning(operator, schema) if unbounded else CompiledMoving(operator, schema)
+    return KERNELS[type(operator)](operator, schema, other)
+
+
+def _panes(operator: Any, schema: pa.Schema, other: pa.Schema | None) -> CompiledFold:
+    return CompiledPanes(operator, schema)
+
+
+def _moving(operator: Any, schema: pa.Schema, other: pa.Schema | None) -> CompiledFold:
+    unbounded = operator.size is None and operator.rows is None
+    return CompiledRunning(operator, schema) if unbounded else CompiledMoving(operator, schema)
+
+
+def _side(operator: Any, schema: pa.Schema, other: pa.Schema | None) -> CompiledFold:
     if other is None:
         raise UserError(f"{operator.name}: a side of a join needs the columns of both inputs")
     return CompiledSide(operator, schema, other)
+
+
+KERNELS: Final[dict[type[Fold], Callable[[Any, pa.Schema, pa.Schema | None], CompiledFold]]] = {
+    Panes: _panes,
+    Moving: _moving,
+    Side: _side,
+}
+"""How each kind of fold is compiled; a new kind is entered here."""

@@ -25,7 +25,7 @@ from freshet.kernels.folds.times import check_time, spans
 from freshet.kernels.folds.upkeep import keep_up
 from freshet.kernels.value import Mask
 from freshet.model import ARRIVAL, Side
-from freshet.model.fold import FROM, UNTIL
+from freshet.model.operators import FROM, UNTIL
 
 _INT: Final = pa.int64()
 Port = Literal[0, 1]

@@ -15,7 +15,7 @@ from freshet.kernels.folds.partials import valid_of
 from freshet.kernels.folds.sorting import Runs, running_maximum, sort_rows
 from freshet.kernels.folds.windows import Windows
 from freshet.kernels.value import Mask, both
-from freshet.model.fold import FROM, UNTIL
+from freshet.model.operators import FROM, UNTIL
 
 
 def pairs(probe: pa.Table, buffer: pa.Table, keys: Sequence[str]) -> Iterator[tuple[Ints, Ints]]:

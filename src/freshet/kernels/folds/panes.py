@@ -25,7 +25,7 @@ from freshet.kernels.folds.times import check_time, earliest, ends, micros, time
 from freshet.kernels.folds.upkeep import keep_up
 from freshet.kernels.value import Mask, both
 from freshet.model import ARRIVAL, Panes
-from freshet.model.fold import WINDOW_END, WINDOW_START
+from freshet.model.operators import WINDOW_END, WINDOW_START
 
 
 class CompiledPanes:

@@ -7,12 +7,12 @@ from typing import Literal
 
 from sqlglot import exp
 
-from freshet.model.operator import Aggregate
 from freshet.sql.calls import Aggregated, is_call, read_call
 from freshet.sql.flows.flow import MEMBER, Flow, hidden
 from freshet.sql.flows.fold import Computing, fold_flow
 from freshet.sql.flows.stateless import FilterFlow, ProjectFlow, UnionFlow
 from freshet.sql.limits import as_filters, conjuncts
+from freshet.sql.logical import Aggregate
 from freshet.sql.text import column, parse_expression, to_sql
 
 
@@ -73,7 +73,7 @@ def distinct_flow(name: str, child: Flow, place: exp.Expr | None) -> Flow:
 
 def set_flow(name: str, kind: Literal["except", "intersect"], members: Sequence[Flow], place: exp.Expr | None) -> Flow:
     """EXCEPT and INTERSECT: which members a row stands in is told by the least and the greatest of their numbers."""
-    union = UnionFlow(members, place)
+    union = UnionFlow(f"{name}.members", members, place)
     computing, columns = Computing(union.traits.marked), _keyed(union)
     keyed = [(shown, value if _is_hidden(value) else column(computing.key(value))) for shown, value in columns]
     greatest = column(computing.call(Aggregated("max", hidden(MEMBER))))

@@ -9,7 +9,7 @@ from typing import Literal
 import pyarrow as pa
 from sqlglot import exp
 
-from freshet.model.fold import FROM, UNTIL, WINDOW_END, WINDOW_START
+from freshet.model.operators import FROM, UNTIL, WINDOW_END, WINDOW_START
 from freshet.model.schema import ARRIVAL, type_text
 from freshet.sql.errors import SqlError, fail, place_of
 from freshet.sql.inline import column_names

@@ -9,9 +9,9 @@ from typing import Final, Literal
 
 from sqlglot import exp
 
-from freshet.model.operator import Filter, Project
-from freshet.model.query import PathOperator
+from freshet.model.operators import Filter, Project
 from freshet.sql.errors import SqlError, fail
+from freshet.sql.flows.wiring import Wiring
 from freshet.sql.inline import column_names, inline
 from freshet.sql.limits import as_filters
 from freshet.sql.text import column, to_sql
@@ -114,21 +114,13 @@ class Want:
         trees = (value for _, value in (*self.columns, *self.filters))
         return {name for tree in trees for name in column_names(tree)}
 
-    def after(self, operators: tuple[PathOperator, ...]) -> tuple[PathOperator, ...]:
-        """The operators with its filters and its projection behind them."""
+    def after(self, wiring: Wiring, source: str) -> str:
+        """Puts its filters and its projection behind an operator or a stream; returns the last of them."""
         conditions = as_filters([value for _, value in self.filters])
         # Where conditions share the last filter, the first of them gives it its name.
-        filters = (Filter(name, to_sql(value)) for (name, _), value in zip(self.filters, conditions, strict=False))
-        columns = tuple((name, to_sql(value)) for name, value in self.columns)
-        return (*operators, *filters, Project(self.name, columns))
-
-
-@dataclass(frozen=True, slots=True)
-class Strand:
-    """A path under construction: the stream it begins with, and its operators so far."""
-
-    stream: str
-    operators: tuple[PathOperator, ...]
+        for (name, _), value in zip(self.filters, conditions, strict=False):
+            source = wiring.add(Filter(name, to_sql(value)), source)
+        return wiring.add(Project(self.name, tuple((name, to_sql(value)) for name, value in self.columns)), source)
 
 
 class Flow(ABC):
@@ -144,8 +136,8 @@ class Flow(ABC):
         self.place = place
 
     @abstractmethod
-    def emit(self, want: Want) -> tuple[Strand, ...]:
-        """The paths that give what a reader wants."""
+    def emit(self, want: Want, wiring: Wiring) -> str:
+        """Adds the operators that give what a reader wants; returns the last of them."""
 
     def lag(self, name: str) -> int:
         """By how many microseconds at most the event time in a column lies behind the time since which a tuple counts.

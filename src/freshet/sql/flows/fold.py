@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
-from freshet.model.fold import FROM, UNTIL, WINDOW_END, WINDOW_START, Call, Moving, Panes
+from freshet.model.operators import FROM, UNTIL, WINDOW_END, WINDOW_START, Call, Moving, Panes
 from freshet.model.schema import ARRIVAL
 from freshet.sql.calls import Aggregated, when
 from freshet.sql.errors import fail
@@ -15,7 +15,6 @@ from freshet.sql.flows.flow import (
     TIME,
     Flow,
     Span,
-    Strand,
     Traits,
     Want,
     hidden,
@@ -27,6 +26,7 @@ from freshet.sql.flows.flow import (
 )
 from freshet.sql.flows.inputs import Inputs
 from freshet.sql.flows.window import NO_WINDOW_COLUMNS, order_problem, partition_name, validity
+from freshet.sql.flows.wiring import Wiring
 
 _NEEDS_SLIDE = (
     "over several streams or a join this needs windows with the same SLIDE, as in [RANGE 1 MINUTE SLIDE 10 SECONDS]: "
@@ -164,7 +164,7 @@ class PanesFlow(Flow):
         self._panes = Panes(name, self._validity, span.slide, computation.keys, computation.calls, offset=span.offset)
         self._child = child
 
-    def emit(self, want: Want) -> tuple[Strand, ...]:
+    def emit(self, want: Want, wiring: Wiring) -> str:
         end = hidden(WINDOW_END)
         values = {TIME: end, FROM: plus(micros(end), -1), UNTIL: micros(end)}
         if self._panes.validity.size is None and WINDOW_START in want.reads():
@@ -174,8 +174,8 @@ class PanesFlow(Flow):
                 raise self.wrong("window_start is not one moment where the windows have different sizes")
             values[WINDOW_START] = timestamp(plus(micros(end), -width))
         behind = want.inlined(values)
-        strands = self._child.emit(Want(f"{self._panes.name}.input", self._columns, time=self._time))
-        return tuple(Strand(strand.stream, behind.after((*strand.operators, self._panes))) for strand in strands)
+        source = self._child.emit(Want(f"{self._panes.name}.input", self._columns, time=self._time), wiring)
+        return behind.after(wiring, wiring.add(self._panes, source))
 
 
 class MovingFlow(Flow):
@@ -195,7 +195,7 @@ class MovingFlow(Flow):
         self._computation = computation
         self._child = child
 
-    def emit(self, want: Want) -> tuple[Strand, ...]:
+    def emit(self, want: Want, wiring: Wiring) -> str:
         span, marked = self._child.traits.span, self._child.traits.marked
         assert span is not None
         inputs, carried = self._computation.inputs.copy(), list(self._computation.keys)
@@ -214,8 +214,8 @@ class MovingFlow(Flow):
             self._name, time, span.size, span.rows, partition, self._computation.keys, self._computation.calls,
             tuple(carried),
         )  # fmt: skip
-        strands = self._child.emit(Want(f"{self._name}.input", inputs.columns, time=time))
-        return tuple(Strand(strand.stream, want.after((*strand.operators, moving))) for strand in strands)
+        source = self._child.emit(Want(f"{self._name}.input", inputs.columns, time=time), wiring)
+        return want.after(wiring, wiring.add(moving, source))
 
     def _windowed(self, want: Want, span: Span) -> Want:
         arrival = self._child.traits.clock == "arrival"

@@ -9,15 +9,13 @@ from typing import Literal
 import pyarrow as pa
 from sqlglot import exp
 
-from freshet.model.fold import FROM, UNTIL, WINDOW_END, WINDOW_START, Side
-from freshet.model.operator import Join
+from freshet.model.operators import FROM, UNTIL, WINDOW_END, WINDOW_START, Join
 from freshet.sql.errors import fail
 from freshet.sql.flows.condition import PORTS, Named, Port, Sides, is_same_window
 from freshet.sql.flows.flow import (
     Clock,
     Flow,
     Span,
-    Strand,
     Traits,
     Want,
     boundary,
@@ -27,7 +25,9 @@ from freshet.sql.flows.flow import (
 )
 from freshet.sql.flows.inputs import Inputs
 from freshet.sql.flows.window import NO_WINDOW_COLUMNS, validity
+from freshet.sql.flows.wiring import Wiring
 from freshet.sql.inline import inline
+from freshet.sql.logical import Join as LogicalJoin
 from freshet.sql.text import column
 
 
@@ -44,7 +44,7 @@ class JoinFlow(Flow):
 
     def __init__(
         self,
-        join: Join,
+        join: LogicalJoin,
         condition: exp.Expr | None,
         columns: Sequence[tuple[str, pa.DataType]],
         inputs: tuple[Flow, Flow],
@@ -122,7 +122,7 @@ class JoinFlow(Flow):
         port, own = self._places[name.lower()]
         return self._inputs[port].lag(own)
 
-    def emit(self, want: Want) -> tuple[Strand, ...]:
+    def emit(self, want: Want, wiring: Wiring) -> str:
         filters = (*self._condition.both, *self._together())
         pushed: tuple[list[Named], list[Named]] = (list(self._condition.own[0]), list(self._condition.own[1]))
         kept: list[Named] = []
@@ -136,9 +136,9 @@ class JoinFlow(Flow):
             else:
                 kept.append((name, predicate))
         behind = replace(want, filters=(*filters, *kept)).inlined(self._window_values(want))
-        return self._emit(behind, pushed, want.time)
+        return self._emit(behind, pushed, want.time, wiring)
 
-    def _emit(self, behind: Want, pushed: tuple[list[Named], list[Named]], time: str | None) -> tuple[Strand, ...]:
+    def _emit(self, behind: Want, pushed: tuple[list[Named], list[Named]], time: str | None, wiring: Wiring) -> str:
         asked = behind.reads()
         taken = (Inputs(), Inputs())
         own = {joined: column(name) for joined, (_, name) in self._places.items()}
@@ -151,24 +151,18 @@ class JoinFlow(Flow):
             if name.lower() in asked
         )
         valid = [validity(side) for side in self._inputs]
-        strands: list[Strand] = []
-        for port, name in zip(PORTS, ("left", "right"), strict=True):
+        join = Join(self._name, self._kind, (valid[0][0], valid[1][0]), (keys[0], keys[1]), columns, self._behind(time))
+        sources = []
+        for port in PORTS:
             taken[port].add(valid[port][1])
-            side = Side(
-                f"{self._name}.{name}", self._name, port, self._kind, (valid[0][0], valid[1][0]), (keys[0], keys[1]),
-                columns, self._behind(time),
-            )  # fmt: skip
             wanted = Want(
-                f"{side.name}.input",
+                f"{join.side(port).name}.input",
                 taken[port].columns,
                 tuple((each, inline(predicate, own)) for each, predicate in pushed[port]),
                 valid[port][2],
             )
-            strands += [
-                Strand(strand.stream, behind.after((*strand.operators, side)))
-                for strand in self._inputs[port].emit(wanted)
-            ]
-        return tuple(strands)
+            sources.append(self._inputs[port].emit(wanted, wiring))
+        return behind.after(wiring, wiring.add(join, *sources))
 
     def _behind(self, time: str | None) -> tuple[int, int]:
         """How far the times that a reader goes by may lie behind the watermarks of the inputs.

@@ -9,14 +9,15 @@ from typing import Literal
 import pyarrow as pa
 from sqlglot import exp
 
-from freshet.model.lookup import Lookup
-from freshet.model.operator import Filter, Join, Project
+from freshet.model.operators import Filter, Lookup, Project
 from freshet.model.schema import ARRIVAL, type_text
 from freshet.sql.errors import fail
 from freshet.sql.flows.condition import Named, Port, Sides
-from freshet.sql.flows.flow import Flow, Span, Strand, Traits, Want, hidden, renamed
+from freshet.sql.flows.flow import Flow, Span, Traits, Want, hidden, renamed
 from freshet.sql.flows.inputs import Inputs
+from freshet.sql.flows.wiring import Wiring
 from freshet.sql.inline import column_names, inline
+from freshet.sql.logical import Join
 from freshet.sql.text import column, parse_expression, to_sql
 
 _ROWS = (
@@ -87,7 +88,7 @@ class LookupFlow(Flow):
         _, own = self._sides.places.get(name.lower(), (self._stream, name))
         return self._child.lag(own)
 
-    def emit(self, want: Want) -> tuple[Strand, ...]:
+    def emit(self, want: Want, wiring: Wiring) -> str:
         pushed = list(self._condition.own[self._stream])
         # What the table alone decides is seen behind the join: it runs there in either form. Only what makes a tuple of
         # a LEFT JOIN lonely must be known before.
@@ -96,9 +97,9 @@ class LookupFlow(Flow):
         kept = [] if outer else [*self._condition.both, *self._condition.own[1 - self._stream]]
         for named in want.filters:
             (pushed if self._sides.of(named[1]) == {self._stream} else kept).append(named)
-        return self._emit(replace(want, filters=tuple(kept)), pushed, before)
+        return self._emit(replace(want, filters=tuple(kept)), pushed, before, wiring)
 
-    def _emit(self, behind: Want, pushed: Sequence[Named], before: Sequence[Named]) -> tuple[Strand, ...]:
+    def _emit(self, behind: Want, pushed: Sequence[Named], before: Sequence[Named], wiring: Wiring) -> str:
         own = {joined: column(name) for joined, (_, name) in self._sides.places.items()}
         tuples, rows = Inputs(), Inputs()
         keys = [(pair[self._stream], pair[1 - self._stream]) for pair in self._condition.keys]
@@ -116,9 +117,7 @@ class LookupFlow(Flow):
         )  # fmt: skip
         filters = tuple((name, inline(predicate, own)) for name, predicate in pushed)
         wanted = Want(f"{self._name}.input", tuples.columns, filters, self._time(behind.time))
-        return tuple(
-            Strand(strand.stream, behind.after((*strand.operators, lookup))) for strand in self._child.emit(wanted)
-        )
+        return behind.after(wiring, wiring.add(lookup, self._child.emit(wanted, wiring)))
 
     def _columns(self, asked: set[str], tuples: Inputs, rows: Inputs) -> tuple[tuple[str, Literal[0, 1], str], ...]:
         """What goes on from the join: joined columns, and what is hidden in the tuples."""
@@ -140,9 +139,10 @@ class LookupFlow(Flow):
     ) -> tuple[Filter | Project, ...]:
         filters = tuple((name, inline(predicate, own)) for name, predicate in before)
         columns = rows.columns or (("__row", exp.Literal.number(1)),)
-        [strand] = self._rows.emit(Want(f"{self._name}.table", columns, filters))
-        operators = tuple(each for each in strand.operators if isinstance(each, Filter | Project))
-        assert operators == strand.operators, "a table goes through filters and projections only"
+        apart = Wiring()
+        self._rows.emit(Want(f"{self._name}.table", columns, filters), apart)
+        operators = tuple(each for each in apart.operators.values() if isinstance(each, Filter | Project))
+        assert len(operators) == len(apart.operators), "a table goes through filters and projections only"
         return operators
 
     def _read(self, operators: Sequence[Filter | Project]) -> tuple[tuple[str, str], ...]:

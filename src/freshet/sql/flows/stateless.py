@@ -8,7 +8,7 @@ from dataclasses import replace
 import pyarrow as pa
 from sqlglot import exp
 
-from freshet.model.fold import FROM, UNTIL, WINDOW_END, WINDOW_START
+from freshet.model.operators import FROM, UNTIL, WINDOW_END, WINDOW_START, Union
 from freshet.model.schema import ARRIVAL
 from freshet.sql.flows.flow import (
     MEMBER,
@@ -18,7 +18,6 @@ from freshet.sql.flows.flow import (
     Flow,
     Order,
     Span,
-    Strand,
     Traits,
     Want,
     hidden,
@@ -26,6 +25,7 @@ from freshet.sql.flows.flow import (
     renamed,
     timestamp,
 )
+from freshet.sql.flows.wiring import Wiring
 
 
 class StreamFlow(Flow):
@@ -59,13 +59,13 @@ class StreamFlow(Flow):
         kind = next((kind for name, kind in columns if name == event_time), None)
         self._is_local = kind == pa.timestamp("us")
 
-    def emit(self, want: Want) -> tuple[Strand, ...]:
+    def emit(self, want: Want, wiring: Wiring) -> str:
         time = timestamp(hidden(ARRIVAL)) if self._event_time is None else hidden(self._event_time)
         if self._is_local:
             time = exp.Cast(this=time, to=exp.DataType.build("TIMESTAMP"))
         want = want.inlined({TIME: time})
         assert not want.reads() & {FROM, UNTIL, PASSES, MEMBER, WINDOW_START, WINDOW_END}
-        return (Strand(self._name, want.after(())),)
+        return want.after(wiring, self._name)
 
 
 class FilterFlow(Flow):
@@ -79,12 +79,12 @@ class FilterFlow(Flow):
         self._predicate = predicate
         self._child = child
 
-    def emit(self, want: Want) -> tuple[Strand, ...]:
+    def emit(self, want: Want, wiring: Wiring) -> str:
         if PASSES not in want.reads():
-            return self._child.emit(replace(want, filters=((self._name, self._predicate), *want.filters)))
+            return self._child.emit(replace(want, filters=((self._name, self._predicate), *want.filters)), wiring)
         # The tuples that a window of rows counts are those before the filter, so that they must all go on.
         both = exp.And(this=_operand(self._predicate), expression=hidden(PASSES)) if self._child.traits.marked else None
-        return self._child.emit(want.inlined({PASSES: self._predicate if both is None else both}))
+        return self._child.emit(want.inlined({PASSES: self._predicate if both is None else both}), wiring)
 
     def lag(self, name: str) -> int:
         return self._child.lag(name)
@@ -111,8 +111,8 @@ class ProjectFlow(Flow):
             child.place,
         )
 
-    def emit(self, want: Want) -> tuple[Strand, ...]:
-        return self._child.emit(want.inlined(self._values))
+    def emit(self, want: Want, wiring: Wiring) -> str:
+        return self._child.emit(want.inlined(self._values), wiring)
 
     def lag(self, name: str) -> int:
         value = self._values.get(name.lower())
@@ -122,7 +122,7 @@ class ProjectFlow(Flow):
 class UnionFlow(Flow):
     """The tuples of several flows with the same columns."""
 
-    def __init__(self, members: Sequence[Flow], place: exp.Expr | None) -> None:
+    def __init__(self, name: str, members: Sequence[Flow], place: exp.Expr | None) -> None:
         for member in members:
             refuse_table(member, "it has no part in UNION, EXCEPT or INTERSECT; join a stream with it", place)
         first = members[0].traits
@@ -141,14 +141,15 @@ class UnionFlow(Flow):
         span = _common_span([member.traits.span for member in members], same_clock=len(clocks) == 1)
         marked = any(member.traits.marked for member in members)
         super().__init__(Traits(first.names, clock, span, shared, bounds, None, marked), place)
+        self._name = name
         self._members = tuple(members)
 
-    def emit(self, want: Want) -> tuple[Strand, ...]:
-        return tuple(
-            strand
+    def emit(self, want: Want, wiring: Wiring) -> str:
+        inputs = [
+            member.emit(want.inlined({MEMBER: exp.Literal.number(number)}), wiring)
             for number, member in enumerate(self._members)
-            for strand in member.emit(want.inlined({MEMBER: exp.Literal.number(number)}))
-        )
+        ]
+        return wiring.add(Union(self._name), *inputs)
 
     def lag(self, name: str) -> int:
         return max(member.lag(name) for member in self._members)

@@ -7,8 +7,7 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from freshet.model.fold import FROM, UNTIL, WINDOW_END, WINDOW_START, Validity
-from freshet.model.operator import Window
+from freshet.model.operators import FROM, UNTIL, WINDOW_END, WINDOW_START, Validity
 from freshet.model.schema import ARRIVAL
 from freshet.sql.flows.flow import (
     PASSES,
@@ -17,7 +16,6 @@ from freshet.sql.flows.flow import (
     Flow,
     Order,
     Span,
-    Strand,
     Want,
     boundary,
     hidden,
@@ -26,6 +24,8 @@ from freshet.sql.flows.flow import (
     refuse_table,
     timestamp,
 )
+from freshet.sql.flows.wiring import Wiring
+from freshet.sql.logical import Window
 from freshet.sql.text import parse_expression
 
 _NO_TIME = (
@@ -113,7 +113,7 @@ class WindowFlow(Flow):
             raise self.wrong(_NO_TIME.format(source))
         return "event", column
 
-    def emit(self, want: Want) -> tuple[Strand, ...]:
+    def emit(self, want: Want, wiring: Wiring) -> str:
         if want.time is None and self.traits.clock == "event" and {FROM, UNTIL} & want.reads():
             # How long a tuple counts is told by its time here.
             want = replace(want, time=TIME)
@@ -134,7 +134,7 @@ class WindowFlow(Flow):
                 values |= {WINDOW_START: timestamp(first), WINDOW_END: timestamp(plus(first, size))}
         elif {WINDOW_START, WINDOW_END} & want.reads():
             raise self.wrong(NO_WINDOW_COLUMNS)
-        return self._child.emit(want.inlined(values))
+        return self._child.emit(want.inlined(values), wiring)
 
     def _partition_values(self) -> dict[str, exp.Expr]:
         return {partition_name(number): parse_expression(text) for number, text in enumerate(self._partition)}

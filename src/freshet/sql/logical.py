@@ -1,36 +1,11 @@
-"""Operators (boxes): the nodes of a query graph. Expressions are Spark SQL text over the columns of the input.
-
-Text is what both physical forms start from: Spark parses it for the catalyst form, the kernels compile
-it for the vectorised form, and two operators are the same work exactly if their texts are equal.
-"""
+"""What a query asks for, operator by operator as its text names them; :mod:`freshet.sql.lower` says what runs."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Literal
 
-
-@dataclass(frozen=True, slots=True)
-class Filter:
-    """Keeps the tuples for which the predicate is true (one conjunct of a WHERE)."""
-
-    name: str
-    predicate: str
-
-
-@dataclass(frozen=True, slots=True)
-class Project:
-    """Computes the columns ``(name, expression)``."""
-
-    name: str
-    columns: tuple[tuple[str, str], ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Union:
-    """UNION ALL of its inputs, which have the same columns."""
-
-    name: str
+from freshet.model.operators import Filter, Project, Union
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,4 +67,4 @@ class SetOperation:
     kind: Literal["except", "intersect"]
 
 
-Operator = Filter | Project | Union | Window | Join | Aggregate | Distinct | SetOperation
+Logical = Filter | Project | Union | Window | Join | Aggregate | Distinct | SetOperation

@@ -1,0 +1,54 @@
+"""Operators (boxes): one file for each kind, which answers for itself what others ask.
+
+Expressions are Spark SQL text over the columns of the input. Text is what both physical forms start from: Spark parses
+it for the catalyst form, the kernels compile it for the vectorised form, and two operators are the same work exactly if
+their texts are equal.
+"""
+
+from freshet.model.operators.base import Columns, Operator, Split, Time, Typer, earliest, latest
+from freshet.model.operators.call import AggregateFunction, Call
+from freshet.model.operators.codec import KINDS, fields_of, operator_of
+from freshet.model.operators.filter import Filter
+from freshet.model.operators.fold import Fold
+from freshet.model.operators.join import FROM, PORTS, UNTIL, Join, Port, Side
+from freshet.model.operators.lifetime import Validity
+from freshet.model.operators.lookup import Lookup
+from freshet.model.operators.moving import Moving
+from freshet.model.operators.panes import WINDOW_END, WINDOW_START, Panes
+from freshet.model.operators.project import Project
+from freshet.model.operators.union import Union, wider
+from freshet.model.operators.words import columns_text, span_text
+
+__all__ = [
+    "FROM",
+    "KINDS",
+    "PORTS",
+    "UNTIL",
+    "WINDOW_END",
+    "WINDOW_START",
+    "AggregateFunction",
+    "Call",
+    "Columns",
+    "Filter",
+    "Fold",
+    "Join",
+    "Lookup",
+    "Moving",
+    "Operator",
+    "Panes",
+    "Port",
+    "Project",
+    "Side",
+    "Split",
+    "Time",
+    "Typer",
+    "Union",
+    "Validity",
+    "columns_text",
+    "earliest",
+    "fields_of",
+    "latest",
+    "operator_of",
+    "span_text",
+    "wider",
+]

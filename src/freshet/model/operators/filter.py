@@ -1,0 +1,31 @@
+"""Filters."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import pyarrow as pa
+
+from freshet.model.operators.base import Operator, Typer
+
+
+@dataclass(frozen=True, slots=True)
+class Filter(Operator):
+    """Keeps the tuples for which the predicate is true (one conjunct of a WHERE).
+
+    >>> Filter("q.filter_1", "size > 1000").text()
+    'size > 1000'
+    """
+
+    tag: ClassVar[str] = "filter"
+
+    predicate: str
+
+    def output(self, inputs: Sequence[pa.Schema], typer: Typer) -> pa.Schema:
+        typer.predicate(self.name, self.predicate, inputs[0])
+        return inputs[0]
+
+    def text(self) -> str:
+        return self.predicate

@@ -1,0 +1,72 @@
+"""Lookups: joins with tables, which remember nothing.
+
+A table is a file that changes now and then. Each of its contents, a *version*, is in the log, and every tuple meets the
+version that was there when it was taken in: the newest whose arrival is not after the tuple's own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import pyarrow as pa
+
+from freshet.model.operators.base import Columns, Operator, Typer
+from freshet.model.operators.filter import Filter
+from freshet.model.operators.project import Project
+from freshet.model.operators.words import columns_text
+from freshet.model.schema import parse_schema
+
+
+@dataclass(frozen=True, slots=True)
+class Lookup(Operator):
+    """Joins each tuple with the rows of a table, in the order of the tuples and of the rows; arrivals are the tuples'.
+
+    Args:
+        name: Its name.
+        table: The table.
+        schema: Columns of the table that are read, with Spark's names of their types.
+        operators: Filters over these columns, then a projection, that the table's rows go through first.
+        kind: ``left``: a tuple without a row comes with NULLs.
+        keys: Columns of the tuples and of the projected rows that must be equal, in pairs; NULL equals nothing.
+        columns: What it gives out, as (name, 0 for a column of the tuple or 1 for one of the row, column).
+        conditions: Of a ``left`` one: what else must be true of a tuple and a row, over the columns that it gives out.
+            (An inner join has them behind it.)
+
+    >>> named = Project("q.join_1.table", (("host", "host"), ("owner", "owner")))
+    >>> schema = (("host", "string"), ("owner", "string"))
+    >>> columns = (("size", 0, "size"), ("owner", 1, "owner"))
+    >>> Lookup("q.join_1", "hosts", schema, (named,), "inner", (("host",), ("host",)), columns).text()
+    "JOIN (SELECT host, owner FROM hosts) ON host = hosts.host, as of each tuple's arrival"
+    """
+
+    tag: ClassVar[str] = "lookup"
+
+    table: str
+    schema: tuple[tuple[str, str], ...]
+    operators: tuple[Filter | Project, ...]
+    kind: Literal["inner", "left"]
+    keys: tuple[tuple[str, ...], tuple[str, ...]]
+    columns: tuple[tuple[str, Literal[0, 1], str], ...]
+    conditions: tuple[str, ...] = ()
+
+    @property
+    def reads_table(self) -> str | None:
+        return self.table
+
+    def output(self, inputs: Sequence[pa.Schema], typer: Typer) -> pa.Schema:
+        rows = parse_schema(", ".join(f"`{name}` {kind}" for name, kind in self.schema))
+        for operator in self.operators:
+            rows = operator.output([rows], typer)
+        sides = (inputs[0], rows)
+        return pa.schema([(name, sides[port].field(column).type) for name, port, column in self.columns])
+
+    def text(self) -> str:
+        equal = (f"{one} = {self.table}.{two}" for one, two in zip(*self.keys, strict=True))
+        kind = "LEFT JOIN" if self.kind == "left" else "JOIN"
+        filters = [each.predicate for each in self.operators if isinstance(each, Filter)]
+        columns: Columns = tuple(c for each in self.operators if isinstance(each, Project) for c in each.columns)
+        where = f" WHERE {' AND '.join(filters)}" if filters else ""
+        rows = f"(SELECT {columns_text(columns)} FROM {self.table}{where})"
+        return f"{kind} {rows} ON {' AND '.join((*equal, *self.conditions)) or 'any'}, as of each tuple's arrival"

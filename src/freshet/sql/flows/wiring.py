@@ -1,0 +1,49 @@
+"""The graph of a query under construction."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from freshet.model.graph import QueryGraph
+from freshet.model.operators import Operator
+from freshet.model.paths import AGAIN
+
+
+class Wiring:
+    """Operators that run, and what each of them reads.
+
+    What stands behind a UNION in the text may run in front of it, once for each of its members. All of them get the
+    name that they have in the text, but for the first one with a number.
+
+    >>> from freshet.model import Filter
+    >>> wiring = Wiring()
+    >>> wiring.add(Filter("q.filter_1", "v > 1"), "s"), wiring.add(Filter("q.filter_1", "w > 1"), "t")
+    ('q.filter_1', 'q.filter_1~2')
+    """
+
+    def __init__(self) -> None:
+        self.operators: dict[str, Operator] = {}
+        self._inputs: dict[str, tuple[str, ...]] = {}
+
+    def add(self, operator: Operator, *inputs: str) -> str:
+        """Adds an operator; returns its name."""
+        name, number = operator.name, 1
+        while name in self.operators:
+            number += 1
+            name = f"{operator.name}{AGAIN}{number}"
+        self.operators[name] = operator if number == 1 else replace(operator, name=name)
+        self._inputs[name] = inputs
+        return name
+
+    def change(self, operator: Operator) -> None:
+        """Puts an operator in the place of the one of its name."""
+        self.operators[operator.name] = operator
+
+    def inputs(self, name: str) -> Iterable[str]:
+        """What an operator reads."""
+        return self._inputs[name]
+
+    def graph(self, root: str) -> QueryGraph:
+        """All of it."""
+        return QueryGraph(self.operators, self._inputs, root)
