@@ -18,7 +18,7 @@ from freshet.kernels.folds.pane_stream import numbers
 from freshet.kernels.program import Program
 from freshet.kernels.table_index import Indexes, TableIndex
 from freshet.kernels.unsupported import Unsupported
-from freshet.model import ARRIVAL, Filter, Lookup, Project, UserError, parse_schema
+from freshet.model import ARRIVAL, Filter, Lookup, Project, UserError
 
 _INT: Final = pa.int64()
 _PAIR: Final = "__pair"
@@ -214,7 +214,7 @@ def table_program(operator: Lookup) -> Program:
     Raises:
         UserError: An expression is not compiled.
     """
-    schema = parse_schema(", ".join(f"`{name}` {kind}" for name, kind in operator.schema))
+    schema = operator.row_schema
     try:
         return Program([operator.operators], schema)
     except Unsupported as reason:

@@ -208,10 +208,15 @@ def type_text(kind: pa.DataType) -> str:
 
 
 def _field_name(name: str) -> str:
-    return name if name.isidentifier() and name.isascii() else _quoted(name)
+    return name if name.isidentifier() and name.isascii() else quoted(name)
 
 
-def _quoted(name: str) -> str:
+def quoted(name: str) -> str:
+    """A name in back quotes.
+
+    >>> quoted("a`b")
+    '`a``b`'
+    """
     return "`" + name.replace("`", "``") + "`"
 
 
@@ -221,7 +226,7 @@ def schema_text(schema: pa.Schema) -> str:
     >>> schema_text(parse_schema("k BIGINT, price DECIMAL(10, 2)"))
     '`k` bigint, `price` decimal(10,2)'
     """
-    return ", ".join(f"{_quoted(field.name)} {type_text(field.type)}" for field in schema)
+    return ", ".join(f"{quoted(field.name)} {type_text(field.type)}" for field in schema)
 
 
 def with_arrival(columns: pa.Schema) -> pa.Schema:

@@ -16,7 +16,7 @@ from freshet.model.operators.base import Columns, Operator, Typer
 from freshet.model.operators.filter import Filter
 from freshet.model.operators.project import Project
 from freshet.model.operators.words import columns_text
-from freshet.model.schema import parse_schema
+from freshet.model.schema import parse_schema, quoted
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,8 +55,13 @@ class Lookup(Operator):
     def reads_table(self) -> str | None:
         return self.table
 
+    @property
+    def row_schema(self) -> pa.Schema:
+        """The columns of the table that are read."""
+        return parse_schema(", ".join(f"{quoted(name)} {kind}" for name, kind in self.schema))
+
     def output(self, inputs: Sequence[pa.Schema], typer: Typer) -> pa.Schema:
-        rows = parse_schema(", ".join(f"`{name}` {kind}" for name, kind in self.schema))
+        rows = self.row_schema
         for operator in self.operators:
             rows = operator.output([rows], typer)
         sides = (inputs[0], rows)
