@@ -18,7 +18,7 @@ pytestmark = pytest.mark.spark
 NOON = dt.datetime(2024, 1, 1, 12, tzinfo=dt.UTC)
 STEPS = MOST_PIECES + 12
 QUERIES = {
-    "outer": "SELECT a.v, b.w FROM a [RANGE 1 HOUR] LEFT JOIN b [RANGE 1 HOUR] ON a.k = b.k",
+    "lonely": "SELECT a.v, b.w FROM a [RANGE 1 HOUR] LEFT JOIN b [RANGE 1 HOUR] ON a.k = b.k",
     # In stages: initcap is not compiled.
     "staged": "SELECT initcap(a.k) AS k, a.v, b.w FROM a [RANGE 1 HOUR] JOIN b [RANGE 1 HOUR] ON initcap(a.k) = b.up",
     "moving": "SELECT sum(v) AS s, count(*) AS n FROM a [ROWS 70]",
@@ -81,7 +81,7 @@ def expected(a: list[dict[str, Any]], b: list[dict[str, Any]]) -> dict[str, Coun
                 within[row["k"]].append(row["v"])
         sums.update((k, sum(values), end) for k, values in within.items())
     return {
-        "outer": Counter([(x["v"], y["w"]) for x, y in pairs] + [(x["v"], None) for x in a if x["v"] not in met]),
+        "lonely": Counter([(x["v"], y["w"]) for x, y in pairs] + [(x["v"], None) for x in a if x["v"] not in met]),
         "staged": Counter((x["k"].upper(), x["v"], y["w"]) for x, y in pairs),
         "moving": Counter((sum(vs), len(vs)) for at in range(STEPS) for vs in [range(max(0, at - 69), at + 1)]),
         "groups": sums,
