@@ -36,8 +36,9 @@ _MOST_TAGS: Final = 16
 _TAGS: Final = "spark.job.tags"
 _LAST_TRY: Final = 10.0
 """Seconds that a worker gets to end after its unit was cancelled; then it is left alone."""
-_DYING: Final = 30.0
-"""Seconds that a JVM which does not answer gets to be gone, so that it can be told how it ended."""
+_DYING: Final = 90.0
+"""Seconds that a JVM which does not answer gets to be gone, so that it can be told how it ended. Spark's own way out
+takes half a minute where the thread that asked for it is one that it waits for."""
 _PROBE: Final = 60.0
 """Seconds that an empty job gets before Spark is taken to be stuck."""
 _FROM_OUTSIDE: Final = (-9, -15, 137, 143)
