@@ -153,3 +153,13 @@ def test_a_table_with_a_column_twice_is_dead(log: Log, tmp_path: Path) -> None:
     table = pa.Table.from_arrays([pa.array([1]), pa.array([2])], ["k", "k"])
     assert Intake(log, PLAIN).append(table, 7) == Receipt(0, 0, 1, 0)
     assert [line["reason"] for line in lines(tmp_path, "dead", "p")] == ["column k stands twice"]
+
+
+def test_a_day_that_no_calendar_has_is_a_dead_letter(tmp_path: Path) -> None:
+    stream = Stream("s", parse_schema("k int"))
+    days = pa.array([2**31 - 1, 1], pa.int32()).cast(pa.date32())
+    with Log.open(tmp_path) as log:
+        log.declare("s")
+        receipt = Intake(log, stream).append(pa.table({"k": days}), np.array([1, 2]))
+    assert (receipt.first, receipt.end, receipt.dead) == (0, 0, 2)
+    assert "2147483647" in (tmp_path / "dead" / "s.jsonl").read_text()

@@ -324,4 +324,10 @@ def _value(scalar: pa.Scalar) -> Any:
     try:
         return scalar.as_py()
     except (ValueError, OverflowError):
-        return str(scalar.cast(pa.int64()) if pa.types.is_temporal(scalar.type) else shown(scalar))
+        return str(_count(scalar)) if pa.types.is_temporal(scalar.type) else shown(scalar)
+
+
+def _count(scalar: pa.Scalar) -> pa.Scalar:
+    """The number of days or of smaller units that a time is stored as."""
+    days = pa.types.is_date32(scalar.type) or pa.types.is_time32(scalar.type)
+    return scalar.cast(pa.int32() if days else pa.int64())
