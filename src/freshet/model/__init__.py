@@ -8,7 +8,7 @@ from freshet.model.curve import Curve
 from freshet.model.errors import FreshetError, NotRunnable, UserError
 from freshet.model.graph import QueryGraph
 from freshet.model.names import is_state, is_state_of, is_version_stream, state_stream, version_stream
-from freshet.model.network import Network, Node
+from freshet.model.network import Edge, EdgeKind, Network, Node
 from freshet.model.operators import (
     Call,
     Filter,
@@ -19,30 +19,36 @@ from freshet.model.operators import (
     Operator,
     Panes,
     Project,
-    Side,
     Union,
     Validity,
 )
-from freshet.model.paths import Path
-from freshet.model.plan import Chain, Plan, Step
+from freshet.model.paths import lead_to, paths, push_through
+from freshet.model.plan import NOTHING, Action, Decision, Run, Step
+from freshet.model.promises import Promises
 from freshet.model.query import Query
 from freshet.model.schema import ARRIVAL, parse_schema, schema_text
 from freshet.model.stream import Stream
 from freshet.model.train import Segment, SegmentFile, Train
-from freshet.model.unit import ChainResult, Commit, OperatorRun, State, Unit, UnitResult, Work
+from freshet.model.unit import Chain, ChainResult, Commit, Input, OperatorRun, State, Unit, UnitResult
 from freshet.model.units import duration_text, parse_bytes, parse_duration
 from freshet.model.view import OperatorView, QueryView, View
 
 __all__ = [
     "ARRIVAL",
+    "NOTHING",
+    "Action",
     "Call",
     "Chain",
     "ChainResult",
     "Commit",
     "Curve",
+    "Decision",
+    "Edge",
+    "EdgeKind",
     "Filter",
     "Fold",
     "FreshetError",
+    "Input",
     "Join",
     "Lookup",
     "Moving",
@@ -53,15 +59,14 @@ __all__ = [
     "OperatorRun",
     "OperatorView",
     "Panes",
-    "Path",
-    "Plan",
     "Project",
+    "Promises",
     "Query",
     "QueryGraph",
     "QueryView",
+    "Run",
     "Segment",
     "SegmentFile",
-    "Side",
     "State",
     "Step",
     "Stream",
@@ -72,14 +77,16 @@ __all__ = [
     "UserError",
     "Validity",
     "View",
-    "Work",
     "duration_text",
     "is_state",
     "is_state_of",
     "is_version_stream",
+    "lead_to",
     "parse_bytes",
     "parse_duration",
     "parse_schema",
+    "paths",
+    "push_through",
     "schema_text",
     "state_stream",
     "version_stream",

@@ -1,120 +1,180 @@
-"""The network: all operators of all queries of an application, numbered."""
+"""The network: all operators of all queries of an application, as one graph."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
+from typing import Literal
 
 from freshet.model.errors import UserError
-from freshet.model.operators import Fold, Operator, Side
+from freshet.model.operators import Operator
 from freshet.model.query import Query
+
+EdgeKind = Literal["stream", "output", "queue"]
+"""What an edge reads: a declared stream, the output of a query, or what another node gives out."""
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """One input of a node, with a cursor of its own.
+
+    Args:
+        node: The node that reads.
+        port: Which of its inputs this is.
+        kind: What it reads.
+        stream: The stream of the log that its queue is a range of. Each edge between two nodes has a stream of its own.
+        reader: Name of the cursor, stable over restarts.
+        source: The node whose output comes in; None where the edge reads a stream or an output.
+    """
+
+    node: int
+    port: int
+    kind: EdgeKind
+    stream: str
+    reader: str
+    source: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """An operator in its place. A query of several paths has a node for each path that passes an operator.
+    """An operator in its place.
 
     Args:
-        number: Place in :attr:`Network.nodes`; plans name operators by it.
-        name: Unique and stable over restarts: the name of its reader's cursor.
-        query: Its query.
+        number: Place in :attr:`Network.nodes`; steps name operators by it.
+        name: Unique and stable over restarts.
         operator: What it does.
-        path: Numbers of all nodes of its path.
-        reads: Stream that its queue is a range of: a stream, a query's output or an intermediate queue.
-        writes: Stream that a chain ending here appends to.
+        edges: Its inputs, one for each port.
     """
 
     number: int
     name: str
-    query: str
     operator: Operator
-    path: tuple[int, ...]
-    reads: str
-    writes: str
+    edges: tuple[Edge, ...]
 
     @property
-    def is_first(self) -> bool:
-        """Whether it reads the path's stream itself rather than an intermediate queue."""
-        return self.path[0] == self.number
-
-    @property
-    def is_last(self) -> bool:
-        """Whether it writes the query's output rather than an intermediate queue."""
-        return self.path[-1] == self.number
+    def inputs(self) -> tuple[int, ...]:
+        """The nodes whose output it reads."""
+        return tuple(edge.source for edge in self.edges if edge.source is not None)
 
 
 class Network:
-    """Numbers the operators of queries; numbers are never used again, so a dropped query leaves its nodes behind.
+    """A graph with one node for each operator, whatever the number of queries that need it.
+
+    An operator that stands in several queries under the same name is one node. Numbers are never used again: the nodes
+    of a dropped query stay in place, and nothing reads them.
 
     >>> from freshet.model import Filter, Project, Query, QueryGraph
-    >>> graph = QueryGraph(
-    ...     {"q.filter_1": Filter("q.filter_1", "v > 1"), "q.project": Project("q.project", (("v", "v"),))},
-    ...     {"q.filter_1": ("s",), "q.project": ("q.filter_1",)}, "q.project")
+    >>> def query(name, common):
+    ...     project = Project(f"{name}.project", (("v", "v"),))
+    ...     return Query(name, "", QueryGraph({common: Filter(common, "v > 1"), project.name: project},
+    ...                                       {common: ("s",), project.name: (common,)}, project.name))
     >>> network = Network()
-    >>> network.add(Query("q", "SELECT v FROM s WHERE v > 1", graph))
-    ((0, 1),)
-    >>> [(node.name, node.reads, node.writes) for node in network.nodes]
-    [('q.filter_1', 's', 'q.project'), ('q.project', 'q.project', 'q')]
+    >>> network.add(query("a", "shared.1f")), network.add(query("b", "shared.1f"))
+    ((0, 1), (0, 2))
+    >>> [(edge.kind, edge.stream) for node in network.nodes for edge in node.edges]
+    [('stream', 's'), ('queue', 'a.project'), ('queue', 'b.project')]
+    >>> [edge.node for edge in network.readers(0)], network.queries(0), network.outputs(2)
+    ([1, 2], ('a', 'b'), ('b',))
     """
 
     def __init__(self) -> None:
         self.nodes: list[Node] = []
-        self._paths: dict[str, tuple[tuple[int, ...], ...]] = {}
-        self._ports: dict[str, tuple[int, ...]] = {}
+        self._live: dict[str, int] = {}
+        self._members: dict[str, tuple[int, ...]] = {}
+        self._roots: dict[str, int] = {}
+        self._queries: dict[int, tuple[str, ...]] = {}
+        self._outputs: dict[int, tuple[str, ...]] = {}
+        self._readers: dict[int, tuple[Edge, ...]] = {}
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._paths)
+        return iter(self._members)
 
     def __contains__(self, query: str) -> bool:
-        return query in self._paths
+        return query in self._members
 
-    def add(self, query: Query) -> tuple[tuple[int, ...], ...]:
-        """Numbers the operators of a query; returns the numbers of each of its paths."""
-        if query.name in self._paths:
+    def add(self, query: Query) -> tuple[int, ...]:
+        """Takes a query in; returns the numbers of its nodes, each after those that it reads."""
+        if query.name in self._members:
             raise UserError(f"query {query.name} is there already")
-        paths = query.paths
-        numbered = []
-        for index, path in enumerate(paths):
-            first = len(self.nodes)
-            numbers = tuple(range(first, first + len(path.operators)))
-            # A name tells the path only where there are several, so that it stays readable.
-            names = [op.name if len(paths) == 1 else f"{op.name}@{index + 1}" for op in path.operators]
-            reads = [path.stream, *names[1:]]
-            writes = [*names[1:], query.name]
-            self.nodes += [
-                Node(number, name, query.name, operator, numbers, source, target)
-                for number, name, operator, source, target in zip(
-                    numbers, names, path.operators, reads, writes, strict=True
-                )
-            ]
-            numbered.append(numbers)
-        self._paths[query.name] = tuple(numbered)
-        self._ports |= self._ports_of(numbered)
-        return self._paths[query.name]
+        graph = query.graph
+        numbers = tuple(self._node(name, query) for name in graph.order)
+        root = self._live[graph.root]
+        self._members[query.name], self._roots[query.name] = numbers, root
+        for number in numbers:
+            self._queries[number] = (*self._queries.get(number, ()), query.name)
+        self._outputs[root] = (*self._outputs.get(root, ()), query.name)
+        return numbers
 
-    def paths(self, query: str) -> tuple[tuple[int, ...], ...]:
-        """The numbers of each path of a query."""
-        return self._paths[query]
+    def _node(self, name: str, query: Query) -> int:
+        operator, inputs = query.graph.operators[name], query.graph.inputs[name]
+        if name in self._live:
+            assert self.nodes[self._live[name]].operator == operator, f"two operators are called {name}"
+            return self._live[name]
+        number = len(self.nodes)
+        edges = tuple(self._edge(number, name, port, inputs, query) for port in range(len(inputs)))
+        self.nodes.append(Node(number, name, operator, edges))
+        self._live[name] = number
+        for edge in edges:
+            if edge.source is not None:
+                self._readers[edge.source] = (*self._readers.get(edge.source, ()), edge)
+        return number
 
-    def ports(self, fold: str) -> tuple[int, ...]:
-        """The numbers of the nodes that are a fold's inputs: those of a join's left side first, else in path order.
+    def _edge(self, number: int, name: str, port: int, inputs: tuple[str, ...], query: Query) -> Edge:
+        reader, source = edge_name(name, port, len(inputs)), inputs[port]
+        if source in query.graph.operators:
+            return Edge(number, port, "queue", reader, reader, self._live[source])
+        return Edge(number, port, "output" if source in self._members else "stream", source, reader)
 
-        A side of a join has one for each path that leads to it: two, where it reads a join itself.
-        """
-        return self._ports[fold]
+    def of(self, query: str) -> tuple[int, ...]:
+        """The nodes of a query, each after those that it reads."""
+        return self._members[query]
 
-    def drop(self, query: str) -> tuple[tuple[int, ...], ...]:
-        """Forgets a query; returns the numbers of its paths."""
-        paths = self._paths.pop(query)
-        for fold in self._ports_of(paths):
-            del self._ports[fold]
-        return paths
+    def root(self, query: str) -> int:
+        """The node whose output is that of a query."""
+        return self._roots[query]
 
-    def _ports_of(self, paths: Iterable[tuple[int, ...]]) -> dict[str, tuple[int, ...]]:
-        found: dict[str, list[tuple[int, int]]] = {}
-        for number in (number for path in paths for number in path):
-            operator = self.nodes[number].operator
-            if isinstance(operator, Fold):
-                side = operator.port if isinstance(operator, Side) else 0
-                found.setdefault(operator.fold, []).append((side, number))
-        return {fold: tuple(number for _, number in sorted(each)) for fold, each in found.items()}
+    def queries(self, node: int) -> tuple[str, ...]:
+        """The queries that need a node; none where all of them were dropped."""
+        return self._queries.get(node, ())
+
+    def outputs(self, node: int) -> tuple[str, ...]:
+        """The queries whose output a node gives."""
+        return self._outputs.get(node, ())
+
+    def readers(self, node: int) -> tuple[Edge, ...]:
+        """The edges that what a node gives out goes to, the outputs of queries apart."""
+        return self._readers.get(node, ())
+
+    def writes(self, node: int, inside: Collection[int] = ()) -> tuple[str, ...]:
+        """The streams that what a node gives out is appended to, where the nodes ``inside`` take it from its hand."""
+        queues = (edge.stream for edge in self.readers(node) if edge.node not in inside)
+        return (*self.outputs(node), *queues)
+
+    def drop(self, query: str) -> tuple[int, ...]:
+        """Forgets a query; returns the nodes that nobody needs any more."""
+        numbers, root = self._members.pop(query), self._roots.pop(query)
+        self._outputs[root] = tuple(name for name in self._outputs[root] if name != query)
+        for number in numbers:
+            self._queries[number] = tuple(name for name in self._queries[number] if name != query)
+        gone = tuple(number for number in numbers if not self._queries[number])
+        for number in gone:
+            del self._live[self.nodes[number].name]
+            for source in self.nodes[number].inputs:
+                self._readers[source] = tuple(edge for edge in self._readers[source] if edge.node != number)
+        return gone
+
+    def withdraw(self, query: str) -> tuple[int, ...]:
+        """Undoes the latest :meth:`add`: nobody has seen the numbers of its new nodes yet, so they are free again."""
+        gone = self.drop(query)
+        if gone:
+            del self.nodes[min(gone) :]
+        return gone
+
+
+def edge_name(node: str, port: int, ports: int) -> str:
+    """Name of the cursor of an edge, and of its queue where it has one.
+
+    >>> edge_name("q.project", 0, 1), edge_name("q.join_1", 1, 2)
+    ('q.project', 'q.join_1:1')
+    """
+    return node if ports == 1 else f"{node}:{port}"

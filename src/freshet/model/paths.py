@@ -1,79 +1,69 @@
-"""The paths of a query: its graph, cut into the ways that tuples take from a stream to the output.
-
-A join is on a path of each of its inputs, as one of its sides, and a union is on none: whatever stands behind either of
-them is on several paths.
-"""
+"""Ways through a graph of operators: functions over a view."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
-from typing import TypeVar
+from collections.abc import Collection, Iterator
 
-from freshet.model.graph import QueryGraph
-from freshet.model.operators import PORTS, Filter, Fold, Join, Operator, Project, Union
-
-AGAIN = "~"
-"""Separates the name of an operator from its number, where a graph has several of one name."""
-
-Some = TypeVar("Some", bound=Operator)
+from freshet.model.view import View
 
 
-@dataclass(frozen=True, slots=True)
-class Path:
-    """One way of a tuple through a query: from a stream, through operators, to the query's output.
+def push_through(view: View, node: int) -> tuple[int, ...]:
+    """A node and all nodes behind it, each after those that it reads: all that a waiting tuple still has to pass.
 
-    Paths that meet in a fold (the two sides of a join, the members of a UNION under an aggregate) share its state.
+    >>> from freshet.simulation.view import RecordView
+    >>> view = RecordView(); _ = view.add("q", [(1.0, 1.0), (1.0, 1.0), (1.0, 1.0)])
+    >>> push_through(view, 1)
+    (1, 2)
     """
+    nodes = view.operators
+    found: dict[int, None] = {}
 
-    query: str
-    stream: str
-    operators: tuple[Operator, ...]
-    nodes: tuple[str, ...] = field(default=(), compare=False)
-    """Names of the operators in the graph."""
+    def visit(number: int) -> None:
+        for reader in nodes[number].readers:
+            if reader not in found:
+                visit(reader)
+        found[number] = None
 
-    @property
-    def folds(self) -> tuple[Fold, ...]:
-        """Its operators that remember, in order."""
-        return tuple(operator for operator in self.operators if isinstance(operator, Fold))
-
-    @property
-    def stateless(self) -> tuple[Filter | Project, ...]:
-        """Its filters and projections up to the first other operator; all, where there is none."""
-        plain: list[Filter | Project] = []
-        for operator in self.operators:
-            if not isinstance(operator, Filter | Project):
-                break
-            plain.append(operator)
-        return tuple(plain)
+    visit(node)
+    return tuple(reversed(found))
 
 
-def paths_of(query: str, graph: QueryGraph) -> tuple[Path, ...]:
-    """The paths of a query, those of a join's left input first, those of a union in the order of its members.
+def lead_to(view: View, node: int, without: Collection[int] = ()) -> tuple[int, ...]:
+    """A node and all nodes in front of it, each after those that it reads (post order).
 
-    >>> from freshet.model import Filter, QueryGraph
-    >>> union = QueryGraph({"q.a": Filter("q.a", "v"), "q.union": Union("q.union")},
-    ...                    {"q.a": ("s",), "q.union": ("q.a", "t")}, "q.union")
-    >>> [(path.stream, path.nodes) for path in paths_of("q", union)]
-    [('s', ('q.a',)), ('t', ())]
+    Args:
+        view: The graph.
+        node: The last one.
+        without: Nodes that are left out, with all that leads to them alone.
     """
-    return tuple(Path(query, stream, operators, nodes) for stream, operators, nodes in _routes(graph, graph.root))
+    nodes = view.operators
+    found: dict[int, None] = {}
+
+    def visit(number: int) -> None:
+        for source in nodes[number].inputs:
+            if source not in found and source not in without:
+                visit(source)
+        found[number] = None
+
+    visit(node)
+    return tuple(found)
 
 
-def _routes(graph: QueryGraph, node: str) -> Iterator[tuple[str, tuple[Operator, ...], tuple[str, ...]]]:
-    operator = graph.operators.get(node)
-    if operator is None:
-        yield node, (), ()
-        return
-    for port, source in enumerate(graph.inputs[node]):
-        for stream, operators, nodes in _routes(graph, source):
-            if isinstance(operator, Union):
-                yield stream, operators, nodes
-            else:
-                here = operator.side(PORTS[port]) if isinstance(operator, Join) else _plain(operator)
-                yield stream, (*operators, here), (*nodes, node)
+def paths(view: View, query: int) -> Iterator[tuple[int, ...]]:
+    """The ways of a tuple through a query: from each place where it reads a stream to its output.
 
+    >>> from freshet.simulation.view import RecordView
+    >>> view = RecordView(); _ = view.add("q", [(1.0, 1.0), (1.0, 1.0)])
+    >>> list(paths(view, 0))
+    [(0, 1)]
+    """
+    nodes = view.operators
 
-def _plain(operator: Some) -> Some:
-    name, again, _ = operator.name.partition(AGAIN)
-    return replace(operator, name=name) if again else operator
+    def ways(number: int) -> Iterator[tuple[int, ...]]:
+        node = nodes[number]
+        for source in node.inputs:
+            yield from ((*way, number) for way in ways(source))
+        # One for each stream that it reads itself.
+        yield from [(number,)] * (node.ports - len(node.inputs))
+
+    return ways(view.queries[query].root)

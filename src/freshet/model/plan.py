@@ -1,4 +1,4 @@
-"""Plans: what a policy asks for."""
+"""Decisions: what a policy asks for."""
 
 from __future__ import annotations
 
@@ -6,20 +6,53 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Chain:
-    """Consecutive operators of one path, by their number in the view. The first reads its queue, the last
-    writes to the queue of the operator after it or, at the end of the path, to the query's output."""
-
-    operators: tuple[int, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class Step:
-    """Chains that run together as one job, each over the tuples waiting in front of it (at most ``rows`` of them)."""
+    """Nodes, connected or not, that run as one unit over what waits at their in-edges (at most ``rows`` tuples of each).
 
-    chains: tuple[Chain, ...]
+    Edges between them are fused: tuples go on without a queue. What a node gives out for a reader that is not in the
+    step goes to that reader's queue.
+    """
+
+    nodes: tuple[int, ...]
     rows: int | None = None
 
 
-Plan = tuple[Step, ...]
-"""Steps in the order in which they are to run. The empty plan says that nothing is worth running now."""
+@dataclass(frozen=True, slots=True)
+class Run:
+    """The action of running a step."""
+
+    step: Step
+
+
+Action = Run
+"""What a policy may ask for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """Actions in the order in which they are to be carried out, and when to ask again.
+
+    Args:
+        actions: None: nothing is worth doing now.
+        again: The time at which to ask again where nothing happens before; None: soon.
+
+    >>> Decision.run(Step((0, 1)), Step((2,))).steps
+    (Step(nodes=(0, 1), rows=None), Step(nodes=(2,), rows=None))
+    """
+
+    actions: tuple[Action, ...] = ()
+    again: float | None = None
+
+    @classmethod
+    def run(cls, *steps: Step) -> Decision:
+        """Runs steps, one after the other."""
+        return cls(tuple(map(Run, steps)))
+
+    @property
+    def steps(self) -> tuple[Step, ...]:
+        """The steps that it runs."""
+        return tuple(action.step for action in self.actions)
+
+
+NOTHING = Decision()
+"""Nothing is worth doing now."""

@@ -7,16 +7,42 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from freshet.model.plan import Chain
 from freshet.model.train import SegmentFile, Train
+
+Input = Train | int
+"""What comes in at a port: a train, or what a chain of the same unit gives out, by its place there."""
 
 
 @dataclass(frozen=True, slots=True)
-class Work:
-    """Chains that read the same train."""
+class Chain:
+    """A run of fused nodes: each but the first takes what the one before it gives out, and nobody else does.
 
-    train: Train
-    chains: tuple[Chain, ...]
+    A unit is cut into chains where a node has several inputs, where several nodes read it, and where what it gives out
+    is to be kept.
+
+    Args:
+        nodes: Their numbers in the network.
+        inputs: What comes in at each port of the first one; an empty train where nothing does.
+        writes: Streams that what the last one gives out is appended to: outputs of queries, and queues of readers that
+            are not in the unit.
+
+    >>> Chain((3, 4), (Train("s", 0, 10),), ("q",)).rows
+    10
+    """
+
+    nodes: tuple[int, ...]
+    inputs: tuple[Input, ...]
+    writes: tuple[str, ...] = ()
+
+    @property
+    def trains(self) -> tuple[Train, ...]:
+        """The trains among its inputs."""
+        return tuple(each for each in self.inputs if isinstance(each, Train))
+
+    @property
+    def rows(self) -> int:
+        """Tuples of its trains."""
+        return sum(train.rows for train in self.trains)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +67,8 @@ class Unit:
     """A step bound to trains; its id names the Spark job group and every file that its tasks write."""
 
     id: str
-    works: tuple[Work, ...]
+    chains: tuple[Chain, ...]
+    """Each after those that it reads."""
     states: tuple[State, ...] = ()
     """States of the folds in its chains."""
     tables: tuple[Train, ...] = ()
@@ -49,8 +76,13 @@ class Unit:
 
     @property
     def rows(self) -> int:
-        """Tuples times chains that it processes."""
-        return sum(work.train.rows * len(work.chains) for work in self.works)
+        """Tuples times chains that it takes from queues."""
+        return sum(chain.rows for chain in self.chains)
+
+    @property
+    def nodes(self) -> tuple[int, ...]:
+        """All nodes that it runs, each after those that it reads."""
+        return tuple(number for chain in self.chains for number in chain.nodes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +107,6 @@ class ChainResult:
     """
 
     chain: Chain
-    train: Train
     rows_out: int
     operators: tuple[OperatorRun, ...]
     arrivals: Sequence[float] | np.ndarray = ()
@@ -90,16 +121,20 @@ class UnitResult:
     """A finished unit: nothing of it exists until the log has committed it.
 
     ``retry`` is set where the unit failed for a reason that is no chain's fault (disk full, cancelled, lost
-    executor): nothing of it is committed and its trains go back to their queues.
+    executor): nothing of it is committed and its trains go back to their queues. ``apart`` is set with it where
+    connected chains of several queries failed together and nobody can tell whose fault it was: they are to run again
+    with queues between them, each by itself.
     """
 
     unit: Unit
     started: float
     finished: float
     chains: tuple[ChainResult, ...] = ()
+    """In the order of the unit's chains."""
     files: tuple[SegmentFile, ...] = ()
     overhead: float = 0.0
     retry: str | None = None
+    apart: bool = False
     parts: dict[str, float] = field(default_factory=dict)
     """Seconds by part (plan, job), for those who look into the overhead."""
 

@@ -2,27 +2,47 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Protocol
 
-from freshet.model.curve import Curve
+from freshet.model.promises import Promises
 
 
 class OperatorView(Protocol):
-    """An operator with the queue in front of it."""
+    """An operator in its place in the graph, with what waits at its inputs."""
 
     @property
-    def query(self) -> int:
-        """Number of the query that it belongs to."""
+    def kind(self) -> str:
+        """What it is: ``filter``, ``project``, ``join`` and so on."""
 
     @property
-    def path(self) -> tuple[int, ...]:
-        """Numbers of the operators of its path, from the stream to the output."""
+    def ports(self) -> int:
+        """How many inputs it has."""
+
+    @property
+    def inputs(self) -> tuple[int, ...]:
+        """The operators whose output it reads; fewer than ``ports`` where it reads streams."""
+
+    @property
+    def readers(self) -> tuple[int, ...]:
+        """The operators that read its output, each once."""
+
+    @property
+    def outputs(self) -> tuple[int, ...]:
+        """The queries whose output it gives."""
+
+    @property
+    def queries(self) -> tuple[int, ...]:
+        """The queries that need it; none where all of them were dropped."""
+
+    @property
+    def promises(self) -> Promises:
+        """What was promised to its query; for shared work, what follows from the promises to all of its queries."""
 
     @property
     def pending(self) -> int:
-        """Tuples waiting in its queue, not counting those being processed; one where none waits, but event time has
-        passed windows that are to be closed."""
+        """Number of waiting tuples, not counting those in progress. It is 1 when none waits but a window is due to
+        close."""
 
     @property
     def head_arrival(self) -> float:
@@ -53,20 +73,16 @@ class QueryView(Protocol):
         """Its name."""
 
     @property
-    def weight(self) -> float:
-        """Importance in (0, 1]."""
+    def promises(self) -> Promises:
+        """What was promised to it."""
 
     @property
-    def paths(self) -> Sequence[tuple[int, ...]]:
-        """Operator numbers of each of its paths."""
+    def operators(self) -> Sequence[int]:
+        """The operators that it needs, each after those that it reads."""
 
     @property
-    def deadline(self) -> float | None:
-        """Seconds after release by which an answer is due."""
-
-    @property
-    def curve(self) -> Curve | None:
-        """What its answers are worth by their latency."""
+    def root(self) -> int:
+        """The operator whose output is its own."""
 
 
 class View(Protocol):
@@ -88,9 +104,9 @@ class View(Protocol):
     def ready(self) -> Mapping[int, None]:
         """Operators with waiting tuples that may run now (query active, not running), oldest entry first."""
 
-    @property
-    def overhead(self) -> float:
-        """Seconds that a step costs before it touches a tuple; like costs, seconds that it keeps its worker."""
+    def overhead(self, nodes: Collection[int] = ()) -> float:
+        """Seconds that a step costs before it touches a tuple, by the way in which these nodes would run; like costs,
+        seconds that it keeps its worker. Without nodes: of the most common way."""
 
     @property
     def workers(self) -> int:

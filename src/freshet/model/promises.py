@@ -1,0 +1,59 @@
+"""Promises: all that was promised to a query."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from freshet.model.curve import Curve
+from freshet.model.errors import UserError
+
+
+@dataclass(frozen=True, slots=True)
+class Promises:
+    """What was promised to a query.
+
+    Args:
+        weight: Importance in (0, 1] (FAS §4.4).
+        curve: What its answers are worth by their latency (CAR §4.2); None: the same at any latency.
+        validity: Seconds for which a tuple is worth answering; None: for ever.
+        period: Seconds between releases of a periodic query (RT §2.2).
+        deadline: Seconds after its release by which an instance should be answered.
+
+    >>> Promises(weight=0.5).weight
+    0.5
+    """
+
+    weight: float = 1.0
+    curve: Curve | None = None
+    validity: float | None = None
+    period: float | None = None
+    deadline: float | None = None
+
+    def __post_init__(self) -> None:
+        # Also refuses what is no number.
+        if not 0.0 < self.weight <= 1.0:
+            raise UserError(f"weight {self.weight} is outside (0, 1]")
+
+
+def shared(promises: Iterable[tuple[Promises, float]]) -> Promises:
+    """What is promised to work that several queries share.
+
+    It has the greatest weight of them and the sum of their curves, each shifted by the seconds that its query still
+    takes behind the shared work: the slope is what all of them lose per second while a tuple waits, and the next
+    critical point is the nearest one of any of them.
+
+    Args:
+        promises: Those of each query, with the seconds that a tuple still takes in it.
+
+    >>> both = shared([(Promises(0.5, Curve.deadline(1.0)), 0.0), (Promises(0.25, Curve.deadline(3.0)), 1.0)])
+    >>> both.weight, both.curve
+    (0.5, Curve([(0.0, 2.0), (1.0, 2.0), (1.0, 1.0), (2.0, 1.0), (2.0, 0.0)]))
+    """
+    each = list(promises)
+    curves = [(promise.curve, rest) for promise, rest in each if promise.curve is not None]
+    return Promises(
+        weight=max(promise.weight for promise, _ in each),
+        curve=Curve.total([curve for curve, _ in curves], [rest for _, rest in curves]) if curves else None,
+        deadline=min((promise.deadline for promise, _ in each if promise.deadline is not None), default=None),
+    )
