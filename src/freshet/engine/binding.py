@@ -2,8 +2,8 @@
 
 Within the operators of a step, an edge between two of them is *fused*: tuples go on without a queue. A tuple must not
 overtake another one. So an operator waits while it, or one behind it, is running, and where tuples wait in a fused edge
-at or behind it, these run first. Of the others those run that are fed: by tuples that wait where they read from outside,
-by event time that has passed, or by one that runs.
+at or behind it, these run first. Of the others those run that are fed: by tuples that wait where they read from
+outside, by event time that has passed, or by one that runs.
 """
 
 from __future__ import annotations
@@ -156,10 +156,7 @@ class _Running:
         """How many fused edges take what an operator gives out, and the streams that it is appended to."""
         board, number = self._board, operator.node.number
         edges = [
-            edge
-            for reader in operator.readers
-            for edge in board.operators[reader].edges
-            if edge.edge.source == number
+            edge for reader in operator.readers for edge in board.operators[reader].edges if edge.edge.source == number
         ]
         queues = [edge.edge.stream for edge in edges if edge.edge.node not in self._numbers or edge.apart]
         outputs = (board.queries[query].name for query in operator.outputs)

@@ -72,7 +72,9 @@ class Moment:
     def possible(self, operator: OperatorState) -> tuple[Time, ...]:
         """How far event time allows a fold to act, by port."""
         assert operator.fold is not None, f"{operator.node.name} is no fold"
-        return tuple(latest(seen, self.before(edge)) for seen, edge in zip(operator.fold.seen, operator.edges, strict=True))
+        return tuple(
+            latest(seen, self.before(edge)) for seen, edge in zip(operator.fold.seen, operator.edges, strict=True)
+        )
 
     def act(self, operator: OperatorState) -> tuple[Time, ...]:
         """Has a fold act so far. The folds in front of it come first."""

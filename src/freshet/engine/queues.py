@@ -68,8 +68,8 @@ class LogQueues:
     def park(self, readers: Sequence[str]) -> None:
         """Sends readers out.
 
-        What is in an intermediate queue is nowhere else, its input being consumed. So its reader is not parked but holds
-        it as a quarantined one does: up to the bound, and not when the disk is nearly full.
+        What is in an intermediate queue is nowhere else, its input being consumed. So its reader is not parked but
+        holds it as a quarantined one does: up to the bound, and not when the disk is nearly full.
         """
         known = self.log.readers()
         there = [name for name in readers if name in known and not known[name].parked]

@@ -64,7 +64,7 @@ class FoldState:
     @property
     def name(self) -> str:
         """Its name."""
-        return self.operator.fold
+        return self.operator.name
 
 
 @dataclass(slots=True, eq=False)

@@ -66,7 +66,9 @@ class Timekeeper:
         waiting = list(found)
         while waiting:
             edges = (edge.edge for operator in board.of(board.queries[waiting.pop()]) for edge in operator.edges)
-            above = {board.numbers[edge.stream] for edge in edges if edge.kind == "output" and edge.stream in board.numbers}
+            above = {
+                board.numbers[edge.stream] for edge in edges if edge.kind == "output" and edge.stream in board.numbers
+            }
             waiting += above - found
             found |= above
         return frozenset(found)
@@ -93,7 +95,9 @@ class Timekeeper:
             for operator in self._board.of(state):
                 for edge in operator.edges:
                     edge.mark = moment.before(edge)
-            closing += [operator.node.number for operator, fold in self._folds(state) if self._close(operator, fold, moment)]
+            closing += [
+                operator.node.number for operator, fold in self._folds(state) if self._close(operator, fold, moment)
+            ]
             self._tell(state, moment)
         return closing
 
