@@ -106,8 +106,7 @@ class Superbox:
         self._begins = [len(plain) + sum(len(f.chains) for f in self._families[:n]) for n in range(len(self._families))]
         schemas = self._schemas()
         self._rests = [
-            Rest(operators[len(self._heads[number]) :], schemas[number])
-            for number, operators in enumerate(chains)
+            Rest(operators[len(self._heads[number]) :], schemas[number]) for number, operators in enumerate(chains)
         ]
         self._common = [
             CommonPanes([(self._panes(number), f.names[number]) for number in f.members], self._columns(at))
