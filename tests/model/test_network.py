@@ -1,10 +1,10 @@
-"""Numbers of operators, names of queues."""
+"""One node for each operator, an edge for each input, names of cursors and queues."""
 
 from __future__ import annotations
 
 import pytest
 
-from freshet.model import Filter, Network, NotRunnable, Project, Query, QueryGraph, Union, UserError
+from freshet.model import Filter, Network, NotRunnable, Project, Promises, Query, QueryGraph, Union, UserError
 
 
 def union() -> Query:
@@ -21,14 +21,48 @@ def union() -> Query:
     return Query("q", "", graph)
 
 
-def test_a_union_has_a_path_for_each_branch_and_names_stay_unique() -> None:
+def sharing(name: str, *more: str) -> Query:
+    operators = [
+        Filter("shared.1", "v > 1"),
+        *(Filter(f"{name}.filter_{place + 2}", text) for place, text in enumerate(more)),
+        Project(f"{name}.project", (("v", "v"),)),
+    ]
+    return Query(name, "", QueryGraph.straight("s", operators))
+
+
+def test_a_union_is_one_node_with_an_edge_for_each_input() -> None:
     network = Network()
-    assert network.add(union()) == ((0, 1), (2, 3))
-    assert [node.name for node in network.nodes] == ["q.left@1", "q.project@1", "q.right@2", "q.project@2"]
-    assert [node.reads for node in network.nodes] == ["s", "q.project@1", "t", "q.project@2"]
-    assert [node.writes for node in network.nodes] == ["q.project@1", "q", "q.project@2", "q"]
-    assert [node.is_first for node in network.nodes] == [True, False, True, False]
-    assert [node.is_last for node in network.nodes] == [False, True, False, True]
+    network.add(union())
+    nodes = {node.name: node for node in network.nodes}
+    assert list(nodes) == ["q.left", "q.right", "q.union", "q.project"]
+    assert [(edge.kind, edge.stream, edge.reader) for edge in nodes["q.union"].edges] == [
+        ("queue", "q.union:0", "q.union:0"),
+        ("queue", "q.union:1", "q.union:1"),
+    ]
+    assert [edge.reader for edge in nodes["q.left"].edges] == ["q.left"]
+    assert nodes["q.union"].inputs == (nodes["q.left"].number, nodes["q.right"].number)
+    assert network.root("q") == nodes["q.project"].number
+    assert network.writes(network.root("q")) == ("q",)
+
+
+def test_a_node_that_queries_share_is_there_once() -> None:
+    network = Network()
+    assert network.add(sharing("a", "v < 9")) == (0, 1, 2)
+    assert network.add(sharing("b")) == (0, 3)
+    assert network.queries(0) == ("a", "b")
+    assert network.writes(0) == ("a.filter_2", "b.project")
+    assert network.writes(0, inside=(1,)) == ("b.project",)
+    assert network.drop("a") == (1, 2)
+    assert network.writes(0) == ("b.project",)
+    assert network.drop("b") == (0, 3)
+
+
+def test_an_output_that_is_read_is_an_edge_of_its_own_kind() -> None:
+    network = Network()
+    network.add(sharing("a"))
+    network.add(Query("b", "", QueryGraph.straight("a", [Filter("b.filter_1", "v > 3")])))
+    [edge] = network.nodes[-1].edges
+    assert (edge.kind, edge.stream, edge.source) == ("output", "a", None)
 
 
 def test_numbers_are_never_used_again() -> None:
@@ -38,14 +72,24 @@ def test_numbers_are_never_used_again() -> None:
         network.add(union())
     network.drop("q")
     assert "q" not in network
-    assert network.add(union()) == ((4, 5), (6, 7))
+    assert network.add(union()) == (4, 5, 6, 7)
+
+
+def test_what_was_withdrawn_leaves_no_trace() -> None:
+    network = Network()
+    network.add(sharing("a"))
+    network.add(sharing("b", "v < 9"))
+    network.withdraw("b")
+    assert [node.name for node in network.nodes] == ["shared.1", "a.project"]
+    assert network.writes(0) == ("a.project",)
+    assert network.add(sharing("c")) == (0, 2)
 
 
 def test_what_is_not_run_yet_is_said() -> None:
     with pytest.raises(NotRunnable, match="PERIOD"):
-        _ = Query("p", "", union().graph, period=10.0).paths
+        Query("p", "", union().graph, Promises(period=10.0)).check_runnable()
 
 
 def test_a_weight_is_a_share() -> None:
     with pytest.raises(UserError, match="outside"):
-        Query("q", "", union().graph, weight=0.0)
+        Promises(weight=0.0)

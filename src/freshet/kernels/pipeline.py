@@ -118,13 +118,12 @@ class Rest:
     Args:
         operators: They.
         columns: Columns in front of them, the arrival apart.
-        others: For each join, by the name of its fold, the columns of the input on the other side.
 
     Raises:
         Unsupported: An expression is outside the compiled subset.
     """
 
-    def __init__(self, operators: Sequence[Operator], columns: pa.Schema, others: Mapping[str, pa.Schema]) -> None:
+    def __init__(self, operators: Sequence[Operator], columns: pa.Schema) -> None:
         self._pieces: list[Program | tuple[str, CompiledFold] | tuple[str, CompiledLookup]] = []
         self.folds: dict[str, CompiledFold] = {}
         """Its folds by name."""
@@ -138,9 +137,9 @@ class Rest:
                 self._pieces.append((piece.table, lookup))
                 columns = lookup.output
             else:
-                fold = compile_fold(piece, columns, others.get(piece.fold))
-                self._pieces.append((piece.fold, fold))
-                self.folds[piece.fold] = fold
+                fold = compile_fold(piece, columns)
+                self._pieces.append((piece.name, fold))
+                self.folds[piece.name] = fold
                 columns = fold.output
         self.schema = columns
         """Columns that it gives out, the arrival apart."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from typing import Final
 
-from freshet.model import Join, Side
+from freshet.model import Join
 
 MOST_BYTES: Final = 2**30
 """Bytes of a train and both states from which on a join goes through a shuffle, however many cores there are."""
@@ -20,7 +20,7 @@ _SHUFFLE_SECONDS: Final = 1e-6
 _SHUFFLE_OVERHEAD: Final = 0.5
 
 
-def why_never_shuffled(join: Join | Side) -> str | None:
+def why_never_shuffled(join: Join) -> str | None:
     """Why a join stays in one task at any size; None: it need not.
 
     >>> from freshet.model.operators import Validity

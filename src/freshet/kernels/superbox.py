@@ -24,8 +24,6 @@ from freshet.kernels.program import Program
 from freshet.model import ARRIVAL, Operator
 
 Operators = tuple[Operator, ...]
-Others = Mapping[str, pa.Schema]
-"""For each join of a chain, by the name of its fold, the columns of the input on the other side."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +73,6 @@ class Superbox:
     Args:
         chains: Their operators.
         schema: Columns of the input; the arrival may be missing.
-        others: For each chain the columns on the other sides of its joins; none, where no chain has one.
 
     Raises:
         Unsupported: A chain has expressions that are not compiled.
@@ -96,7 +93,7 @@ class Superbox:
     ([{'k': 'x', 'n': 3}], [{'k': 'x', 's': 14}])
     """
 
-    def __init__(self, chains: Sequence[Operators], schema: pa.Schema, others: Sequence[Others] = ()) -> None:
+    def __init__(self, chains: Sequence[Operators], schema: pa.Schema) -> None:
         self._heads = [head(operators) for operators in chains]
         self._families = families(chains)
         self._schema = schema
@@ -109,8 +106,7 @@ class Superbox:
         self._begins = [len(plain) + sum(len(f.chains) for f in self._families[:n]) for n in range(len(self._families))]
         schemas = self._schemas()
         self._rests = [
-            Rest(operators[len(self._heads[number]) :], schemas[number], others[number] if others else {})
-            for number, operators in enumerate(chains)
+            Rest(operators[len(self._heads[number]) :], schemas[number]) for number, operators in enumerate(chains)
         ]
         self._common = [
             CommonPanes([(self._panes(number), f.names[number]) for number in f.members], self._columns(at))

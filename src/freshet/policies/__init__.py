@@ -1,7 +1,7 @@
 """Scheduling policies: which operators run next, over which waiting tuples. One file each.
 
 Policies are pure: they see a read-only :class:`~freshet.model.View`, get notices of what changed and return
-a :data:`~freshet.model.Plan`. The same object schedules simulated time and Spark.
+a :class:`~freshet.model.Decision`. The same object schedules simulated time and Spark.
 """
 
 from freshet.policies.base import Policy

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from typing import ClassVar
 
-from freshet.model import Chain, Plan, View
+from freshet.model import Decision, View
 
 
 class Policy(ABC):
@@ -15,12 +15,12 @@ class Policy(ABC):
     The notices are for policies that keep their own order of things up to date and do not want to look at
     every queue in every decision; the others ignore them.
 
-    >>> from freshet.model import Step
+    >>> from freshet.model import NOTHING, Step, push_through
     >>> class Newest(Policy):
     ...     name = "newest"
     ...     def decide(self, view):
     ...         ready = list(view.ready)
-    ...         return (Step((rest_of_path(view, ready[-1]),)),) if ready else ()
+    ...         return Decision.run(Step(push_through(view, ready[-1]))) if ready else NOTHING
     """
 
     name: ClassVar[str]
@@ -32,14 +32,8 @@ class Policy(ABC):
         """These operators ran: their queues, costs and selectivities may have changed."""
 
     def changed(self, view: View, query: int) -> None:  # noqa: B027 (optional notice)
-        """A query was added, dropped, quarantined, held, let go on or got another weight."""
+        """A query was added, dropped, quarantined, held, let go on or was promised something else."""
 
     @abstractmethod
-    def decide(self, view: View) -> Plan:
-        """The plan to run next; the empty plan where nothing is worth running now."""
-
-
-def rest_of_path(view: View, operator: int) -> Chain:
-    """The chain from an operator to the end of its path: all that a waiting tuple still has to pass."""
-    path = view.operators[operator].path
-    return Chain(path[path.index(operator) :])
+    def decide(self, view: View) -> Decision:
+        """What to run next; :data:`~freshet.model.NOTHING` where nothing is worth running now."""

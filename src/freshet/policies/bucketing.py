@@ -60,8 +60,7 @@ class Bucketing(SchedulePolicy):
         self._due: dict[int, list[int]]
         self._day_of: dict[int, int]
         self._empty()
-        self._lists: list[Ranges] = []
-        self._classes: list[int] = []
+        self._range_of: list[Ranges] = []
         self._stale = True
         self._rest: Floats
         self._rest_version = -1
@@ -124,15 +123,13 @@ class Bucketing(SchedulePolicy):
 
     def _lay_out(self, view: View) -> None:
         """Computes the tables anew and places everything again."""
-        curves = [query.curve or LEVEL for query in view.queries]
-        distinct = list(dict.fromkeys(curves))
-        self.grid = Grid.over(distinct, self.partitions, self.partitions)
-        self._lists = [ranges_of(curve, self.grid) for curve in distinct]
-        numbers = {curve: number for number, curve in enumerate(distinct)}
-        self._classes = [numbers[curve] for curve in curves]
-        self._class_of = np.array([self._classes[operator.query] for operator in view.operators], dtype=np.int64)
-        self._range_of = [self._lists[self._classes[operator.query]] for operator in view.operators]
-        self._table = BucketTable(self._lists)
+        curves = [operator.promises.curve or LEVEL for operator in view.operators]
+        numbers = {curve: number for number, curve in enumerate(dict.fromkeys(curves))}
+        self.grid = Grid.over(list(numbers), self.partitions, self.partitions)
+        ranges = [ranges_of(curve, self.grid) for curve in numbers]
+        classes = [numbers[curve] for curve in curves]
+        self._class_of, self._range_of = np.array(classes, dtype=np.int64), [ranges[each] for each in classes]
+        self._table = BucketTable(ranges)
         self._day = self.grid.slack_width / _DAYS
         self._empty()
         self._news.append(view.ready)
@@ -183,14 +180,14 @@ class Bucketing(SchedulePolicy):
         """The bucket of an operator now, and the moment up to which it stays there."""
         operator = view.operators[number]
         since = operator.mean_arrival - self.computation(view, number)
-        bucket, end = self._lists[self._classes[operator.query]].look_up(view.now - since)
+        bucket, end = self._range_of[number].look_up(view.now - since)
         return bucket, since + end
 
     def _buckets_of(self, view: View, numbers: Sequence[int]) -> list[int]:
         """The buckets alone, of few operators: the hottest loop of a lightly loaded system."""
         if not self.push:
             return [self._look_up(view, number)[0] for number in numbers]
-        every, now, ranges, rest = view.operators, view.now + view.overhead, self._range_of, self.costs.values
+        every, now, ranges, rest = view.operators, view.now + view.overhead(), self._range_of, self.costs.values
         try:
             return [
                 (held := ranges[number])[1][
@@ -210,7 +207,7 @@ class Bucketing(SchedulePolicy):
         since = np.fromiter(map(_MEAN_ARRIVAL, operators), np.float64, count)
         if self.push:
             work = np.fromiter(map(_PENDING, operators), np.float64, count) * self._rest_costs(view, places)
-            since -= work + view.overhead
+            since -= work + view.overhead()
         else:
             since -= np.fromiter((self.computation(view, number) for number in numbers), np.float64, count)
         buckets, ends = self._table.look_up(self._class_of[places], view.now - since)

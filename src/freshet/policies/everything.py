@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from freshet.model import Plan, Step, View
-from freshet.policies.base import Policy, rest_of_path
+from freshet.model import NOTHING, Decision, Step, View
+from freshet.policies.base import Policy
+from freshet.policies.pushing import PushThrough
 
 
 class Everything(Policy):
@@ -17,7 +18,13 @@ class Everything(Policy):
 
     name: ClassVar[str] = "everything"
 
-    def decide(self, view: View) -> Plan:
-        """One step with the rest of the path of every ready operator."""
-        chains = tuple(rest_of_path(view, operator) for operator in view.ready)
-        return (Step(chains),) if chains else ()
+    def __init__(self) -> None:
+        self._through = PushThrough()
+
+    def changed(self, view: View, query: int) -> None:
+        """A query changed: maybe what reads a shared operator, too."""
+        self._through.forget()
+
+    def decide(self, view: View) -> Decision:
+        """One step with every ready operator and all behind them."""
+        return Decision.run(Step(self._through.together(view, view.ready))) if view.ready else NOTHING

@@ -5,7 +5,7 @@ from __future__ import annotations
 from heapq import heappop, heappush
 from typing import ClassVar
 
-from freshet.model import Plan, View
+from freshet.model import NOTHING, Decision, View
 from freshet.policies.tracking import TrackingPolicy
 
 
@@ -32,14 +32,14 @@ class FirstComeFirstServed(TrackingPolicy):
     def leave(self, number: int) -> None:
         self._known.pop(number, None)
 
-    def choose(self, view: View) -> Plan:
-        """One step: the path of the tuple that came first; ties go to the lower operator number."""
+    def choose(self, view: View) -> Decision:
+        """One step: the way of the tuple that came first; ties go to the lower operator number."""
         heads, known = self._heads, self._known
         while heads:
             head, number = heads[0]
             if known.get(number) == head and number in view.ready:
-                return self.plan(view, number)
+                return self.serve(view, number)
             heappop(heads)
             if known.get(number) == head:
                 del known[number]
-        return ()
+        return NOTHING

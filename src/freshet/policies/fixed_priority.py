@@ -20,12 +20,11 @@ class FixedPriority(SchedulePolicy):
 
     The example of CAR Table 4.1: two applications of three boxes that cost 1 each, deadlines 4 and 8.
 
-    >>> from freshet.model import Curve
+    >>> from freshet.model import Curve, Promises
     >>> from freshet.simulation.view import RecordView
     >>> view, policy = RecordView(), FixedPriority()
     >>> for name, deadline in (("first", 4.0), ("second", 8.0)):
-    ...     _ = view.add(name, [(1.0, 1.0)] * 3)
-    ...     view.queries[-1].curve = Curve.deadline(deadline)
+    ...     _ = view.add(name, [(1.0, 1.0)] * 3, Promises(curve=Curve.deadline(deadline)))
     >>> [policy.priority(view, operator) for operator in range(6)]
     [1.0, 2.0, 3.0, 5.0, 6.0, 7.0]
     """

@@ -39,7 +39,7 @@ class OverheadPrice:
     """The overhead of a step as measured so far: right for a backlog to which nothing is added."""
 
     def seconds(self, view: View) -> float:
-        return view.overhead
+        return view.overhead()
 
     def took(self, view: View, work: float) -> None:
         """Nothing to learn."""
@@ -71,7 +71,7 @@ class LoadPrice:
         return self._work * math.exp((self._at - view.now) / self._span) / (gathered * view.workers)
 
     def seconds(self, view: View) -> float:
-        return view.overhead / (1.0 - min(self._most, self.load(view)))
+        return view.overhead() / (1.0 - min(self._most, self.load(view)))
 
     def took(self, view: View, work: float) -> None:
         if self._start is None:
@@ -89,4 +89,4 @@ class BusyPrice(LoadPrice):
     """
 
     def took(self, view: View, work: float) -> None:
-        super().took(view, work + view.overhead)
+        super().took(view, work + view.overhead())

@@ -6,26 +6,26 @@ import math
 from abc import abstractmethod
 from typing import NamedTuple
 
-from freshet.model import Plan, View
+from freshet.model import Decision, View
 from freshet.policies.calendar_queue import CalendarQueue
 from freshet.policies.steps import OneQuery, StepChooser
 from freshet.policies.tracking import TrackingPolicy
 
 _LEAST_COST = 1e-12
-"""Seconds; a path that has cost nothing so far still has a ratio."""
+"""Seconds; what has cost nothing so far still has a ratio."""
 
 
 class Terms(NamedTuple):
-    """What is known of the rest of a path, from a waiting operator to the output (FAS §2)."""
+    """What is known of a waiting operator and all behind it (FAS §2)."""
 
     selectivity: float
-    """S: output tuples per waiting tuple, at most 1."""
+    """S: tuples per waiting tuple that an output gets, at most 1; of several outputs the mean."""
     no_match: float
     """log(1 - S): minus infinity where every tuple matches."""
     cost: float
-    """C_avg: expected seconds per waiting tuple."""
+    """C_avg: expected seconds per waiting tuple, to all outputs."""
     weight: float
-    """Of its query."""
+    """Of its query; for work that queries share the greatest, times the outputs that it leads to."""
 
 
 class RatioPolicy(TrackingPolicy):
@@ -63,23 +63,27 @@ class RatioPolicy(TrackingPolicy):
         return self.priority(view, operator) * self.cost(view, operator)
 
     def terms(self, view: View, operator: int) -> Terms:
-        """Selectivity, cost and weight of the rest of the operator's path; kept until it runs."""
+        """Selectivity, cost and weight of an operator and all behind it; kept until it runs."""
         terms = self._terms.get(operator)
         if terms is None:
             terms = self._terms[operator] = self._look_up(view, operator)
         return terms
 
     def _look_up(self, view: View, operator: int) -> Terms:
-        first = view.operators[operator]
-        reach, cost = 1.0, 0.0
-        for number in first.path[first.path.index(operator) :]:
+        reach = {operator: 1.0}
+        matches, cost = [], 0.0
+        for number in self.through.of(view, operator):
             each = view.operators[number]
-            cost += reach * each.cost
-            reach *= each.selectivity
-        selectivity = min(1.0, reach)
+            comes = reach[number]
+            cost += comes * each.cost
+            goes = comes * each.selectivity
+            matches += [min(1.0, goes)] * len(each.outputs)
+            for reader in each.readers:
+                reach[reader] = reach.get(reader, 0.0) + goes
+        selectivity = sum(matches) / len(matches) if matches else 0.0
         no_match = math.log1p(-selectivity) if selectivity < 1.0 else -math.inf
-        weight = view.queries[first.query].weight if self.weighted else 1.0
-        return Terms(selectivity, no_match, max(cost, _LEAST_COST), weight)
+        weight = view.operators[operator].promises.weight if self.weighted else 1.0
+        return Terms(selectivity, no_match, max(cost, _LEAST_COST), weight * len(matches))
 
     def rerank(self) -> None:
         """Has all priorities computed anew at the next decision."""
@@ -92,7 +96,7 @@ class RatioPolicy(TrackingPolicy):
         self._terms.pop(number, None)
         self.queue.remove(number)
 
-    def choose(self, view: View) -> Plan:
+    def choose(self, view: View) -> Decision:
         if self._outdated:
             self._outdated = False
             self._terms.clear()

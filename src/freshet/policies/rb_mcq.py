@@ -27,6 +27,6 @@ class RateBased(RatioPolicy):
     name: ClassVar[str] = "rb-mcq"
 
     def priority(self, view: View, operator: int) -> float:
-        """S / C_avg of the operator's path."""
+        """S / C_avg of all behind the operator."""
         terms = self.terms(view, operator)
         return terms.weight * terms.selectivity / terms.cost

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Final
 
-from freshet.model import View
+from freshet.model import View, push_through
 
 _RUNS_PER_ENTRY: Final = 8
 
@@ -13,9 +13,10 @@ _RUNS_PER_ENTRY: Final = 8
 class RestCosts:
     """C(b): expected seconds to take one tuple from operator b's queue to the output, the overhead of steps apart.
 
-    It is the sum of cost times the selectivity of what lies between, over b and the operators after it. (CAR §4.2.2
-    prints cost over output selectivity, which overstates it where tuples are filtered out.) Learned costs drift
-    slowly, so values are kept and looked up again only after many runs; early ones, which change much, soon.
+    It is the sum of cost times the selectivity of what lies between, over b and the operators behind it: where several
+    read b, those behind all of them. (CAR §4.2.2 prints cost over output selectivity, which overstates it where tuples
+    are filtered out.) Learned costs drift slowly, so values are kept and looked up again only after many runs; early
+    ones, which change much, soon.
 
     >>> from freshet.simulation.view import RecordView
     >>> view = RecordView(); path = view.add("q", [(2.0, 0.5), (4.0, 0.5), (8.0, 1.0)])
@@ -49,11 +50,10 @@ class RestCosts:
                 self._look_up(view, number)
 
     def _look_up(self, view: View, operator: int) -> None:
-        path = view.operators[operator].path
-        rest = 0.0
-        for number in reversed(path[path.index(operator) :]):
-            each = view.operators[number]
-            rest = self.values[number] = each.cost + each.selectivity * rest
+        values, operators = self.values, view.operators
+        for number in reversed(push_through(view, operator)):
+            each = operators[number]
+            values[number] = each.cost + each.selectivity * sum([values[reader] for reader in each.readers])
 
     def ran(self, units: int = 1) -> None:
         """Operators ran: after enough of it, all is looked up again."""

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from freshet.model import Plan, Step, View
-from freshet.policies.base import rest_of_path
+from freshet.model import NOTHING, Decision, Step, View
 from freshet.policies.number_set import NumberSet
 from freshet.policies.tracking import TrackingPolicy
 
 
 class RoundRobin(TrackingPolicy):
-    """Serves the queries in turn, each with all its paths pipelined (the RR of FAS §6, CAR §3.3.1).
+    """Serves the queries in turn, each with all its operators pipelined (the RR of FAS §6, CAR §3.3.1).
+
+    Work that queries share runs in the turn of the first of them; what it gives out waits for the turns of the others.
 
     Args:
         rows: Tuples to take from each queue at once; None takes all that wait.
@@ -23,31 +24,36 @@ class RoundRobin(TrackingPolicy):
         super().__init__(rows)
         self._turns = NumberSet()
         self._last = -1
+        self._whole: dict[int, Decision] = {}
+
+    def changed(self, view: View, query: int) -> None:
+        """A query was added, dropped, quarantined, held, let go on or was promised something else."""
+        self._whole.pop(query, None)
+        super().changed(view, query)
 
     def enter(self, view: View, number: int) -> None:
-        self._turns.add(view.operators[number].query)
+        for query in view.operators[number].queries:
+            self._turns.add(query)
 
     def leave(self, number: int) -> None:
         """Nothing to do: a query whose turn comes while nothing of it is ready is passed over then."""
 
-    def choose(self, view: View) -> Plan:
+    def choose(self, view: View) -> Decision:
         """One step: the next query in turn that has waiting tuples."""
-        turns = self._turns
+        turns, ready = self._turns, view.ready
         while turns:
             query = turns.following(self._last + 1)
             if query is None:
                 self._last = -1
                 continue
-            plan = self._serve(view, query)
-            if plan:
+            if any(number in ready for number in view.queries[query].operators):
                 self._last = query
-                return plan
+                return self._turn(view, query)
             turns.discard(query)
-        return ()
+        return NOTHING
 
-    def _serve(self, view: View, query: int) -> Plan:
-        ready = [number for path in view.queries[query].paths for number in path if number in view.ready]
-        if len(ready) == 1:
-            return self.plan(view, ready[0])
-        chains = tuple(rest_of_path(view, number) for number in ready)
-        return (Step(chains, self.rows),) if chains else ()
+    def _turn(self, view: View, query: int) -> Decision:
+        decision = self._whole.get(query)
+        if decision is None:
+            decision = self._whole[query] = Decision.run(Step(tuple(view.queries[query].operators), self.rows))
+        return decision

@@ -6,8 +6,9 @@ from abc import abstractmethod
 from collections.abc import Iterable, Sequence
 from typing import ClassVar, Final
 
-from freshet.model import Chain, Curve, Plan, Step, UserError, View
-from freshet.policies.base import Policy, rest_of_path
+from freshet.model import NOTHING, Curve, Decision, Run, Step, UserError, View
+from freshet.policies.base import Policy
+from freshet.policies.pushing import PushThrough
 from freshet.policies.rest_costs import RestCosts
 from freshet.policies.trains import Trains, WholeQueue
 
@@ -40,8 +41,8 @@ class SchedulePolicy(Policy):
         self.trains: Trains = trains or WholeQueue()
         self.operations = 0
         self.costs = RestCosts()
-        self._chains: dict[int, Chain] = {}
-        self._steps: dict[int, Step] = {}
+        self.through = PushThrough()
+        self._runs: dict[int, Run] = {}
 
     @abstractmethod
     def ranked(self, view: View) -> Sequence[int]:
@@ -52,22 +53,24 @@ class SchedulePolicy(Policy):
         self.costs.ran()
 
     def changed(self, view: View, query: int) -> None:
-        """A query changed; what is known of its paths is looked up again."""
+        """A query changed; what lies behind operators, and what it costs, is looked up again."""
         self.costs.forget()
+        self.through.forget()
+        self._runs.clear()
 
-    def decide(self, view: View) -> Plan:
+    def decide(self, view: View) -> Decision:
         """A schedule: one step for each of the best operators, or all of them in one step."""
         if not view.ready:
-            return ()
+            return NOTHING
         chosen = self.ranked(view)
         if self.fuse:
             return self._fused(view, chosen)
         if isinstance(self.trains, WholeQueue):
             try:
-                return tuple(map(self._steps.__getitem__, chosen))
+                return Decision(tuple(map(self._runs.__getitem__, chosen)))
             except KeyError:
-                return tuple(self._step(view, number) for number in chosen)
-        return tuple(Step((self._chain(view, number),), self.trains.rows(view, number)) for number in chosen)
+                return Decision(tuple(self._run(view, number) for number in chosen))
+        return Decision.run(*(Step(self._nodes(view, number), self.trains.rows(view, number)) for number in chosen))
 
     def computation(self, view: View, operator: int) -> float:
         """ect: expected seconds to take what waits at an operator to the output (CAR §4.2.2), with :meth:`calling`.
@@ -75,53 +78,44 @@ class SchedulePolicy(Policy):
         A box at a time, the tuples that wait further on are before it; push-through leaves none there.
         """
         operators = view.operators
-        first = operators[operator]
         if self.push:
-            return view.overhead + first.pending * self.costs.of(view, operator)
-        path = first.path
+            return view.overhead() + operators[operator].pending * self.costs.of(view, operator)
         return self.calling(view, operator) + sum(
             operators[number].pending * self.costs.of(view, number)
-            for number in path[path.index(operator) :]
+            for number in self.through.of(view, operator)
             if operators[number].pending
         )
 
     def calling(self, view: View, operator: int) -> float:
         """Overhead of the steps that take tuples from an operator to the output: one that pushes them through, or a
         box at a time one for each box (CAR §4.2.2 knows none; on Spark it is most of what a small train costs)."""
-        if self.push:
-            return view.overhead
-        path = view.operators[operator].path
-        return view.overhead * (len(path) - path.index(operator))
+        return view.overhead() * (1 if self.push else len(self.through.of(view, operator)))
 
     def expected_latency(self, view: View, operator: int) -> float:
         """eol: the mean latency of what waits, were it pushed to the output now (CAR §4.2.2)."""
         return view.now - view.operators[operator].mean_arrival + self.computation(view, operator)
 
     def curve(self, view: View, operator: int) -> Curve:
-        """The latency curve of the operator's query."""
-        return view.queries[view.operators[operator].query].curve or LEVEL
+        """The latency curve of what an operator works for."""
+        return view.operators[operator].promises.curve or LEVEL
 
-    def _chain(self, view: View, operator: int) -> Chain:
-        chain = self._chains.get(operator)
-        if chain is None:
-            chain = rest_of_path(view, operator) if self.push else Chain((operator,))
-            self._chains[operator] = chain
-        return chain
+    def _nodes(self, view: View, operator: int) -> tuple[int, ...]:
+        return self.through.of(view, operator) if self.push else (operator,)
 
-    def _step(self, view: View, operator: int) -> Step:
-        return self._steps.setdefault(operator, Step((self._chain(view, operator),)))
+    def _run(self, view: View, operator: int) -> Run:
+        return self._runs.setdefault(operator, Run(Step(self._nodes(view, operator))))
 
-    def _fused(self, view: View, chosen: Sequence[int]) -> Plan:
+    def _fused(self, view: View, chosen: Sequence[int]) -> Decision:
         members = chosen[: self._keeping_promises(view, chosen)]
         if not members:
-            return ()
+            return NOTHING
         rows = [self.trains.rows(view, number) for number in members]
         limits = [limit for limit in rows if limit is not None]
-        return (Step(tuple(self._chain(view, number) for number in members), min(limits, default=None)),)
+        return Decision.run(Step(self.through.together(view, members), min(limits, default=None)))
 
     def _keeping_promises(self, view: View, chosen: Sequence[int]) -> int:
         """How many to run in one step: all leave at its end, so it must end before the least slack is used up."""
-        seconds, latest = view.overhead, float("inf")
+        seconds, latest = view.overhead(self.through.together(view, chosen)), float("inf")
         for count, number in enumerate(chosen):
             first, alone = view.operators[number], self.computation(view, number)
             # Of what is lost even alone nothing is expected: it must not keep the others from sharing the step.

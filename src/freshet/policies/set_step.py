@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from freshet.model import Plan, Step, View
-from freshet.policies.base import rest_of_path
+from freshet.model import NOTHING, Decision, Step, View
 from freshet.policies.price import BusyPrice, Price
 
 if TYPE_CHECKING:
@@ -27,7 +26,7 @@ class SetStep:
     def __init__(self, price: Price | None = None) -> None:
         self.price: Price = price or BusyPrice()
 
-    def choose(self, policy: RatioPolicy, view: View) -> Plan:
+    def choose(self, policy: RatioPolicy, view: View) -> Decision:
         ranking = ((number, ratio) for number, ratio in policy.queue if number in view.ready)
         costs: dict[int, float] = {}
 
@@ -39,11 +38,11 @@ class SetStep:
         taken = best_prefix(items(), self.price.seconds(view))
         members = list(costs)[:taken]
         if not members:
-            return ()
+            return NOTHING
         self.price.took(view, sum(costs[number] for number in members))
         if len(members) == 1:
-            return policy.plan(view, members[0])
-        return (Step(tuple(rest_of_path(view, number) for number in members), policy.rows),)
+            return policy.serve(view, members[0])
+        return Decision.run(Step(policy.through.together(view, members), policy.rows))
 
 
 def best_prefix(items: Iterable[tuple[float, float]], price: float) -> int:

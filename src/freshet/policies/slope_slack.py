@@ -8,7 +8,7 @@ from typing import ClassVar, Final
 
 import numpy as np
 
-from freshet.model import Curve, View
+from freshet.model import View
 from freshet.policies.curve_table import CurveTable
 from freshet.policies.schedule import SchedulePolicy
 from freshet.policies.trains import Trains
@@ -20,7 +20,7 @@ _MANY: Final = 48
 class SlopeSlack(SchedulePolicy):
     """Runs the operators whose tuples lose utility fastest; among equals, those closest to losing some (CAR §4.2.2).
 
-    The p-tuple of an operator is (slope, -slack) of its query's latency curve at the expected output latency of what
+    The p-tuple of an operator is (slope, -slack) of its latency curve at the expected output latency of what
     waits. Past the last critical point there is nothing to lose: such tuples wait until nothing better is ready. So
     under overload it serves what can still be answered in time, where fixed priorities serve what is late already.
 
@@ -29,12 +29,11 @@ class SlopeSlack(SchedulePolicy):
         idle_only: Whether tuples past the last critical point are left out of a schedule as long as anything else is
             ready, rather than filling it up (as CAR §4.5 has it).
 
-    >>> from freshet.model import Curve
+    >>> from freshet.model import Curve, Promises
     >>> from freshet.simulation.view import RecordView
     >>> view = RecordView(now=3.0)
     >>> for name, deadline, arrival in (("late", 1.0, 0.0), ("loose", 9.0, 0.0), ("tight", 4.0, 0.0)):
-    ...     (operator,) = view.add(name, [(0.5, 1.0)])
-    ...     view.queries[-1].curve = Curve.deadline(deadline)
+    ...     (operator,) = view.add(name, [(0.5, 1.0)], Promises(curve=Curve.deadline(deadline)))
     ...     view.operators[operator].pending, view.operators[operator].head_arrival = 1, arrival
     ...     view.ready[operator] = None
     >>> [view.queries[number].name for number in SlopeSlack().ranked(view)]
@@ -47,6 +46,8 @@ class SlopeSlack(SchedulePolicy):
         super().__init__(size, trains=trains)
         self.idle_only = idle_only
         self._table: CurveTable | None = None
+        self._curves: list[int] = []
+        """The number that each operator's curve has in the table."""
 
     def changed(self, view: View, query: int) -> None:
         """A query changed."""
@@ -69,8 +70,8 @@ class SlopeSlack(SchedulePolicy):
 
     def _looks(self, view: View) -> int:
         """Latencies of waiting tuples and trains of the operators further on that the p-tuples are made of."""
-        operators = view.operators
-        return sum(operators[number].pending + len(operators[number].path) for number in view.ready)
+        operators, behind = view.operators, self.through.of
+        return sum(operators[number].pending + len(behind(view, number)) for number in view.ready)
 
     def _by_loop(self, view: View) -> list[tuple[float, float, int]]:
         p_tuples = ((number, *self.p_tuple(view, number)) for number in view.ready)
@@ -80,19 +81,20 @@ class SlopeSlack(SchedulePolicy):
 
     def _by_array(self, view: View) -> list[tuple[float, float, int]]:
         operators, ready = view.operators, list(view.ready)
-        if self._table is None:
-            self._table = CurveTable([self.curve_of(view, query) for query in range(len(view.queries))])
+        table = self._table or self._lay_out(view)
         arrivals = np.array([operators[number].mean_arrival for number in ready])
         work = np.array([self.computation(view, number) for number in ready])
-        queries = np.array([operators[number].query for number in ready])
-        slopes, slacks = self._table.look_up(queries, view.now - arrivals + work)
+        curves = np.array([self._curves[number] for number in ready])
+        slopes, slacks = table.look_up(curves, view.now - arrivals + work)
         best = np.lexsort((slacks, -slopes))[: self.size].tolist()
         return [(-float(slopes[place]), float(slacks[place]), ready[place]) for place in best]
 
-    def curve_of(self, view: View, query: int) -> Curve:
-        """The latency curve of a query."""
-        paths = view.queries[query].paths
-        return self.curve(view, paths[0][0])
+    def _lay_out(self, view: View) -> CurveTable:
+        curves = [self.curve(view, number) for number in range(len(view.operators))]
+        numbers = {curve: number for number, curve in enumerate(dict.fromkeys(curves))}
+        self._curves = [numbers[curve] for curve in curves]
+        self._table = CurveTable(list(numbers))
+        return self._table
 
 
 class SlopeSlackPush(SlopeSlack):

@@ -1,31 +1,31 @@
-"""Step choosers: from a ranking of queries to the next step."""
+"""Step choosers: from a ranking of operators to the next step."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
-from freshet.model import Plan, View
+from freshet.model import NOTHING, Decision, View
 
 if TYPE_CHECKING:
     from freshet.policies.ratio import RatioPolicy
 
 
 class StepChooser(Protocol):
-    """Makes the next plan of a ratio policy from its queue."""
+    """Makes the next step of a ratio policy from its queue."""
 
-    def choose(self, policy: RatioPolicy, view: View) -> Plan:
-        """The plan; empty where nothing in the policy's queue is ready."""
+    def choose(self, policy: RatioPolicy, view: View) -> Decision:
+        """The step; nothing where nothing in the policy's queue is ready."""
 
 
 class OneQuery:
     """The best query alone: what the papers do, and right where a step costs nothing by itself."""
 
-    def choose(self, policy: RatioPolicy, view: View) -> Plan:
+    def choose(self, policy: RatioPolicy, view: View) -> Decision:
         ready, queue = view.ready, policy.queue
         while (best := queue.best()) is not None:
             number = best[0]
             if number in ready:
-                return policy.plan(view, number)
+                return policy.serve(view, number)
             # It runs or is held; a notice brings it back.
             queue.remove(number)
-        return ()
+        return NOTHING

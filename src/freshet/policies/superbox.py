@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Final
 
-from freshet.model import View
+from freshet.model import View, push_through
 
 Graph = Mapping[int, tuple[int, ...]]
 """The operators that each operator's output goes to; none: it is an output. Every operator is a key."""
@@ -16,20 +16,27 @@ Selection = Callable[[Graph, Collection[int]], list[Superbox]]
 
 
 def graph_of(view: View) -> Graph:
-    """The graph of all operators of a view: each one's output goes to the next of its path."""
+    """The graph of all operators that some query needs.
+
+    >>> from freshet.simulation.view import RecordView
+    >>> graph_of(RecordView.over({0: (2,), 1: (2,), 2: ()}))
+    {0: (2,), 2: (), 1: (2,)}
+    """
+    operators = view.operators
     graph: dict[int, tuple[int, ...]] = {}
-    for query in view.queries:
-        for path in query.paths:
-            for number, after in zip(path, (*path[1:], None), strict=True):
-                graph[number] = () if after is None else (after,)
+    for number in (number for query in view.queries for number in query.operators):
+        first = operators[number]
+        if first.queries and number not in graph and len(first.inputs) < first.ports:
+            graph.update({each: operators[each].readers for each in push_through(view, number) if each not in graph})
     return graph
 
 
 def application_trees(graph: Graph, ends: Collection[int] = ()) -> list[Superbox]:
     """One superbox for each output: all operators that lead to it (AAAT).
 
-    Where queries overlap, an operator is part of several superboxes; see :func:`intersections`. An operator of
-    ``ends`` becomes the root of a superbox of its own, so that what it makes does not wait for it (CAR §6.3.7).
+    Where queries overlap, an operator is part of several superboxes; see :func:`intersections` and :func:`composed`.
+    An operator of ``ends`` becomes the root of a superbox of its own, so that what it makes does not wait for it
+    (CAR §6.3.7).
 
     >>> application_trees({4: (2,), 5: (3,), 3: (2,), 2: (1,), 6: (1,), 1: ()})
     [(4, 5, 3, 2, 6, 1)]
@@ -39,6 +46,26 @@ def application_trees(graph: Graph, ends: Collection[int] = ()) -> list[Superbox
     before = _upstream(graph)
     roots = [number for number, after in graph.items() if not after or number in ends]
     return [_post_order(root, before, ends) for root in roots]
+
+
+def composed(superboxes: Iterable[Superbox]) -> list[Superbox]:
+    """Makes one superbox of those that have operators in common, so that these are called for all at once (CAR §6.3.3).
+
+    >>> composed([(0, 1), (2, 3), (0, 4)])
+    [(0, 1, 4), (2, 3)]
+    """
+    found: list[dict[int, None]] = []
+    owner: dict[int, dict[int, None]] = {}
+    for superbox in superboxes:
+        others = list({id(owner[number]): owner[number] for number in superbox if number in owner}.values())
+        whole: dict[int, None] = others[0] if others else {}
+        if not others:
+            found.append(whole)
+        for members in (*others[1:], dict.fromkeys(superbox)):
+            whole |= members
+            owner |= dict.fromkeys(members, whole)
+        found = [each for each in found if not any(each is other for other in others[1:])] if others[1:] else found
+    return [tuple(each) for each in found]
 
 
 def intersections(graph: Graph, ends: Collection[int] = ()) -> list[Superbox]:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterable
+from itertools import chain
 
-from freshet.model import Plan, Step, View
-from freshet.policies.base import Policy, rest_of_path
+from freshet.model import NOTHING, Decision, Step, View, lead_to
+from freshet.policies.base import Policy
+from freshet.policies.pushing import PushThrough
 
 
 class TrackingPolicy(Policy):
@@ -22,19 +24,22 @@ class TrackingPolicy(Policy):
 
     def __init__(self, rows: int | None = None) -> None:
         self.rows = rows
-        self._plans: dict[int, Plan] = {}
+        self.through = PushThrough()
+        self._near: dict[int, tuple[int, ...]] = {}
+        self._decisions: dict[int, Decision] = {}
 
     @abstractmethod
     def enter(self, view: View, number: int) -> None:
-        """An operator is ready, maybe since long; its queue or what is known of its path may have changed."""
+        """An operator is ready, maybe since long; its queue or what is known of what lies behind it may have
+        changed."""
 
     @abstractmethod
     def leave(self, number: int) -> None:
         """An operator ran or its query changed: what is kept of it is out of date, if anything is kept."""
 
     @abstractmethod
-    def choose(self, view: View) -> Plan:
-        """The next plan from what has entered; empty where nothing of it is ready."""
+    def choose(self, view: View) -> Decision:
+        """The next decision from what has entered; :data:`~freshet.model.NOTHING` where nothing of it is ready."""
 
     def arrived(self, view: View, operators: Iterable[int]) -> None:
         """Tuples came into the queues of these operators."""
@@ -44,38 +49,45 @@ class TrackingPolicy(Policy):
                 enter(view, number)
 
     def completed(self, view: View, operators: Iterable[int]) -> None:
-        """These operators ran; what is known of the others of their paths changed with them."""
-        paths = {view.operators[number].path: None for number in operators}
-        for path in paths:
-            self._again(view, path)
+        """These operators ran; what is known of those before and behind them changed with them."""
+        self._again(view, dict.fromkeys(chain.from_iterable([self._neighbours(view, number) for number in operators])))
 
     def changed(self, view: View, query: int) -> None:
-        """A query was added, dropped, quarantined, held, let go on or got another weight."""
-        for path in view.queries[query].paths:
-            self._again(view, path)
+        """A query was added, dropped, quarantined, held, let go on or was promised something else."""
+        self.through.forget()
+        self._near.clear()
+        self._decisions.clear()
+        self._again(view, view.queries[query].operators)
 
-    def _again(self, view: View, path: tuple[int, ...]) -> None:
-        for number in path:
-            self.leave(number)
-        for number in path:
-            if number in view.ready:
+    def _neighbours(self, view: View, number: int) -> tuple[int, ...]:
+        near = self._near.get(number)
+        if near is None:
+            near = self._near[number] = (*lead_to(view, number)[:-1], *self.through.of(view, number))
+        return near
+
+    def _again(self, view: View, numbers: Iterable[int]) -> None:
+        ready, leave = view.ready, self.leave
+        for number in numbers:
+            leave(number)
+        for number in numbers:
+            if number in ready:
                 self.enter(view, number)
 
-    def decide(self, view: View) -> Plan:
-        """The plan to run next."""
+    def decide(self, view: View) -> Decision:
+        """What to run next."""
         if not view.ready:
-            return ()
-        plan = self.choose(view)
-        if not plan:
+            return NOTHING
+        decision = self.choose(view)
+        if not decision.actions:
             # Nobody told us of them: the policy was not there when they came.
             for number in view.ready:
                 self.enter(view, number)
-            plan = self.choose(view)
-        return plan
+            decision = self.choose(view)
+        return decision
 
-    def plan(self, view: View, number: int) -> Plan:
-        """The plan that serves one operator: the rest of its path in one step."""
-        plan = self._plans.get(number)
-        if plan is None:
-            plan = self._plans[number] = (Step((rest_of_path(view, number),), self.rows),)
-        return plan
+    def serve(self, view: View, number: int) -> Decision:
+        """Serves one operator: it and all behind it in one step."""
+        decision = self._decisions.get(number)
+        if decision is None:
+            decision = self._decisions[number] = Decision.run(Step(self.through.of(view, number), self.rows))
+        return decision

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import Final, Literal, NamedTuple
 
@@ -17,13 +17,13 @@ class Box(NamedTuple):
     """What a traversal knows of a box.
 
     Args:
-        after: The box that its output goes to; None: out of the superbox.
+        after: The boxes of the superbox that its output goes to; none: out of the superbox.
         cost: Seconds per tuple.
         selectivity: Tuples out per tuple in.
         size: Bytes of a tuple that waits in front of it.
     """
 
-    after: int | None
+    after: tuple[int, ...] = ()
     cost: float = 1.0
     selectivity: float = 1.0
     size: float = 1.0
@@ -33,11 +33,15 @@ Boxes = Mapping[int, Box]
 
 
 def downstream(boxes: Boxes, box: int) -> list[int]:
-    """D(b): a box and all that comes after it."""
-    found = [box]
-    while (after := boxes[found[-1]].after) is not None:
-        found.append(after)
-    return found
+    """D(b): a box and all that comes after it; where several read it, one way to an output after the other.
+
+    >>> downstream({0: Box((1, 2)), 1: Box((3,)), 2: Box(), 3: Box()}, 0)
+    [0, 2, 1, 3]
+    """
+    ways = boxes[box].after
+    if len(ways) > 1:
+        ways = tuple(sorted(ways, key=lambda way: output_cost(boxes, way)))
+    return [box, *(each for way in ways for each in downstream(boxes, way))]
 
 
 def min_cost(superbox: Superbox, boxes: Boxes) -> Traversal:
@@ -55,14 +59,17 @@ def output_cost(boxes: Boxes, box: int) -> float:
     """Seconds to make one output tuple from those that wait in front of a box.
 
     It takes 1 / o_sel(k) tuples in front of each box k on the way, o_sel being the selectivity from k to the output.
+    Of several ways it is the cheapest one.
     """
-    total, selectivity = 0.0, 1.0
-    for each in reversed(downstream(boxes, box)):
-        selectivity *= boxes[each].selectivity
-        if not selectivity:
-            return float("inf")
-        total += boxes[each].cost / selectivity
-    return total
+    return _cheapest_output(boxes, box)[0]
+
+
+def _cheapest_output(boxes: Boxes, box: int) -> tuple[float, float]:
+    """Output cost and o_sel."""
+    each = boxes[box]
+    total, behind = min((_cheapest_output(boxes, way) for way in each.after), default=(0.0, 1.0))
+    selectivity = behind * each.selectivity
+    return total + each.cost / selectivity if selectivity else float("inf"), selectivity
 
 
 def min_memory(superbox: Superbox, boxes: Boxes) -> Traversal:
@@ -73,10 +80,9 @@ def min_memory(superbox: Superbox, boxes: Boxes) -> Traversal:
     leaves the queues empty; this one does the latter.)
 
     It ends whatever the rates are: every turn calls at least one box, and a call takes a box out of those that wait and
-    puts at most one back, which is nearer to the output. So the distances of the waiting boxes to the output, added up,
-    fall with every call.
+    puts only such back as are nearer to the output.
 
-    >>> min_memory((0, 1), {0: Box(1, cost=1e-6, selectivity=1.001, size=100.0), 1: Box(None)})
+    >>> min_memory((0, 1), {0: Box((1,), cost=1e-6, selectivity=1.001, size=100.0), 1: Box()})
     (1, 0, 1)
     """
     place = {box: index for index, box in enumerate(superbox)}
@@ -90,22 +96,71 @@ def min_memory(superbox: Superbox, boxes: Boxes) -> Traversal:
             order.append(box)
             waiting.discard(box)
             last, after = box, boxes[box].after
-            if after is not None and boxes[box].selectivity > 0.0:
-                waiting.add(after)
-            box = after
+            if boxes[box].selectivity > 0.0:
+                waiting.update(after)
+            box = max(after, key=lambda each: (rates[each], -place[each]), default=None)
     return tuple(order)
 
 
 def memory_rate(box: Box) -> float:
-    """mem_rr: bytes freed per second of processing (CAR §3.3.1.2); negative where a box makes more than it takes.
+    """mem_rr: bytes freed per second of processing (CAR §3.3.1.2); negative where a box makes more than it takes. What
+    several boxes read waits for each of them.
 
-    >>> memory_rate(Box(None, cost=0.0, selectivity=0.5)), memory_rate(Box(None, cost=0.0, selectivity=2.0))
+    >>> memory_rate(Box(cost=0.0, selectivity=0.5)), memory_rate(Box(cost=0.0, selectivity=2.0))
     (inf, -inf)
+    >>> memory_rate(Box((1, 2), selectivity=0.4))
+    0.19...
     """
-    freed = box.size * (1.0 - box.selectivity)
+    freed = box.size * (1.0 - box.selectivity * max(1, len(box.after)))
     if not box.cost:
         return float("inf") if freed >= 0.0 else float("-inf")
     return freed / box.cost
+
+
+def ways_of(calls: Iterable[int], boxes: Boxes) -> list[tuple[int, ...]]:
+    """Calls cut where one does not take up what the one before it made.
+
+    >>> ways_of((4, 5, 3, 2, 6, 1), EXAMPLE)
+    [(4,), (5, 3, 2), (6, 1)]
+    """
+    found: list[tuple[int, ...]] = []
+    for number in calls:
+        if found and number in boxes[found[-1][-1]].after:
+            found[-1] += (number,)
+        else:
+            found.append((number,))
+    return found
+
+
+def releases_of(
+    calls: Iterable[int], boxes: Boxes, waiting: Mapping[int, float], overhead: float
+) -> list[tuple[int, ...]]:
+    """Calls cut also where that frees memory: what a step took is free when the step ends.
+
+    A box goes on with the step before it, or begins a step of its own. Then what the step before it took is free while
+    it runs; what that step made waits instead, for as long and for the overhead of a step more.
+
+    >>> boxes = {0: Box((1, 2), selectivity=0.1), 1: Box(), 2: Box()}
+    >>> releases_of((0, 1, 2), boxes, {0: 100.0}, overhead=1.0)
+    [(0,), (1,), (2,)]
+    >>> releases_of((0, 1, 2), boxes, {0: 100.0}, overhead=100.0)
+    [(0, 1), (2,)]
+    """
+    queues = dict(waiting)
+    steps: list[tuple[int, ...]] = []
+    took = made = 0.0
+    for number in calls:
+        box, rows = boxes[number], queues.pop(number, 0.0)
+        seconds = rows * box.cost
+        if steps and number in boxes[steps[-1][-1]].after and made * (seconds + overhead) >= took * seconds:
+            steps[-1] += (number,)
+        else:
+            steps.append((number,))
+            took = rows * box.size
+        made = sum(rows * box.selectivity * boxes[each].size for each in box.after)
+        for each in box.after:
+            queues[each] = queues.get(each, 0.0) + rows * box.selectivity
+    return steps
 
 
 TRAVERSALS: Final[Mapping[TraversalName, Callable[[Superbox, Boxes], Traversal]]] = {
@@ -173,12 +228,12 @@ def walk(traversal: Sequence[int], boxes: Boxes, waiting: Mapping[int, float], o
         processing += rows * box.cost
         queues[number] = 0.0
         made = rows * box.selectivity
-        if box.after is None:
+        for each in box.after:
+            queues[each] += made
+        if not box.after:
             outputs += made
             # The j-th of n tuples leaves when it is processed.
             moments += made * (begin + box.cost * (rows + 1.0) / 2.0)
-        else:
-            queues[box.after] += made
         memory.append((now, _bytes(boxes, queues)))
     return Walk(processing, calls, now, outputs, moments / outputs if outputs else 0.0, tuple(memory))
 
@@ -202,5 +257,5 @@ def faster(
     return "min-latency" if latencies[1] < latencies[0] else "min-cost"
 
 
-EXAMPLE: Final[Boxes] = {4: Box(2), 5: Box(3), 3: Box(2), 2: Box(1), 6: Box(1), 1: Box(None)}
+EXAMPLE: Final[Boxes] = {4: Box((2,)), 5: Box((3,)), 3: Box((2,)), 2: Box((1,)), 6: Box((1,)), 1: Box()}
 """The query tree of CAR Fig. 3.5; every box costs 1 per tuple and lets all through."""

@@ -4,31 +4,34 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Iterable
-from itertools import groupby
-from operator import itemgetter
-from typing import ClassVar, Final, Literal
+from collections.abc import Collection, Iterable, Sequence
+from typing import ClassVar, Final, Literal, TypeVar
 
-from freshet.model import Chain, Plan, Step, UserError, View
+from freshet.model import Decision, Step, UserError, View
 from freshet.policies.base import Policy
-from freshet.policies.superbox import SELECTIONS, Superbox, graph_of
+from freshet.policies.superbox import SELECTIONS, Superbox, composed, graph_of
 from freshet.policies.trains import RowLimit, Trains, WholeQueue
-from freshet.policies.traversal import TRAVERSALS, Box, Boxes, TraversalName, faster
+from freshet.policies.traversal import TRAVERSALS, Box, Boxes, TraversalName, faster, releases_of, ways_of
 
+T = TypeVar("T")
 _STILL_DEAR: Final = 0.8
 """Share of a high cost below which an operator that had it is cheap again: a cost near the border must not choose
 superboxes anew with every run."""
+_MOST_RUNS: Final = 256
+"""Notices of completed steps after which plans are made anew, by what costs were learned since."""
 
 
 class TwoLevel(Policy):
     """Serves superboxes in turn, each by a traversal (CAR §3.3).
 
-    On Spark a min-cost superbox is one fused job, and intermediate queues exist only between superboxes: the answers
-    are the same, what differs is overhead, memory and latency.
+    On Spark a min-cost superbox is one fused job, and intermediate queues exist only between superboxes. Min-latency
+    makes a job for each way to an output, so that an answer does not wait for the others; what it shares with them runs
+    once and waits in their queues. Min-memory ends a job where that frees memory early. The answers are the same, what
+    differs is overhead, memory and latency.
 
     Args:
-        selection: Which superboxes there are: ``applications`` (one per query, AAAT), ``intersections``, ``chains``,
-            ``boxes`` (a box at a time, BAAT).
+        selection: Which superboxes there are: ``applications`` (one per query, AAAT; queries that share work are one,
+            CAR §6.3.3), ``intersections``, ``chains``, ``boxes`` (a box at a time, BAAT).
         traversal: ``min-cost``, ``min-latency``, ``min-memory``, or ``auto``: the first or the second, whichever has
             the lower expected latency by the measured costs and overhead.
         size: Superboxes in a plan; None: every one that has waiting tuples, once.
@@ -61,7 +64,10 @@ class TwoLevel(Policy):
         self._owner: dict[int, int] = {}
         self._known = -1
         self._last = -1
-        self._plans: dict[tuple[int, ...], Plan] = {}
+        self._plans: dict[tuple[int, ...], tuple[Step, ...]] = {}
+        self._ran, self._span = 0, 1
+        self._sizes: dict[int, float] = {}
+        """Bytes of a tuple in front of operators where some have waited."""
 
     def changed(self, view: View, query: int) -> None:
         """A query came or went: superboxes are chosen anew."""
@@ -69,10 +75,14 @@ class TwoLevel(Policy):
 
     def completed(self, view: View, operators: Iterable[int]) -> None:
         """Operators ran: where that made one dear, or cheap, superboxes are chosen anew."""
+        self._ran += 1
+        if self._ran >= self._span:
+            self._plans.clear()
+            self._ran, self._span = 0, min(2 * self._span, _MOST_RUNS)
         if self._high_cost < math.inf and any(self._is_dear(view, each) != (each in self._ends) for each in operators):
             self._known = -1
 
-    def decide(self, view: View) -> Plan:
+    def decide(self, view: View) -> Decision:
         """The next superboxes in turn that have waiting tuples."""
         if self._known != len(view.operators):
             self._select(view)
@@ -87,7 +97,7 @@ class TwoLevel(Policy):
             after = [turn for turn in turns if turn > self._last]
             turns = (after + turns)[: self.size]
             self._last = turns[-1]
-        return tuple(step for turn in turns for step in self._steps(view, turn, members[turn]))
+        return Decision.run(*(step for turn in turns for step in self._steps(view, turn, members[turn])))
 
     def _is_dear(self, view: View, number: int) -> bool:
         """Whether an operator ends a superbox; one that does goes on doing so until it is clearly cheap."""
@@ -95,20 +105,20 @@ class TwoLevel(Policy):
 
     def _select(self, view: View) -> None:
         self._ends = {number for number in range(len(view.operators)) if self._is_dear(view, number)}
-        self._superboxes = SELECTIONS[self.selection](graph_of(view), self._ends)
+        self._superboxes = composed(SELECTIONS[self.selection](graph_of(view), self._ends))
         if self._seed is not None:
             random.Random(self._seed).shuffle(self._superboxes)
         self._owner = {number: turn for turn, superbox in enumerate(self._superboxes) for number in superbox}
         self._known = len(view.operators)
         self._plans.clear()
 
-    def _steps(self, view: View, turn: int, ready: list[int]) -> Plan:
+    def _steps(self, view: View, turn: int, ready: list[int]) -> tuple[Step, ...]:
         superbox = self._superboxes[turn]
         self.operations += len(ready)
         fixed = isinstance(self.trains, WholeQueue | RowLimit)
         if not fixed or self.traversal in ("auto", "min-memory"):
             return self._traverse(view, superbox, ready)
-        # What a static traversal does depends only on which boxes have tuples.
+        # What these traversals do depends only on costs and on which boxes have tuples.
         key = (turn, *sorted(ready))
         plan = self._plans.get(key)
         if plan is None:
@@ -117,19 +127,46 @@ class TwoLevel(Policy):
             plan = self._plans[key] = self._traverse(view, superbox, ready)
         return plan
 
-    def _traverse(self, view: View, superbox: Superbox, ready: list[int]) -> Plan:
-        boxes = _boxes(view, superbox)
+    def _traverse(self, view: View, superbox: Superbox, ready: list[int]) -> tuple[Step, ...]:
+        boxes = self._boxes(view, superbox)
+        waiting = {number: float(view.operators[number].pending) for number in ready}
         name = self.traversal
         if name == "auto":
-            waiting = {number: float(view.operators[number].pending) for number in ready}
-            name = faster(superbox, boxes, waiting, view.overhead)
+            name = faster(superbox, boxes, waiting, view.overhead())
         calls = _useful(TRAVERSALS[name](superbox, boxes), boxes, ready)
-        # A train has the size that suits the queue that it is taken from (CAR §3.3.2).
-        sized = [(self.trains.rows(view, _train_of(chain, ready)), chain) for chain in _chains(calls, boxes)]
         if name == "min-cost":
-            groups = groupby(sized, key=itemgetter(0))
-            return tuple(Step(tuple(chain for _, chain in some), rows) for rows, some in groups)
-        return tuple(Step((chain,), rows) for rows, chain in sized)
+            return self._fused(view, ways_of(calls, boxes), waiting)
+        ways = ways_of(calls, boxes)
+        if name == "min-memory":
+            ways = releases_of(calls, boxes, waiting, view.overhead(calls))
+        return tuple(Step(way, self.trains.rows(view, _train_of(way, waiting, way[0]))) for way in ways)
+
+    def _fused(self, view: View, ways: Sequence[tuple[int, ...]], waiting: Collection[int]) -> tuple[Step, ...]:
+        """One step, where the trains of all queues have the same size (CAR §3.3.2): else as few as there can be."""
+        steps: list[Step] = []
+        for way in ways:
+            first = _train_of(way, waiting, None)
+            # Where nothing waits all comes from the step before.
+            rows = steps[-1].rows if first is None else self.trains.rows(view, first)
+            if steps and rows == steps[-1].rows:
+                steps[-1] = Step((*steps[-1].nodes, *way), rows)
+            else:
+                steps.append(Step(way, rows))
+        return tuple(steps)
+
+    def _boxes(self, view: View, superbox: Superbox) -> Boxes:
+        inside, sizes = set(superbox), self._sizes
+        boxes = {}
+        for number in superbox:
+            each = view.operators[number]
+            if each.pending and each.bytes_waiting:
+                sizes[number] = each.bytes_waiting / each.pending
+            # A tuple is taken to be as wide as it was, or else as those in front of the box before it.
+            known = (boxes[source].size for source in each.inputs if source in boxes)
+            size = sizes[number] if number in sizes else next(known, 1.0)
+            after = tuple(reader for reader in each.readers if reader in inside)
+            boxes[number] = Box(after, each.cost, each.selectivity, size)
+        return boxes
 
 
 class BoxAtATime(TwoLevel):
@@ -189,18 +226,6 @@ class AutoTraversal(TwoLevel):
         super().__init__(traversal="auto", size=size)
 
 
-def _boxes(view: View, superbox: Superbox) -> Boxes:
-    inside = set(superbox)
-    boxes = {}
-    for number in superbox:
-        each = view.operators[number]
-        place = each.path.index(number) + 1
-        after = each.path[place] if place < len(each.path) else None
-        size = each.bytes_waiting / each.pending if each.pending and each.bytes_waiting else 1.0
-        boxes[number] = Box(after if after in inside else None, each.cost, each.selectivity, size)
-    return boxes
-
-
 def _useful(calls: Iterable[int], boxes: Boxes, ready: Iterable[int]) -> list[int]:
     """The calls that may find tuples: those of boxes where some wait, or have been sent to by an earlier call."""
     waiting = set(ready)
@@ -209,25 +234,10 @@ def _useful(calls: Iterable[int], boxes: Boxes, ready: Iterable[int]) -> list[in
         if number in waiting:
             waiting.discard(number)
             useful.append(number)
-            after = boxes[number].after
-            if after is not None:
-                waiting.add(after)
+            waiting.update(boxes[number].after)
     return useful
 
 
-def _train_of(chain: Chain, ready: Iterable[int]) -> int:
-    """The box whose queue a chain takes its train from: the last one where tuples wait, or the first, where the tuples
-    that it is for are still to come."""
-    waiting = set(ready)
-    return next((number for number in reversed(chain.operators) if number in waiting), chain.operators[0])
-
-
-def _chains(calls: list[int], boxes: Boxes) -> tuple[Chain, ...]:
-    """Calls cut into chains of consecutive operators of a path."""
-    chains: list[list[int]] = []
-    for number in calls:
-        if chains and boxes[chains[-1][-1]].after == number:
-            chains[-1].append(number)
-        else:
-            chains.append([number])
-    return tuple(Chain(tuple(chain)) for chain in chains)
+def _train_of(way: tuple[int, ...], waiting: Collection[int], otherwise: T) -> int | T:
+    """The box whose queue a step along a way takes its train from: the last one where tuples wait."""
+    return next((number for number in reversed(way) if number in waiting), otherwise)

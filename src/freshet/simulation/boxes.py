@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from freshet.model import Chain, Curve, Plan, UserError, View
+from freshet.model import Curve, Decision, Promises, Step, UserError, View, lead_to
 from freshet.quality import Qos, QosMeter, overall
 from freshet.simulation.executor import Profile
 
@@ -65,8 +65,8 @@ class Counting(Protocol):
 
     operations: int
 
-    def decide(self, view: View) -> Plan:
-        """The plan to run next."""
+    def decide(self, view: View) -> Decision:
+        """What to run next."""
 
     def arrived(self, view: View, operators: Sequence[int]) -> None:
         """Tuples came."""
@@ -80,17 +80,25 @@ class Counting(Protocol):
 
 @dataclass(slots=True)
 class _Box:
-    """A box with its queue, as policies see it; its path begins with itself."""
+    """A box with its queue, as policies see it."""
 
-    query: int
-    path: tuple[int, ...]
     cost: float
     selectivity: float
-    after: int | None
+    queries: tuple[int, ...]
+    promises: Promises
+    readers: tuple[int, ...]
+    outputs: tuple[int, ...]
+    inputs: tuple[int, ...]
+    kind: str = "filter"
     queue: list[float] = field(default_factory=list)
     total: float = 0.0
     pending: int = 0
     bytes_waiting: int = 0
+
+    @property
+    def ports(self) -> int:
+        """How many inputs it has: those with boxes before it read nothing else."""
+        return max(1, len(self.inputs))
 
     @property
     def head_arrival(self) -> float:
@@ -106,10 +114,9 @@ class _Box:
 @dataclass(slots=True)
 class _Query:
     name: str
-    paths: tuple[tuple[int, ...], ...]
-    curve: Curve | None
-    weight: float = 1.0
-    deadline: float | None = None
+    promises: Promises
+    root: int
+    operators: tuple[int, ...] = ()
     arrivals: list[float] = field(default_factory=list)
     departures: list[float] = field(default_factory=list)
 
@@ -120,9 +127,13 @@ class _View:
     queries: list[_Query] = field(default_factory=list)
     ready: dict[int, None] = field(default_factory=dict)
     now: float = 0.0
-    overhead: float = 0.0
+    seconds_per_call: float = 0.0
     workers: int = 1
     idle_workers: int = 1
+
+    def overhead(self, nodes: Collection[int] = ()) -> float:
+        """Seconds that a box call costs."""
+        return self.seconds_per_call
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,7 +200,7 @@ class BoxWorld:
         self.policy, self.prices = policy, prices or Prices()
         self.calls = self.decisions = 0
         self.processing = self.scheduling = 0.0
-        self._view = _View(overhead=self.prices.call)
+        self._view = _View(seconds_per_call=self.prices.call)
         firsts = [self._add(tree) for tree in trees]
         self._random = np.random.default_rng(seed)
         self._times, self._targets = _merged({firsts[tree] + box: times for (tree, box), times in arrivals.items()})
@@ -205,12 +216,18 @@ class BoxWorld:
     def _add(self, tree: BoxTree) -> int:
         view = self._view
         first, number = len(view.operators), len(view.queries)
-        for place, (profile, after) in enumerate(zip(tree.profiles, tree.after, strict=True)):
-            path = tuple(first + each for each in tree.downstream(place))
-            target = None if after is None else first + after
-            view.operators.append(_Box(number, path, profile.cost, profile.selectivity, target))
-        paths = tuple(view.operators[first + place].path for place in tree.inputs)
-        view.queries.append(_Query(tree.name, paths, tree.curve))
+        promises = Promises(curve=tree.curve)
+        before: list[list[int]] = [[] for _ in tree.profiles]
+        for place, after in enumerate(tree.after):
+            if after is not None:
+                before[after].append(first + place)
+        for profile, after, inputs in zip(tree.profiles, tree.after, before, strict=True):
+            readers, outputs = ((), (number,)) if after is None else ((first + after,), ())
+            view.operators.append(
+                _Box(profile.cost, profile.selectivity, (number,), promises, readers, outputs, tuple(inputs))
+            )
+        root = first + tree.after.index(None)
+        view.queries.append(_Query(tree.name, promises, root, lead_to(view, root)))
         self.policy.changed(view, number)
         return first
 
@@ -227,8 +244,8 @@ class BoxWorld:
                 continue
             came, self._came = self._came, []
             policy.arrived(view, came)
-            plan = policy.decide(view)
-            if not plan:
+            steps = policy.decide(view).steps
+            if not steps:
                 raise UserError("the policy declines to run what waits")
             self.decisions += 1
             due = (policy.operations - paid) * self.prices.operation
@@ -236,10 +253,9 @@ class BoxWorld:
             self.scheduling += due
             view.now += due
             ran: list[int] = []
-            for step in plan:
-                for chain in step.chains:
-                    self._run(chain, step.rows)
-                    ran += chain.operators
+            for step in steps:
+                self._run(step)
+                ran += step.nodes
             policy.completed(view, ran)
 
     def _admit(self) -> None:
@@ -259,25 +275,25 @@ class BoxWorld:
             self._next = times[place] if place < len(times) else math.inf
         self._taken = place
 
-    def _run(self, chain: Chain, limit: int | None) -> None:
-        view = self._view
-        operators = chain.operators
-        for place, number in enumerate(operators, 1):
+    def _run(self, step: Step) -> None:
+        """Calls the boxes of a step in their order."""
+        view, nodes = self._view, step.nodes
+        for place, number in enumerate(nodes, 1):
             if self._next <= view.now:
                 self._admit()
             box = view.operators[number]
             if not box.pending:
                 continue
-            train = self._take(number, box, limit)
+            train = self._take(number, box, step.rows)
             begin = view.now + self.prices.call
             view.now = begin + len(train) * box.cost
             self.calls += 1
             self.processing += len(train) * box.cost
-            if box.after is None:
-                self._leave(box, train, begin)
-            else:
+            if box.readers:
                 # What the next call takes at once never waits: nobody need be told.
-                self._pass_on(box, train, tell=place == len(operators) or operators[place] != box.after)
+                self._pass_on(box, train, tell=place == len(nodes) or nodes[place] not in box.readers)
+            else:
+                self._leave(box, train, begin)
 
     def _take(self, number: int, box: _Box, limit: int | None) -> list[float]:
         if limit is None or limit >= box.pending:
@@ -290,7 +306,7 @@ class BoxWorld:
         return train
 
     def _leave(self, box: _Box, train: list[float], begin: float) -> None:
-        query = self._view.queries[box.query]
+        query = self._view.queries[box.queries[0]]
         departures = [begin + place * box.cost for place in range(1, len(train) + 1)]
         if box.selectivity < 1.0:
             kept = np.flatnonzero(self._random.random(len(train)) < box.selectivity).tolist()
@@ -302,16 +318,17 @@ class BoxWorld:
         if box.selectivity < 1.0:
             kept = np.flatnonzero(self._random.random(len(train)) < box.selectivity).tolist()
             train = [train[place] for place in kept]
-        if not train or box.after is None:
+        if not train:
             return
-        after = self._view.operators[box.after]
+        (number,) = box.readers
+        after = self._view.operators[number]
         after.queue += train
         after.total += sum(train)
         if not after.pending:
-            self._view.ready[box.after] = None
+            self._view.ready[number] = None
         after.pending += len(train)
         if tell:
-            self._came.append(box.after)
+            self._came.append(number)
 
     def times(self, query: str) -> tuple[Floats, Floats]:
         """Arrivals and departures of a query's output tuples, in the order in which they left."""
@@ -325,8 +342,8 @@ class BoxWorld:
         for query in self._view.queries:
             latencies = np.array(query.departures) - np.array(query.arrivals)
             waited, count = waited + float(latencies.sum()), count + len(latencies)
-            if query.curve is not None:
-                meters[query.name] = QosMeter(query.curve)
+            if query.promises.curve is not None:
+                meters[query.name] = QosMeter(query.promises.curve)
                 meters[query.name].add_many(latencies)
         return BoxOutcome(
             qos=overall(meters),

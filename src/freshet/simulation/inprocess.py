@@ -7,7 +7,7 @@ unit may finish whenever the test wants.
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from pathlib import Path
@@ -16,10 +16,11 @@ import numpy as np
 import pyarrow as pa
 
 from freshet.engine import Clock
-from freshet.kernels import CompiledFold
-from freshet.kernels.folds import compile_fold
-from freshet.kernels.pipeline import Memory, Piped
-from freshet.kernels.superbox import Begun, Superbox
+from freshet.kernels import CompiledFold, compile_fold
+from freshet.kernels.columns import Columns
+from freshet.kernels.pipeline import Memory
+from freshet.kernels.running import Made, run_chains
+from freshet.kernels.superbox import Operators, Superbox
 from freshet.kernels.typer import KernelTyper
 from freshet.log import SegmentWriter, StoredVersion, read_train
 from freshet.model import (
@@ -27,72 +28,16 @@ from freshet.model import (
     Chain,
     ChainResult,
     Fold,
-    Node,
+    Network,
+    Operator,
     OperatorRun,
-    Side,
-    State,
     Train,
     Unit,
     UnitResult,
-    UserError,
     state_stream,
     version_stream,
 )
-
-
-class Columns:
-    """The columns in front of and behind every node of a network, and the state streams of its folds."""
-
-    def __init__(self) -> None:
-        self.reads: dict[int, pa.Schema] = {}
-        self.writes: dict[int, pa.Schema] = {}
-        self.others: dict[int, pa.Schema] = {}
-        """For a side of a join the columns that come in on the other side."""
-        self.states: dict[str, tuple[pa.Schema, ...]] = {}
-
-    def extend(self, nodes: Sequence[Node], streams: Mapping[str, pa.Schema]) -> None:
-        """Takes in the nodes that are new."""
-        waiting = [node for node in nodes if node.number not in self.reads]
-        while waiting:
-            later = [node for node in waiting if not self._take(node, nodes, streams)]
-            if len(later) == len(waiting):
-                raise UserError(f"query {waiting[0].query}: what {waiting[0].name} reads is not known")
-            waiting = later
-
-    def _take(self, node: Node, nodes: Sequence[Node], streams: Mapping[str, pa.Schema]) -> bool:
-        schema = self._input(node, nodes, streams)
-        other = self._other(node, nodes, streams)
-        if schema is None or (isinstance(node.operator, Side) and other is None):
-            return False
-        self.reads[node.number] = schema
-        if other is not None:
-            self.others[node.number] = other
-        inputs = [schema]
-        if isinstance(node.operator, Side) and other is not None:
-            inputs = [schema, other] if node.operator.port == 0 else [other, schema]
-        self.writes[node.number] = node.operator.output(inputs, KernelTyper())
-        if isinstance(node.operator, Fold):
-            self.states[node.operator.fold] = compile_fold(node.operator, schema, other).states
-        return True
-
-    def _input(self, node: Node, nodes: Sequence[Node], streams: Mapping[str, pa.Schema]) -> pa.Schema | None:
-        if not node.is_first:
-            return self.writes.get(node.number - 1)
-        if node.reads in streams:
-            return streams[node.reads]
-        ends = (each.number for each in nodes if each.query == node.reads and each.is_last)
-        return next((self.writes[number] for number in ends if number in self.writes), None)
-
-    def _other(self, node: Node, nodes: Sequence[Node], streams: Mapping[str, pa.Schema]) -> pa.Schema | None:
-        if not isinstance(node.operator, Side):
-            return None
-        for each in nodes:
-            side = each.operator
-            if isinstance(side, Side) and side.fold == node.operator.fold and side.port != node.operator.port:
-                schema = self._input(each, nodes, streams)
-                if schema is not None:
-                    return schema
-        return None
+from freshet.model.schema import with_arrival
 
 
 class InProcessExecutor:
@@ -106,26 +51,31 @@ class InProcessExecutor:
     """
 
     def __init__(self, folder: Path, clock: Clock, *, slots: int = 1, seed: int = 0) -> None:
-        self._folder, self._clock = folder, clock
+        self.folder = folder
+        self._clock = clock
         self.slots = slots
         self._random = random.Random(seed)
-        self._nodes: Sequence[Node] = ()
-        self._fail: AbstractSet[str] = frozenset()
-        self._columns = Columns()
-        self._superboxes: dict[tuple[tuple[int, ...], ...], Superbox] = {}
+        self.network = Network()
+        self.columns = Columns(KernelTyper())
+        self.fail_on_error: AbstractSet[str] = frozenset()
+        self._superboxes: dict[tuple[tuple[Operators, ...], pa.Schema], Superbox] = {}
         self._done: list[UnitResult] = []
 
     def install(
-        self, nodes: Sequence[Node], schemas: Mapping[str, pa.Schema], fail_on_error: AbstractSet[str]
+        self, network: Network, schemas: Mapping[str, pa.Schema], fail_on_error: AbstractSet[str]
     ) -> Mapping[str, pa.Schema]:
         """Finds the columns of all operators."""
-        self._columns.extend(nodes, schemas)
-        self._nodes, self._fail = nodes, fail_on_error
-        return {node.query: self._columns.writes[node.number] for node in nodes if node.is_last}
+        self.columns.extend(network, schemas)
+        self.network, self.fail_on_error = network, fail_on_error
+        return self.columns.outputs(network)
 
     def states(self, fold: str) -> int:
         """How many state streams a fold has."""
-        return len(self._columns.states[fold])
+        return len(self.columns.states[fold])
+
+    def way(self, nodes: Collection[int]) -> str:
+        """How nodes run: all alike."""
+        return "vectorised"
 
     def submit(self, unit: Unit) -> None:
         """Runs a unit."""
@@ -152,146 +102,96 @@ class InProcessExecutor:
     def close(self) -> None:
         """Nothing to stop."""
 
-    def superbox(self, chains: Sequence[Chain]) -> Superbox:
+    def superbox(self, chains: tuple[Operators, ...], schema: pa.Schema) -> Superbox:
         """Chains over one input, compiled."""
-        key = tuple(chain.operators for chain in chains)
-        if key not in self._superboxes:
-            operators = [tuple(self._nodes[number].operator for number in numbers) for numbers in key]
-            others = [
-                {
-                    operator.fold: self._columns.others[number]
-                    for number, operator in zip(numbers, some, strict=True)
-                    if isinstance(operator, Side)
-                }
-                for numbers, some in zip(key, operators, strict=True)
-            ]
-            self._superboxes[key] = Superbox(operators, self.input(chains[0]), others)
-        return self._superboxes[key]
+        if (chains, schema) not in self._superboxes:
+            self._superboxes[chains, schema] = Superbox(chains, schema)
+        return self._superboxes[chains, schema]
 
-    def read(self, train: Train, schema: pa.Schema) -> pa.Table:
-        """The tuples of a train."""
-        names = [name for name in schema.names if name != ARRIVAL]
-        whole = pa.schema([*(schema.field(name) for name in names), pa.field(ARRIVAL, pa.int64())])
-        return read_train(self._folder, train, whole)
-
-    def versions(self, train: Train) -> list[StoredVersion]:
-        """Versions of a table."""
-        return [StoredVersion(self._folder, segment) for segment in train.segments]
-
-    def input(self, chain: Chain) -> pa.Schema:
-        """Columns that a chain reads."""
-        return self._columns.reads[chain.operators[0]]
-
-    def writer(self, name: str) -> SegmentWriter:
-        """Writes the file of a unit."""
-        return SegmentWriter(self._folder, name)
-
-    def node(self, number: int) -> Node:
-        """An operator in its place."""
-        return self._nodes[number]
-
-    def why_failed(self, query: str, piped: Piped) -> str | None:
+    def why_failed(self, chain: Chain, errors: int) -> str | None:
         """Why the errors of a chain are a failure, if they are."""
-        return f"{piped.errors} evaluation errors" if piped.errors and query in self._fail else None
+        strict = errors and not self.fail_on_error.isdisjoint(self.network.queries(chain.nodes[0]))
+        return f"{errors} evaluation errors" if strict else None
 
 
 class _Run:
-    """One unit being run."""
+    """One unit being run; the setting of its chains."""
+
+    rows_out = None
+    blameless = ()
 
     def __init__(self, unit: Unit, executor: InProcessExecutor) -> None:
         self._unit, self._executor = unit, executor
-        self._pairs = [(work.train, chain) for work in unit.works for chain in work.chains]
         self._states = {state.fold: state for state in unit.states}
         self._memories: dict[str, Memory] = {}
-        self._failures: dict[str, str] = {}
-        self._last = {fold: place for place, (_, chain) in enumerate(self._pairs) for fold in self._folds(chain)}
+        self.superbox = executor.superbox
 
-    def _folds(self, chain: Chain) -> Iterator[str]:
-        operators = (self._executor.node(number).operator for number in chain.operators)
-        return (operator.fold for operator in operators if isinstance(operator, Fold))
+    def operators(self, nodes: Sequence[int]) -> tuple[Operator, ...]:
+        return tuple(self._executor.network.nodes[number].operator for number in nodes)
 
-    def _tables(self, chain: Chain) -> dict[str, list[StoredVersion]]:
-        kept = {train.stream: train for train in self._unit.tables}
-        operators = (self._executor.node(number).operator for number in chain.operators)
-        tables = {operator.reads_table for operator in operators if operator.reads_table is not None}
-        return {table: self._executor.versions(kept[version_stream(table)]) for table in tables}
+    def inputs(self, node: int) -> Sequence[pa.Schema]:
+        return self._executor.columns.inputs[node]
 
-    def _query(self, chain: Chain) -> str:
-        return self._executor.node(chain.operators[0]).query
+    def behind(self, node: int) -> pa.Schema:
+        return self._executor.columns.behind[node]
+
+    def fold(self, operator: Fold, inputs: Sequence[pa.Schema]) -> CompiledFold:
+        return compile_fold(operator, *inputs)
+
+    def read(self, train: Train, columns: pa.Schema) -> pa.Table:
+        return read_train(self._executor.folder, train, with_arrival(columns))
+
+    def memory(self, fold: str, compiled: CompiledFold) -> Memory:
+        state = self._states[fold]
+        rows = [
+            read_train(self._executor.folder, each, schema)
+            for each, schema in zip(state.ranges, compiled.states, strict=True)
+        ]
+        return self._memories.setdefault(fold, Memory(rows, state.before, state.after, compiled))
+
+    def versions(self, table: str) -> list[StoredVersion]:
+        kept = next(train for train in self._unit.tables if train.stream == version_stream(table))
+        return [StoredVersion(self._executor.folder, segment) for segment in kept.segments]
 
     def result(self, now: float) -> UnitResult:
-        """Runs all chains in their order and writes one file."""
-        made: list[Piped | None] = []
-        for work in self._unit.works:
-            box = self._executor.superbox(work.chains)
-            begun = box.begin(self._executor.read(work.train, self._executor.input(work.chains[0])))
-            for number, chain in enumerate(work.chains):
-                made.append(self._chain(len(made), chain, begun[number], box.folds(number)))
-        with self._executor.writer(f"{self._unit.id}-0") as writer:
-            results = []
-            for (train, chain), piped in zip(self._pairs, made, strict=True):
-                failure = self._failures.get(self._query(chain))
-                if piped is not None and failure is None:
-                    writer.add(self._executor.node(chain.operators[-1]).writes, piped.table)
-                results.append(_chain_result(chain, train, piped, failure))
+        """Runs all chains and writes one file."""
+        results: dict[int, ChainResult] = {}
+        with SegmentWriter(self._executor.folder, f"{self._unit.id}-0") as writer:
+            for made in run_chains(self._unit.chains, self):
+                chain = self._unit.chains[made.place]
+                results[made.place] = result = self._result(chain, made)
+                if result.failure is None and made.table is not None:
+                    for stream in chain.writes:
+                        writer.add(stream, made.table)
             dropped = self._write_states(writer)
             file = writer.finish()
-        if results:
-            results[-1] = replace(results[-1], dropped=dropped)
-        return UnitResult(self._unit, now, now, tuple(results), (file,) if file.members else ())
+        chains = [results[place] for place in range(len(self._unit.chains))]
+        if dropped:
+            chains = [replace(each, dropped=self._of(each.chain, dropped)) for each in chains]
+        return UnitResult(self._unit, now, now, tuple(chains), (file,) if file.members else ())
 
-    def _chain(self, place: int, chain: Chain, begun: Begun, folds: Mapping[str, CompiledFold]) -> Piped | None:
-        query = self._query(chain)
-        if query in self._failures:
-            return None
-        try:
-            memories = {
-                name: self._memory(name, fold, is_last=self._last[name] == place) for name, fold in folds.items()
-            }
-            piped = begun.finish(memories, self._tables(chain))
-        except Exception as error:  # whatever it is, it is this query's failure alone
-            self._failures[query] = f"{type(error).__name__}: {error}"
-            return None
-        failure = self._executor.why_failed(query, piped)
-        if failure is not None:
-            self._failures[query] = failure
-        return piped
+    def _of(self, chain: Chain, dropped: Mapping[str, Sequence[tuple[str, int]]]) -> tuple[tuple[str, int], ...]:
+        return tuple(each for operator in self.operators(chain.nodes) for each in dropped.get(operator.name, ()))
 
-    def _memory(self, name: str, fold: CompiledFold, *, is_last: bool) -> Memory:
-        state = self._states[name]
-        if name not in self._memories:
-            self._memories[name] = Memory(self._read(state, fold.states), state.before, state.before, fold)
-        # Only the last chain through a fold closes windows: what the others bring belongs into them.
-        self._memories[name].after = state.after if is_last else state.before
-        return self._memories[name]
-
-    def _read(self, state: State, schemas: Sequence[pa.Schema]) -> list[pa.Table]:
-        return [self._executor.read(each, schema) for each, schema in zip(state.ranges, schemas, strict=True)]
-
-    def _write_states(self, writer: SegmentWriter) -> tuple[tuple[str, int], ...]:
-        failed = {
-            fold for _, chain in self._pairs if self._query(chain) in self._failures for fold in self._folds(chain)
-        }
-        dropped = []
+    def _write_states(self, writer: SegmentWriter) -> dict[str, list[tuple[str, int]]]:
+        """Writes what became of the states; returns how much goes from each, by fold."""
+        dropped: dict[str, list[tuple[str, int]]] = {}
         for fold, memory in self._memories.items():
-            if fold in failed:
-                continue
             memory.gather(self._states[fold].ranges)
             for number, (tables, gone) in enumerate(zip(memory.appended, memory.dropped, strict=True)):
                 if tables:
                     writer.add(state_stream(fold, number), pa.concat_tables(tables))
-                dropped.append((state_stream(fold, number), gone))
-        return tuple(dropped)
+                dropped.setdefault(fold, []).append((state_stream(fold, number), gone))
+        return dropped
 
-
-def _chain_result(chain: Chain, train: Train, piped: Piped | None, failure: str | None) -> ChainResult:
-    if piped is None or failure is not None:
-        runs = tuple(OperatorRun(number, 0, 0, 0.0) for number in chain.operators)
-        return ChainResult(chain, train, 0, runs, failure=failure)
-    entered = (train.rows, *piped.passed[:-1])
-    runs = tuple(
-        OperatorRun(number, before, after, nanos / 1e9)
-        for number, before, after, nanos in zip(chain.operators, entered, piped.passed, piped.nanos, strict=True)
-    )
-    arrivals = np.sort(piped.table.column(ARRIVAL).to_numpy()) / 1e6
-    return ChainResult(chain, train, piped.table.num_rows, runs, arrivals, errors=piped.errors)
+    def _result(self, chain: Chain, made: Made) -> ChainResult:
+        failure = made.failure or self._executor.why_failed(chain, made.errors)
+        entered = (made.entered, *made.passed[:-1])
+        runs = tuple(
+            OperatorRun(number, before, after, nanos / 1e9)
+            for number, before, after, nanos in zip(chain.nodes, entered, made.passed, made.nanos, strict=True)
+        )
+        if failure is not None or made.table is None:
+            return ChainResult(chain, 0, runs, failure=failure)
+        arrivals = np.sort(made.table.column(ARRIVAL).to_numpy()) / 1e6
+        return ChainResult(chain, made.table.num_rows, runs, arrivals, errors=made.errors)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from freshet.model import Chain, Step, UserError
+from freshet.model import Step, UserError
 from freshet.policies import Policy
 from freshet.quality import OverheadStatistics
 from freshet.simulation.charge import Charge
@@ -27,6 +27,7 @@ class _Line:
     """A query's way: what each tuple of its stream will cost, and when trains of it were begun."""
 
     operator: OperatorRecord
+    path: tuple[int, ...]
     stream: int
     arrivals: array[float]
     work: array[float]
@@ -99,11 +100,11 @@ class SingleWorker:
 
     def _add(self, query: SimulatedQuery, stream: int, arrivals: array[float], seed: int) -> _Line:
         view = self._view
-        path = view.add(query.name, [(each.cost, each.selectivity) for each in query.operators], query.weight)
-        view.queries[-1].curve = query.curve
+        boxes = [(each.cost, each.selectivity) for each in query.operators]
+        path = view.add(query.name, boxes, query.query().promises)
         first = path[0]
         work, matches = _work_of(query, len(arrivals), seed)
-        line = self._lines[first] = _Line(view.operators[first], stream, arrivals, work, matches)
+        line = self._lines[first] = _Line(view.operators[first], path, stream, arrivals, work, matches)
         self._readers[stream].append(first)
         self.policy.changed(view, len(view.queries) - 1)
         return line
@@ -114,12 +115,12 @@ class SingleWorker:
         times = self._events[0]
         while True:
             if ready:
-                plan = policy.decide(view)
+                actions = policy.decide(view).actions
                 self.decisions += 1
-                if not plan:
+                if not actions:
                     raise UserError(f"policy {policy.name} declines to run what waits: only the engine can wait for it")
-                for step in plan:
-                    self._run(step)
+                for action in actions:
+                    self._run(action.step)
             elif self._taken < len(times):
                 self._take_arrivals(times[self._taken])
             else:
@@ -155,14 +156,11 @@ class SingleWorker:
             self._learned.add(overhead)
             moment += overhead
         view.idle_workers = 0
-        chains = step.chains if len(step.chains) == 1 else self._in_order(step)
-        for chain in chains:
-            number = chain.operators[0]
+        firsts = self._firsts(step)
+        for number in firsts:
             line = lines[number]
             operator = line.operator
             first = operator.next
-            if len(chain.operators) != len(operator.path):
-                raise UserError("only whole paths can be simulated without the engine")
             if not operator.pending:
                 continue
             rows = operator.pending if limit is None or limit > operator.pending else limit
@@ -175,40 +173,38 @@ class SingleWorker:
             line.busy = True
             view.ready.pop(number, None)
         if self._together:
-            for chain in chains:
-                line = lines[chain.operators[0]]
+            for line in (lines[number] for number in firsts):
                 if len(line.ends) < len(line.begins):
                     line.ends.append(moment)
-        self._finish(chains, moment)
+        self._finish(step, firsts, moment)
 
-    def _finish(self, chains: Sequence[Chain], moment: float) -> None:
+    def _finish(self, step: Step, firsts: Sequence[int], moment: float) -> None:
         view, times = self._view, self._events[0]
         if self._taken < len(times) and times[self._taken] <= moment:
             self._take_arrivals(moment)
         view.now = moment
-        view.overhead = self._learned.seconds
+        view.seconds_per_step = self._learned.seconds
         view.idle_workers = 1
-        for chain in chains:
-            number = chain.operators[0]
+        for number in firsts:
             line = self._lines[number]
             line.busy = False
             if line.operator.pending:
                 view.ready[number] = None
-        ran = chains[0].operators if len(chains) == 1 else [number for chain in chains for number in chain.operators]
-        self.policy.completed(view, ran)
+        self.policy.completed(view, step.nodes)
 
-    def _in_order(self, step: Step) -> list[Chain]:
-        """Chains that read the same train one after the other, as the engine binds them."""
-        groups: dict[tuple[int, int, int], list[Chain]] = {}
-        for chain in step.chains:
-            line = self._lines[chain.operators[0]]
-            rows = line.operator.pending if step.rows is None else min(step.rows, line.operator.pending)
-            groups.setdefault((line.stream, line.operator.next, rows), []).append(chain)
-        return [chain for group in groups.values() for chain in group]
+    def _firsts(self, step: Step) -> Sequence[int]:
+        """The first operators of the paths of a step, in the order of their numbers, as the engine binds them."""
+        lines, nodes = self._lines, step.nodes
+        if nodes[0] in lines and nodes == lines[nodes[0]].path:
+            return nodes[:1]
+        firsts = sorted(number for number in nodes if number in lines)
+        if sorted(nodes) != [number for first in firsts for number in lines[first].path]:
+            raise UserError("only whole paths can be simulated without the engine")
+        return firsts
 
     def tuples(self) -> dict[str, tuple[Floats, Floats]]:
         """Arrivals and departures of the tuples that each query has put out."""
-        return {query.name: _tuples(self._lines[query.paths[0][0]]) for query in self._view.queries}
+        return {query.name: _tuples(self._lines[query.operators[0]]) for query in self._view.queries}
 
     def outcome(self, until: float | None = None) -> Outcome:
         """The quality of all outputs, over the time from 0 until now.
@@ -220,7 +216,7 @@ class SingleWorker:
         queries = self.tuples()
         if until is not None:
             queries = {name: _cut(*times, until) for name, times in queries.items()}
-        weights = {query.name: query.weight for query in self._view.queries}
+        weights = {query.name: query.promises.weight for query in self._view.queries}
         return outcome(queries, self.now if until is None else until, weights)
 
 

@@ -3,20 +3,28 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from freshet.model import Curve
+from freshet.model import Promises, lead_to
+from freshet.model.promises import shared
+
+_NOTHING_SPECIAL = Promises()
 
 
 @dataclass(slots=True)
 class OperatorRecord:
-    """As policies see an operator; only the first of a path has a queue."""
+    """As policies see an operator."""
 
-    query: int
-    path: tuple[int, ...]
     cost: float
     selectivity: float
+    inputs: tuple[int, ...] = ()
+    readers: tuple[int, ...] = ()
+    outputs: tuple[int, ...] = ()
+    queries: tuple[int, ...] = ()
+    promises: Promises = _NOTHING_SPECIAL
+    ports: int = 1
+    kind: str = "filter"
     pending: int = 0
     head_arrival: float = math.inf
     bytes_waiting: int = 0
@@ -38,10 +46,9 @@ class QueryRecord:
     """As policies see a query."""
 
     name: str
-    weight: float
-    paths: tuple[tuple[int, ...], ...]
-    deadline: float | None = None
-    curve: Curve | None = None
+    operators: tuple[int, ...]
+    root: int
+    promises: Promises = _NOTHING_SPECIAL
 
 
 @dataclass(slots=True)
@@ -51,22 +58,70 @@ class RecordView:
     >>> view = RecordView()
     >>> view.add("q", [(0.1, 0.5), (0.2, 1.0)])
     (0, 1)
-    >>> view.operators[1].cost, view.queries[0].paths
-    (0.2, ((0, 1),))
+    >>> view.operators[1].cost, view.operators[0].readers, view.queries[0].root
+    (0.2, (1,), 1)
     """
 
     operators: list[OperatorRecord] = field(default_factory=list)
     queries: list[QueryRecord] = field(default_factory=list)
     ready: dict[int, None] = field(default_factory=dict)
     now: float = 0.0
-    overhead: float = 0.0
+    seconds_per_step: float = 0.0
     workers: int = 1
     idle_workers: int = 1
 
-    def add(self, name: str, operators: Sequence[tuple[float, float]], weight: float = 1.0) -> tuple[int, ...]:
+    def overhead(self, nodes: Collection[int] = ()) -> float:
+        """Seconds that a step costs before it touches a tuple."""
+        return self.seconds_per_step
+
+    def add(
+        self, name: str, operators: Sequence[tuple[float, float]], promises: Promises = _NOTHING_SPECIAL
+    ) -> tuple[int, ...]:
         """Adds a query of one path, its operators given as (cost, selectivity); returns their numbers."""
         number, first = len(self.queries), len(self.operators)
         path = tuple(range(first, first + len(operators)))
-        self.operators += [OperatorRecord(number, path, cost, selectivity) for cost, selectivity in operators]
-        self.queries.append(QueryRecord(name, weight, (path,)))
+        for place, (cost, selectivity) in zip(path, operators, strict=True):
+            inputs, readers = path[: place - first][-1:], path[place - first + 1 :][:1]
+            outputs = () if readers else (number,)
+            self.operators.append(OperatorRecord(cost, selectivity, inputs, readers, outputs, (number,), promises))
+        self.queries.append(QueryRecord(name, path, path[-1], promises))
         return path
+
+    @classmethod
+    def over(
+        cls, graph: Mapping[int, tuple[int, ...]], boxes: Mapping[int, tuple[float, float]] | None = None
+    ) -> RecordView:
+        """A graph, given by the operators that read each operator, from 0 on; whatever nobody reads is a query's root.
+
+        Args:
+            graph: The readers of each operator.
+            boxes: Their (cost, selectivity); (1, 1) where there is none.
+
+        >>> view = RecordView.over({0: (1, 2), 1: (), 2: ()})
+        >>> [query.operators for query in view.queries], view.operators[0].queries
+        ([(0, 1), (0, 2)], (0, 1))
+        """
+        view = cls([OperatorRecord(*(boxes or {}).get(number, (1.0, 1.0))) for number in range(len(graph))])
+        for number, readers in graph.items():
+            view.operators[number].readers = readers
+            for reader in readers:
+                view.operators[reader].inputs += (number,)
+        for number, operator in enumerate(view.operators):
+            operator.ports = max(1, len(operator.inputs))
+            if not operator.readers:
+                view._add_root(number)
+        return view
+
+    def _add_root(self, root: int) -> None:
+        query = len(self.queries)
+        self.queries.append(QueryRecord(f"q{query}", lead_to(self, root), root))
+        self.operators[root].outputs = (query,)
+        for number in self.queries[-1].operators:
+            self.operators[number].queries += (query,)
+
+    def promise(self, query: int, promises: Promises) -> None:
+        """Promises something to a query, and so to the work that it shares."""
+        self.queries[query].promises = promises
+        for operator in (self.operators[number] for number in self.queries[query].operators):
+            each = [self.queries[number].promises for number in operator.queries]
+            operator.promises = each[0] if len(each) == 1 else shared((promises, 0.0) for promises in each)

@@ -11,15 +11,14 @@ Choices where SQL leaves one:
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from contextlib import suppress
 from dataclasses import replace
 from typing import Literal
 
 import pyarrow as pa
 
-from freshet.model.curve import Curve
-from freshet.model.errors import NotRunnable, UserError
+from freshet.model.errors import UserError
 from freshet.model.graph import QueryGraph
+from freshet.model.promises import Promises
 from freshet.model.query import Query
 from freshet.sql.errors import SqlError
 from freshet.sql.graph import GraphBuilder
@@ -34,10 +33,9 @@ def build_query(
     text: str,
     streams: Mapping[str, pa.Schema],
     *,
-    weight: float = 1.0,
+    promises: Promises | None = None,
     start: Literal["earliest", "latest"] = "earliest",
     on_error: Literal["null", "fail"] = "null",
-    curve: Curve | None = None,
     times: Mapping[str, str | None] | None = None,
     tables: Collection[str] = (),
     orders: Mapping[str, tuple[str, ...] | None] | None = None,
@@ -49,10 +47,9 @@ def build_query(
         name: Name of the query and of its output.
         text: The SQL.
         streams: Schemas of everything it may read: declared streams, outputs of other queries, tables.
-        weight: Importance in (0, 1].
+        promises: What is promised to it; its text adds PERIOD and DEADLINE.
         start: Where a new query begins to read.
         on_error: What an evaluation error does.
-        curve: What its answers are worth by their latency.
         times: Column of event time of the streams and queries that it may read, None for the arrival
             (:attr:`Query.event_time`, where :attr:`Query.has_time`). What is not in it has no time that a window could
             go by. Not given: all go by the arrival.
@@ -67,8 +64,8 @@ def build_query(
     >>> from freshet.model import parse_schema
     >>> query = build_query("big", "SELECT src FROM packets WHERE size > 900 AND src <> 'a'",
     ...                     {"packets": parse_schema("src string, size int")})
-    >>> for operator in query.paths[0].operators:
-    ...     print(operator)
+    >>> for name in query.graph.order:
+    ...     print(query.graph.operators[name])
     Filter(name='big.filter_1', predicate='size > 900')
     Filter(name='big.filter_2', predicate="src <> 'a'")
     Project(name='big.project', columns=(('src', 'src'),))
@@ -81,7 +78,9 @@ def build_query(
         raise error.within(name, text) from None
     except RecursionError:
         raise SqlError(TOO_DEEP, None, text, name) from None
-    return replace(query, weight=weight, start=start, on_error=on_error, curve=curve)
+    written = query.promises
+    promised = replace(promises or Promises(), period=written.period, deadline=written.deadline)
+    return replace(query, promises=promised, start=start, on_error=on_error)
 
 
 def _built(
@@ -103,16 +102,12 @@ def _built(
         name=name,
         text=text,
         graph=QueryGraph({}, {}, output.node) if lowered is None else lowered.graph,
-        period=tree.meta.get("period"),
-        deadline=tree.meta.get("deadline"),
+        promises=Promises(period=tree.meta.get("period"), deadline=tree.meta.get("deadline")),
         columns=output.names,
         event_time=None if lowered is None else lowered.event_time,
         has_time=lowered is not None and lowered.has_time,
         order=None if lowered is None else lowered.order,
         ends=lowered is not None and lowered.ends,
     )
-    # What is left to a later version is said with its place elsewhere.
-    with suppress(NotRunnable):
-        for path in query.paths:
-            check_growth(path, shared_expression)
+    check_growth(query.graph, shared_expression)
     return query

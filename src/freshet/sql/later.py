@@ -20,7 +20,7 @@ class NotRunYet(SqlError, NotRunnable):
 def not_run_yet(query: Query) -> NotRunYet | None:
     """Why a query that is right cannot run, at the place in its text; None: it can."""
     try:
-        _ = query.paths
+        query.check_runnable()
     except NotRunnable as error:
         return located(query, error)
     return None

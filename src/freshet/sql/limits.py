@@ -10,8 +10,8 @@ from typing import Final
 
 from sqlglot import exp
 
+from freshet.model.graph import QueryGraph
 from freshet.model.operators import Filter, Project
-from freshet.model.paths import Path
 from freshet.sql.errors import SqlError, fail
 
 MOST_CHARACTERS: Final = 200_000
@@ -120,21 +120,22 @@ def parts_of(tree: exp.Expr) -> int:
     return sum(1 for _ in tree.walk())
 
 
-def check_growth(path: Path, parse: Callable[[str], exp.Expr]) -> None:
-    """Refuses a path whose expressions are too large when each is put into those that use it.
+def check_growth(graph: QueryGraph, parse: Callable[[str], exp.Expr]) -> None:
+    """Refuses a graph whose expressions are too large when each is put into those that use it.
 
     Args:
-        path: Filters and projections, whatever stands between them.
+        graph: Filters and projections, whatever stands between them.
         parse: From the text of an expression to its tree.
     """
-    sizes: dict[str, tuple[int, int]] = {}
-    for operator in path.operators:
+    sizes: dict[str, dict[str, tuple[int, int]]] = {}
+    for name in graph.order:
+        operator, before = graph.operators[name], sizes.get(graph.inputs[name][0], {})
+        sizes[name] = {}
         if isinstance(operator, Project):
-            sizes = {name.lower(): _grown(parse(text), sizes) for name, text in operator.columns}
+            sizes[name] = {column.lower(): _grown(parse(text), before) for column, text in operator.columns}
         elif isinstance(operator, Filter):
-            _grown(parse(operator.predicate), sizes)
-        else:
-            sizes = {}
+            _grown(parse(operator.predicate), before)
+            sizes[name] = before
 
 
 def _grown(tree: exp.Expr, sizes: Mapping[str, tuple[int, int]]) -> tuple[int, int]:

@@ -119,11 +119,16 @@ class Memory:
         self.appended = 0
 
     def run(
-        self, fold: CompiledFold, rows: pa.Table, before: Sequence[int | None], after: Sequence[int | None]
+        self,
+        fold: CompiledFold,
+        rows: pa.Table,
+        before: Sequence[int | None],
+        after: Sequence[int | None],
+        port: int = 0,
     ) -> list[dict[str, Any]]:
         """One run; the state becomes what the log would make of it."""
         due = fold.due(any(state.num_rows for state in self.states), before, after)
-        folded = fold.run(rows, self.states, before, after)
+        folded = fold.run(rows, self.states, before, after, port)
         assert [state.schema for state in folded.appended] == list(fold.states)
         assert folded.output.schema.names == [*fold.output.names, ARRIVAL]
         assert folded.output.schema.types[:-1] == fold.output.types

@@ -15,7 +15,7 @@ from tests.kernels.folds.aggregates import group_key
 from tests.kernels.folds.logs import SCHEMA, Memory, make_log, table
 
 from freshet.kernels.folds import CompiledFold, compile_fold
-from freshet.model import ARRIVAL, Side, UserError, Validity
+from freshet.model import ARRIVAL, Join, UserError, Validity
 from freshet.model.operators import FROM, UNTIL
 
 OTHER = SCHEMA.append(pa.field("until", pa.int64()))
@@ -35,11 +35,8 @@ SLOW = settings(max_examples=100, deadline=None, suppress_health_check=list(Heal
 Row = dict[str, Any]
 
 
-def sides(kind: Any, validity: tuple[Validity, Validity], keys: Any) -> list[CompiledFold]:
-    return [
-        compile_fold(Side("j.left", "j", 0, kind, validity, keys, COLUMNS), SCHEMA, OTHER),
-        compile_fold(Side("j.right", "j", 1, kind, validity, keys, COLUMNS), OTHER, SCHEMA),
-    ]
+def joined(kind: Any, validity: tuple[Validity, Validity], keys: Any) -> CompiledFold:
+    return compile_fold(Join("j", kind, validity, keys, COLUMNS), SCHEMA, OTHER)
 
 
 def span(row: Row, validity: Validity) -> tuple[int, int] | None:
@@ -92,8 +89,8 @@ def test_pairs_come_once(seed: int, count: int, kind: str, size: int, other: int
         for row in step.rows:
             row["until"] = random.choice([None, row["ts"] - 1, row["ts"] + 1, row["ts"] + 9])
     validity = (Validity("ts", size), Validity("ts", other, "until" if other is None else None))
-    folds = sides(kind, validity, keys)
-    memory = Memory(folds[0])
+    fold = joined(kind, validity, keys)
+    memory = Memory(fold)
     waiting = [list(log) for log in logs]
     marks: list[int | None] = [None, None]
     got: Counter[Any] = Counter()
@@ -106,7 +103,7 @@ def test_pairs_come_once(seed: int, count: int, kind: str, size: int, other: int
         moves = random.random() < 0.7 or not waiting[port]
         if moves:
             marks[port] = step.watermark
-        rows = memory.run(folds[port], table(step.rows, [SCHEMA, OTHER][port]), before, list(marks))
+        rows = memory.run(fold, table(step.rows, [SCHEMA, OTHER][port]), before, list(marks), port)
         got.update((*(row[c] for c in "abcde"), row[FROM], row[UNTIL], row[ARRIVAL]) for row in rows)
         live[port] += step.rows
         check_bound(memory, live, marks, validity, kind)
@@ -127,46 +124,46 @@ def check_bound(memory: Memory, rows: Sequence[list[Row]], marks: list[Any], val
 
 def test_many_pairs_in_several_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("freshet.kernels.folds.windows.CHUNK", 7)
-    folds = sides("inner", (Validity("ts", 5), Validity("ts", 5)), (("t",), ("t",)))
+    fold = joined("inner", (Validity("ts", 5), Validity("ts", 5)), (("t",), ("t",)))
     base: Row = dict.fromkeys(OTHER.names)
     rows = [{**base, "ts": n, "t": n % 3, "i": n, "s": str(n), ARRIVAL: n} for n in range(60)]
-    memory = Memory(folds[0])
-    assert memory.run(folds[0], table(rows), [None, None], [None, None]) == []
-    got = memory.run(folds[1], table(rows, OTHER), [None, None], [None, None])
+    memory = Memory(fold)
+    assert memory.run(fold, table(rows), [None, None], [None, None]) == []
+    got = memory.run(fold, table(rows, OTHER), [None, None], [None, None], 1)
     assert len(got) == sum(abs(a - b) < 5 and a % 3 == b % 3 for a in range(60) for b in range(60))
 
 
 def test_a_left_tuple_waits_for_its_partner_until_none_can_come() -> None:
-    folds = sides("left", (Validity("ts", 10), Validity("ts", 10)), (("k",), ("k",)))
+    fold = joined("left", (Validity("ts", 10), Validity("ts", 10)), (("k",), ("k",)))
     base: Row = dict.fromkeys(OTHER.names)
-    memory = Memory(folds[0])
+    memory = Memory(fold)
     rows = [{**base, "ts": 5, "k": k, "i": i, ARRIVAL: i} for i, k in enumerate(["a", "b", None])]
-    assert memory.run(folds[0], table(rows), [None, None], [5, 0]) == []
-    assert not folds[0].due(False, [5, 0], [5, 15])
-    assert folds[0].due(True, [5, 0], [5, 15])
+    assert memory.run(fold, table(rows), [None, None], [5, 0]) == []
+    assert not fold.due(False, [5, 0], [5, 15])
+    assert fold.due(True, [5, 0], [5, 15])
     right = table([{**base, "ts": 14, "k": "b", "s": "x", ARRIVAL: 9}], OTHER)
-    assert [(row["a"], row["b"]) for row in memory.run(folds[1], right, [5, 0], [5, 14])] == [(1, "x")]
-    alone = memory.run(folds[0], table([]), [5, 14], [5, 15])
+    assert [(row["a"], row["b"]) for row in memory.run(fold, right, [5, 0], [5, 14], 1)] == [(1, "x")]
+    alone = memory.run(fold, table([]), [5, 14], [5, 15])
     assert [(row["a"], row["b"], row[FROM], row[UNTIL], row[ARRIVAL]) for row in alone] == [
         (0, None, 5, 15, 0),
         (2, None, 5, 15, 2),
     ]
-    assert memory.run(folds[0], table([]), [5, 15], [50, 50]) == []
+    assert memory.run(fold, table([]), [5, 15], [50, 50]) == []
     assert [state.num_rows for state in memory.states] == [0, 0]
 
 
 def test_keys_that_cannot_be_compared_are_refused() -> None:
     with pytest.raises(UserError, match="CAST one to the type of the other"):
-        sides("inner", (Validity("ts", 5), Validity("ts", 5)), (("s",), ("i",)))
+        joined("inner", (Validity("ts", 5), Validity("ts", 5)), (("s",), ("i",)))
 
 
 def test_a_left_tuple_that_was_decided_is_not_decided_again() -> None:
     """It stays in the state behind one that is still open, and its end is the watermark itself."""
-    folds = sides("left", (Validity("ts", 10), Validity("ts", 10)), (("k",), ("k",)))
+    fold = joined("left", (Validity("ts", 10), Validity("ts", 10)), (("k",), ("k",)))
     base: Row = dict.fromkeys(OTHER.names)
-    memory = Memory(folds[0])
+    memory = Memory(fold)
     rows = [{**base, "ts": ts, "k": "a", "i": ts, ARRIVAL: 0} for ts in (90, 91, 5, 92)]
-    memory.run(folds[0], table(rows), [None, None], [5, 0])
-    assert [row["a"] for row in memory.run(folds[0], table([]), [5, 0], [5, 15])] == [5]
+    memory.run(fold, table(rows), [None, None], [5, 0])
+    assert [row["a"] for row in memory.run(fold, table([]), [5, 0], [5, 15])] == [5]
     assert memory.states[0].num_rows == 4
-    assert memory.run(folds[0], table([]), [5, 15], [5, 16]) == []
+    assert memory.run(fold, table([]), [5, 15], [5, 16]) == []

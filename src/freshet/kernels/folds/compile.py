@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Final
 
 import pyarrow as pa
 
 from freshet.kernels.folds.folded import CompiledFold
-from freshet.kernels.folds.join import CompiledSide
+from freshet.kernels.folds.join import CompiledJoin
 from freshet.kernels.folds.moving import CompiledMoving
 from freshet.kernels.folds.panes import CompiledPanes
 from freshet.kernels.folds.running import CompiledRunning
-from freshet.model import Fold, Moving, Panes, Side, UserError
+from freshet.model import Fold, Join, Moving, Panes
 
 
-def compile_fold(operator: Fold, schema: pa.Schema, other: pa.Schema | None = None) -> CompiledFold:
+def compile_fold(operator: Fold, *inputs: pa.Schema) -> CompiledFold:
     """A fold that runs over Arrow tables.
 
     Cut the input into trains as you like and run them in their order: the rows that were given out are the same (to
@@ -23,8 +23,8 @@ def compile_fold(operator: Fold, schema: pa.Schema, other: pa.Schema | None = No
 
     - ``states`` of a run are what the runs before it left: rows dropped from the low end, then rows appended;
     - ``before`` is the ``after`` of the previous run, and ``after`` holds for what is still to come *after this run*:
-      where a unit runs several chains through one fold, the watermark of a port moves only with or after the
-      chain of that port. It is enough that all chains but the last run with ``after`` equal to ``before``;
+      where a unit has tuples for several ports of a fold, the watermark of a port moves only with or after the run of
+      that port. It is enough that all runs but the last have an ``after`` equal to ``before``;
     - watermarks are true: no later tuple of a port has a time before the port's watermark.
 
     A tuple without a time, or whose validity ends when it begins, is valid at no time: no fold gives out anything for
@@ -36,8 +36,7 @@ def compile_fold(operator: Fold, schema: pa.Schema, other: pa.Schema | None = No
 
     Args:
         operator: The fold.
-        schema: Columns of its input; that of its own input, for a side of a join.
-        other: Columns of the input on the other side of a join.
+        inputs: Columns of each of its inputs.
 
     Raises:
         UserError: A column has a type that the fold cannot use.
@@ -50,27 +49,17 @@ def compile_fold(operator: Fold, schema: pa.Schema, other: pa.Schema | None = No
     >>> folded.output.select(["k", "n"]).to_pylist(), folded.appended[0].num_rows
     ([{'k': 'a', 'n': 2}], 1)
     """
-    return KERNELS[type(operator)](operator, schema, other)
+    return KERNELS[type(operator)](operator, *inputs)
 
 
-def _panes(operator: Any, schema: pa.Schema, other: pa.Schema | None) -> CompiledFold:
-    return CompiledPanes(operator, schema)
-
-
-def _moving(operator: Any, schema: pa.Schema, other: pa.Schema | None) -> CompiledFold:
+def _moving(operator: Moving, schema: pa.Schema) -> CompiledFold:
     unbounded = operator.size is None and operator.rows is None
     return CompiledRunning(operator, schema) if unbounded else CompiledMoving(operator, schema)
 
 
-def _side(operator: Any, schema: pa.Schema, other: pa.Schema | None) -> CompiledFold:
-    if other is None:
-        raise UserError(f"{operator.name}: a side of a join needs the columns of both inputs")
-    return CompiledSide(operator, schema, other)
-
-
-KERNELS: Final[dict[type[Fold], Callable[[Any, pa.Schema, pa.Schema | None], CompiledFold]]] = {
-    Panes: _panes,
+KERNELS: Final[dict[type[Fold], Callable[..., CompiledFold]]] = {
+    Panes: CompiledPanes,
     Moving: _moving,
-    Side: _side,
+    Join: CompiledJoin,
 }
-"""How each kind of fold is compiled; a new kind is entered here."""
+"""How each kind of fold is compiled from its operator and the columns of its inputs; a new kind is entered here."""

@@ -40,14 +40,17 @@ class CompiledFold(Protocol):
     def states(self) -> tuple[pa.Schema, ...]:
         """Schemas of its state streams, the arrival last."""
 
-    def run(self, table: pa.Table, states: Sequence[pa.Table], before: Watermarks, after: Watermarks) -> Folded:
-        """Folds some tuples in.
+    def run(
+        self, table: pa.Table, states: Sequence[pa.Table], before: Watermarks, after: Watermarks, port: int = 0
+    ) -> Folded:
+        """Folds some tuples of one input in.
 
         Args:
             table: The input columns and the arrival; it may have no rows.
             states: Live rows of each state stream, in their order.
             before: The watermarks when the previous run ended.
             after: The watermarks once these tuples have run.
+            port: Which input the tuples come from.
         """
 
     def merged(self, number: int, rows: pa.Table) -> pa.Table:

@@ -1,6 +1,6 @@
-"""Joins: each side remembers its tuples for the other one.
+"""Joins: each input remembers its tuples for the other one.
 
-New tuples of a side meet the remembered ones of the other and are remembered in turn, so that each pair comes exactly
+New tuples of an input meet the remembered ones of the other and are remembered in turn, so that each pair comes exactly
 once (the symmetric hash join of A. N. Wilschut and P. M. G. Apers, "Dataflow query execution in a parallel main-memory
 environment", 1991, over sorted runs). What is remembered is bounded by watermarks: a tuple whose validity has
 passed on the other side meets nobody any more.
@@ -24,22 +24,22 @@ from freshet.kernels.folds.pane_stream import numbers
 from freshet.kernels.folds.times import check_time, spans
 from freshet.kernels.folds.upkeep import keep_up
 from freshet.kernels.value import Mask
-from freshet.model import ARRIVAL, Side
+from freshet.model import ARRIVAL, Join
 from freshet.model.operators import FROM, UNTIL
 
 _INT: Final = pa.int64()
 Port = Literal[0, 1]
 
 
-class CompiledSide:
-    """A :class:`~freshet.model.Side` for tuples of the schemas of both inputs.
+class CompiledJoin:
+    """A :class:`~freshet.model.Join` for tuples of the schemas of both inputs.
 
     The state streams are the remembered left and right tuples. They, and new tuples, have the keys in the type in which
     they are compared, the columns that are given out, :data:`FROM`, :data:`UNTIL` and the arrival.
     """
 
-    def __init__(self, operator: Side, schema: pa.Schema, other: pa.Schema) -> None:
-        inputs = (schema, other) if operator.port == 0 else (other, schema)
+    def __init__(self, operator: Join, left: pa.Schema, right: pa.Schema) -> None:
+        inputs = (left, right)
         for port in (0, 1):
             check_time(inputs[port], operator.validity[port].time)
             for key in operator.keys[port]:
@@ -65,10 +65,11 @@ class CompiledSide:
         """Columns that it gives out, each with the side and the column of that side's state that it comes from."""
         return [(name, port, self._place(port, column)) for name, port, column in self._operator.columns]
 
-    def run(self, table: pa.Table, states: Sequence[pa.Table], before: Watermarks, after: Watermarks) -> Folded:
-        port = self._operator.port
-        fresh = self.fresh(table)
-        met = [self._pairs(fresh, states[1 - port])] if fresh.num_rows else []
+    def run(
+        self, table: pa.Table, states: Sequence[pa.Table], before: Watermarks, after: Watermarks, port: int = 0
+    ) -> Folded:
+        fresh = self.fresh(table, port)
+        met = [self._pairs(fresh, states[1 - port], port)] if fresh.num_rows else []
         sides = [_both(states[side], fresh) if side == port else states[side] for side in (0, 1)]
         if self._operator.kind == "left":
             met.append(self._alone(sides, len(states[0]), before[1], after[1]))
@@ -96,9 +97,9 @@ class CompiledSide:
         fields += [pa.field(f"column_{place}", schema.field(name).type) for place, name in enumerate(columns)]
         return pa.schema([*fields, *(pa.field(name, _INT) for name in (FROM, UNTIL, ARRIVAL))])
 
-    def fresh(self, table: pa.Table) -> pa.Table:
-        """New tuples as they are remembered: those that are valid at some time and, but for left joins, have keys."""
-        port = self._operator.port
+    def fresh(self, table: pa.Table, port: int) -> pa.Table:
+        """New tuples of an input as they are remembered: those that are valid at some time and, but for the left input
+        of a left join, have keys."""
         start, end, known = spans(table, self._operator.validity[port])
         keep: Mask = start < end if known is None else (start < end) & known
         keys = []
@@ -110,15 +111,15 @@ class CompiledSide:
         times = [arrow(start, _INT), arrow(end, _INT), flat(table, ARRIVAL)]
         return select(pa.Table.from_arrays([*keys, *columns, *times], schema=self.states[port]), keep)
 
-    def _pairs(self, fresh: pa.Table, others: pa.Table) -> pa.Table:
-        """The new tuples with the remembered ones of the other side."""
+    def _pairs(self, fresh: pa.Table, others: pa.Table, port: int) -> pa.Table:
+        """The new tuples with the remembered ones of the other input."""
         made, rows = [self.whole.empty_table()], 0
         keyless = (fresh.drop_columns(self.key_names), others.drop_columns(self.key_names))
         for own, other in pairs(fresh, others, self.key_names):
             rows += len(own)
             check_rows(rows)
             sides = (keyless[0].take(pa.array(own)), keyless[1].take(pa.array(other)))
-            made.append(self._give(sides if self._operator.port == 0 else sides[::-1]))
+            made.append(self._give(sides if port == 0 else sides[::-1]))
         return pa.concat_tables(made)
 
     def _give(self, sides: Sequence[pa.Table]) -> pa.Table:
@@ -129,7 +130,7 @@ class CompiledSide:
         return pa.Table.from_arrays(columns, schema=self.whole)
 
     def _alone(self, sides: Sequence[pa.Table], old: int, before: int | None, after: int | None) -> pa.Table:
-        """The left tuples that found nobody, of those for which nobody can come since this run."""
+        """Left tuples without a match whose last possible partner has now passed."""
         if after is None:
             return self.whole.empty_table()
         until = numbers(sides[0], UNTIL)
@@ -146,7 +147,7 @@ class CompiledSide:
         columns += [lefts.column(name) for name in (FROM, UNTIL, ARRIVAL)]
         return pa.Table.from_arrays(columns, schema=self.whole)
 
-    def _place(self, port: Port, column: str) -> str:
+    def _place(self, port: int, column: str) -> str:
         return f"column_{self._columns[port].index(column)}"
 
     def _live(self, sides: Sequence[pa.Table], after: Watermarks) -> list[Mask | None]:

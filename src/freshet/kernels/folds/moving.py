@@ -46,7 +46,9 @@ class CompiledMoving:
         self.states: Final = (pa.schema([*kept, pa.field(_TIME, pa.int64()), pa.field(ARRIVAL, pa.int64())]),)
         self._whole: Final = self.output.append(pa.field(ARRIVAL, pa.int64()))
 
-    def run(self, table: pa.Table, states: Sequence[pa.Table], before: Watermarks, after: Watermarks) -> Folded:
+    def run(
+        self, table: pa.Table, states: Sequence[pa.Table], before: Watermarks, after: Watermarks, port: int = 0
+    ) -> Folded:
         [state] = states
         table, fresh = self._fresh(table)
         rows = pa.concat_tables([state, fresh])

@@ -63,7 +63,9 @@ class CompiledPanes:
         """What is kept besides."""
         return self._details
 
-    def run(self, table: pa.Table, states: Sequence[pa.Table], before: Watermarks, after: Watermarks) -> Folded:
+    def run(
+        self, table: pa.Table, states: Sequence[pa.Table], before: Watermarks, after: Watermarks, port: int = 0
+    ) -> Folded:
         return self.run_rows(self._rows(table), states, before, after)
 
     def run_rows(

@@ -32,7 +32,9 @@ class CompiledRunning:
         self.states: Final = (pa.schema([field for partial in self._partials for field in partial.fields]),)
         self._whole: Final = self.output.append(pa.field(ARRIVAL, pa.int64()))
 
-    def run(self, table: pa.Table, states: Sequence[pa.Table], before: Watermarks, after: Watermarks) -> Folded:
+    def run(
+        self, table: pa.Table, states: Sequence[pa.Table], before: Watermarks, after: Watermarks, port: int = 0
+    ) -> Folded:
         [state] = states
         if not table.num_rows:
             return Folded(self._whole.empty_table(), (state.slice(0, 0),), (0,))

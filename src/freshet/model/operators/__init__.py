@@ -10,7 +10,7 @@ from freshet.model.operators.call import AggregateFunction, Call
 from freshet.model.operators.codec import KINDS, fields_of, operator_of
 from freshet.model.operators.filter import Filter
 from freshet.model.operators.fold import Fold
-from freshet.model.operators.join import FROM, PORTS, UNTIL, Join, Port, Side
+from freshet.model.operators.join import FROM, UNTIL, Join
 from freshet.model.operators.lifetime import Validity
 from freshet.model.operators.lookup import Lookup
 from freshet.model.operators.moving import Moving
@@ -22,7 +22,6 @@ from freshet.model.operators.words import columns_text, span_text
 __all__ = [
     "FROM",
     "KINDS",
-    "PORTS",
     "UNTIL",
     "WINDOW_END",
     "WINDOW_START",
@@ -36,9 +35,7 @@ __all__ = [
     "Moving",
     "Operator",
     "Panes",
-    "Port",
     "Project",
-    "Side",
     "Split",
     "Time",
     "Typer",

@@ -9,7 +9,7 @@ from typing import Any, Final
 from freshet.model.operators.base import Operator
 from freshet.model.operators.call import Call
 from freshet.model.operators.filter import Filter
-from freshet.model.operators.join import Join, Side
+from freshet.model.operators.join import Join
 from freshet.model.operators.lifetime import Validity
 from freshet.model.operators.lookup import Lookup
 from freshet.model.operators.moving import Moving
@@ -18,7 +18,7 @@ from freshet.model.operators.project import Project
 from freshet.model.operators.union import Union
 
 KINDS: Final[dict[str, type[Operator]]] = {
-    each.tag: each for each in (Filter, Project, Union, Lookup, Panes, Moving, Join, Side)
+    each.tag: each for each in (Filter, Project, Union, Lookup, Panes, Moving, Join)
 }
 """Operators by the tag of their stored form; a new kind is entered here."""
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from freshet.model.operators.base import Operator, Split
 
@@ -26,12 +26,6 @@ class Fold(Operator):
     @property
     def split(self) -> Split:
         return "never"
-
-    if TYPE_CHECKING:
-
-        @property
-        def fold(self) -> str:
-            """Whose state it is: its own name, but for the side of a join."""
 
     @abstractmethod
     def state_text(self) -> str:

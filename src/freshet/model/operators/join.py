@@ -18,8 +18,6 @@ UNTIL: Final = "__until"
 """Column (bigint, microseconds) that a join gives out: until when a pair is valid."""
 
 Port = Literal[0, 1]
-PORTS: Final[tuple[Port, Port]] = (0, 1)
-SIDES: Final = ("left", "right")
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,10 +46,6 @@ class Join(Fold):
     keys: tuple[tuple[str, ...], tuple[str, ...]]
     columns: tuple[tuple[str, Port, str], ...]
     behind: tuple[int, int] = (0, 0)
-
-    @property
-    def fold(self) -> str:
-        return self.name
 
     @property
     def split(self) -> Split:
@@ -86,62 +80,6 @@ class Join(Fold):
         """What must be equal, for people."""
         on = " AND ".join(f"left.{one} = right.{two}" for one, two in zip(*self.keys, strict=True))
         return f" ON {on}" if on else " without equal columns"
-
-    def side(self, port: Port) -> Side:
-        """It as the path of one input has it."""
-        name = f"{self.name}.{SIDES[port]}"
-        return Side(name, self.name, port, self.kind, self.validity, self.keys, self.columns, self.behind)
-
-
-@dataclass(frozen=True, slots=True)
-class Side(Fold):
-    """One input of a :class:`Join` on its path; the two sides share its state and differ only in ``port`` and ``name``.
-
-    Args:
-        name: ``<fold>.left`` or ``<fold>.right``.
-        fold: Whose state it is: the join's name.
-        port: 0 for the left input, 1 for the right one.
-        kind: As in the join, and so are all others.
-    """
-
-    tag: ClassVar[str] = "side"
-
-    fold: str
-    port: Port
-    kind: Literal["inner", "left"]
-    validity: tuple[Validity, Validity]
-    keys: tuple[tuple[str, ...], tuple[str, ...]]
-    columns: tuple[tuple[str, Port, str], ...]
-    behind: tuple[int, int] = (0, 0)
-
-    @property
-    def join(self) -> Join:
-        """The join."""
-        return Join(self.fold, self.kind, self.validity, self.keys, self.columns, self.behind)
-
-    @property
-    def split(self) -> Split:
-        return "keys"
-
-    def output(self, inputs: Sequence[pa.Schema], typer: Typer) -> pa.Schema:
-        return self.join.output(inputs, typer)
-
-    def watermark(self, before: Sequence[Time], acted: Acted) -> Time:
-        time = minus(before[0], self.behind[self.port])
-        return time if self.kind == "inner" else earliest([time, minus(acted(1), self.behind[1])])
-
-    def is_due(self, seen: Sequence[Time], possible: Sequence[Time]) -> bool:
-        return self.join.is_due(seen, possible)
-
-    def text(self) -> str:
-        own, other = self.validity[self.port], self.validity[1 - self.port]
-        valid = f"valid {validity_text(own)}, the other side {validity_text(other)}"
-        return f"{SIDES[self.port]} side of {self.join.verb()} {self.fold}{self.join.condition()}, {valid}"
-
-    def state_text(self) -> str:
-        outer = self.kind == "left" and self.port == 0
-        own = self.validity[self.port].for_how_long()
-        return f"tuples {own}" + (", and which of them found no partner" if outer else "")
 
 
 def validity_text(validity: Validity) -> str:

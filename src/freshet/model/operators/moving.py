@@ -36,10 +36,6 @@ class Moving(Fold):
     calls: tuple[Call, ...] = ()
     carried: tuple[str, ...] = ()
 
-    @property
-    def fold(self) -> str:
-        return self.name
-
     def output(self, inputs: Sequence[pa.Schema], typer: Typer) -> pa.Schema:
         schema = inputs[0]
         carried = [(name, schema.field(name).type) for name in self.carried]

@@ -45,10 +45,6 @@ class Panes(Fold):
     offset: int = 0
 
     @property
-    def fold(self) -> str:
-        return self.name
-
-    @property
     def split(self) -> Split:
         # EMIT CHANGES shows what a train has changed, and so must see all of it at once.
         return "never" if self.emit == "changes" else "parts"

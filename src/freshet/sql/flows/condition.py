@@ -18,6 +18,8 @@ from freshet.sql.types import common_type, is_known, is_number, type_of
 
 Port = Literal[0, 1]
 PORTS: tuple[Port, Port] = (0, 1)
+SIDES = ("left", "right")
+"""How the inputs of a join are called."""
 Named = tuple[str, exp.Expr]
 _HIDDEN = {ARRIVAL, WINDOW_START, WINDOW_END, FROM, UNTIL}
 

@@ -11,7 +11,7 @@ from sqlglot import exp
 
 from freshet.model.operators import FROM, UNTIL, WINDOW_END, WINDOW_START, Join
 from freshet.sql.errors import fail
-from freshet.sql.flows.condition import PORTS, Named, Port, Sides, is_same_window
+from freshet.sql.flows.condition import PORTS, SIDES, Named, Port, Sides, is_same_window
 from freshet.sql.flows.flow import (
     Clock,
     Flow,
@@ -156,7 +156,7 @@ class JoinFlow(Flow):
         for port in PORTS:
             taken[port].add(valid[port][1])
             wanted = Want(
-                f"{join.side(port).name}.input",
+                f"{self._name}.{SIDES[port]}.input",
                 taken[port].columns,
                 tuple((each, inline(predicate, own)) for each, predicate in pushed[port]),
                 valid[port][2],

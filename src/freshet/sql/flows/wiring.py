@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
+from typing import Final
 
 from freshet.model.graph import QueryGraph
 from freshet.model.operators import Operator
-from freshet.model.paths import AGAIN
+
+AGAIN: Final = "~"
+"""Separates the name of an operator from its number, where a graph has several of one name."""
 
 
 class Wiring:
