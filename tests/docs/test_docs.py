@@ -80,6 +80,12 @@ def report_keys(values: dict[str, Any], above: str = "", named: bool = False) ->
     return found
 
 
+def test_the_page_of_the_report_is_made_from_its_types() -> None:
+    from freshet.app.report_page import page
+
+    assert (ROOT / "docs/report.md").read_text() == page(), "python -m freshet.app.report_page > docs/report.md"
+
+
 @pytest.mark.spark
 def test_the_page_of_the_report_has_every_key_of_a_report(tmp_path: Path) -> None:
     import freshet

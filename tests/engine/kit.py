@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from freshet.engine import Engine, LogQueues, VirtualClock
 from freshet.log import Intake, Limits, Log, Retention, TableVersions
 from freshet.log.intake import Rows
-from freshet.model import ARRIVAL, Chain, Plan, Query, Step, Stream, View, parse_schema
+from freshet.model import ARRIVAL, NOTHING, Decision, Query, Step, Stream, View, parse_schema, push_through
 from freshet.policies import Everything, Policy
 from freshet.simulation.inprocess import InProcessExecutor
 from freshet.sql import build_query
@@ -31,30 +31,45 @@ Row = tuple[float, str | None, int | None]
 
 
 class Anything(Policy):
-    """Plans at random: any ready operators, any part of their paths, any train, any number of steps."""
+    """Plans at random: any ready operators, any part of what is behind them, anything else, any train, any number of
+    steps."""
 
     name = "anything"
 
     def __init__(self, seed: int) -> None:
         self.random = random.Random(seed)
 
-    def decide(self, view: View) -> Plan:
+    def decide(self, view: View) -> Decision:
         ready = list(view.ready)
         if not ready:
-            return ()
-        steps = self.random.randint(1, 2)
-        return tuple(
-            self.step(view, self.random.sample(ready, self.random.randint(1, len(ready)))) for _ in range(steps)
-        )
+            return NOTHING
+        steps = (self.step(view, ready) for _ in range(self.random.randint(1, 2)))
+        return Decision.run(*steps)
 
-    def step(self, view: View, numbers: Sequence[int]) -> Step:
-        chains = []
-        for number in numbers:
-            path = view.operators[number].path
-            place = path.index(number)
-            end = len(path) if self.random.random() < 0.5 else self.random.randint(place + 1, len(path))
-            chains.append(Chain(path[place:end]))
-        return Step(tuple(chains), self.random.choice([None, 1, 2, 5]))
+    def step(self, view: View, ready: Sequence[int]) -> Step:
+        nodes: dict[int, None] = {}
+        for number in self.random.sample(ready, self.random.randint(1, len(ready))):
+            behind = push_through(view, number)
+            kind = self.random.random()
+            if kind < 0.5:
+                chosen = behind
+            elif kind < 0.75:
+                chosen = behind[: self.random.randint(1, len(behind))]
+            else:
+                chosen = (number, *(other for other in behind if self.random.random() < 0.5))
+            nodes |= dict.fromkeys(chosen)
+        if self.random.random() < 0.2:
+            nodes |= dict.fromkeys(self.random.sample(range(len(view.operators)), 1))
+        return Step(tuple(nodes), self.random.choice([None, 1, 2, 5]))
+
+
+class OneBox(Policy):
+    """One operator at a time: all that it gives out goes to queues."""
+
+    name = "one-box"
+
+    def decide(self, view: View) -> Decision:
+        return Decision.run(*(Step((number,)) for number in list(view.ready)[:1]))
 
 
 class Application:
@@ -112,7 +127,7 @@ class Application:
             )
             self._built[name] = query
             self.log.declare(name, KEEP)
-            schemas[name] = self.engine.add_query(query, {path.stream: schemas[path.stream] for path in query.paths})
+            schemas[name] = self.engine.add_query(query, {stream: schemas[stream] for stream in query.graph.streams})
             orders[name] = query.order
             ends += [name] if query.ends else []
             if query.has_time:
@@ -180,8 +195,9 @@ class Application:
         """Live rows by state stream."""
         return {
             stream: self.queues.end(stream) - low
-            for fold in self.engine.board.folds.values()
-            for stream, low in zip(fold.streams, fold.lows, strict=True)
+            for operator in self.engine.board.folds.values()
+            if operator.fold is not None
+            for stream, low in zip(operator.fold.streams, operator.fold.lows, strict=True)
         }
 
     def close(self) -> None:

@@ -9,12 +9,12 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from tests.engine.kit import Anything, Application
+from tests.engine.kit import Anything, Application, OneBox
 
 from freshet.engine.event_time import Moment
 from freshet.kernels.pipeline import MOST_PIECES
 from freshet.log import LogFull
-from freshet.model import Chain, Commit, Plan, Step, Unit, UnitResult, View, state_stream
+from freshet.model import Commit, Unit, UnitResult, state_stream
 from freshet.policies import Everything, FirstComeFirstServed, FreshnessAware, Policy, RateBased, RoundRobin, create
 from freshet.simulation.inprocess import InProcessExecutor
 
@@ -23,15 +23,6 @@ PAIRS = {
     "j": "SELECT s.ts AS ts, s.k AS k, s.v AS a, t.v AS b FROM s [RANGE 5 SECOND] JOIN t [RANGE 5 SECOND] ON s.k = t.k"
 }
 MAYBE = {"l": PAIRS["j"].replace(" JOIN ", " LEFT JOIN ")}
-
-
-class OneBox(Policy):
-    """One operator at a time: every chain ends in a queue."""
-
-    name = "one-box"
-
-    def decide(self, view: View) -> Plan:
-        return tuple(Step((Chain((number,)),)) for number in list(view.ready)[:1])
 
 
 @pytest.fixture
@@ -267,10 +258,10 @@ def test_a_queue_inside_keeps_event_time_back(start: Any) -> None:
     app.append("s", [(1, "a", 1), (60, "a", 1)])
     app.turn()  # the first operator runs
     app.turn()
-    queue = app.engine.board.operators[1]
+    board = app.engine.board
+    [queue] = board.operators[1].edges
     assert queue.waiting or queue.in_flight
-    last = app.engine.board.queries[0].paths[0][-1]
-    assert Moment(app.engine.board, app.queues).behind(last) is None
+    assert Moment(board, app.queues).behind(board.operators[board.queries[0].root]) is None
     app.run()
     assert counts(app) == [("a", 1, 10)]
 
@@ -286,7 +277,7 @@ def test_a_query_that_raises_leaves_its_state_as_it_was(start: Any, monkeypatch:
     def failing(self: InProcessExecutor) -> Sequence[UnitResult]:
         return [
             replace(result, chains=tuple(
-                replace(done, failure="it raised") if self.node(done.chain.operators[0]).query == "r" else done
+                replace(done, failure="it raised") if "r" in done.chain.writes else done
                 for done in result.chains
             ))
             for result in finished(self)

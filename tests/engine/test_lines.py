@@ -21,9 +21,10 @@ from freshet.simulation.log import SimulatedLog
 from freshet.simulation.world import SimulatedQuery, World
 
 
-def backlog(rows: int, *, slots: int, most_rows: int, queries: int = 1) -> World:
+def backlog(rows: int, *, slots: int, most_rows: int, queries: int = 1, shared: int = 0) -> World:
     """Tuples that wait already, each of them worth 0.1 s to each query."""
-    each = [SimulatedQuery(f"q{number}", "s", (Profile(0.05, 0.8), Profile(0.05))) for number in range(queries)]
+    profiles = (Profile(0.05, 0.8), Profile(0.05))
+    each = [SimulatedQuery(f"q{number}", "s", profiles, shared=shared) for number in range(queries)]
     return World({"s": np.zeros(rows)}, each, Everything(), slots=slots, most_rows=most_rows)
 
 
@@ -33,8 +34,8 @@ def answers(world: World, name: str = "q0") -> list[int]:
     return origins
 
 
-def expected(rows: int) -> list[int]:
-    one = backlog(rows, slots=1, most_rows=rows)
+def expected(rows: int, shared: int = 0) -> list[int]:
+    one = backlog(rows, slots=1, most_rows=rows, shared=shared)
     one.run()
     return answers(one)
 
@@ -90,7 +91,7 @@ def test_what_finishes_early_waits_for_its_turn(monkeypatch: pytest.MonkeyPatch)
 
     def slow_first(self: SimulatedExecutor, unit: Unit) -> None:
         nonlocal most
-        self._overhead = 100.0 if unit.works[0].train.first == 0 else 0.0
+        self._overhead = 100.0 if unit.chains[0].trains[0].first == 0 else 0.0
         submit(self, unit)
         most = max(most, len(world.engine._running))
 
@@ -126,9 +127,10 @@ def test_where_one_must_run_again_so_must_all_behind_it() -> None:
     most_rows=st.integers(1, 12),
     slots=st.integers(1, 4),
     queries=st.integers(1, 3),
+    shared=st.integers(0, 1),
 )
 def test_trouble_at_any_moment_loses_and_repeats_nothing(
-    seed: int, rows: int, most_rows: int, slots: int, queries: int
+    seed: int, rows: int, most_rows: int, slots: int, queries: int, shared: int
 ) -> None:
     draw = random.Random(seed)
     finished, commit, submit = SimulatedExecutor.finished, SimulatedLog.commit, SimulatedExecutor.submit
@@ -152,9 +154,10 @@ def test_trouble_at_any_moment_loses_and_repeats_nothing(
         patch.setattr(SimulatedExecutor, "finished", flaky)
         patch.setattr(SimulatedLog, "commit", full)
         patch.setattr(SimulatedExecutor, "submit", uneven)
-        world = backlog(rows, slots=slots, most_rows=most_rows, queries=queries)
+        world = backlog(rows, slots=slots, most_rows=most_rows, queries=queries, shared=shared)
         world.run()
     board = world.engine.board
     assert board.idle_workers == slots
-    assert not any(operator.pending or operator.in_flight or operator.busy for operator in board.operators)
-    assert answers(world) == expected(rows)
+    assert not any(operator.pending or operator.busy for operator in board.operators)
+    for number in range(queries if shared else 1):
+        assert answers(world, f"q{number}") == expected(rows, shared)

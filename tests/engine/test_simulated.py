@@ -2,50 +2,28 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Sequence
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.engine.kit import Anything, OneBox
 
-from freshet.model import Chain, Plan, Step, UserError, View
+from freshet.model import UserError
 from freshet.policies import Everything, FirstComeFirstServed, Policy, RoundRobin
 from freshet.simulation.executor import Profile
 from freshet.simulation.world import SimulatedQuery, World
 
 
-class Anything(Policy):
-    """Plans at random: any ready operator, any part of its path, any train, any number of steps."""
-
-    name = "anything"
-
-    def __init__(self, seed: int) -> None:
-        self.random = random.Random(seed)
-
-    def decide(self, view: View) -> Plan:
-        ready = list(view.ready)
-        if not ready:
-            return ()
-        return tuple(self.step(view, self.random.sample(ready, self.random.randint(1, len(ready)))) for _ in range(2))
-
-    def step(self, view: View, numbers: Sequence[int]) -> Step:
-        chains = []
-        for number in numbers:
-            path = view.operators[number].path
-            place = path.index(number)
-            chains.append(Chain(path[place : self.random.randint(place + 1, len(path))]))
-        return Step(tuple(chains), self.random.choice([None, 1, 3]))
-
-
-def queries(count: int, seed: int, streams: Sequence[str]) -> list[SimulatedQuery]:
+def queries(count: int, seed: int, streams: Sequence[str], shared: int = 0) -> list[SimulatedQuery]:
     rng = np.random.default_rng(seed)
     return [
         SimulatedQuery(
             f"q{index}",
             streams[index % len(streams)],
             (*(Profile(float(rng.uniform(0.01, 0.2)), float(rng.uniform(0.2, 1.0))) for _ in range(2)), Profile(0.01)),
+            shared=shared,
         )
         for index in range(count)
     ]
@@ -61,24 +39,30 @@ def outputs(world: World) -> dict[str, list[tuple[float, int]]]:
     return rows
 
 
-def run(policy: Policy, seed: int, *, slots: int = 1, most_rows: int = 1000, overhead: float = 0.05) -> World:
+def run(
+    policy: Policy, seed: int, *, slots: int = 1, most_rows: int = 1000, overhead: float = 0.05, shared: int = 0
+) -> World:
     rng = np.random.default_rng(seed)
     streams = {name: np.sort(rng.uniform(0, 10, 40)) for name in ("s", "t")}
-    world = World(
-        streams, queries(4, seed, ["s", "t"]), policy, overhead=overhead, slots=slots, most_rows=most_rows, seed=seed
-    )
+    each = queries(4, seed, ["s", "t"], shared)
+    world = World(streams, each, policy, overhead=overhead, slots=slots, most_rows=most_rows, seed=seed)
     world.run()
     return world
 
 
 @settings(max_examples=40, deadline=None)
-@given(seed=st.integers(0, 10_000), slots=st.integers(1, 3), most_rows=st.sampled_from([1, 2, 7, 1000]))
-def test_answers_depend_on_the_log_alone(seed: int, slots: int, most_rows: int) -> None:
-    expected = outputs(run(Everything(), seed))
+@given(
+    seed=st.integers(0, 10_000),
+    slots=st.integers(1, 3),
+    most_rows=st.sampled_from([1, 2, 7, 1000]),
+    shared=st.integers(0, 2),
+)
+def test_answers_depend_on_the_log_alone(seed: int, slots: int, most_rows: int, shared: int) -> None:
+    expected = outputs(run(Everything(), seed, shared=shared))
     for policy in (Anything(seed), RoundRobin(), FirstComeFirstServed(), RoundRobin(rows=2)):
-        world = run(policy, seed, slots=slots, most_rows=most_rows)
+        world = run(policy, seed, slots=slots, most_rows=most_rows, shared=shared)
         assert outputs(world) == expected
-        assert not any(operator.pending or operator.in_flight for operator in world.engine.board.operators)
+        assert not any(operator.pending or operator.busy for operator in world.engine.board.operators)
 
 
 def test_runs_repeat_exactly() -> None:
@@ -145,18 +129,12 @@ def test_queries_come_and_go() -> None:
 
 
 def test_policies_can_be_exchanged_while_queues_inside_hold_tuples() -> None:
-    class OneBox(Policy):
-        name = "one-box"
-
-        def decide(self, view: View) -> Plan:
-            return tuple(Step((Chain((number,)),)) for number in list(view.ready)[:1])
-
     expected = outputs(run(Everything(), 11))
     rng = np.random.default_rng(11)
     streams = {name: np.sort(rng.uniform(0, 10, 40)) for name in ("s", "t")}
     world = World(streams, queries(4, 11, ["s", "t"]), OneBox(), overhead=0.05, seed=11)
     world.run(5.0)
-    assert any(op.pending for op in world.engine.board.operators if not op.node.is_first)
+    assert any(op.pending for op in world.engine.board.operators if op.inputs)
     world.engine.set_policy(Everything())
     world.run()
     assert outputs(world) == expected

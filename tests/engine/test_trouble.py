@@ -75,7 +75,7 @@ def test_a_query_that_raises_is_quarantined_and_the_others_go_on(monkeypatch: py
     def raising(self: SimulatedExecutor) -> Sequence[UnitResult]:
         return [
             replace(result, chains=tuple(
-                replace(done, failure="it raised") if self._nodes[done.chain.operators[0]].query == "bad" else done
+                replace(done, failure="it raised") if done.chain.writes == ("bad",) else done
                 for done in result.chains
             ))
             for result in finished(self)

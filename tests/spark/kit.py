@@ -18,6 +18,7 @@ from freshet.model import (
     ARRIVAL,
     Chain,
     Filter,
+    Input,
     Network,
     Project,
     Query,
@@ -25,9 +26,10 @@ from freshet.model import (
     Segment,
     SegmentFile,
     Train,
+    Union,
     Unit,
     UnitResult,
-    Work,
+    UserError,
 )
 from freshet.spark.executor import SparkExecutor
 
@@ -41,8 +43,6 @@ def query(name: str, stream: str, *steps: str | Sequence[tuple[str, str]]) -> Qu
 
 def union(name: str, *paths: tuple[str, Sequence[str | Sequence[tuple[str, str]]]]) -> Query:
     """A query of several paths."""
-    from freshet.model import Union
-
     operators: dict[str, Any] = {}
     inputs: dict[str, tuple[str, ...]] = {}
     ends = []
@@ -119,16 +119,24 @@ class Harness:
     def install(
         self, schemas: Mapping[str, pa.Schema], *queries: Query, fail: AbstractSet[str] = frozenset()
     ) -> Mapping[str, pa.Schema]:
+        """Adds queries, each after those that it reads; one that is refused is withdrawn."""
         self.schemas.update(schemas)
         for each in queries:
             self.network.add(each)
-        return self.executor.install(self.network.nodes, self.schemas, fail)
+            try:
+                self.schemas.update(self.executor.install(self.network, self.schemas, fail))
+            except UserError:
+                self.network.withdraw(each.name)
+                raise
+        return {name: self.schemas[name] for name in self.network}
 
-    def chain(self, name: str, path: int = 0) -> Chain:
-        return Chain(self.network.paths(name)[path])
+    def chain(self, name: str, *inputs: Input) -> Chain:
+        """A query that is one chain."""
+        return Chain(self.network.of(name), inputs, (name,))
 
-    def unit(self, train: Train, *chains: Chain) -> Unit:
-        return Unit(f"unit{next(_numbers)}", (Work(train, chains),))
+    def unit(self, train: Train, *names: str) -> Unit:
+        """Queries that are one chain each, over a train."""
+        return Unit(f"unit{next(_numbers)}", tuple(self.chain(name, train) for name in names))
 
     def run(self, unit: Unit) -> UnitResult:
         self.executor.submit(unit)

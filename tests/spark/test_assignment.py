@@ -5,7 +5,7 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from freshet.model import Chain, Segment, Train, Work
+from freshet.model import Chain, Segment, State, Train
 from freshet.spark.assignment import Assignment, read_property
 
 
@@ -20,7 +20,7 @@ def _train(sizes: list[int], first: int = 0) -> Train:
 @given(sizes=st.lists(st.integers(1, 9), max_size=5), first=st.integers(0, 99), parts=st.integers(1, 7))
 def test_parts_cover_the_train_in_order(sizes: list[int], first: int, parts: int):
     train = _train(sizes, first)
-    assignment = Assignment(Path("/state"), "u", "spec", parts, (Work(train, (Chain((0,)),)),))
+    assignment = Assignment(Path("/state"), "u", "spec", parts, (Chain((0,), (train,)),))
     shares = [assignment.part(train, number) for number in range(parts)]
     assert [offset for share in shares for offset in range(share.first, share.end)] == list(
         range(train.first, train.end)
@@ -33,8 +33,8 @@ def test_parts_cover_the_train_in_order(sizes: list[int], first: int, parts: int
 
 
 def test_a_long_assignment_travels_as_a_file(tmp_path: Path):
-    works = tuple(Work(_train([5] * 20), (Chain((number,)),)) for number in range(200))
-    assignment = Assignment(tmp_path, "u", "spec", 2, works)
+    chains = tuple(Chain((number,), (_train([5] * 20, 100 * number),), ("q",)) for number in range(200))
+    assignment = Assignment(tmp_path, "u", "spec", 2, chains)
     text = assignment.property_text()
     assert len(text) < 1000
     assert read_property(text) == assignment
@@ -46,3 +46,12 @@ def test_a_short_one_travels_as_text(tmp_path: Path):
     assignment = Assignment(tmp_path, "u", "spec", 1, ())
     assert read_property(assignment.property_text()) == assignment
     assert not list(tmp_path.iterdir())
+
+
+def test_chains_states_and_parts_survive_the_way_and_a_train_travels_once():
+    train, other = _train([5, 5]), _train([3], 40)
+    chains = (Chain((0,), (train,)), Chain((1,), (train,), ("q", "r")), Chain((2, 3), (0, other), ("q.queue",)))
+    state = State("q.join", (_train([2]), _train([1])), (None, 3), (4, None))
+    assignment = Assignment(Path("/state"), "u", "spec", 2, chains, (state,), (_train([1]),), ("q.panes",))
+    assert Assignment.parse(assignment.text()) == assignment
+    assert assignment.text().count('"f1"') == 1

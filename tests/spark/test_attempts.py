@@ -36,7 +36,7 @@ schema = parse_schema("k bigint")
 with Harness(session, folder / "state") as harness:
     harness.install({"s": schema}, query("q", "s", "k > 0", [("k", "k + 1")]))
     train = write_train(harness.state, "s", with_arrivals(pa.table([list(range(50))], schema=schema)))
-    result = harness.run(harness.unit(train, harness.chain("q")))
+    result = harness.run(harness.unit(train, "q"))
     output = harness.read(result, "q")
     print(json.dumps({
         "retry": result.retry,

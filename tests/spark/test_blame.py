@@ -16,7 +16,7 @@ from tests.spark.kit import Harness, query, with_arrivals, write_train
 
 from freshet.model import Train, UnitResult, UserError, parse_schema
 from freshet.spark.installation import Installation
-from freshet.spark.results import Outcome
+from freshet.spark.results import Outcome, combine
 from freshet.spark.spec import Spec
 from freshet.spark.suspects import Suspects
 
@@ -31,7 +31,7 @@ def install(harness: Harness, **predicates: str) -> Train:
 
 
 def run(harness: Harness, train: Train, *names: str) -> dict[str, str | None]:
-    result: UnitResult = harness.run(harness.unit(train, *(harness.chain(name) for name in names)))
+    result: UnitResult = harness.run(harness.unit(train, *names))
     assert result.retry is None
     return {name: done.failure for name, done in zip(names, result.chains, strict=True)}
 
@@ -51,7 +51,7 @@ def test_a_mistake_before_the_jobs_is_the_failure_of_the_chains_that_it_is_about
     harness: Harness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     train = install(harness, one="k > 1", two="k > 2", three="k > 3")
-    monkeypatch.setattr(Installation, "form", raise_for(harness.chain("two").operators[0], Installation.form))
+    monkeypatch.setattr(Installation, "form", raise_for(harness.network.root("two"), Installation.form))
     assert run(harness, train, "one", "two", "three") == {"one": None, "two": "'a mistake of ours'", "three": None}
 
 
@@ -59,14 +59,14 @@ def test_a_mistake_in_building_results_is_the_failure_of_the_chains_that_it_is_a
     harness: Harness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     train = install(harness, one="k > 1", two="k > 2", three="k > 3")
-    bad, combine = harness.chain("two"), Outcome.combine
+    bad = harness.network.root("two")
 
-    def broken(self: Outcome, chain: Any, *rest: Any) -> Any:
-        if chain == bad:
+    def broken(chain: Any, *rest: Any) -> Any:
+        if chain.nodes == (bad,):
             raise ZeroDivisionError("a mistake of ours")
-        return combine(self, chain, *rest)
+        return combine(chain, *rest)
 
-    monkeypatch.setattr(Outcome, "combine", broken)
+    monkeypatch.setattr("freshet.spark.course.combine", broken)
     assert run(harness, train, "one", "two", "three") == {"one": None, "two": "a mistake of ours", "three": None}
 
 
@@ -90,12 +90,10 @@ def test_a_query_that_cannot_be_told_to_workers_is_refused_and_the_others_run(
         return parse(text)
 
     monkeypatch.setattr(Spec, "parse", broken)
-    nodes = list(harness.network.nodes)
-    harness.network.add(query("bad", "s", "'spoilt' <> 'x'"))
     with pytest.raises(UserError, match="query bad: it cannot be told to workers"):
-        harness.executor.install(harness.network.nodes, {"s": SCHEMA}, frozenset())
-    harness.executor.install(nodes, {"s": SCHEMA}, frozenset())
-    assert run(harness, train, "good") == {"good": None}
+        harness.install({}, query("bad", "s", "'spoilt' <> 'x'"))
+    harness.install({}, query("later", "s", "k > 2"))
+    assert run(harness, train, "good", "later") == {"good": None, "later": None}
 
 
 def test_a_chain_that_takes_too_long_fails_and_a_later_unit_runs(spark: SparkSession, tmp_path: Path) -> None:
@@ -126,7 +124,7 @@ shutil.rmtree(state / "segments")  # a train has the same name in every process
 (state / "segments").mkdir()
 train = write_train(state, "s", with_arrivals(pa.table({"k": [1]}, schema=schema)))
 try:
-    print(harness.run(harness.unit(train, harness.chain("bad"), harness.chain("good"))))
+    print(harness.run(harness.unit(train, "bad", "good")))
 except FreshetError as error:
     print(error, flush=True)
 harness.executor.close()

@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 from tests.spark.kit import Harness, query, with_arrivals, write_train
 
 from freshet.log import Damaged
-from freshet.model import Filter, Train, Unit, Work, parse_schema
+from freshet.model import Filter, Train, Unit, parse_schema
 from freshet.spark.frame import frame
 from freshet.spark.spec import Spec, load_spec
 
@@ -50,8 +50,9 @@ def test_who_needs_a_damaged_range_is_told_and_the_others_go_on(
     bad, good = _train(harness, "s"), _train(harness, "t")
     file = bad.segments[1].file
     harm(harness.state / "segments" / file)
-    works = (Work(bad, (harness.chain("compiled"), harness.chain("catalyst"))), Work(good, (harness.chain("fine"),)))
-    result = harness.run(Unit(f"damage-{why[:4]}", works))
+    trains = {"compiled": bad, "catalyst": bad, "fine": good}
+    chains = tuple(harness.chain(name, train) for name, train in trains.items())
+    result = harness.run(Unit(f"damage-{why[:4]}", chains))
     assert result.retry is None
     compiled, catalyst, fine = result.chains
     for chain in (compiled, catalyst):
@@ -64,7 +65,7 @@ def test_who_needs_a_damaged_range_is_told_and_the_others_go_on(
 
 
 def test_a_damaged_spec_is_told_and_written_anew(tmp_path: Path) -> None:
-    spec = Spec((Filter("q.filter_1", "v > 1"),), ("q",), {})
+    spec = Spec((Filter("q.filter_1", "v > 1"),), ((SCHEMA,),))
     name = spec.store(tmp_path)
     _flip(tmp_path / f"{name}.json")
     with pytest.raises(Damaged, match=f"{name}.json is damaged; stop the run and start it again"):

@@ -11,7 +11,7 @@ from pyspark.sql.types import LongType
 from tests.spark.kit import Harness, output_train, query, union, with_arrivals, write_train
 
 from freshet.log.segment import read_train
-from freshet.model import Chain, Train, Unit, UserError, Work, parse_schema
+from freshet.model import Chain, Filter, Project, Query, QueryGraph, Train, Unit, UserError, parse_schema
 from freshet.spark.catalyst import MOST_CHAINS
 
 pytestmark = pytest.mark.spark
@@ -33,7 +33,7 @@ def test_a_unit_reports_rows_times_arrivals_and_parts(harness: Harness):
     schemas = harness.install({"s": SCHEMA}, query("q", "s", "k >= 10", "k < 90", [("k", "k"), ("w", "v * 7")]))
     assert schemas["q"] == parse_schema("k bigint, w double")
     train = _train(harness, 100)
-    result = harness.run(harness.unit(train, harness.chain("q")))
+    result = harness.run(harness.unit(train, "q"))
     [chain] = result.chains
     assert [(run.operator, run.rows_in, run.rows_out) for run in chain.operators] == [
         (0, 100, 90),
@@ -62,18 +62,20 @@ def test_both_forms_in_one_unit_and_several_trains(harness: Harness):
         query("sql", "s", "name RLIKE '^n1'", [("u", "concat(name, '!')")]),
         query("second", "t", [("b", "a + 1")]),
     )
-    assert harness.executor.form(harness.chain("compiled").operators)[0] == "vectorised"
-    form, why = harness.executor.form(harness.chain("sql").operators)
+    assert harness.executor.form(harness.network.of("compiled"))[0] == "vectorised"
+    form, why = harness.executor.form(harness.network.of("sql"))
     assert form == "catalyst"
     assert why
     numbers = with_arrivals(pa.table([[1, 2]], schema=other))
-    works = (
-        Work(_train(harness, 10), (harness.chain("sql"), harness.chain("compiled"))),
-        Work(write_train(harness.state, "t", numbers), (harness.chain("second"),)),
+    train, other_train = _train(harness, 10), write_train(harness.state, "t", numbers)
+    chains = (
+        harness.chain("sql", train),
+        harness.chain("second", other_train),
+        harness.chain("compiled", train),
     )
-    result = harness.run(Unit("several", works))
-    assert [chain.chain for chain in result.chains] == [chain for work in works for chain in work.chains]
-    assert [chain.rows_out for chain in result.chains] == [2, 3, 2]
+    result = harness.run(Unit("several", chains))
+    assert tuple(chain.chain for chain in result.chains) == chains
+    assert [chain.rows_out for chain in result.chains] == [2, 2, 3]
     tables = {name: harness.read(result, name) for name in ("sql", "compiled", "second")}
     values = {name: table.column(0).to_pylist() for name, table in tables.items() if table is not None}
     assert values == {"sql": ["n1!", "n1!"], "compiled": [0, 1, 2], "second": [2, 3]}
@@ -86,7 +88,7 @@ def test_large_trains_are_split_and_keep_their_order(vectorise: bool, spark: Spa
         rows = 600_000
         tables = [with_arrivals(_rows(rows // 4, number * rows // 4), number * 10**9) for number in range(4)]
         train = write_train(harness.state, "s", *tables)
-        result = harness.run(harness.unit(train, harness.chain("q")))
+        result = harness.run(harness.unit(train, "q"))
         assert len(result.files) == 2
         output = harness.read(result, "q")
         assert output is not None
@@ -103,7 +105,7 @@ def test_large_trains_are_split_and_keep_their_order(vectorise: bool, spark: Spa
 def test_fifty_chains_make_one_job_and_one_file(harness: Harness, spark: SparkSession):
     queries = [query(f"q{number}", "s", f"k > {number}", [("k", "k"), ("v", f"v + {number}")]) for number in range(50)]
     harness.install({"s": SCHEMA}, *queries)
-    result = harness.run(harness.unit(_train(harness, 100), *(harness.chain(f"q{number}") for number in range(50))))
+    result = harness.run(harness.unit(_train(harness, 100), *(f"q{number}" for number in range(50))))
     assert len(result.files) == 1
     assert len(spark.sparkContext.statusTracker().getJobIdsForGroup(result.unit.id)) == 1
     assert [chain.rows_out for chain in result.chains] == [99 - number for number in range(50)]
@@ -117,7 +119,7 @@ def test_many_catalyst_chains_make_a_job_per_sixteen(spark: SparkSession, tmp_pa
     with Harness(spark, tmp_path, vectorise=False) as harness:
         names = [f"q{number}" for number in range(MOST_CHAINS + 4)]
         harness.install({"s": SCHEMA}, *(query(name, "s", f"k > {name[1:]}", [("k", "k")]) for name in names))
-        result = harness.run(harness.unit(_train(harness, 100), *(harness.chain(name) for name in names)))
+        result = harness.run(harness.unit(_train(harness, 100), *names))
         assert len(spark.sparkContext.statusTracker().getJobIdsForGroup(result.unit.id)) == 2
         assert [chain.rows_out for chain in result.chains] == [99 - number for number in range(len(names))]
 
@@ -127,14 +129,14 @@ def test_a_prebuilt_plan_sees_each_train_anew(spark: SparkSession, tmp_path: Pat
         with Harness(spark, tmp_path / str(vectorise), vectorise=vectorise) as harness:
             harness.install({"s": SCHEMA}, query("q", "s", [("k", "k")]))
             for rows in (10, 30, 5):
-                result = harness.run(harness.unit(_train(harness, rows), harness.chain("q")))
+                result = harness.run(harness.unit(_train(harness, rows), "q"))
                 assert result.chains[0].rows_out == rows
 
 
 def test_units_run_side_by_side_without_mixing(spark: SparkSession, tmp_path: Path):
     with Harness(spark, tmp_path, slots=3) as harness:
         harness.install({"s": SCHEMA}, query("q", "s", [("k", "k")]))
-        units = [harness.unit(_train(harness, rows), harness.chain("q")) for rows in range(1, 13)]
+        units = [harness.unit(_train(harness, rows), "q") for rows in range(1, 13)]
         for unit in units:
             harness.executor.submit(unit)
         found: dict[str, int] = {}
@@ -155,7 +157,7 @@ def test_a_chain_that_raises_is_isolated(harness: Harness):
         query("spared", "s", "k < 7", "if(k = 7, raise_error('never'), true)", [("k", "k")]),
     )
     names = ["fine", "raises", "also", "compiled", "spared"]
-    result = harness.run(harness.unit(_train(harness, 20), *(harness.chain(name) for name in names)))
+    result = harness.run(harness.unit(_train(harness, 20), *names))
     assert result.retry is None
     failures = {name: chain.failure for name, chain in zip(names, result.chains, strict=True)}
     assert {name for name, failure in failures.items() if failure} == {"raises"}
@@ -176,10 +178,10 @@ def test_a_python_function_that_raises_is_isolated(harness: Harness, spark: Spar
 
     spark.udf.register("strange", strange, LongType())
     harness.install({"s": SCHEMA}, query("bad", "s", [("k", "strange(k)")]), query("good", "s", [("n", "lower(name)")]))
-    result = harness.run(harness.unit(_train(harness, 10), harness.chain("bad"), harness.chain("good")))
+    result = harness.run(harness.unit(_train(harness, 10), "bad", "good"))
     assert [chain.failure is None for chain in result.chains] == [False, True]
     assert result.chains[0].failure == "ValueError: three is not a number"
-    again = harness.run(harness.unit(_train(harness, 3), harness.chain("bad")))
+    again = harness.run(harness.unit(_train(harness, 3), "bad"))
     assert again.chains[0].rows_out == 3
 
 
@@ -188,8 +190,7 @@ def test_errors_are_counted_and_fail_only_those_who_ask(spark: SparkSession, tmp
         with Harness(spark, tmp_path / str(vectorise), vectorise=vectorise) as harness:
             queries = [query(name, "s", "k > 1", [("r", "10 / (k - 4)"), ("k", "k")]) for name in ("lenient", "strict")]
             harness.install({"s": SCHEMA}, *queries, fail={"strict"})
-            chains = [harness.chain(name) for name in ("lenient", "strict")]
-            result = harness.run(harness.unit(_train(harness, 8), *chains))
+            result = harness.run(harness.unit(_train(harness, 8), "lenient", "strict"))
             assert [chain.errors for chain in result.chains] == [1, 1]
             assert result.chains[0].failure is None
             assert "1 evaluation error in 8 tuples" in str(result.chains[1].failure)
@@ -204,16 +205,20 @@ def test_queries_on_queries_unions_and_queries_that_come_later(harness: Harness)
     small = parse_schema("k int, v float, name string")
     schemas = harness.install(
         {"s": SCHEMA, "t": small},
-        query("above", "both", "k > 1", [("twice", "k * 2")]),
         union("both", ("s", [[("k", "k"), ("v", "v")]]), ("t", ["k > 0", [("key", "k"), ("v", "v")]])),
+        query("above", "both", "k > 1", [("twice", "k * 2")]),
     )
     assert schemas == {"both": parse_schema("k bigint, v double"), "above": parse_schema("twice bigint")}
     rows = with_arrivals(pa.table([[0, 1], [0.5, 1.5], ["a", "b"]], schema=small))
-    works = (
-        Work(_train(harness, 3), (harness.chain("both", 0),)),
-        Work(write_train(harness.state, "t", rows), (harness.chain("both", 1),)),
+    nodes = {harness.network.nodes[number].name: number for number in harness.network.of("both")}
+    left, right = (nodes["both.0_0"],), (nodes["both.1_0"], nodes["both.1_1"])
+    chains = (
+        Chain(left, (_train(harness, 3),)),
+        Chain(right, (write_train(harness.state, "t", rows),)),
+        Chain((nodes["both.union"],), (0, 1), ("both",)),
     )
-    result = harness.run(Unit("union", works))
+    result = harness.run(Unit("union", chains))
+    assert [chain.rows_out for chain in result.chains] == [3, 1, 4]
     output = harness.read(result, "both")
     assert output is not None
     assert sorted(output.column("k").to_pylist()) == [0, 1, 1, 2]
@@ -222,7 +227,7 @@ def test_queries_on_queries_unions_and_queries_that_come_later(harness: Harness)
     schemas = harness.install({}, query("late", "both", "v > 1.0", [("v", "v")]))
     assert schemas["late"] == parse_schema("v double")
     train = output_train(result, "both")
-    later = harness.run(harness.unit(train, harness.chain("late"), harness.chain("above")))
+    later = harness.run(harness.unit(train, "late", "above"))
     assert [chain.rows_out for chain in later.chains] == [1, 1]
     # The newest one, and the empty one that probes run with.
     assert len(list((harness.state / "specs").glob("*.json"))) == 2
@@ -230,23 +235,17 @@ def test_queries_on_queries_unions_and_queries_that_come_later(harness: Harness)
 
 def test_what_spark_does_not_accept_is_refused_and_leaves_no_trace(harness: Harness):
     harness.install({"s": SCHEMA}, query("q", "s", "k > 1", [("k", "k")]))
-    nodes = list(harness.network.nodes)
     for number, bad in enumerate(["no_such_function(k) > 1", "upper(nothing) = 'a'", "length(name)"]):
-        harness.network.nodes[:] = nodes
         with pytest.raises(UserError):
             harness.install({}, query(f"bad{number}", "s", bad, [("k", "k")]))
-    harness.network.nodes[:] = nodes
     with pytest.raises(UserError, match="CAST it to a type"):
         harness.install({}, query("void", "s", [("n", "NULL")]))
-    harness.network.nodes[:] = nodes
     with pytest.raises(UserError, match="nowhere"):
         harness.install({}, query("lost", "nowhere", [("k", "k")]))
-    harness.network.nodes[:] = nodes
     with pytest.raises(UserError, match="CAST one of them"):
         harness.install({}, union("mixed", ("s", [[("a", "k")]]), ("s", [[("a", "name")]])))
-    harness.network.nodes[:] = nodes
     harness.install({}, query("good", "s", "k > 2", [("k", "k")]))
-    result = harness.run(harness.unit(_train(harness, 5), harness.chain("q"), Chain((2, 3))))
+    result = harness.run(harness.unit(_train(harness, 5), "q", "good"))
     assert [chain.rows_out for chain in result.chains] == [3, 2]
 
 
@@ -258,7 +257,7 @@ def test_a_running_unit_is_cancelled(harness: Harness, spark: SparkSession):
     spark.udf.register("slow", slow, LongType())
     harness.install({"s": SCHEMA}, query("slow", "s", [("k", "slow(k)")]), query("quick", "s", [("n", "lower(name)")]))
     train = _train(harness, 1000)
-    unit = harness.unit(train, harness.chain("slow"))
+    unit = harness.unit(train, "slow")
     harness.executor.submit(unit)
     tracker = spark.sparkContext.statusTracker()
     deadline = time.monotonic() + 120
@@ -268,14 +267,14 @@ def test_a_running_unit_is_cancelled(harness: Harness, spark: SparkSession):
     harness.executor.cancel(unit.id)
     result = harness.wait(unit.id, 120)
     assert (result.retry, result.chains, result.files) == ("cancelled", (), ())
-    after = harness.run(harness.unit(train, harness.chain("quick")))
+    after = harness.run(harness.unit(train, "quick"))
     assert after.chains[0].rows_out == 1000
 
 
 def test_a_waiting_unit_is_cancelled_at_once(spark: SparkSession, tmp_path: Path):
     with Harness(spark, tmp_path, slots=0) as harness:
         harness.install({"s": SCHEMA}, query("q", "s", [("k", "k")]))
-        unit = harness.unit(_train(harness, 3), harness.chain("q"))
+        unit = harness.unit(_train(harness, 3), "q")
         harness.executor.submit(unit)
         harness.executor.cancel(unit.id)
         assert [result.retry for result in harness.executor.finished()] == ["cancelled"]
@@ -284,18 +283,17 @@ def test_a_waiting_unit_is_cancelled_at_once(spark: SparkSession, tmp_path: Path
 
 def test_a_folder_that_cannot_be_read_or_written_blames_no_chain(harness: Harness):
     harness.install({"s": SCHEMA}, query("q", "s", [("k", "k")]), query("u", "s", [("n", "upper(name)")]))
-    chains = [harness.chain("q"), harness.chain("u")]
     train = _train(harness, 5)
     # The folder is gone, as where a disk is not mounted.
     folder, elsewhere = harness.state / "segments", harness.state / "elsewhere"
     folder.rename(elsewhere)
-    for chain in chains:
-        result = harness.run(harness.unit(train, chain))
+    for name in ("q", "u"):
+        result = harness.run(harness.unit(train, name))
         assert "the train of s cannot be read" in str(result.retry)
     # The train lies elsewhere, and the folder for the output is still gone.
     moved = tuple(replace(segment, file=str(elsewhere / segment.file)) for segment in train.segments)
-    for chain in chains:
-        result = harness.run(harness.unit(replace(train, segments=moved), chain))
+    for name in ("q", "u"):
+        result = harness.run(harness.unit(replace(train, segments=moved), name))
         assert "the output cannot be written" in str(result.retry)
 
 
@@ -303,7 +301,7 @@ def test_now_is_the_arrival(spark: SparkSession, tmp_path: Path):
     for vectorise in (True, False):
         with Harness(spark, tmp_path / str(vectorise), vectorise=vectorise) as harness:
             harness.install({"s": SCHEMA}, query("q", "s", [("k", "k")], [("at", "timestamp_micros(__arrival)")]))
-            result = harness.run(harness.unit(_train(harness, 3), harness.chain("q")))
+            result = harness.run(harness.unit(_train(harness, 3), "q"))
             output = harness.read(result, "q")
             assert output is not None
             assert output.column("at").cast(pa.int64()).to_pylist() == output.column("__arrival").to_pylist()
@@ -311,7 +309,7 @@ def test_now_is_the_arrival(spark: SparkSession, tmp_path: Path):
 
 def test_outputs_are_readable_by_their_members(harness: Harness):
     harness.install({"s": SCHEMA}, *(query(f"q{n}", "s", [("x", f"k + {n}")]) for n in range(3)))
-    result = harness.run(harness.unit(_train(harness, 4), *(harness.chain(f"q{n}") for n in range(3))))
+    result = harness.run(harness.unit(_train(harness, 4), *(f"q{n}" for n in range(3))))
     for number in range(3):
         train = output_train(result, f"q{number}")
         table = read_train(harness.state / "segments", Train(train.stream, 1, 3, train.segments))

@@ -15,8 +15,7 @@ from tests.kernels.expressions import TYPES, Expression, Grammar
 from tests.kernels.tables import make_table, numbers, random_rows
 from tests.spark.kit import Harness, output_train, query, write_train
 
-from freshet.model import ARRIVAL, Chain, Query, UnitResult, Work
-from freshet.model.unit import Unit
+from freshet.model import ARRIVAL, Chain, Query, Unit, UnitResult
 
 pytestmark = pytest.mark.spark
 
@@ -142,10 +141,10 @@ def test_random_chains(seed: int, spark: SparkSession, oracle: SparkSession, tmp
     for form in FORMS:
         with Harness(spark, tmp_path / form, vectorise=form == "vectorised") as harness:
             schemas = harness.install({"s": pa.schema(list(table.schema)[:-1])}, *(case.query for case in cases))
-            chains = [harness.chain(case.name) for case in cases]
-            assert {harness.executor.form(chain.operators)[0] for chain in chains} == {form}
+            names = [case.name for case in cases]
+            assert {harness.executor.form(harness.network.of(name))[0] for name in names} == {form}
             train = write_train(harness.state, "s", table.slice(0, 100), table.slice(100))
-            result = harness.run(harness.unit(train, *chains))
+            result = harness.run(harness.unit(train, *names))
             assert result.retry is None
             for number, case in enumerate(cases):
                 _check(expected[number], harness, result, number, case)
@@ -179,7 +178,7 @@ def test_error_free_rows_give_what_the_users_text_gives(form: str, spark: SparkS
         queries = [query(name, "s", *filters, outputs) for name, (filters, outputs) in texts.items()]
         harness.install({"s": pa.schema(list(table.schema)[:-1])}, *queries)
         train = write_train(harness.state, "s", table)
-        result = harness.run(harness.unit(train, *(harness.chain(name) for name in texts)))
+        result = harness.run(harness.unit(train, *texts))
         for name, (filters, outputs) in texts.items():
             where = " AND ".join(f"({text})" for text in filters)
             select = ", ".join(f"{text} AS {column}" for column, text in outputs)
@@ -214,8 +213,7 @@ def test_projections_inside_a_chain_and_queues_between_its_parts(form: str, spar
         queries = [query(f"q{number}", "s", *steps) for number, steps in enumerate(_MIDDLE)]
         harness.install({"s": pa.schema(list(table.schema)[:-1])}, *queries)
         train = write_train(harness.state, "s", table)
-        chains = [harness.chain(f"q{number}") for number in range(len(_MIDDLE))]
-        whole = harness.run(harness.unit(train, *chains))
+        whole = harness.run(harness.unit(train, *(f"q{number}" for number in range(len(_MIDDLE)))))
         for number, (first, inner, second, outer) in enumerate(_MIDDLE):
             name = f"q{number}"
             safe = [_try(inner), _try(outer)]
@@ -227,7 +225,7 @@ def test_projections_inside_a_chain_and_queues_between_its_parts(form: str, spar
             output = harness.read(whole, name)
             assert output is not None
             assert [numbers(column.combine_chunks()) for column in output.columns] == expected
-            cut = _cut(harness, chains[number].operators, train)
+            cut = _cut(harness, name, train)
             errors = 0
             for place, result in enumerate(cut):
                 assert result.retry is None
@@ -251,12 +249,13 @@ def _try(columns: list[tuple[str, str]]) -> str:
     return ", ".join(f"{safe.get(text, text)} AS {name}" for name, text in columns)
 
 
-def _cut(harness: Harness, operators: tuple[int, ...], train: Any) -> list[UnitResult]:
+def _cut(harness: Harness, name: str, train: Any) -> list[UnitResult]:
     """The chain as two units with a queue between them."""
-    first = harness.run(harness.unit(train, Chain(operators[:2])))
-    queue = harness.network.nodes[operators[2]].reads
-    middle = output_train(first, queue)
-    return [first, harness.run(Unit(f"{first.unit.id}b", (Work(middle, (Chain(operators[2:]),)),)))]
+    nodes = harness.network.of(name)
+    [edge] = harness.network.nodes[nodes[2]].edges
+    first = harness.run(Unit(f"{name}-a", (Chain(nodes[:2], (train,), (edge.stream,)),)))
+    middle = output_train(first, edge.stream)
+    return [first, harness.run(Unit(f"{name}-b", (Chain(nodes[2:], (middle,), (name,)),)))]
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -270,13 +269,13 @@ def test_empty_trains_and_trains_of_nothing_that_passes(form: str, spark: SparkS
             query("nulls", "s", [("k", "k"), ("name", "name")]),
             query("allnull", "s", "k IS NULL", [("k", "k")]),
         )
-        chains = [harness.chain(name) for name in ("none", "nulls", "allnull")]
+        names = ("none", "nulls", "allnull")
         train = write_train(harness.state, "s", table)
-        empty = harness.run(harness.unit(type(train)("s", 0, 0), *chains))
+        empty = harness.run(harness.unit(type(train)("s", 0, 0), *names))
         assert empty.retry is None
         assert empty.files == ()
         assert [chain.rows_out for chain in empty.chains] == [0, 0, 0]
-        result = harness.run(harness.unit(train, *chains))
+        result = harness.run(harness.unit(train, *names))
         assert [chain.rows_out for chain in result.chains] == [0, 2, 1]
         output = harness.read(result, "allnull")
         # A tuple of nothing but NULL is a tuple all the same.

@@ -10,7 +10,7 @@ import pytest
 from pyspark.sql import SparkSession
 from tests.spark.kit import Harness, query, with_arrivals, write_train
 
-from freshet.model import Unit, Work, parse_schema
+from freshet.model import Unit, parse_schema
 
 pytestmark = pytest.mark.spark
 
@@ -19,7 +19,7 @@ SCHEMA = parse_schema("k bigint")
 
 def _unit(harness: Harness, number: int, chains: int) -> Unit:
     train = write_train(harness.state, "s", with_arrivals(pa.table([list(range(20))], schema=SCHEMA)))
-    return Unit(f"u{number}", (Work(train, tuple(harness.chain(f"q{each}") for each in range(chains))),))
+    return Unit(f"u{number}", tuple(harness.chain(f"q{each}", train) for each in range(chains)))
 
 
 def _install(harness: Harness, queries: int) -> None:

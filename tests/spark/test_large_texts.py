@@ -27,10 +27,9 @@ def _run(text: str, form: str, spark: SparkSession, folder: Path) -> list[dict[s
     table = pa.table({"k": range(ROWS), "t": ["x"] * ROWS}, schema=SCHEMA)
     with Harness(spark, folder, vectorise=form == "vectorised") as harness:
         harness.install({"s": SCHEMA}, _built(text))
-        chain = harness.chain("q")
-        assert harness.executor.form(chain.operators)[0] == form
+        assert harness.executor.form(harness.network.of("q"))[0] == form
         train = write_train(harness.state, "s", with_arrivals(table))
-        result = harness.run(harness.unit(train, chain))
+        result = harness.run(harness.unit(train, "q"))
         assert result.retry is None
         assert result.chains[0].failure is None
         output = harness.read(result, "q")

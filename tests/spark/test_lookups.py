@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from freshet.model import Chain, Filter, Lookup, Project, Segment, Train, Work
+from freshet.model import Chain, Filter, Lookup, Project, Segment, Train, parse_schema
 from freshet.spark.assignment import Assignment
 from freshet.spark.failures import Retry
 from freshet.spark.lookups import TaskVersion
@@ -25,13 +25,13 @@ SEGMENT = Segment("table:hosts", 3, 1, 9, 50, 50, "append-1-2.arrows", 0, 600)
 
 
 def test_a_lookup_survives_the_spec() -> None:
-    spec = Spec((LOOKUP,), ("q",), {})
+    spec = Spec((LOOKUP,), ((parse_schema("host string, size int"),),))
     assert Spec.parse(spec.text()) == spec
 
 
 def test_versions_survive_the_assignment() -> None:
-    work = Work(Train("s", 0, 10), (Chain((0,)),))
-    assignment = Assignment(Path("/state"), "u1", "5bec", 2, (work,), (), (Train("table:hosts", 3, 4, (SEGMENT,)),))
+    chain = Chain((0,), (Train("s", 0, 10),), ("q",))
+    assignment = Assignment(Path("/state"), "u1", "5bec", 2, (chain,), (), (Train("table:hosts", 3, 4, (SEGMENT,)),))
     assert Assignment.parse(assignment.text()) == assignment
 
 

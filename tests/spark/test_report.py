@@ -18,14 +18,14 @@ def test_reports_come_in_the_order_of_the_train():
 
 
 def test_a_report_survives_the_way():
-    chain = ChainReport(1, 2, (3, 64, 128, 10, 30), (5, 3), (700, 900), (10, 20, 30), 4, 'it\'s "bad"\n')
-    empty = ChainReport(1, 3, None, (0, 0), (1, 2))
+    chain = ChainReport(2, (3, 64, 128, 10, 30), (5, 3), (700, 900), (10, 20, 30), 4, 'it\'s "bad"\n')
+    empty = ChainReport(3, None, (0, 0), (1, 2))
     report = TaskReport(0, "u-0-1.arrows", 192, (chain, empty))
     assert read_reports(f"[[{report.text()}]]") == [report]
 
 
 def test_a_long_report_goes_by_a_file_that_is_read_once(tmp_path: Path):
-    report = TaskReport(0, "u-0-1.arrows", 192, tuple(ChainReport(0, n, None, (0,), (1,)) for n in range(400)))
+    report = TaskReport(0, "u-0-1.arrows", 192, tuple(ChainReport(n, None, (0,), (1,)) for n in range(400)))
     row = report_row(report.text(), tmp_path / "u-0-1.report", 1).column(0)[0].as_py()
     assert len(row) < 300
     assert read_reports(f"[[{row}]]") == [report]
@@ -33,7 +33,7 @@ def test_a_long_report_goes_by_a_file_that_is_read_once(tmp_path: Path):
 
 
 def test_a_short_report_needs_no_file(tmp_path: Path):
-    report = TaskReport(0, None, 0, (ChainReport(0, 0, None, (0,), (1,)),))
+    report = TaskReport(0, None, 0, (ChainReport(0, None, (0,), (1,)),))
     assert report_row(report.text(), tmp_path / "r", 1).column(0)[0].as_py() == report.text()
     assert not list(tmp_path.iterdir())
 

@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 from tests.spark.kit import query
 
-from freshet.model import Network, parse_schema
+from freshet.model import Network, Union, parse_schema
 from freshet.spark.spec import Spec, load_spec
 
 
@@ -14,7 +14,8 @@ def _spec(*texts: str) -> Spec:
     network = Network()
     for number, text in enumerate(texts):
         network.add(query(f"q{number}", "s", text, [("a", "v + 1"), ("b", "'x'")]))
-    return Spec.of(network.nodes, {"q0": parse_schema("a bigint, b string")})
+    schema = parse_schema("v bigint")
+    return Spec(tuple(node.operator for node in network.nodes), tuple((schema,) for _ in network.nodes))
 
 
 def test_a_stored_spec_is_read_back(tmp_path: Path):
@@ -34,9 +35,8 @@ def test_a_stored_spec_is_read_back(tmp_path: Path):
     ],
 )
 def test_whatever_the_columns_are_workers_read_what_was_written(tmp_path: Path, schema: pa.Schema):
-    network = Network()
-    network.add(query("q", "s", "v > 1"))
-    spec = Spec.of(network.nodes, {"q": schema}, {0: schema}, {0: schema}, 7)
+    union = Union("q.union")
+    spec = Spec((union, union), ((schema, parse_schema("v int")), (schema, schema)), 7)
     assert load_spec(tmp_path, spec.store(tmp_path)) == spec
 
 

@@ -2,7 +2,19 @@
 
 from freshet.engine.clock import Clock, RealClock, VirtualClock
 from freshet.engine.engine import Engine, Undrained
+from freshet.engine.events import Event, Observer
 from freshet.engine.protocols import Executor, QueueLog
 from freshet.engine.queues import LogQueues
 
-__all__ = ["Clock", "Engine", "Executor", "LogQueues", "QueueLog", "RealClock", "Undrained", "VirtualClock"]
+__all__ = [
+    "Clock",
+    "Engine",
+    "Event",
+    "Executor",
+    "LogQueues",
+    "Observer",
+    "QueueLog",
+    "RealClock",
+    "Undrained",
+    "VirtualClock",
+]

@@ -1,69 +1,77 @@
-"""Binding: from a step to a unit, that is, from operators to the trains that wait in front of them."""
+"""Binding: from a step to a unit, that is, from operators to the trains that wait in front of them.
+
+Within the operators of a step, an edge between two of them is *fused*: tuples go on without a queue. A tuple must not
+overtake another one. So an operator waits while it, or one behind it, is running, and where tuples wait in a fused edge
+at or behind it, these run first. Of the others those run that are fed: by tuples that wait where they read from
+outside, by event time that has passed, or by one that runs.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 
 from freshet.engine.board import Board
-from freshet.model import Chain, State, Step, Train, Unit, Work
+from freshet.engine.states import EdgeState, OperatorState
+from freshet.model import Chain, Input, State, Step, Train, Unit
 
 Versions = Callable[[str], Train]
 """The versions of a table that are kept."""
-States = Callable[[Sequence[Chain], Mapping[int, int]], tuple[State, ...]]
-"""The states of the folds in chains; the trains of the chains end where the mapping says for their first operators."""
+States = Callable[[Sequence[Chain]], tuple[State, ...]]
+"""The states of the folds in chains."""
 
 
-def runnable(board: Board, chain: Chain, ahead: bool = False) -> Chain | None:
-    """The part of a chain that can run now, or None.
-
-    A tuple must not overtake another one of its path. So where tuples wait in a queue inside the chain, the part
-    from the last such queue on runs first, and a chain waits while one of its operators or folds is running (unless it
-    is to run ``ahead``, and is committed after what is running). Where no tuple waits, the part from the first fold on
-    that is closing runs over an empty train.
-    """
-    operators = [board.operators[number] for number in chain.operators]
-    waiting = [index for index, operator in enumerate(operators) if operator.waiting]
-    closing = [index for index, operator in enumerate(operators) if operator.closing]
-    if not waiting and not closing:
-        return None
-    first = waiting[-1] if waiting else closing[0]
-    rest = operators[first:]
-    # The folds in the chain are those at or behind its first operator without those behind its last one.
-    folds = rest[0].folds[: len(rest[0].folds) - len(rest[-1].folds) + (board.fold(chain.operators[-1]) is not None)]
-    if not board.queries[rest[0].query].may_run:
-        return None
-    if any(operator.busy and not ahead for operator in rest) or any(fold.busy for fold in folds):
-        return None
-    return Chain(chain.operators[first:])
-
-
-def fed_by_running(board: Board, chain: Chain) -> bool:
-    """Whether an operator before the chain on its path is running: what it lets through belongs to this step."""
-    path = board.operators[chain.operators[0]].path
-    return any(board.operators[number].busy for number in path[: path.index(chain.operators[0])])
+def fed_by_running(board: Board, nodes: Collection[int]) -> bool:
+    """Whether an operator in front of these is running: what it lets through belongs to their step."""
+    inside = frozenset(nodes)
+    sources = {source for number in nodes for source in board.operators[number].inputs if source not in inside}
+    above = (number for source in sources for number in (source, *board.operators[source].before))
+    return any(board.operators[number].running for number in above if number not in inside)
 
 
 def next_train(board: Board, unit: Unit, rows: int) -> Step | None:
-    """The chains of a running unit over full trains (of so many rows) for which another full one waits; None: none.
+    """The parts of a running unit over full trains (of so many rows) for which another full one waits; None: none.
 
-    Only filters and projections can work on two trains at once: they keep no state from one to the next.
+    Only operators without a state can work on two trains at once.
     """
-    full = tuple(
-        chain
-        for work in unit.works
-        for chain in work.chains
-        if work.train.rows == rows and _waits_in_front(board, chain, rows) and _is_stateless(board, chain)
+    parts = (part for part in components(unit.chains) if _can_read_ahead(board, part, rows))
+    nodes = tuple(number for part in parts for chain in part for number in chain.nodes)
+    return Step(nodes, rows) if nodes else None
+
+
+def components(chains: Sequence[Chain]) -> list[list[Chain]]:
+    """The connected parts of a unit.
+
+    >>> train = Train("s", 0, 1)
+    >>> [len(part) for part in components([Chain((0,), (train,)), Chain((1,), (train,)), Chain((2,), (0,))])]
+    [2, 1]
+    """
+    part_of: list[list[int]] = []
+    for place, chain in enumerate(chains):
+        part = [place]
+        part_of.append(part)
+        for source in chain.inputs:
+            if isinstance(source, int) and part_of[source] is not part:
+                part_of[source] += part
+                part = part_of[source]
+                for other in part:
+                    part_of[other] = part
+    parts = {id(part): part for part in part_of}.values()
+    return [[chains[place] for place in sorted(part)] for part in parts]
+
+
+def _can_read_ahead(board: Board, part: Sequence[Chain], rows: int) -> bool:
+    if any(board.operators[number].fold is not None for chain in part for number in chain.nodes):
+        return False
+    feeds = [(edge, train) for chain in part for edge, train in trains_of(board, chain)]
+    return any(train.rows for _, train in feeds) and all(
+        train.rows == rows <= edge.waiting or (not train.rows and not edge.waiting) for edge, train in feeds
     )
-    return Step(full, rows) if full else None
 
 
-def _waits_in_front(board: Board, chain: Chain, rows: int) -> bool:
-    first, *others = (board.operators[number] for number in chain.operators)
-    return first.waiting >= rows and not any(operator.waiting for operator in others)
-
-
-def _is_stateless(board: Board, chain: Chain) -> bool:
-    return all(board.fold(number) is None for number in chain.operators)
+def trains_of(board: Board, chain: Chain) -> list[tuple[EdgeState, Train]]:
+    """The trains of a chain, each with the edge that it comes from."""
+    edges = board.operators[chain.nodes[0]].edges
+    return [(edge, each) for edge, each in zip(edges, chain.inputs, strict=True) if isinstance(each, Train)]
 
 
 def bind(
@@ -72,39 +80,129 @@ def bind(
     unit: str,
     most_rows: int,
     train: Callable[[str, int, int], Train],
-    states: States = lambda chains, ends: (),
+    states: States = lambda chains: (),
     ahead: bool = False,
     versions: Versions | None = None,
 ) -> Unit | None:
-    """The unit of a step: its chains, grouped by the train that they read. None where nothing can run now."""
-    limit = most_rows if step.rows is None else min(step.rows, most_rows)
-    groups: dict[tuple[str, int, int], list[Chain]] = {}
-    ends: dict[int, int] = {}
-    # Two chains of a step may come down to overlapping parts of one path: the first one has them.
-    taken: set[int] = set()
-    for chain in _runnable(board, step, ahead):
-        if not taken.isdisjoint(chain.operators):
-            continue
-        taken.update(chain.operators)
-        operator = board.operators[chain.operators[0]]
-        first = operator.head
-        ends[chain.operators[0]] = end = first + min(operator.waiting, limit)
-        groups.setdefault((operator.node.reads, first, end), []).append(chain)
-    if not groups:
+    """The unit of a step. None where nothing can run now.
+
+    Args:
+        board: What waits where.
+        step: What to run.
+        unit: Its id.
+        most_rows: Most tuples of a train.
+        train: Makes a train of a range of a stream.
+        states: Finds the states of folds.
+        ahead: Whether it is committed after what is running, and so need not wait for that.
+        versions: Finds the versions of a table.
+    """
+    running = _Running(board, step.nodes, ahead)
+    if not running.operators:
         return None
-    works = tuple(Work(train(*place), tuple(chains)) for place, chains in groups.items())
-    chosen = [chain for work in works for chain in work.chains]
+    limit = most_rows if step.rows is None else min(step.rows, most_rows)
+    chains = _Cut(running, limit, train).chains()
     # Not before the trains: the version that each of their tuples meets came into the log before the tuple.
-    tables = tuple(map(versions, _tables(board, chosen))) if versions is not None and board.lookups else ()
-    return Unit(unit, works, states(chosen, ends), tables)
+    tables = tuple(map(versions, _tables(board, running.operators))) if versions is not None and board.lookups else ()
+    return Unit(unit, chains, states(chains), tables)
 
 
-def _tables(board: Board, chains: Sequence[Chain]) -> list[str]:
-    numbers = (number for chain in chains for number in chain.operators if number in board.lookups)
-    return list(dict.fromkeys(board.lookups[number] for number in numbers))
+def _tables(board: Board, operators: Iterable[OperatorState]) -> list[str]:
+    numbers = (operator.node.number for operator in operators)
+    return list(dict.fromkeys(board.lookups[number] for number in numbers if number in board.lookups))
 
 
-def _runnable(board: Board, step: Step, ahead: bool) -> list[Chain]:
-    chains = [chain for wanted in step.chains if (chain := runnable(board, wanted, ahead)) is not None]
-    # Tuples take the event time along that a fold behind them waits for, so they come first.
-    return sorted(chains, key=lambda chain: not board.operators[chain.operators[0]].waiting)
+class _Running:
+    """The operators of a step that run now, each after those that it reads."""
+
+    def __init__(self, board: Board, nodes: Iterable[int], ahead: bool) -> None:
+        self._board = board
+        # An operator has a greater number than those that it reads.
+        wanted = [operator for number in sorted(set(nodes)) if (operator := board.operators[number]).may_run]
+        self._inside = {operator.node.number for operator in wanted}
+        blocked: set[int] = set()
+        for operator in reversed(wanted):
+            if (operator.running and not ahead) or self._is_blocked(operator, blocked):
+                blocked.add(operator.node.number)
+        self._inside -= blocked
+        self.operators: list[OperatorState] = []
+        self._numbers: set[int] = set()
+        for operator in wanted:
+            if operator.node.number in self._inside and self._is_fed(operator):
+                self.operators.append(operator)
+                self._numbers.add(operator.node.number)
+
+    def _is_blocked(self, operator: OperatorState, blocked: set[int]) -> bool:
+        for reader in operator.readers:
+            if reader in self._inside:
+                edges = self._edges_between(operator, reader)
+                if any(edge.waiting for edge in edges) or (edges and reader in blocked):
+                    return True
+        return False
+
+    def _edges_between(self, operator: OperatorState, reader: int) -> list[EdgeState]:
+        """The edges from one operator to another that could be fused."""
+        number = operator.node.number
+        return [edge for edge in self._board.operators[reader].edges if edge.edge.source == number and not edge.apart]
+
+    def _is_fed(self, operator: OperatorState) -> bool:
+        return operator.closing or any(self.is_fused(edge) or edge.waiting for edge in operator.edges)
+
+    def is_fused(self, edge: EdgeState) -> bool:
+        """Whether tuples come from an operator that runs, without a queue. Whoever reads such an operator within the
+        step runs, too."""
+        return edge.edge.source in self._numbers and not edge.apart
+
+    def goes_on(self, operator: OperatorState) -> tuple[int, tuple[str, ...]]:
+        """How many fused edges take what an operator gives out, and the streams that it is appended to."""
+        board, number = self._board, operator.node.number
+        edges = [
+            edge for reader in operator.readers for edge in board.operators[reader].edges if edge.edge.source == number
+        ]
+        queues = [edge.edge.stream for edge in edges if edge.edge.node not in self._numbers or edge.apart]
+        outputs = (board.queries[query].name for query in operator.outputs)
+        return len(edges) - len(queues), (*outputs, *queues)
+
+
+class _Cut:
+    """Cuts operators that run into chains."""
+
+    def __init__(self, running: _Running, limit: int, train: Callable[[str, int, int], Train]) -> None:
+        self._running, self._limit, self._train = running, limit, train
+        self._trains: dict[tuple[str, int, int], Train] = {}
+        self._nodes: list[list[int]] = []
+        self._inputs: list[tuple[Input, ...]] = []
+        self._writes: list[tuple[str, ...]] = []
+        self._ends: dict[int, int] = {}
+        """The chain that an operator ends."""
+        self._whole: set[int] = set()
+        """Operators whose one reader goes on with their chain."""
+
+    def chains(self) -> tuple[Chain, ...]:
+        """The chains, each after those that it reads."""
+        for operator in self._running.operators:
+            self._place(operator)
+        return tuple(map(Chain, map(tuple, self._nodes), self._inputs, self._writes))
+
+    def _place(self, operator: OperatorState) -> None:
+        number, [edge, *others] = operator.node.number, operator.edges
+        source = edge.edge.source
+        if source is not None and not others and source in self._whole and self._running.is_fused(edge):
+            place = self._ends.pop(source)
+            self._nodes[place].append(number)
+        else:
+            place = len(self._nodes)
+            self._nodes.append([number])
+            self._inputs.append(tuple(self._input(each) for each in operator.edges))
+            self._writes.append(())
+        fused, self._writes[place] = self._running.goes_on(operator)
+        self._ends[number] = place
+        if fused == 1 and not self._writes[place]:
+            self._whole.add(number)
+
+    def _input(self, edge: EdgeState) -> Input:
+        if edge.edge.source is not None and self._running.is_fused(edge):
+            return self._ends[edge.edge.source]
+        key = edge.edge.stream, edge.head, edge.head + min(edge.waiting, self._limit)
+        if key not in self._trains:
+            self._trains[key] = self._train(*key)
+        return self._trains[key]

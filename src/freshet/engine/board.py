@@ -2,137 +2,25 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Iterable, Iterator
+from dataclasses import dataclass, field, replace
 from typing import Final
 
-from freshet.model import Curve, Fold, Network, Node, Query, Side
-from freshet.quality import OperatorStatistics
+from freshet.engine.states import EdgeState, FoldState, OperatorState, QueryState, Size
+from freshet.model import Fold, Network, Node, Promises, Query
+from freshet.model.promises import shared
+from freshet.quality import OverheadStatistics
 
 DROPPED: Final = "dropped"
 """Reason of a query that was taken out."""
-
-Size = Callable[[str, int, int], int]
-
-
-@dataclass(slots=True, eq=False)
-class FoldState:
-    """A fold with its state: the range [low, end) of each of its state streams.
-
-    Args:
-        name: Its name.
-        operator: What it does; of a join, one of its sides.
-        query: Number of its query.
-        ports: The operators that lead into it: of a join those of each side, else all of them together.
-        streams: Its state streams.
-        lows: Where the live range of each begins.
-        seen: How far event time had come, by port, when it last ran; None: nothing was known.
-        busy: Whether a unit is running it: its state is one thing, so only one may.
-    """
-
-    name: str
-    operator: Fold
-    query: int
-    ports: tuple[tuple[int, ...], ...]
-    streams: tuple[str, ...] = ()
-    lows: list[int] = field(default_factory=list)
-    seen: list[int | None] = field(default_factory=list)
-    busy: bool = False
+Way = Callable[[Collection[int]], str]
+"""The way in which a set of operators would run."""
+_NOTABLE: Final = 0.2
+"""Share by which costs must have changed for promises to be worked out again."""
 
 
-@dataclass(slots=True)
-class OperatorState:
-    """An operator with its queue: tuples [cursor, cursor + in flight) are being processed, ``waiting`` more wait."""
-
-    node: Node
-    query: int
-    size: Size
-    statistics: OperatorStatistics = field(default_factory=OperatorStatistics)
-    cursor: int = 0
-    in_flight: int = 0
-    waiting: int = 0
-    closing: bool = False
-    """Whether its fold has something to give out although no tuple waits, because event time went on."""
-    pending: int = 0
-    """What a policy sees: the waiting tuples, or one where it is only closing; :meth:`Board.refresh` sets it."""
-    head_arrival: float = math.inf
-    tail_arrival: float = math.inf
-    running: int = 0
-    """Units that it is part of now."""
-    folds: tuple[FoldState, ...] = ()
-    """Folds at or behind it on its path."""
-    mark: int | None = None
-    """Event time, as far as it is known to have come in front of it."""
-
-    @property
-    def busy(self) -> bool:
-        """Whether it is running."""
-        return self.running > 0
-
-    @property
-    def path(self) -> tuple[int, ...]:
-        """Numbers of the operators of its path."""
-        return self.node.path
-
-    @property
-    def cost(self) -> float:
-        """Seconds per tuple."""
-        return self.statistics.cost
-
-    @property
-    def selectivity(self) -> float:
-        """Tuples out per tuple in."""
-        return self.statistics.selectivity
-
-    @property
-    def head(self) -> int:
-        """Offset of the first waiting tuple."""
-        return self.cursor + self.in_flight
-
-    @property
-    def mean_arrival(self) -> float:
-        """Mean arrival of the waiting tuples, as if they had come evenly from the first to the last."""
-        return (self.head_arrival + self.tail_arrival) / 2.0 if self.pending else math.inf
-
-    @property
-    def bytes_waiting(self) -> int:
-        """Bytes of the waiting tuples."""
-        return self.size(self.node.reads, self.head, self.head + self.waiting) if self.waiting else 0
-
-
-@dataclass(slots=True)
-class QueryState:
-    """A query as the engine runs it."""
-
-    query: Query
-    paths: tuple[tuple[int, ...], ...]
-    weight: float
-    active: bool = True
-    reason: str | None = None
-    """Why it is not active."""
-    held: str | None = None
-    """Why its output takes nothing now."""
-
-    @property
-    def may_run(self) -> bool:
-        """Whether its operators may be scheduled."""
-        return self.active and self.held is None
-
-    @property
-    def name(self) -> str:
-        """Its name."""
-        return self.query.name
-
-    @property
-    def deadline(self) -> float | None:
-        """Seconds after release by which an answer is due."""
-        return self.query.deadline
-
-    @property
-    def curve(self) -> Curve | None:
-        """What its answers are worth by their latency."""
-        return self.query.curve
+def _one_way(nodes: Collection[int]) -> str:
+    return ""
 
 
 @dataclass(slots=True)
@@ -140,6 +28,7 @@ class Board:
     """All operators and queries, their queues, and which of them may run."""
 
     size: Size
+    way: Way = _one_way
     network: Network = field(default_factory=Network)
     operators: list[OperatorState] = field(default_factory=list)
     queries: list[QueryState] = field(default_factory=list)
@@ -147,130 +36,187 @@ class Board:
     """Numbers of the queries that were not dropped, by name."""
     stopped: set[int] = field(default_factory=set)
     """Numbers of the queries that were dropped or quarantined."""
-    folds: dict[str, FoldState] = field(default_factory=dict)
-    """Folds of the queries that were not dropped, each behind those that lead into it."""
+    folds: dict[str, OperatorState] = field(default_factory=dict)
+    """Folds that somebody needs, by name."""
     lookups: dict[int, str] = field(default_factory=dict)
     """Operators that join with a table, and the table."""
     ready: dict[int, None] = field(default_factory=dict)
-    readers: dict[str, list[int]] = field(default_factory=dict)
-    """Operators that read a stream."""
+    readers: dict[str, list[EdgeState]] = field(default_factory=dict)
+    """Edges that read a stream."""
+    calls: OverheadStatistics = field(default_factory=OverheadStatistics)
+    """What units cost before they touch a tuple."""
     now: float = 0.0
-    overhead: float = 0.0
     workers: int = 1
     idle_workers: int = 0
+    _calls_by_way: dict[str, OverheadStatistics] = field(default_factory=dict)
+    _rests: dict[tuple[int, int], float] = field(default_factory=dict)
+    """For each operator that queries share and each of them, what the promises of the operator reckon with."""
+
+    # Queries
 
     def add(self, query: Query) -> QueryState:
-        """Numbers a query and its operators."""
-        state = QueryState(query, self.network.add(query), query.weight)
-        for node in self.network.nodes[len(self.operators) :]:
-            self.operators.append(OperatorState(node, len(self.queries), self.size))
-            self.readers.setdefault(node.reads, []).append(node.number)
-            if node.operator.reads_table is not None:
-                self.lookups[node.number] = node.operator.reads_table
-        self._add_folds(state, len(self.queries))
+        """Numbers a query and those of its operators that are new."""
+        numbers = self.network.add(query)
+        state = QueryState(query, numbers, self.network.root(query.name))
         self.numbers[query.name] = len(self.queries)
         self.queries.append(state)
+        for node in self.network.nodes[len(self.operators) :]:
+            self._add_operator(node)
+        self._look_at(numbers)
         return state
 
-    def _add_folds(self, state: QueryState, query: int) -> None:
-        depths: dict[str, int] = {}
-        for path in state.paths:
-            folds = [fold for number in path if (fold := self.fold(number)) is not None]
-            for depth, fold in enumerate(folds):
-                depths[fold.fold] = max(depth, depths.get(fold.fold, 0))
-        for name in sorted(depths, key=depths.__getitem__):
-            self.folds[name] = self._fold_state(name, query)
-        for path in state.paths:
-            behind: tuple[FoldState, ...] = ()
-            for number in reversed(path):
-                operator = self.fold(number)
-                behind = behind if operator is None else (self.folds[operator.fold], *behind)
-                self.operators[number].folds = behind
-
-    def _fold_state(self, name: str, query: int) -> FoldState:
-        numbers = self.network.ports(name)
-        operators = {number: self.fold(number) for number in numbers}
-        [*_, operator] = operators.values()
-        assert operator is not None
-        if not isinstance(operator, Side):
-            return FoldState(name, operator, query, (numbers,))
-        sides = {number: side.port for number, side in operators.items() if isinstance(side, Side)}
-        ports = tuple(tuple(number for number in numbers if sides[number] == port) for port in (0, 1))
-        return FoldState(name, operator, query, ports)
-
-    def fold(self, number: int) -> Fold | None:
-        """The fold that an operator is, if it is one."""
-        operator = self.network.nodes[number].operator
-        return operator if isinstance(operator, Fold) else None
+    def _add_operator(self, node: Node) -> None:
+        edges = tuple(map(EdgeState, node.edges))
+        before = {number for source in node.inputs for number in (source, *self.operators[source].before)}
+        state = OperatorState(
+            node, self.size, edges, node.operator.tag, len(edges), node.inputs, tuple(sorted(before)), _fold_of(node)
+        )
+        self.operators.append(state)
+        for edge in edges:
+            self.readers.setdefault(edge.edge.stream, []).append(edge)
+        if node.operator.reads_table is not None:
+            self.lookups[node.number] = node.operator.reads_table
+        if state.fold is not None:
+            self.folds[state.fold.name] = state
+            for number in before:
+                self.operators[number].folds += (state,)
 
     def withdraw(self, state: QueryState) -> None:
         """Undoes the latest :meth:`add`: nobody has seen its numbers yet, so they are free again."""
-        first = state.paths[0][0]
-        for operator in self.operators[first:]:
-            self.readers[operator.node.reads].remove(operator.node.number)
-        self.network.drop(state.name)
-        del self.operators[first:], self.network.nodes[first:]
-        self.lookups = {number: table for number, table in self.lookups.items() if number < first}
-        self.queries.remove(state)
         del self.numbers[state.name]
-        self._drop_folds(len(self.queries))
+        self.queries.remove(state)
+        self._forget(gone := self.network.withdraw(state.name))
+        del self.operators[len(self.network.nodes) :]
+        self._look_at(number for number in state.operators if number not in gone)
 
-    def drop(self, state: QueryState) -> None:
-        """Takes a query out; its numbers stay behind."""
-        self.network.drop(state.name)
-        self.deactivate(state, DROPPED)
-        self._drop_folds(self.numbers.pop(state.name))
-        for operator in self.of(state):
-            self.readers[operator.node.reads].remove(operator.node.number)
+    def drop(self, state: QueryState) -> list[OperatorState]:
+        """Takes a query out; its numbers stay behind. Returns the operators that nobody needs any more."""
+        state.active, state.reason = False, DROPPED
+        self.stopped.add(self.numbers.pop(state.name))
+        gone = self.network.drop(state.name)
+        self._forget(gone)
+        self._look_at(state.operators)
+        return [self.operators[number] for number in gone]
 
-    def _drop_folds(self, query: int) -> None:
-        self.folds = {name: fold for name, fold in self.folds.items() if fold.query != query}
+    def _forget(self, gone: Iterable[int]) -> None:
+        for operator in [self.operators[number] for number in gone]:
+            for edge in operator.edges:
+                self.readers[edge.edge.stream].remove(edge)
+            self.lookups.pop(operator.node.number, None)
+            if operator.fold is not None:
+                del self.folds[operator.fold.name]
+                for number in operator.before:
+                    before = self.operators[number]
+                    before.folds = tuple(fold for fold in before.folds if fold is not operator)
 
-    def deactivate(self, state: QueryState, reason: str) -> None:
-        """Keeps a query from running."""
+    def deactivate(self, state: QueryState, reason: str) -> list[OperatorState]:
+        """Keeps a query from running. Returns the operators that no active query needs."""
         state.active, state.reason = False, reason
         self.stopped.add(self.numbers[state.name])
-        for operator in self.of(state):
-            self.ready.pop(operator.node.number, None)
+        self._look_at(state.operators)
+        return [operator for operator in self.of(state) if not operator.active]
 
-    def of(self, state: QueryState) -> Iterable[OperatorState]:
+    def hold(self, state: QueryState, why: str | None) -> None:
+        """Keeps a query from running while its output takes nothing; None: lets it go on."""
+        state.held = why
+        self._look_at(state.operators)
+
+    def hold_back(self, stream: str, held: bool) -> tuple[int, ...]:
+        """Keeps the operator that writes to a stream from running, or lets it go on; returns its queries."""
+        number = self._writer(stream)
+        if number is None:
+            return ()
+        self.operators[number].held = held
+        self._look_at((number,))
+        return self.operators[number].queries
+
+    def _writer(self, stream: str) -> int | None:
+        if stream in self.numbers:
+            return self.queries[self.numbers[stream]].root
+        return next((edge.edge.source for edge in self.readers.get(stream, ())), None)
+
+    def promise(self, state: QueryState, promises: Promises) -> None:
+        """Promises something else to a query."""
+        state.query = replace(state.query, promises=promises)
+        self._look_at(state.operators)
+
+    def of(self, state: QueryState) -> Iterator[OperatorState]:
         """The operators of a query."""
-        return (self.operators[number] for path in state.paths for number in path)
+        return (self.operators[number] for number in state.operators)
 
-    def hidden(self, stream: str) -> QueryState | None:
-        """The shared work whose output a stream is, if it is one."""
-        number = self.numbers.get(stream)
-        state = None if number is None else self.queries[number]
-        return state if state is not None and state.query.hidden else None
+    def serving(self, operator: OperatorState) -> Iterator[QueryState]:
+        """The queries that need an operator."""
+        return (self.queries[query] for query in operator.queries)
 
-    def works(self, state: QueryState) -> list[QueryState]:
-        """The shared work that a query reads, each after the one that it reads."""
-        found: list[QueryState] = []
-        work = self.hidden(state.query.graph.streams[0])
-        while work is not None:
-            found.insert(0, work)
-            work = self.hidden(work.query.graph.streams[0])
-        return found
+    # Operators
 
-    def sources(self, state: QueryState) -> tuple[str, ...]:
-        """The streams that a query reads, by itself or through shared work."""
-        works = self.works(state)
-        return works[0].query.graph.streams if works else state.query.graph.streams
+    def _look_at(self, numbers: Iterable[int]) -> None:
+        """Brings what operators have of their queries up to date."""
+        network, operators = self.network, [self.operators[number] for number in numbers]
+        for operator in operators:
+            number = operator.node.number
+            operator.readers = tuple(dict.fromkeys(edge.node for edge in network.readers(number)))
+            operator.outputs = tuple(self.numbers[name] for name in network.outputs(number))
+            operator.queries = tuple(self.numbers[name] for name in network.queries(number))
+            operator.active = any(query.active for query in self.serving(operator))
+            operator.may_run = not operator.held and any(query.may_run for query in self.serving(operator))
+            self.refresh(operator)
+        for operator in operators:
+            self._promise(operator)
 
-    def served_by(self, work: QueryState) -> list[QueryState]:
-        """The queries that read shared work, directly or not, other shared work among them."""
-        found: list[QueryState] = []
-        for number in self.readers.get(work.name, ()):
-            reader = self.queries[self.operators[number].query]
-            found += [reader, *self.served_by(reader)] if reader.query.hidden else [reader]
-        return found
+    def _promise(self, operator: OperatorState) -> None:
+        if len(operator.queries) == 1:
+            operator.promises = self.queries[operator.queries[0]].promises
+        elif operator.queries:
+            number = operator.node.number
+            rests = {query: self._rest(number, query) for query in operator.queries}
+            self._rests.update({(number, query): rest for query, rest in rests.items()})
+            operator.promises = shared((self.queries[query].promises, rest) for query, rest in rests.items())
+
+    def _rest(self, number: int, query: int) -> float:
+        """Seconds that a tuple still takes in a query when an operator has let it through."""
+        readers = (self.operators[reader] for reader in self.operators[number].readers)
+        return sum(
+            reader.cost + reader.selectivity * self._rest(reader.node.number, query)
+            for reader in readers
+            if query in reader.queries
+        )
+
+    def learn(self) -> list[int]:
+        """Works the promises of operators that queries share out again where costs have changed much; returns the
+        queries for which they have."""
+        found: dict[int, None] = {}
+        for (number, query), known in list(self._rests.items()):
+            operator = self.operators[number]
+            if len(operator.queries) < 2 or query not in operator.queries:
+                del self._rests[number, query]
+            elif abs(self._rest(number, query) - known) > _NOTABLE * known:
+                self._promise(operator)
+                found |= dict.fromkeys(operator.queries)
+        return list(found)
 
     def refresh(self, operator: OperatorState) -> None:
-        """Puts an operator into or out of ``ready`` after its queue changed."""
-        number = operator.node.number
-        operator.pending = operator.waiting or int(operator.closing)
-        free = not operator.busy and not (operator.folds and any(fold.busy for fold in operator.folds))
-        if operator.pending and free and self.queries[operator.query].may_run:
-            self.ready.setdefault(number)
+        """Puts an operator into or out of ``ready`` after its queues changed."""
+        operator.sum_up()
+        free = not operator.running and not (operator.folds and any(fold.running for fold in operator.folds))
+        if operator.pending and free and operator.may_run:
+            self.ready.setdefault(operator.node.number)
         else:
-            self.ready.pop(number, None)
+            self.ready.pop(operator.node.number, None)
+
+    # Costs
+
+    def overhead(self, nodes: Collection[int] = ()) -> float:
+        """Seconds that a step costs before it touches a tuple, by the way in which these operators would run; of all
+        units where no unit has run in that way yet."""
+        known = self._calls_by_way.get(self.way(nodes)) if nodes else None
+        return (known or self.calls).seconds
+
+    def ran(self, nodes: Collection[int], overhead: float) -> None:
+        """A unit of these operators had this overhead."""
+        self.calls.add(overhead)
+        self._calls_by_way.setdefault(self.way(nodes), OverheadStatistics()).add(overhead)
+
+
+def _fold_of(node: Node) -> FoldState | None:
+    return FoldState(node.operator) if isinstance(node.operator, Fold) else None

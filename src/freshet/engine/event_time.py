@@ -6,11 +6,14 @@ tuples that an operator has not processed. Bounds never become wrong later, so w
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
-from freshet.engine.board import Board, FoldState
+from freshet.engine.binding import trains_of
+from freshet.engine.board import Board
 from freshet.engine.protocols import QueueLog
-from freshet.model.operators import Time, earliest, latest
+from freshet.engine.states import EdgeState, FoldState, OperatorState
+from freshet.model import Chain
+from freshet.model.operators import Time, latest
 
 
 def has_state(fold: FoldState, log: QueueLog) -> bool:
@@ -24,8 +27,7 @@ class Moment:
     Args:
         board: What waits where.
         log: Has the watermarks of streams.
-        ends: For operators that a unit starts at, where their trains end.
-        fed: Operators whose queues the unit writes to.
+        chains: Those of the unit.
         acted: For folds that the unit runs, how far event time comes in them, by port.
     """
 
@@ -33,48 +35,49 @@ class Moment:
         self,
         board: Board,
         log: QueueLog,
-        ends: Mapping[int, int] | None = None,
-        fed: Collection[int] = (),
+        chains: Sequence[Chain] = (),
         acted: Mapping[str, Sequence[Time]] | None = None,
     ) -> None:
-        self._board, self._log = board, log
-        self._ends, self._fed, self._acted = ends or {}, fed, dict(acted or {})
-        self._marks: dict[int, Time] = {}
+        self._board, self._log, self._acted = board, log, dict(acted or {})
+        self._ends = {edge: train.end for chain in chains for edge, train in trains_of(board, chain)}
+        self._fed = {edge for chain in chains for stream in chain.writes for edge in board.readers.get(stream, ())}
+        self._marks: dict[EdgeState, Time] = {}
 
-    def before(self, number: int) -> Time:
-        """From when on tuples are that come into an operator."""
-        if number not in self._marks:
+    def before(self, edge: EdgeState) -> Time:
+        """From when on tuples are that come in at an edge."""
+        if edge not in self._marks:
             # What is known cannot become less: tuples that now lie in a queue were still to come when it was learned.
-            self._marks[number] = latest(self._board.operators[number].mark, self._computed(number))
-        return self._marks[number]
+            self._marks[edge] = latest(edge.mark, self._computed(edge))
+        return self._marks[edge]
 
-    def _computed(self, number: int) -> Time:
-        operator = self._board.operators[number]
-        node, end = operator.node, self._ends.get(number, operator.cursor)
-        if node.is_first or number in self._fed or operator.head + operator.waiting > end:
-            return self._log.watermark(node.reads, end)
-        return self.behind(node.path[node.path.index(number) - 1])
+    def _computed(self, edge: EdgeState) -> Time:
+        end = self._ends.get(edge, edge.cursor)
+        if edge.edge.source is None or edge in self._fed or edge.end > end:
+            return self._log.watermark(edge.edge.stream, end)
+        return self.behind(self._board.operators[edge.edge.source])
 
-    def behind(self, number: int) -> Time:
+    def behind(self, operator: OperatorState) -> Time:
         """From when on tuples are that come out of an operator."""
-        fold = self._board.fold(number)
-        if fold is None:
-            return self.before(number)
-        return fold.watermark([self.before(number)], lambda port: self.acted(fold.fold, port))
+        before = [self.before(edge) for edge in operator.edges]
+        return operator.node.operator.watermark(before, lambda port: self.acted(operator, port))
 
-    def acted(self, fold: str, port: int) -> Time:
+    def acted(self, operator: OperatorState, port: int) -> Time:
         """How far event time has come in what a fold has done; one that remembers nothing has nothing to do."""
-        if fold in self._acted:
-            return self._acted[fold][port]
-        state = self._board.folds[fold]
-        return state.seen[port] if has_state(state, self._log) else self.possible(state)[port]
+        fold = operator.fold
+        assert fold is not None, f"{operator.node.name} is no fold"
+        if fold.name in self._acted:
+            return self._acted[fold.name][port]
+        return fold.seen[port] if has_state(fold, self._log) else self.possible(operator)[port]
 
-    def possible(self, fold: FoldState) -> tuple[Time, ...]:
+    def possible(self, operator: OperatorState) -> tuple[Time, ...]:
         """How far event time allows a fold to act, by port."""
-        times = (earliest([self.before(number) for number in port]) for port in fold.ports)
-        return tuple(latest(seen, time) for seen, time in zip(fold.seen, times, strict=True))
+        assert operator.fold is not None, f"{operator.node.name} is no fold"
+        return tuple(
+            latest(seen, self.before(edge)) for seen, edge in zip(operator.fold.seen, operator.edges, strict=True)
+        )
 
-    def act(self, fold: FoldState) -> tuple[Time, ...]:
-        """Has a fold act so far. The folds before it on its paths come first."""
-        self._acted[fold.name] = done = self.possible(fold)
+    def act(self, operator: OperatorState) -> tuple[Time, ...]:
+        """Has a fold act so far. The folds in front of it come first."""
+        assert operator.fold is not None, f"{operator.node.name} is no fold"
+        self._acted[operator.fold.name] = done = self.possible(operator)
         return done

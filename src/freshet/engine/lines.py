@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
 from freshet.model import Unit, UnitResult
@@ -98,6 +98,12 @@ class Lines:
     def ids(self) -> list[str]:
         """The units that still run."""
         return [unit for line in self for unit in line.units if unit not in line.results]
+
+    def of(self, nodes: Iterable[int]) -> set[str]:
+        """The units that run one of these operators."""
+        wanted = set(nodes)
+        units = (unit for line in self for unit, _ in line.units.values())
+        return {unit.id for unit in units if not wanted.isdisjoint(unit.nodes)}
 
     def running(self) -> list[float]:
         """When the units that still run were begun."""

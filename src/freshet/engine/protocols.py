@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Literal, Protocol
 
 import pyarrow as pa
 
-from freshet.model import Commit, Node, Train, Unit, UnitResult
+from freshet.model import Commit, Network, Train, Unit, UnitResult
 
 
 class QueueLog(Protocol):
@@ -70,12 +70,16 @@ class Executor(Protocol):
         """How many units may run at once."""
 
     def install(
-        self, nodes: Sequence[Node], schemas: Mapping[str, pa.Schema], fail_on_error: AbstractSet[str]
+        self, network: Network, schemas: Mapping[str, pa.Schema], fail_on_error: AbstractSet[str]
     ) -> Mapping[str, pa.Schema]:
-        """Prepares for these operators; returns the schemas of the queries' outputs by query name."""
+        """Prepares for all operators of a network over streams of these schemas; returns the schemas of the outputs by
+        query. An evaluation error fails the queries ``fail_on_error``."""
 
     def states(self, fold: str) -> int:
         """How many state streams an installed fold has."""
+
+    def way(self, nodes: Collection[int]) -> str:
+        """The way in which a unit of these operators would run: units of the same way have the same overhead."""
 
     def submit(self, unit: Unit) -> None:
         """Starts a unit."""

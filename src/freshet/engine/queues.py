@@ -9,7 +9,6 @@ from typing import Final, Literal
 
 from freshet.log import Lagged, Log, LogFull, Retention, kept_versions
 from freshet.model import Commit, FreshetError, Train, is_state
-from freshet.policies.sharing import is_shared
 
 QUEUE: Final = Retention(history_age=0.0, history_bytes=0)
 """Nobody reads an intermediate queue again, so it keeps no history."""
@@ -69,16 +68,15 @@ class LogQueues:
     def park(self, readers: Sequence[str]) -> None:
         """Sends readers out.
 
-        What is in an intermediate queue, or comes from shared work, is nowhere else, its input being consumed. So its
-        reader is not parked but holds it as a quarantined one does: up to the bound, and not when the disk is nearly
-        full.
+        What is in an intermediate queue is nowhere else, its input being consumed. So its reader is not parked but
+        holds it as a quarantined one does: up to the bound, and not when the disk is nearly full.
         """
         known = self.log.readers()
         there = [name for name in readers if name in known and not known[name].parked]
         for name in there:
-            if _is_queue(name, known[name].stream):
+            if name == known[name].stream:
                 self.log.set_need(name, False)
-        self.log.park([name for name in there if not _is_queue(name, known[name].stream)])
+        self.log.park([name for name in there if name != known[name].stream])
 
     def set_need(self, reader: str, needed: bool) -> None:
         """Whether the reader's place holds data beyond the bounds."""
@@ -174,8 +172,3 @@ class LogQueues:
             if stream not in known:
                 self.log.declare(stream, STATE if is_state(stream) else QUEUE)
                 self.log.start_reader(stream, stream)
-
-
-def _is_queue(reader: str, stream: str) -> bool:
-    """Whether a stream keeps no history: an intermediate queue, or the output of shared work."""
-    return stream == reader or is_shared(stream)

@@ -2,45 +2,76 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 
+from freshet.engine.binding import trains_of
 from freshet.engine.board import Board
-from freshet.model import Commit, SegmentFile, UnitResult, is_state_of
+from freshet.engine.states import EdgeState
+from freshet.model import Chain, Commit, SegmentFile, Unit, UnitResult, is_state_of
 
 
 def failures_of(result: UnitResult, board: Board) -> dict[int, str]:
     """Numbers of the queries whose chains raised, each with the reason."""
     return {
-        board.operators[done.chain.operators[0]].query: done.failure
+        query: done.failure
         for done in result.chains
         if done.failure is not None
+        for query in board.operators[done.chain.nodes[0]].queries
     }
 
 
-def commit_of(result: UnitResult, board: Board, stopped: Collection[int]) -> Commit:
-    """Cursors and files of a unit without those of the stopped queries: none of their chains takes effect, and no
-    state of theirs changes."""
-    cursors = []
-    streams: set[str] = set()
-    folds: set[str] = set()
-    for work in result.unit.works:
-        for chain in work.chains:
-            query = board.operators[chain.operators[0]].query
-            first, last = board.operators[chain.operators[0]].node, board.operators[chain.operators[-1]].node
-            if query in stopped:
-                streams.add(last.writes)
-                folds |= {fold.fold for number in chain.operators if (fold := board.fold(number)) is not None}
-            elif work.train.rows:
-                cursors.append((first.name, first.reads, work.train.first, work.train.end))
-
-    def is_left_out(stream: str) -> bool:
-        return stream in streams or any(is_state_of(stream, fold) for fold in folds)
-
-    files = (_without(file, is_left_out) for file in result.files)
-    return Commit(tuple(cursors), tuple(file for file in files if file.members))
+def effective(unit: Unit, board: Board, stopped: Collection[int]) -> list[Chain]:
+    """The chains that take effect: those that a query needs which is not stopped."""
+    return [chain for chain in unit.chains if not _all_in(board.operators[chain.nodes[0]].queries, stopped)]
 
 
-def _without(file: SegmentFile, is_left_out: Callable[[str], bool]) -> SegmentFile:
-    members = tuple(member for member in file.members if not is_left_out(member[0]))
-    return file if len(members) == len(file.members) else replace(file, members=members)
+def _all_in(queries: Sequence[int], stopped: Collection[int]) -> bool:
+    return all(query in stopped for query in queries)
+
+
+def is_torn(unit: Unit, chains: Sequence[Chain]) -> bool:
+    """Whether what a chain that takes effect has given out went to one that does not: it would be lost."""
+    if len(chains) == len(unit.chains):
+        return False
+    kept = set(map(id, chains))
+    return any(
+        isinstance(source, int) and id(unit.chains[source]) in kept
+        for chain in unit.chains
+        if id(chain) not in kept
+        for source in chain.inputs
+    )
+
+
+def commit_of(result: UnitResult, board: Board, chains: Sequence[Chain]) -> Commit:
+    """Cursors and files of the chains that take effect; no state of the others changes."""
+    cursors = tuple(
+        (edge.edge.reader, train.stream, train.first, train.end)
+        for chain in chains
+        for edge, train in trains_of(board, chain)
+        if train.rows
+    )
+    if len(chains) == len(result.unit.chains):
+        return Commit(cursors, result.files)
+    kept = {stream for chain in chains for stream in chain.writes}
+    folds = {fold.name for chain in chains for number in chain.nodes if (fold := board.operators[number].fold)}
+    files = (_only(file, kept, folds) for file in result.files)
+    return Commit(cursors, tuple(file for file in files if file.members))
+
+
+def _only(file: SegmentFile, streams: Collection[str], folds: Collection[str]) -> SegmentFile:
+    members = tuple(
+        member for member in file.members if member[0] in streams or any(is_state_of(member[0], fold) for fold in folds)
+    )
+    return replace(file, members=members)
+
+
+def suspects(unit: Unit, board: Board) -> list[EdgeState]:
+    """The fused edges between chains of different queries: with queues there, each can fail by itself."""
+    found: list[EdgeState] = []
+    for chain in unit.chains:
+        operator = board.operators[chain.nodes[0]]
+        for edge, source in zip(operator.edges, chain.inputs, strict=True):
+            if isinstance(source, int) and board.operators[unit.chains[source].nodes[-1]].queries != operator.queries:
+                found.append(edge)
+    return found

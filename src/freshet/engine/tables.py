@@ -11,23 +11,19 @@ def streams_before(board: Board, table: str) -> list[str]:
     Declared streams are left out: any of them may be read by a query that is yet to come.
     """
     found: dict[str, None] = {}
-    for query in board.network:
-        for path in board.network.paths(query):
-            places = [place for place, number in enumerate(path) if board.lookups.get(number) == table]
-            if places:
-                _add_path(board, path[: places[-1] + 1], found)
+    for number in (number for number, read in board.lookups.items() if read == table):
+        _add_before(board, number, found)
     return list(found)
 
 
-def _add_path(board: Board, path: tuple[int, ...], found: dict[str, None]) -> None:
-    source = board.operators[path[0]].node.reads
-    if source in board.network and source not in found:
-        found[source] = None
-        for above in board.network.paths(source):
-            _add_path(board, above, found)
-    for number in path:
-        node, fold = board.operators[number].node, board.fold(number)
-        if not node.is_first:
-            found[node.reads] = None
-        if fold is not None:
-            found |= dict.fromkeys(board.folds[fold.fold].streams)
+def _add_before(board: Board, number: int, found: dict[str, None]) -> None:
+    """Adds the streams in front of an operator, and the states of the folds there."""
+    for operator in [board.operators[each] for each in (number, *board.operators[number].before)]:
+        if operator.fold is not None:
+            found |= dict.fromkeys(operator.fold.streams)
+        for edge in (
+            edge.edge for edge in operator.edges if edge.edge.kind != "stream" and edge.edge.stream not in found
+        ):
+            found[edge.stream] = None
+            if edge.stream in board.numbers:
+                _add_before(board, board.queries[board.numbers[edge.stream]].root, found)

@@ -46,10 +46,14 @@ class Columns:
             for node in network.nodes[first:]:
                 self._take(node, streams)
         except Exception:
-            for number in [number for number in self.inputs if number >= first]:
-                del self.inputs[number]
-                self.behind.pop(number, None)
+            self.forget(first)
             raise
+
+    def forget(self, first: int) -> None:
+        """Forgets nodes from a number on."""
+        for number in [number for number in self.inputs if number >= first]:
+            del self.inputs[number]
+            self.behind.pop(number, None)
 
     def _take(self, node: Node, streams: Mapping[str, pa.Schema]) -> None:
         inputs = []

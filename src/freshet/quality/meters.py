@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from freshet.model import ChainResult, Curve
+from freshet.model import ChainResult, Promises
 from freshet.quality.freshness import mean_freshness
-from freshet.quality.qos import QosMeter, overall
+from freshet.quality.qos import overall
 from freshet.quality.query_meter import QueryMeter
 from freshet.quality.recent import Seen
 from freshet.quality.response import ResponseMeter
@@ -38,10 +38,10 @@ class Meters:
         start: Begin of the run.
         workers: How many units can run at once.
 
-    >>> from freshet.model import Chain, ChainResult, Train
+    >>> from freshet.model import Chain, ChainResult
     >>> meters = Meters(start=0.0)
     >>> meters.add_query("big", now=0.0)
-    >>> meters.record("big", ChainResult(Chain((0,)), Train("s", 0, 100), 1, (), (4.0,)), departure=6.0)
+    >>> meters.record("big", ChainResult(Chain((0,), ()), 1, (), (4.0,)), departure=6.0, rows_in=100)
     >>> meters.wait("big", Waiting(rows=3, bytes=24, since=9.0, probability=1.0))
     >>> big = meters.snapshot(now=10.0)["queries"]["big"]
     >>> big["freshness"], big["waiting"], big["response"]["mean_s"], big["throughput"]["in_per_s"]
@@ -56,32 +56,24 @@ class Meters:
         self._streams: dict[str, StreamCounts] = {}
 
     def begin(self, now: float) -> None:
-        """The run begins now: time before it counts for neither workers nor decisions."""
+        """The run begins now: what was before it counts for nobody."""
         self.start = now
         self._workers.start = self._decisions.start = now
+        for name, meter in self.queries.items():
+            if meter.state == "active":
+                self.queries[name] = QueryMeter(now, meter.promises, meter.streams)
 
-    def add_query(
-        self,
-        name: str,
-        now: float,
-        weight: float = 1.0,
-        streams: Iterable[str] = (),
-        curve: Curve | None = None,
-    ) -> None:
-        """A query begins; ``streams`` are what it reads, ``curve`` what its answers are worth by their latency."""
-        self.queries[name] = QueryMeter(now, weight, streams, curve)
+    def add_query(self, name: str, now: float, promises: Promises | None = None, streams: Iterable[str] = ()) -> None:
+        """A query begins; ``streams`` are what it reads."""
+        self.queries[name] = QueryMeter(now, promises, streams)
 
     def drop_query(self, name: str) -> QueryMeter:
         """A query ends; returns its meter for a last report."""
         return self.queries.pop(name)
 
-    def set_weight(self, name: str, weight: float) -> None:
-        """The importance of a query changed."""
-        self.queries[name].weight = weight
-
-    def set_curve(self, name: str, curve: Curve | None) -> None:
-        """What the answers of a query are worth changed: from here on its QoS is that of the new curve."""
-        self.queries[name].qos = None if curve is None else QosMeter(curve)
+    def promise(self, name: str, promises: Promises) -> None:
+        """Something else was promised to a query."""
+        self.queries[name].promise(promises)
 
     def quarantine(self, name: str, reason: str) -> None:
         """A query was set aside; what waits for it goes on making it stale."""
@@ -92,17 +84,9 @@ class Meters:
         """A query is held back, because its output takes nothing now; None: it is not any more."""
         self.queries[name].held = reason
 
-    def record(
-        self,
-        query: str,
-        result: ChainResult,
-        departure: float,
-        *,
-        starts: bool = True,
-        ends: bool = True,
-    ) -> None:
+    def record(self, query: str, result: ChainResult, departure: float, *, rows_in: int = 0, ends: bool = True) -> None:
         """One chain of a query was committed; see :meth:`QueryMeter.record`."""
-        self.queries[query].record(result, departure, starts=starts, ends=ends)
+        self.queries[query].record(result, departure, rows_in=rows_in, ends=ends)
 
     def wait(self, query: str, waiting: Waiting) -> None:
         """What waits for a query now; said before a snapshot, it holds until it is said again."""

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from freshet.model import ChainResult, Curve
+from freshet.model import ChainResult, Promises
 from freshet.quality.freshness import FreshnessMeter
 from freshet.quality.qos import QosMeter
 from freshet.quality.rate import RecentRate
@@ -24,13 +24,12 @@ class QueryMeter:
 
     Args:
         start: When it was added.
-        weight: Its importance (FAS §4.4).
+        promises: What was promised to it.
         streams: What it reads, for the counts of late and dead tuples.
-        curve: What its answers are worth by their latency, if that was promised.
 
-    >>> from freshet.model import Chain, ChainResult, Train
+    >>> from freshet.model import Chain, ChainResult
     >>> meter = QueryMeter(start=0.0)
-    >>> meter.record(ChainResult(Chain((0,)), Train("s", 0, 100), 2, (), (4.0, 5.0)), departure=6.0)
+    >>> meter.record(ChainResult(Chain((0,), ()), 2, (), (4.0, 5.0)), departure=6.0, rows_in=100)
     >>> meter.tuples_in, meter.tuples_out, meter.response.times().mean, meter.freshness(now=10.0)
     (100, 2, 1.5, 0.8)
     """
@@ -43,6 +42,7 @@ class QueryMeter:
         "errors",
         "held",
         "memory",
+        "promises",
         "qos",
         "reason",
         "recent",
@@ -53,14 +53,11 @@ class QueryMeter:
         "tuples_in",
         "tuples_out",
         "waiting",
-        "weight",
     )
 
-    def __init__(
-        self, start: float, weight: float = 1.0, streams: Iterable[str] = (), curve: Curve | None = None
-    ) -> None:
+    def __init__(self, start: float, promises: Promises | None = None, streams: Iterable[str] = ()) -> None:
         self.start = start
-        self.weight = weight
+        self.promises = promises or Promises()
         self.streams = tuple(streams)
         self.state: Literal["active", "quarantined"] = "active"
         self.reason: str | None = None
@@ -74,26 +71,31 @@ class QueryMeter:
         self.errors = 0
         self.response = ResponseMeter()
         self.recent = RecentResponse(self.response.seen, start)
-        self.qos = None if curve is None else QosMeter(curve)
+        self.qos = None if self.promises.curve is None else QosMeter(self.promises.curve)
         self._freshness = FreshnessMeter(start)
         self._recent_in = RecentRate(start)
         self._recent_out = RecentRate(start)
 
-    def record(self, result: ChainResult, departure: float, *, starts: bool = True, ends: bool = True) -> None:
+    def promise(self, promises: Promises) -> None:
+        """Something else was promised: from here on its QoS is that of the new curve."""
+        if promises.curve != self.promises.curve:
+            self.qos = None if promises.curve is None else QosMeter(promises.curve)
+        self.promises = promises
+
+    def record(self, result: ChainResult, departure: float, *, rows_in: int = 0, ends: bool = True) -> None:
         """A chain's part of a unit was committed.
 
         Args:
             result: What the chain did. A failed chain was not committed and changes nothing. Where it tells the
                 departure of each tuple, all is exact.
             departure: When its output became durable and readable.
-            starts: Whether the chain starts a path: it read the path's stream, not an intermediate queue.
-            ends: Whether the chain ends a path: it wrote the query's output, not an intermediate queue.
+            rows_in: Tuples that it read from streams and outputs, not from queues between operators.
+            ends: Whether the chain wrote the query's output.
         """
         if result.failure is not None:
             return
         self.errors += result.errors
-        if starts:
-            rows_in = result.train.end - result.train.first
+        if rows_in:
             self.tuples_in += rows_in
             self._recent_in.add(rows_in, departure)
         rows_out = result.rows_out
@@ -131,7 +133,7 @@ class QueryMeter:
         return {
             "state": "held back" if self.held is not None and self.state == "active" else self.state,
             "reason": self.reason or self.held,
-            "weight": self.weight,
+            "weight": self.promises.weight,
             "seconds": lived,
             "tuples_in": self.tuples_in,
             "tuples_out": self.tuples_out,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from itertools import count
@@ -12,10 +12,10 @@ import numpy as np
 import pyarrow as pa
 
 from freshet.engine import Clock
-from freshet.model import Chain, ChainResult, Node, OperatorRun, SegmentFile, Unit, UnitResult, Work
+from freshet.model import Chain, ChainResult, Input, Network, OperatorRun, SegmentFile, Train, Unit, UnitResult
 from freshet.simulation.charge import Charge
 from freshet.simulation.draws import Draws
-from freshet.simulation.log import SimulatedLog
+from freshet.simulation.log import SimulatedLog, Tuples
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,56 +58,72 @@ class SimulatedExecutor:
         self._log, self._clock = log, clock
         self._profiles, self._overhead, self._seed = profiles, overhead, seed
         self.slots = slots
-        self._nodes: Sequence[Node] = ()
         self._costs: list[float] = []
         self._draws: list[Draws | None] = []
         self._charge = charge
-        self._together = together
+        self._together_at_end = together
         self._heap: list[tuple[float, int, UnitResult]] = []
         self._order = count()
 
     def install(
-        self, nodes: Sequence[Node], schemas: Mapping[str, pa.Schema], fail_on_error: AbstractSet[str]
+        self, network: Network, schemas: Mapping[str, pa.Schema], fail_on_error: AbstractSet[str]
     ) -> Mapping[str, pa.Schema]:
         """Takes note of the operators; simulated tuples have no columns."""
-        self._nodes = nodes
-        for node in nodes[len(self._draws) :]:
+        for node in network.nodes[len(self._draws) :]:
             profile = self._profiles[node.operator.name]
             self._costs.append(profile.cost)
             passes_all = profile.selectivity >= 1.0
             self._draws.append(None if passes_all else Draws(self._seed, node.name, profile.selectivity))
-        return {node.query: pa.schema([]) for node in nodes}
+        return {query: pa.schema([]) for query in network}
 
     def states(self, fold: str) -> int:
         """Simulated operators remember nothing."""
         return 0
+
+    def way(self, nodes: Collection[int]) -> str:
+        """All units have the same overhead."""
+        return "simulated"
 
     def submit(self, unit: Unit) -> None:
         """Works out what the unit will have done, and when."""
         started = self._clock.now()
         overhead = self._overhead + (self._charge.due() if self._charge else 0.0)
         moment = started + overhead
-        results = []
-        for work in unit.works:
-            for chain in work.chains:
-                result, moment = self._run(unit, work, chain, moment)
-                results.append(result)
-        members = tuple(
-            (self._nodes[result.chain.operators[-1]].writes, result.rows_out, 0, 0, 0, 0)
-            for result in results
-            if result.rows_out
-        )
-        files = (SegmentFile(unit.id, 0, members),) if members else ()
-        finished = UnitResult(unit, started, moment, tuple(results), files, overhead)
+        results: list[ChainResult] = []
+        given: list[Tuples] = []
+        for chain in unit.chains:
+            tuples = self._together([self._tuples(each, given) for each in chain.inputs])
+            result, alive, moment = self._run(chain, tuples, moment)
+            results.append(result)
+            given.append(alive)
+        written = [
+            (stream, tuples) for chain, tuples in zip(unit.chains, given, strict=True) for stream in chain.writes
+        ]
+        finished = UnitResult(unit, started, moment, tuple(results), self._stage(unit.id, written), overhead)
         heapq.heappush(self._heap, (moment, next(self._order), finished))
 
-    def _run(self, unit: Unit, work: Work, chain: Chain, moment: float) -> tuple[ChainResult, float]:
-        arrivals, origins = self._log.tuples(work.train)
+    def _stage(self, unit: str, written: Sequence[tuple[str, Tuples]]) -> tuple[SegmentFile, ...]:
+        some = [(stream, tuples) for stream, tuples in written if len(tuples[0])]
+        for stream, tuples in some:
+            self._log.stage(unit, stream, tuples)
+        members = tuple((stream, len(tuples[0]), 0, 0, 0, 0) for stream, tuples in some)
+        return (SegmentFile(unit, 0, members),) if members else ()
+
+    def _tuples(self, each: Input, given: Sequence[Tuples]) -> Tuples:
+        return self._log.tuples(each) if isinstance(each, Train) else given[each]
+
+    def _together(self, inputs: Sequence[Tuples]) -> Tuples:
+        if len(inputs) == 1:
+            return inputs[0]
+        return np.concatenate([arrivals for arrivals, _ in inputs]), np.concatenate([origins for _, origins in inputs])
+
+    def _run(self, chain: Chain, tuples: Tuples, moment: float) -> tuple[ChainResult, Tuples, float]:
+        arrivals, origins = tuples
         rows = len(arrivals)
         service = np.zeros(rows)
         alive = np.arange(rows)
         runs = []
-        for number in chain.operators:
+        for number in chain.nodes:
             cost, draws = self._costs[number], self._draws[number]
             service[alive] += cost
             entered = len(alive)
@@ -115,11 +131,9 @@ class SimulatedExecutor:
                 alive = alive[draws.passes(origins[alive])]
             runs.append(OperatorRun(number, entered, len(alive), entered * cost))
         departures = moment + np.cumsum(service)
-        if len(alive):
-            self._log.stage(unit.id, self._nodes[chain.operators[-1]].writes, (arrivals[alive], origins[alive]))
-        own = None if self._together else departures[alive]
-        result = ChainResult(chain, work.train, len(alive), tuple(runs), arrivals[alive], own)
-        return result, float(departures[-1])
+        own = None if self._together_at_end else departures[alive]
+        result = ChainResult(chain, len(alive), tuple(runs), arrivals[alive], own)
+        return result, (arrivals[alive], origins[alive]), float(departures[-1]) if rows else moment
 
     def finished(self) -> Sequence[UnitResult]:
         """Units that are finished by now."""

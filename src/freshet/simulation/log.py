@@ -144,8 +144,10 @@ class SimulatedLog:
                     raise UserError(f"reader {reader} is at {self._cursors[reader]}, not at {first}")
                 self._cursors[reader] = end
             for file in commit.files:
+                kept = {member[0] for member in file.members}
                 for stream, tuples in self._staged.pop(file.name):
-                    self._append(stream, tuples)
+                    if stream in kept:
+                        self._append(stream, tuples)
 
     def _append(self, stream: str, tuples: Tuples) -> None:
         queue = self._streams.setdefault(stream, _Queue())

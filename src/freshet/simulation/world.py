@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from freshet.engine import Engine, VirtualClock
-from freshet.model import Curve, Filter, Project, Query, QueryGraph
+from freshet.model import Curve, Filter, Project, Promises, Query, QueryGraph
 from freshet.policies import Policy
 from freshet.quality import OperatorStatistics
 from freshet.simulation.charge import Charge
@@ -19,22 +19,28 @@ from freshet.simulation.log import SimulatedLog
 
 @dataclass(frozen=True, slots=True)
 class SimulatedQuery:
-    """A query as a chain of operators of known cost and selectivity; the last one is its projection."""
+    """A query as a chain of operators of known cost and selectivity; the last one is its projection.
+
+    The first ``shared`` operators are those of all queries over the stream that share as many.
+    """
 
     name: str
     stream: str
     operators: tuple[Profile, ...]
     weight: float = 1.0
     curve: Curve | None = None
+    shared: int = 0
 
     def query(self) -> Query:
         """The query as the engine knows it."""
-        names = [f"{self.name}.filter_{index + 1}" for index in range(len(self.operators) - 1)]
-        nodes: dict[str, Filter | Project] = {name: Filter(name, "true") for name in names}
-        root = f"{self.name}.project"
-        nodes[root] = Project(root, ())
-        inputs = {name: (source,) for name, source in zip(nodes, [self.stream, *nodes], strict=False)}
-        return Query(self.name, "", QueryGraph(dict(nodes), inputs, root), weight=self.weight, curve=self.curve)
+        names = [self._filter_name(index) for index in range(len(self.operators) - 1)]
+        filters = [Filter(name, "true") for name in names]
+        graph = QueryGraph.straight(self.stream, [*filters, Project(f"{self.name}.project", ())])
+        return Query(self.name, "", graph, Promises(self.weight, self.curve))
+
+    def _filter_name(self, index: int) -> str:
+        owner = f"shared_{self.stream}" if index < self.shared else self.name
+        return f"{owner}.filter_{index + 1}"
 
     def profiles(self) -> dict[str, Profile]:
         """Profiles by operator name."""
@@ -90,6 +96,7 @@ class World:
             for operator in self.engine.board.operators:
                 profile = profiles[operator.node.operator.name]
                 operator.statistics = OperatorStatistics.given(profile.cost, profile.selectivity)
+            self.engine.board.learn()
 
     def run(self, until: float = math.inf) -> None:
         """Runs until all tuples are processed, or until a time."""

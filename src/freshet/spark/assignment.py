@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from freshet.log.sums import Checks
-from freshet.model import Chain, Segment, State, Train, Work
+from freshet.model import Chain, Input, Segment, State, Train
 from freshet.spark.files import write_once
 
 PROPERTY: Final = "freshet.assignment"
@@ -20,14 +20,13 @@ _LONGEST_PROPERTY: Final = 64 * 1024
 
 @dataclass(frozen=True, slots=True)
 class Assignment:
-    """Works of a unit that one job does, split over ``parts`` tasks.
+    """Chains of a unit that one job runs, split over ``parts`` tasks.
 
-    >>> from freshet.model import Chain, Train, Work
-    >>> work = Work(Train("s", 0, 10), (Chain((0, 1)),))
-    >>> assignment = Assignment(Path("/state"), "u1", "5bec", 2, (work,))
+    >>> chain = Chain((0, 1), (Train("s", 0, 10),), ("q",))
+    >>> assignment = Assignment(Path("/state"), "u1", "5bec", 2, (chain, Chain((2,), (0,))))
     >>> Assignment.parse(assignment.text()) == assignment
     True
-    >>> assignment.part(work.train, 1)
+    >>> assignment.part(chain.trains[0], 1)
     Train(stream='s', first=5, end=10, segments=())
     """
 
@@ -35,19 +34,20 @@ class Assignment:
     unit: str
     spec: str
     parts: int
-    works: tuple[Work, ...]
+    chains: tuple[Chain, ...]
+    """Their inputs are trains, and places in this list."""
     states: tuple[State, ...] = ()
     """States of the folds in its chains."""
     tables: tuple[Train, ...] = ()
     """Versions of the tables that its chains join with."""
-    parted: bool = False
-    """Whether every task runs its part of a train up to an aggregate, and closes no window."""
+    parted: tuple[str, ...] = ()
+    """Folds that merge tuples in every task, each its part of them, and close no window."""
     checks: Checks = Checks.ONCE
     """When the checksums of trains are looked at; never: nor are any written."""
 
     def trains(self) -> Iterator[Train]:
         """All that its tasks read."""
-        yield from (work.train for work in self.works)
+        yield from (train for chain in self.chains for train in chain.trains)
         yield from (each for state in self.states for each in state.ranges)
         yield from self.tables
 
@@ -73,26 +73,38 @@ class Assignment:
         return Train(train.stream, first, end, segments)
 
     def text(self) -> str:
-        """As JSON."""
-        works = [[_train(work.train), [chain.operators for chain in work.chains]] for work in self.works]
+        """As JSON; a train that many chains read is written once."""
+        trains: dict[tuple[str, int, int], list[object]] = {}
+        places: dict[tuple[str, int, int], list[int]] = {}
+
+        def written(each: Input) -> int | list[int]:
+            if isinstance(each, int):
+                return each
+            key = (each.stream, each.first, each.end)
+            if key not in trains:
+                trains[key], places[key] = _train(each), [len(trains)]
+            return places[key]
+
+        chains = [[chain.nodes, [written(each) for each in chain.inputs], chain.writes] for chain in self.chains]
         states = [[each.fold, [_train(one) for one in each.ranges], each.before, each.after] for each in self.states]
         tables = [_train(each) for each in self.tables]
-        fields = [str(self.state), self.unit, self.spec, self.parts, works, states, tables, self.parted, self.checks]
-        return json.dumps(fields, separators=(",", ":"))
+        fields = [str(self.state), self.unit, self.spec, self.parts, list(trains.values()), chains, states, tables]
+        return json.dumps([*fields, self.parted, self.checks], separators=(",", ":"))
 
     @classmethod
     def parse(cls, text: str) -> Assignment:
         """From JSON."""
-        state, unit, spec, parts, works, states, tables, parted, checks = json.loads(text)
+        state, unit, spec, parts, trains, chains, states, tables, parted, checks = json.loads(text)
+        known = [_range(each) for each in trains]
         return cls(
             Path(state),
             unit,
             spec,
             parts,
-            tuple(_work(*work) for work in works),
+            tuple(_chain(known, *chain) for chain in chains),
             tuple(_state(*each) for each in states),
             tuple(_range(each) for each in tables),
-            parted,
+            tuple(parted),
             Checks(checks),
         )
 
@@ -135,8 +147,9 @@ def _train(train: Train) -> list[object]:
     return [train.stream, train.first, train.end, [astuple(segment) for segment in train.segments]]
 
 
-def _work(train: list[Any], chains: list[list[int]]) -> Work:
-    return Work(_range(train), tuple(Chain(tuple(numbers)) for numbers in chains))
+def _chain(trains: list[Train], nodes: list[int], inputs: list[int | list[int]], writes: list[str]) -> Chain:
+    found = (each if isinstance(each, int) else trains[each[0]] for each in inputs)
+    return Chain(tuple(nodes), tuple(found), tuple(writes))
 
 
 def _state(fold: str, ranges: list[list[Any]], before: list[int | None], after: list[int | None]) -> State:

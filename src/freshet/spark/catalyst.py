@@ -78,7 +78,7 @@ def read_leaf(columns: tuple[str, ...], batches: Iterator[pa.RecordBatch]) -> It
     """The leaf: this task's part of the train."""
     drain(batches)
     task = Task.begin()
-    train = task.train(task.assignment.works[0].train)
+    train = task.train(task.assignment.chains[0].trains[0])
     if not train.rows:
         return
     table = task.read(train).select([*columns, ARRIVAL])
@@ -93,25 +93,25 @@ def write_outputs(schemas: tuple[pa.Schema, ...], batches: Iterator[pa.RecordBat
     received = list(batches)
     ended = time.monotonic_ns()
     task = Task.begin()
-    chains = task.assignment.works[0].chains
+    chains = task.assignment.chains
     began = min((batch.column(1)[0].as_py() for batch in received if batch.num_rows), default=ended)
     counts = [_passed(task, chain, received, 2 + 3 * i) for i, chain in enumerate(chains)]
-    rows = task.train(task.assignment.works[0].train).rows
+    rows = task.train(chains[0].trains[0]).rows
     nanos = _shares(ended - began, rows, counts)
-    for i, chain in enumerate(chains):
-        report = ChainReport(0, i, None, counts[i], nanos[i], (), _sum(received, 3 + 3 * i))
+    for i in range(len(chains)):
+        report = ChainReport(i, None, counts[i], nanos[i], (), _sum(received, 3 + 3 * i))
         output = _output(received, 4 + 3 * i, schemas[i])
         if output is None:
             task.note(report)
         else:
-            task.add(chain, output, report)
+            task.add(report, output)
     yield task.finish()
 
 
 def _passed(task: Task, chain: Chain, batches: Sequence[pa.RecordBatch], column: int) -> tuple[int, ...]:
     """Rows that came out of each operator: those whose stage is at least the number of filters up to it."""
     stages = np.concatenate([batch.column(column).to_numpy() for batch in batches] or [np.empty(0, np.int32)])
-    needed = np.cumsum([isinstance(operator, Filter) for operator in task.spec.chain(chain.operators)])
+    needed = np.cumsum([isinstance(operator, Filter) for operator in task.spec.chain(chain.nodes)])
     histogram = np.bincount(stages, minlength=int(needed[-1]) + 1)
     at_least = np.cumsum(histogram[::-1])[::-1]
     return tuple(int(at_least[stage]) for stage in needed)

@@ -74,17 +74,24 @@ def _stop(session: SparkSession) -> None:
 def outputs_of(
     session: SparkSession, queries: Iterable[Query], streams: Mapping[str, pa.Schema]
 ) -> dict[str, pa.Schema]:
-    """The columns of the queries' outputs, without running or installing anything.
+    """The columns of the outputs of queries, each after those that it reads, without running or installing anything.
 
     Raises:
         UserError: Spark does not accept an expression.
     """
-    network = Network()
+    return _outputs_of(Analysis(session), queries, streams)
+
+
+def _outputs_of(
+    analysis: Analysis, queries: Iterable[Query], streams: Mapping[str, pa.Schema]
+) -> dict[str, pa.Schema]:
+    network, installation = Network(), Installation(analysis)
+    outputs: dict[str, pa.Schema] = {}
     for query in queries:
         network.add(query)
-    installation = Installation(Analysis(session))
-    installation.extend(network.nodes, streams)
-    return dict(installation.outputs)
+        installation.extend(network, {**outputs, **streams})
+        outputs = installation.columns.outputs(network)
+    return outputs
 
 
 def analysed(
@@ -98,17 +105,13 @@ def analysed(
     """
     outputs: dict[str, pa.Schema] = {}
     refused: dict[str, str] = {}
-    known, analysis = dict(streams), Analysis(session)
+    analysis = Analysis(session)
     for query in queries:
-        if not all(path.stream in known for path in query.paths):
+        known = {**streams, **outputs}
+        if not all(stream in known for stream in query.graph.streams):
             continue
-        network, installation = Network(), Installation(analysis)
-        network.add(query)
         try:
-            installation.extend(network.nodes, known)
+            outputs |= _outputs_of(analysis, [query], known)
         except UserError as error:
             refused[query.name] = f"Spark refuses it: {str(error).removeprefix(f'query {query.name}: ')}"
-        else:
-            outputs |= installation.outputs
-            known |= installation.outputs
     return outputs, refused

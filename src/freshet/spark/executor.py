@@ -6,7 +6,7 @@ import subprocess
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from pathlib import Path
@@ -17,18 +17,19 @@ from pyspark.sql import SparkSession
 
 from freshet.kernels.parting import OVERHEAD
 from freshet.kernels.shuffling import MOST_BYTES
-from freshet.model import Chain, FreshetError, Node, State, Unit, UnitResult, Work
+from freshet.model import Chain, FreshetError, Network, State, Unit, UnitResult
 from freshet.spark.analysis import Analysis
 from freshet.spark.assignment import forget_leftovers
-from freshet.spark.failures import STOPPED, Retry, message, retry_reason
+from freshet.spark.course import Course
+from freshet.spark.failures import STOPPED, Apart, Retry, message, retry_reason
 from freshet.spark.installation import Form, Installation
-from freshet.spark.isolate import Works, isolate
+from freshet.spark.isolate import Component, components, isolate
 from freshet.spark.jobs import Jobs
+from freshet.spark.planning import Limits, Planner
 from freshet.spark.report import TaskReport
 from freshet.spark.results import Outcome
 from freshet.spark.running import Running
 from freshet.spark.spec import Spec
-from freshet.spark.stages import Stages
 from freshet.spark.suspects import Suspects
 from freshet.spark.turns import Floor, TimeLimit, TookTooLong
 
@@ -84,10 +85,11 @@ class SparkExecutor:
         self._wake = wake
         self._clock = clock
         self._installation = Installation(Analysis(session), vectorise, rows_out)
-        self._jobs = Jobs(session, self._state, self._installation, most_join_bytes, part_overhead)
+        self._jobs = Jobs(session, self._state, self._installation)
+        self._limits = Limits(self._jobs.cores, most_join_bytes, part_overhead)
         self._fail_on_error: frozenset[str] = frozenset()
         forget_leftovers(self._state / "specs")
-        self._spec = self._empty = Spec((), (), {}).store(self._state / "specs")
+        self._spec = self._empty = Spec().store(self._state / "specs")
         self._suspects = suspects or Suspects(self._state, {})
         self._notes = Running(self._state)
         self._floor = Floor()
@@ -105,14 +107,14 @@ class SparkExecutor:
             thread.start()
 
     def install(
-        self, nodes: Sequence[Node], schemas: Mapping[str, pa.Schema], fail_on_error: AbstractSet[str]
+        self, network: Network, schemas: Mapping[str, pa.Schema], fail_on_error: AbstractSet[str]
     ) -> Mapping[str, pa.Schema]:
-        """Prepares for these operators; returns the schemas of the queries' outputs by query name.
+        """Prepares for the operators of a network; returns the schemas of the queries' outputs by query name.
 
         Raises:
             UserError: Spark does not accept an expression; then nothing was installed.
         """
-        spec = self._installation.extend(nodes, schemas).store(self._state / "specs")
+        spec = self._installation.extend(network, schemas).store(self._state / "specs")
         with self._changed:
             self._spec = spec
             self._fail_on_error = frozenset(fail_on_error)
@@ -120,15 +122,19 @@ class SparkExecutor:
         for file in (self._state / "specs").glob("*.json"):
             if file.stem not in needed:
                 file.unlink(missing_ok=True)
-        return dict(self._installation.outputs)
+        return self._installation.columns.outputs(network)
 
     def form(self, numbers: Sequence[int]) -> tuple[Form, str]:
         """The physical form of a chain of installed operators, and why."""
         return self._installation.form(numbers)
 
+    def way(self, nodes: Collection[int]) -> str:
+        """A word for the way in which installed operators would run as one step."""
+        return self._installation.way(nodes)
+
     def states(self, fold: str) -> int:
         """How many state streams an installed fold has."""
-        return self._installation.states(fold)
+        return len(self._installation.columns.states[fold])
 
     def warm_up(self, rounds: int = 10) -> None:
         """Runs empty jobs, so that the first units find Python workers and compiled Java code."""
@@ -237,98 +243,106 @@ class SparkExecutor:
         started = self._clock()
         began = time.perf_counter()
         parts: dict[str, float] = {}
+        places = range(len(unit.chains))
         try:
             self._describe(unit)
             outcome = self._attempt(unit, spec, parts)
             self._check(unit)
-            chains = outcome.chains(unit.works)
+            chains = outcome.in_order(places)
         except Exception as error:
             # Whatever it is, the unit comes back: an engine that waits for it for ever would be worse.
             reason = "cancelled" if unit.id in self._cancelled else retry_reason(error)
             if reason is None:
                 reason = self._why_no_job()
             if reason is not None:
-                return UnitResult(unit, started, self._clock(), retry=reason, parts=parts)
+                apart = isinstance(error, Apart)
+                return UnitResult(unit, started, self._clock(), retry=reason, apart=apart, parts=parts)
             # Our own error, and not to be told whose: to try again for ever would hold up everybody.
-            outcome = Outcome(self._installation, self._fail_on_error)
-            outcome.failed(unit.works, message(error))
-            chains = outcome.chains(unit.works)
+            outcome = Outcome(unit.chains)
+            outcome.failed(places, message(error))
+            chains = outcome.in_order(places)
         overhead = max(time.perf_counter() - began - outcome.busy, 0.0)
-        return UnitResult(unit, started, self._clock(), chains, tuple(outcome.files), overhead, None, parts)
+        return UnitResult(unit, started, self._clock(), chains, tuple(outcome.files), overhead, parts=parts)
 
     def _attempt(self, unit: Unit, spec: str, parts: dict[str, float]) -> Outcome:
         """Runs a unit; suspects after the others, each alone."""
-        outcome = Outcome(self._installation, self._fail_on_error)
+        outcome = Outcome(unit.chains)
 
-        def run(works: Works) -> Outcome:
-            return self._run_works(unit, spec, works, parts)
+        def run(some: Sequence[Component]) -> Outcome:
+            return self._run_components(unit, spec, some, parts)
 
-        for suspect, works in self._turns(unit.works):
-            if not works:
-                continue
-            with self._floor.together() if suspect is None else self._floor.alone():
-                for done, result in isolate(works, run, self._suspect, self._together):
-                    if isinstance(result, str):
-                        outcome.failed(done, result)
-                    else:
-                        outcome.merge(result)
-            self._suspects.clear(self._queries(works))
+        for alone, some in self._turns(unit):
+            with self._floor.alone() if alone else self._floor.together():
+                self._isolated(outcome, some, run)
+            self._suspects.clear(self._queries(unit, some))
         return outcome
 
-    def _turns(self, works: Works) -> Iterator[tuple[str | None, Works]]:
-        """The works of all that nobody suspects, and then those of each suspect."""
-        suspects = self._suspects.alone
-        alone = [query for query in dict.fromkeys(self._queries(works)) if query in suspects]
-        if not alone:
-            yield None, works
-            return
-        for turn in (None, *alone):
+    def _turns(self, unit: Unit) -> list[tuple[bool, Sequence[Component]]]:
+        """All that nobody suspects, and then each part that is needed by a suspect, alone."""
+        parts, suspects = components(unit.chains), self._suspects.alone
+        if not suspects:
+            return [(False, parts)]
+        suspected = [part for part in parts if not suspects.isdisjoint(self._queries(unit, [part]))]
+        others = [part for part in parts if part not in suspected]
+        for part in suspected:
+            self._check_alone(unit, part, "a query that is suspected must run alone")
+        return [*([(False, others)] if others else []), *((True, [part]) for part in suspected)]
 
-            def mine(chain: Chain, turn: str | None = turn) -> bool:
-                query = self._installation.query(chain.operators[0])
-                return query == turn if turn is not None else query not in suspects
+    def _queries(self, unit: Unit, parts: Iterable[Component]) -> dict[str, None]:
+        """The queries that need some components."""
+        chains = (unit.chains[place] for part in parts for place in part)
+        return dict.fromkeys(query for chain in chains for query in self._installation.queries(chain.nodes))
 
-            some = ((work.train, tuple(filter(mine, work.chains))) for work in works)
-            yield turn, tuple(Work(train, chains) for train, chains in some if chains)
-
-    def _queries(self, works: Works) -> Iterator[str]:
-        return (self._installation.query(chain.operators[0]) for work in works for chain in work.chains)
-
-    def _together(self, chain: Chain) -> object:
-        query = self._installation.query(chain.operators[0])
-        return query if self._installation.folds(chain.operators) else chain
-
-    def _run_works(self, unit: Unit, spec: str, works: Works, parts: dict[str, float]) -> Outcome:
-        outcome = Outcome(self._installation, self._fail_on_error)
-        for form, some in self._jobs.split(works, unit.states):
-            if form == "staged":
-                self._run_stages(unit, spec, some, outcome, parts)
-            else:
-                self._run_job(unit, spec, form, some, outcome, parts)
-        outcome.chains(works)  # one that is missing must be found while it can still be told whose it is
-        return outcome
-
-    def _run_job(
-        self, unit: Unit, spec: str, form: Form, works: Works, outcome: Outcome, parts: dict[str, float]
+    def _isolated(
+        self, outcome: Outcome, parts: Sequence[Component], run: Callable[[Sequence[Component]], Outcome]
     ) -> None:
-        def run(some: Works) -> list[TaskReport]:
-            return self._submit_job(unit, spec, form, some, unit.states, parts)
-
-        for done, result in isolate(works, run, self._suspect, self._together):
-            if isinstance(result, str):
-                outcome.failed(done, result)
+        """Runs components; those that fail are found."""
+        for done, result in isolate(parts, run, self._suspect):
+            if isinstance(result, Outcome):
+                outcome.merge(result)
             else:
-                outcome.succeeded(done, result)
+                [part] = done
+                self._check_alone(outcome, part, result)
+                outcome.failed(part, result)
+
+    def _check_alone(self, unit: Unit | Outcome, part: Component, reason: str) -> None:
+        """Raises where chains of a component are not all needed by the same queries: they have to run apart."""
+        if len({frozenset(self._installation.queries(unit.chains[place].nodes)) for place in part}) > 1:
+            raise Apart(reason)
+
+    def _run_components(self, unit: Unit, spec: str, parts: Sequence[Component], times: dict[str, float]) -> Outcome:
+        outcome = Outcome(unit.chains)
+        planner = Planner(unit, self._installation, self._limits)
+
+        def submit(
+            form: Form, chains: tuple[Chain, ...], states: tuple[State, ...], parted: tuple[str, ...]
+        ) -> list[TaskReport]:
+            return self._submit_job(unit, spec, form, chains, times, states, parted)
+
+        def run(some: Sequence[Component]) -> Outcome:
+            return Course(unit, planner.pieces(some), self._installation, self._fail_on_error, submit).run()
+
+        for group in planner.groups(parts):
+            self._isolated(outcome, group, run)
+        return outcome
 
     def _submit_job(
-        self, unit: Unit, spec: str, form: Form, works: Works, states: tuple[State, ...], parts: dict[str, float]
+        self,
+        unit: Unit,
+        spec: str,
+        form: Form,
+        chains: tuple[Chain, ...],
+        times: dict[str, float],
+        states: tuple[State, ...],
+        parted: tuple[str, ...],
     ) -> list[TaskReport]:
         self._check(unit)
         if self._notes.dead is not None:
             raise Retry(self._notes.dead)
+        queries = {query for chain in chains for query in self._installation.queries(chain.nodes)}
         try:
-            with self._notes.job(set(self._queries(works))), self._limit.watch(unit.id):
-                return self._jobs.run(unit.id, spec, form, works, parts, states, unit.tables)
+            with self._notes.job(queries), self._limit.watch(unit.id):
+                return self._jobs.run(unit.id, spec, form, chains, times, states, unit.tables, parted)
         except TookTooLong:
             self._probe_within(unit)
             self._notes.failed()
@@ -337,20 +351,6 @@ class SparkExecutor:
             self._look_whether_gone(dying=retry_reason(error) == STOPPED)
             self._notes.failed()
             raise
-
-    def _run_stages(self, unit: Unit, spec: str, works: Works, outcome: Outcome, parts: dict[str, float]) -> None:
-        def run(form: Form, some: Works, states: tuple[State, ...]) -> list[TaskReport]:
-            return self._submit_job(unit, spec, form, some, states, parts)
-
-        states = {state.fold: state for state in unit.states}
-        stages = Stages(self._installation, outcome, states, run, self._jobs.spread)
-        try:
-            stages.chains(works)
-        except Exception as error:
-            if reason := retry_reason(error):
-                raise Retry(reason) from error
-            self._suspect()
-            outcome.failed(works, message(error))
 
     def _suspect(self) -> None:
         """Raises where not even an empty job of no query runs."""
@@ -385,7 +385,7 @@ class SparkExecutor:
 
     def _describe(self, unit: Unit) -> None:
         """Names the jobs that this thread submits from now on, for whoever looks at Spark or cancels."""
-        queries = dict.fromkeys(self._queries(unit.works))
+        queries = self._queries(unit, [tuple(range(len(unit.chains)))])
         names = list(queries)[:_MOST_TAGS]
         more = f" and {len(queries) - len(names)} more" if len(queries) > len(names) else ""
         self._context.setJobGroup(unit.id, f"{', '.join(names)}{more}: {unit.rows} tuples", True)

@@ -40,6 +40,10 @@ class Retry(Exception):
         return Retry, (self.reason,)
 
 
+class Apart(Retry):
+    """Chains of several queries failed together, and nobody can tell whose fault it was: they are to run apart."""
+
+
 def retry_reason(error: BaseException) -> str | None:
     """The reason to try again, or None where a chain is to blame.
 

@@ -1,68 +1,77 @@
-"""Isolation: where a job fails, find the chains that made it fail, so that the others' results stand."""
+"""Isolation: where a job fails, find what made it fail, so that the other results stand."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import TypeVar
 
-from freshet.model import Chain, Train, Work
+from freshet.model import Chain
 from freshet.spark.failures import Retry, message, retry_reason
 
-Works = tuple[Work, ...]
+Part = TypeVar("Part")
 Result = TypeVar("Result")
+Component = tuple[int, ...]
+"""Places of chains that hang together by what one takes from another's hand."""
+
+
+def components(chains: Sequence[Chain]) -> list[Component]:
+    """The places of chains, by what hangs together.
+
+    >>> from freshet.model import Train
+    >>> train = Train("s", 0, 9)
+    >>> components([Chain((0,), (train,)), Chain((1,), (train,)), Chain((2,), (0,)), Chain((3,), (0, train))])
+    [(0, 2, 3), (1,)]
+    """
+    found: list[list[int]] = []
+    for place, chain in enumerate(chains):
+        mine = [place]
+        for each in chain.inputs:
+            if isinstance(each, int) and found[each] is not mine:
+                other = found[each]
+                other += mine
+                for member in mine:
+                    if member != place:
+                        found[member] = other
+                mine = other
+        found.append(mine)
+    return [tuple(sorted(each)) for each in {id(each): each for each in found}.values()]
 
 
 def isolate(
-    works: Works,
-    run: Callable[[Works], Result],
-    suspect: Callable[[], None],
-    together: Callable[[Chain], object] = lambda chain: chain,
-) -> Iterator[tuple[Works, Result | str]]:
-    """Runs works; where that fails, runs each half by itself, down to single chains.
+    parts: Sequence[Part], run: Callable[[Sequence[Part]], Result], suspect: Callable[[], None]
+) -> Iterator[tuple[Sequence[Part], Result | str]]:
+    """Runs parts; where that fails, runs each half by itself, down to single parts.
 
     Args:
-        works: What to run.
-        run: Runs works as one job.
-        suspect: Called after the first failure; raises where not even an empty job runs, because then no chain is
+        parts: What to run.
+        run: Runs some of them.
+        suspect: Called after the first failure; raises where not even an empty job runs, because then no part is
             to blame and bisecting would quarantine them all.
-        together: Chains for which it gives the same run together or not at all: they share a state.
 
     Yields:
-        Works with their result, or those of one chain (of chains that go together) with the text of the failure.
+        Parts with their result, or a single one with the text of its failure.
 
     Raises:
-        Retry: The failure is no chain's fault.
+        Retry: The failure is no part's fault.
 
-    >>> def run(works):
-    ...     numbers = [chain.operators[0] for work in works for chain in work.chains]
-    ...     return 1 // (0 if 2 in numbers else 1) + len(numbers)
-    >>> works = (Work(Train("s", 0, 9), tuple(Chain((number,)) for number in range(4))),)
-    >>> [result for _, result in isolate(works, run, lambda: None)]
+    >>> def run(parts):
+    ...     return 1 // (0 if 2 in parts else 1) + len(parts)
+    >>> [result for _, result in isolate(range(4), run, lambda: None)]
     [3, 'integer division or modulo by zero', 2]
     """
     try:
-        yield works, run(works)
+        yield parts, run(parts)
         return
     except Exception as error:
+        if isinstance(error, Retry):
+            raise
         if reason := retry_reason(error):
             raise Retry(reason) from error
         failure = message(error)
     suspect()
-    groups: dict[object, list[tuple[Train, Chain]]] = {}
-    for work in works:
-        for chain in work.chains:
-            groups.setdefault(together(chain), []).append((work.train, chain))
-    if len(groups) == 1:
-        yield works, failure
+    if len(parts) == 1:
+        yield parts, failure
         return
-    each = list(groups.values())
-    middle = len(each) // 2
-    for half in (each[:middle], each[middle:]):
-        yield from isolate(_works([pair for group in half for pair in group]), run, lambda: None, together)
-
-
-def _works(chains: list[tuple[Train, Chain]]) -> Works:
-    groups: dict[Train, list[Chain]] = {}
-    for train, chain in chains:
-        groups.setdefault(train, []).append(chain)
-    return tuple(Work(train, tuple(group)) for train, group in groups.items())
+    middle = len(parts) // 2
+    for half in (parts[:middle], parts[middle:]):
+        yield from isolate(half, run, lambda: None)

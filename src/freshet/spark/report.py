@@ -25,14 +25,13 @@ _LONGEST_ANSWER: Final = 6000
 
 @dataclass(frozen=True, slots=True)
 class ChainReport:
-    """What one chain did in one task.
+    """What one chain (by its place in the job) did in one task.
 
     ``member`` is (rows, position, length, first arrival, last arrival) of its output in the task's file,
     ``passed`` and ``nanos`` are rows out of and time spent in each operator, ``arrivals`` are
     arrival times of the output at evenly spaced ranks.
     """
 
-    work: int
     chain: int
     member: tuple[int, int, int, int, int] | None
     passed: tuple[int, ...]
@@ -49,12 +48,8 @@ class ChainReport:
 
 @dataclass(frozen=True, slots=True)
 class StateReport:
-    """What became of one state stream of a fold: ``dropped`` rows go from its low end, those of ``member`` come.
+    """What became of one state stream of a fold: ``dropped`` rows go from its low end, those of ``member`` come."""
 
-    ``work`` and ``chain`` are the last chain that went through the fold.
-    """
-
-    work: int
     chain: int
     stream: str
     dropped: int
@@ -65,7 +60,7 @@ class StateReport:
 class TaskReport:
     """What one task did; ``file`` is None where no tuple came through.
 
-    >>> report = TaskReport(0, "u-0-7.arrows", 640, (ChainReport(0, 0, (1, 0, 640, 5, 5), (1,), (900,), (5,)),))
+    >>> report = TaskReport(0, "u-0-7.arrows", 640, (ChainReport(0, (1, 0, 640, 5, 5), (1,), (900,), (5,)),))
     >>> read_reports(f"[[{report.text()}]]") == [report]
     True
     """
@@ -78,8 +73,8 @@ class TaskReport:
 
     def text(self) -> str:
         """As JSON: a text crosses the JVM faster than nested columns do."""
-        chains = [[c.work, c.chain, c.member, c.passed, c.nanos, c.arrivals, c.errors, c.failure] for c in self.chains]
-        states = [[s.work, s.chain, s.stream, s.dropped, s.member] for s in self.states]
+        chains = [[c.chain, c.member, c.passed, c.nanos, c.arrivals, c.errors, c.failure] for c in self.chains]
+        states = [[s.chain, s.stream, s.dropped, s.member] for s in self.states]
         return json.dumps([self.part, self.file, self.bytes, chains, states], separators=(",", ":"))
 
 
@@ -158,12 +153,11 @@ def _take(file: Path) -> str:
     return text
 
 
-def _state(work: int, chain: int, stream: str, dropped: int, member: list[int] | None) -> StateReport:
-    return StateReport(work, chain, stream, dropped, _place(member))
+def _state(chain: int, stream: str, dropped: int, member: list[int] | None) -> StateReport:
+    return StateReport(chain, stream, dropped, _place(member))
 
 
 def _chain(
-    work: int,
     chain: int,
     member: list[int] | None,
     passed: list[int],
@@ -172,7 +166,7 @@ def _chain(
     errors: int,
     failure: str | None,
 ) -> ChainReport:
-    return ChainReport(work, chain, _place(member), tuple(passed), tuple(nanos), tuple(arrivals), errors, failure)
+    return ChainReport(chain, _place(member), tuple(passed), tuple(nanos), tuple(arrivals), errors, failure)
 
 
 def _place(member: list[int] | None) -> tuple[int, int, int, int, int] | None:

@@ -5,77 +5,54 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
 import pyarrow as pa
 
 from freshet.log import Damaged
-from freshet.model import Node, Operator
+from freshet.model import Operator
 from freshet.model.operators import fields_of, operator_of
 from freshet.spark.files import write_once
 
 
 @dataclass(frozen=True, slots=True)
 class Spec:
-    """Operators by number, where each writes to, the outputs that several paths must agree on, and what joins read.
+    """Operators by number, and what comes in at each of their ports.
 
     >>> from freshet.model import Filter
-    >>> spec = Spec((Filter("q.filter_1", "v > 1"),), ("q",), {})
+    >>> spec = Spec((Filter("q.filter_1", "v > 1"),), ((pa.schema([("v", pa.int32())]),),))
     >>> Spec.parse(spec.text()) == spec
     True
     """
 
-    operators: tuple[Operator, ...]
-    writes: tuple[str, ...]
-    outputs: Mapping[str, pa.Schema]
-    """Columns of a stream to which several paths with different types write."""
-    reads: Mapping[int, pa.Schema] = field(default_factory=dict)
-    """What comes into the nodes of paths with folds, which may have to run when nothing comes."""
-    others: Mapping[int, pa.Schema] = field(default_factory=dict)
-    """For the node of one side of a join, the columns that come in on the other side."""
+    operators: tuple[Operator, ...] = ()
+    inputs: tuple[tuple[pa.Schema, ...], ...] = ()
+    """Columns that come in at each port of each operator, the arrival apart."""
     rows_out: int | None = None
     """Most rows that a unit of a query may give out for each row that it reads."""
-
-    @classmethod
-    def of(
-        cls,
-        nodes: Sequence[Node],
-        outputs: Mapping[str, pa.Schema],
-        reads: Mapping[int, pa.Schema] | None = None,
-        others: Mapping[int, pa.Schema] | None = None,
-        rows_out: int | None = None,
-    ) -> Spec:
-        """The spec of a network's nodes."""
-        operators = tuple(node.operator for node in nodes)
-        writes = tuple(node.writes for node in nodes)
-        return cls(operators, writes, dict(outputs), dict(reads or {}), dict(others or {}), rows_out)
 
     def chain(self, numbers: Sequence[int]) -> tuple[Operator, ...]:
         """The operators of a chain."""
         return tuple(self.operators[number] for number in numbers)
 
     def text(self) -> str:
-        """As JSON."""
+        """As JSON; columns that many operators read are written once."""
+        known: dict[pa.Schema, int] = {}
+        inputs = [[known.setdefault(schema, len(known)) for schema in each] for each in self.inputs]
         operators = [fields_of(operator) for operator in self.operators]
-        schemas = {
-            kind: {str(name): _written(schema) for name, schema in sorted(known.items())}
-            for kind, known in (("outputs", self.outputs), ("reads", self.reads), ("others", self.others))
-        }
-        return json.dumps({"operators": operators, "writes": self.writes, **schemas, "rows_out": self.rows_out})
+        fields = {"operators": operators, "inputs": inputs, "schemas": list(map(_written, known))}
+        return json.dumps({**fields, "rows_out": self.rows_out})
 
     @classmethod
     def parse(cls, text: str) -> Spec:
         """From JSON."""
         fields = json.loads(text)
-        outputs = {name: _read(schema) for name, schema in fields["outputs"].items()}
-        reads, others = (
-            {int(number): _read(schema) for number, schema in fields[kind].items()} for kind in ("reads", "others")
-        )
-        operators = tuple(map(operator_of, fields["operators"]))
-        return cls(operators, tuple(fields["writes"]), outputs, reads, others, fields["rows_out"])
+        schemas = list(map(_read, fields["schemas"]))
+        inputs = tuple(tuple(schemas[place] for place in each) for each in fields["inputs"])
+        return cls(tuple(map(operator_of, fields["operators"])), inputs, fields["rows_out"])
 
     def store(self, folder: Path) -> str:
         """Writes the spec to a folder and returns its name there, a hash of its content."""

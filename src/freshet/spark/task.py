@@ -12,7 +12,7 @@ from pyspark import TaskContext
 
 from freshet.log.segment import SegmentWriter, read_train
 from freshet.log.sums import Checks
-from freshet.model import Chain, SegmentFile, Train
+from freshet.model import SegmentFile, Train
 from freshet.model.schema import with_arrival
 from freshet.spark.assignment import PROPERTY, Assignment, read_property
 from freshet.spark.failures import Retry
@@ -37,6 +37,8 @@ class Task:
     attempt: int
     reports: list[ChainReport] = field(default_factory=list)
     states: list[StateReport] = field(default_factory=list)
+    _outputs: list[int] = field(default_factory=list)
+    """Which reports have a member of the file, in its order."""
 
     def __post_init__(self) -> None:
         self._name = f"{self.assignment.unit}-{self.part}-{self.attempt}"
@@ -68,15 +70,22 @@ class Task:
         except OSError as error:
             raise Retry(f"the train of {train.stream} {UNREADABLE}: {error}") from error
 
-    def add(self, chain: Chain, output: pa.RecordBatch | pa.Table, report: ChainReport) -> None:
+    def read_state(self, fold: str, part: Train, schema: pa.Schema) -> pa.Table:
+        """Rows of a state."""
+        try:
+            return read_train(self.assignment.segments, part, schema, self.assignment.checks)
+        except OSError as error:
+            raise Retry(f"the state of {fold} {UNREADABLE}: {error}") from error
+
+    def add(self, report: ChainReport, output: pa.RecordBatch | pa.Table) -> None:
         """Takes a chain's output and its report; the time to write it is a cost of its last operator."""
         began = time.perf_counter_ns()
-        stream = self.spec.writes[chain.operators[-1]]
-        wanted = self.spec.outputs.get(stream)
-        if wanted is not None:
-            output = widen(output, wanted)
-        self._writer.add(stream, output)
-        arrivals = sample(output.column(output.num_columns - 1).to_numpy()) if output.num_rows else ()
+        writes = self.assignment.chains[report.chain].writes
+        arrivals: tuple[int, ...] = ()
+        if writes and output.num_rows:
+            self._outputs.append(len(self.reports))
+            self._writer.add(writes[0], output)
+            arrivals = sample(output.column(output.num_columns - 1).to_numpy())
         spent = time.perf_counter_ns() - began
         nanos = (*report.nanos[:-1], report.nanos[-1] + spent)
         self.reports.append(replace(report, nanos=nanos, arrivals=arrivals))
@@ -85,10 +94,10 @@ class Task:
         """Takes the report of a chain without output: it raised, or there was nothing to do."""
         self.reports.append(report)
 
-    def add_state(self, work: int, chain: int, stream: str, rows: pa.Table, dropped: int) -> None:
+    def add_state(self, chain: int, stream: str, rows: pa.Table, dropped: int) -> None:
         """Takes what became of a state stream; after all outputs."""
         self._writer.add(stream, rows)
-        self.states.append(StateReport(work, chain, stream, dropped, (rows.num_rows, 0, 0, 0, 0)))
+        self.states.append(StateReport(chain, stream, dropped, (rows.num_rows, 0, 0, 0, 0)))
 
     def finish(self) -> pa.RecordBatch:
         """Makes the file durable; only then is there something to report, in the one row that the task returns."""
@@ -100,32 +109,18 @@ class Task:
 
     def _report(self, file: SegmentFile) -> TaskReport:
         members = iter(file.members)
-        # Every chain that let tuples through has a member, in the order of its report; states that grew come after.
-        chains = tuple(
-            replace(report, member=next(members)[1:]) if report.failure is None and report.rows else report
-            for report in self.reports
-        )
+        chains = list(self.reports)
+        for place in self._outputs:
+            chains[place] = replace(chains[place], member=next(members)[1:])
+        # States that grew come after all outputs.
         states = tuple(
             replace(report, member=next(members)[1:] if report.member and report.member[0] else None)
             for report in self.states
         )
-        return TaskReport(self.part, file.name if file.members else None, file.bytes, chains, states)
+        return TaskReport(self.part, file.name if file.members else None, file.bytes, tuple(chains), states)
 
 
 def drain(batches: Iterable[pa.RecordBatch]) -> None:
     """Reads the input to its end: Spark discards a worker that leaves some, which costs the next job 300 ms."""
     for _ in batches:
         pass
-
-
-def widen(output: pa.RecordBatch | pa.Table, columns: pa.Schema) -> pa.RecordBatch | pa.Table:
-    """The output with the types that all paths of its query agree on.
-
-    Unsafe only in that a bigint becomes the nearest double, as in Spark.
-    """
-    schema = with_arrival(columns)
-    arrays = [
-        column.cast(field.type, safe=not pa.types.is_floating(field.type))
-        for column, field in zip(output.columns, schema, strict=True)
-    ]
-    return type(output).from_arrays(arrays, schema=schema)

@@ -7,27 +7,29 @@ the rows of its first run again. All that changes between units comes by a job-l
 from __future__ import annotations
 
 import gc
+import zlib
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import lru_cache
 from typing import Final
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
-from freshet.kernels import CompiledFold
-from freshet.kernels.allowance import allowance, check_rows
+from freshet.kernels import CompiledFold, compile_fold
 from freshet.kernels.pipeline import Memory
-from freshet.kernels.superbox import Begun, Operators, Superbox
-from freshet.model import Chain, Side, Train, Work
+from freshet.kernels.running import Made, run_chains
+from freshet.kernels.superbox import Operators, Superbox
+from freshet.kernels.typer import KernelTyper
+from freshet.model import Chain, Fold, Train, state_stream, version_stream
 from freshet.spark.failures import Retry
-from freshet.spark.folding import Folding
-from freshet.spark.lookups import TaskVersion, tables_of
+from freshet.spark.isolate import Component, components
+from freshet.spark.lookups import TaskVersion
 from freshet.spark.report import REPORT_COLUMNS, ChainReport
 from freshet.spark.task import Task, drain
 
 Chains = tuple[Operators, ...]
-Others = tuple[tuple[str, pa.Schema], ...]
-"""For each join of a chain, by the name of its fold, the columns of the input on the other side."""
 
 
 def vectorised_plan(session: SparkSession, parts: int) -> DataFrame:
@@ -39,104 +41,123 @@ def run_vectorised(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch
     """The task."""
     drain(batches)
     task = Task.begin()
-    folding = Folding(task)
-    for number, work in enumerate(task.assignment.works):
-        parted = task.assignment.parted
-        folded = [index for index, chain in enumerate(work.chains) if folding.has(chain) and not parted]
-        others = [index for index in range(len(work.chains)) if index not in folded]
-        mine = [index for index in folded if folding.is_mine(work.chains[index])]
-        _note_nothing(task, number, work, set(folded).difference(mine))
-        part = task.train(work.train)
-        if not part.rows:
-            _note_nothing(task, number, work, others)
-        elif part.rows == work.train.rows:
-            # All of them over the same tuples: what they have in common is computed once.
-            mine = [*others, *mine]
-        else:
-            _run(task, folding, number, work, part, others)
-        _run(task, folding, number, work, work.train, mine)
-    folding.finish()
+    setting = TaskSetting(task)
+    mine = _mine(task)
+    places = list(mine)
+    for made in run_chains(list(mine.values()), setting):
+        _take(task, setting, places[made.place], made)
+    for place in set(range(len(task.assignment.chains))).difference(mine):
+        nothing = (0,) * len(task.assignment.chains[place].nodes)
+        task.note(ChainReport(place, None, nothing, nothing))
+    setting.finish()
     yield task.finish()
 
 
-def _note_nothing(task: Task, number: int, work: Work, places: Iterable[int]) -> None:
-    """Reports chains for which this task has nothing to do."""
-    for index in places:
-        nothing = (0,) * len(work.chains[index].operators)
-        task.note(ChainReport(number, index, None, nothing, nothing))
+def _take(task: Task, setting: TaskSetting, place: int, made: Made) -> None:
+    report = ChainReport(place, None, made.passed, made.nanos, (), made.errors, made.failure)
+    if made.table is None:
+        setting.fail(task.assignment.chains[place])
+        task.note(report)
+    else:
+        task.add(report, made.table)
 
 
-def _run(task: Task, folding: Folding, number: int, work: Work, train: Train, places: Sequence[int]) -> None:
-    """Runs the chains at some places of a work over a train, or this task's part of one."""
-    if not places:
-        return
-    # In one order, whatever that of the plan is: the same set must not be compiled again.
-    ordered = sorted(places, key=lambda index: work.chains[index].operators)
-    chains = [work.chains[index] for index in ordered]
-    table = task.read(train, next((task.spec.reads.get(chain.operators[0]) for chain in chains), None))
-    try:
-        box = _SUPERBOXES.get(
-            tuple(task.spec.chain(chain.operators) for chain in chains),
-            table.schema,
-            tuple(_others(task, chain) for chain in chains),
-        )
-    except Exception as error:  # whose fault it is shows when each is compiled by itself
-        if len(places) == 1:
-            _fail(task, folding, (number, places[0]), chains[0], f"{type(error).__name__}: {error}")
-        for index in places if len(places) > 1 else ():
-            _run(task, folding, number, work, train, [index])
-        return
-    begun = dict(zip(ordered, box.begin(table), strict=True))
-    folds = {index: box.folds(place) for place, index in enumerate(ordered)}
-    for index in places:
-        _finish(task, folding, (number, index), work.chains[index], table.num_rows, begun.pop(index), folds[index])
+def _mine(task: Task) -> dict[int, Chain]:
+    """The chains that this task runs, by their places. Their inputs are trains, and places among those that it runs.
+
+    Where tasks can share the tuples each takes a part; else one task does all for chains that hang together.
+    """
+    chains, parts = task.assignment.chains, task.assignment.parts
+    if parts == 1:
+        return dict(enumerate(chains))
+    found: dict[int, Chain] = {}
+    for component in components(chains):
+        whole = _undivided(task, component)
+        if whole is not None and zlib.crc32(whole.encode()) % parts != task.part:
+            continue
+        some = [_part(task, chains[place]) if whole is None else chains[place] for place in component]
+        if whole is not None or any(chain.rows for chain in some):
+            found.update(zip(component, some, strict=True))
+    order = sorted(found)
+    places = {place: number for number, place in enumerate(order)}
+    return {
+        place: replace(chain, inputs=tuple(places[each] if isinstance(each, int) else each for each in chain.inputs))
+        for place, chain in ((place, found[place]) for place in order)
+    }
 
 
-def _finish(
-    task: Task,
-    folding: Folding,
-    place: tuple[int, int],
-    chain: Chain,
-    rows: int,
-    begun: Begun,
-    folds: Mapping[str, CompiledFold],
-) -> None:
-    """Runs what is left of a chain over so many rows, and takes its output."""
-    if begun.failure is not None:
-        _fail(task, folding, place, chain, begun.failure)
-        return
-    try:
-        memories, tables = folding.memories(folds, *place), tables_of(task, chain)
-        with allowance(rows + _remembered(memories, tables), task.spec.rows_out):
-            piped = begun.finish(memories, tables)
-            check_rows(max(piped.passed))
-    except Retry:
-        raise
-    except Exception as error:  # whatever it is, it is this query's failure alone
-        _fail(task, folding, place, chain, f"{type(error).__name__}: {error}")
-        return
-    task.add(chain, piped.table, ChainReport(*place, None, piped.passed, piped.nanos, (), piped.errors))
+def _undivided(task: Task, component: Component) -> str | None:
+    """The first operator of chains whose work cannot be divided between tasks; None: all of it can."""
+    operators = (each for place in component for each in task.spec.chain(task.assignment.chains[place].nodes))
+    return next((each.name for each in operators if each.remembers and each.name not in task.assignment.parted), None)
 
 
-def _remembered(memories: Mapping[str, Memory], tables: Mapping[str, Sequence[TaskVersion]]) -> int:
-    """Rows that a chain reads besides those of its train."""
-    states: int = sum(rows.num_rows for memory in memories.values() for rows in memory.states)
-    return states + sum(version.segment.rows for versions in tables.values() for version in versions)
+def _part(task: Task, chain: Chain) -> Chain:
+    return replace(chain, inputs=tuple(task.train(each) if isinstance(each, Train) else each for each in chain.inputs))
 
 
-def _fail(task: Task, folding: Folding, place: tuple[int, int], chain: Chain, failure: str) -> None:
-    nothing = (0,) * len(chain.operators)
-    task.note(ChainReport(*place, None, nothing, nothing, failure=failure))
-    folding.fail(chain)
+class TaskSetting:
+    """What chains find in a task; implements :class:`freshet.kernels.running.Setting`."""
+
+    blameless: Final = (Retry,)
+
+    def __init__(self, task: Task) -> None:
+        self._task = task
+        self._states = {state.fold: state for state in task.assignment.states}
+        self._memories: dict[str, Memory] = {}
+        self._failed: set[str] = set()
+        self.rows_out = task.spec.rows_out
+        self.operators = task.spec.chain
+        self.read = task.read
+        self._tables = {train.stream: train.segments for train in task.assignment.tables}
+
+    def inputs(self, node: int) -> Sequence[pa.Schema]:
+        return self._task.spec.inputs[node]
+
+    def behind(self, node: int) -> pa.Schema:
+        return self._task.spec.operators[node].output(self.inputs(node), KernelTyper())
+
+    def superbox(self, chains: Chains, schema: pa.Schema) -> Superbox:
+        return _SUPERBOXES.get(chains, schema)
+
+    def fold(self, operator: Fold, inputs: Sequence[pa.Schema]) -> CompiledFold:
+        return _compiled(operator, *inputs)
+
+    def memory(self, fold: str, compiled: CompiledFold) -> Memory:
+        state = self._states[fold]
+        ranges = state.ranges or (None,) * len(compiled.states)
+        rows = [
+            schema.empty_table() if each is None else self._task.read_state(fold, each, schema)
+            for each, schema in zip(ranges, compiled.states, strict=True)
+        ]
+        self._memories[fold] = Memory(rows, state.before, state.after, compiled)
+        return self._memories[fold]
+
+    def versions(self, table: str) -> list[TaskVersion]:
+        folder = self._task.assignment.segments
+        return [TaskVersion(folder, segment) for segment in self._tables[version_stream(table)]]
+
+    def fail(self, chain: Chain) -> None:
+        """Nothing of the folds of a chain that failed is kept."""
+        self._failed.update(operator.name for operator in self.operators(chain.nodes))
+
+    def finish(self) -> None:
+        """Writes what became of the states."""
+        chains = enumerate(self._task.assignment.chains)
+        places = {operator.name: place for place, chain in chains for operator in self.operators(chain.nodes)}
+        for fold, memory in self._memories.items():
+            if fold in self._failed:
+                continue
+            memory.gather(self._states[fold].ranges)
+            for number, (tables, dropped) in enumerate(zip(memory.appended, memory.dropped, strict=True)):
+                rows = pa.concat_tables(tables) if tables else memory.states[number].slice(0, 0)
+                if rows.num_rows or dropped:
+                    self._task.add_state(places[fold], state_stream(fold, number), rows, dropped)
 
 
-def _others(task: Task, chain: Chain) -> Others:
-    spec = task.spec
-    return tuple(
-        (operator.fold, spec.others[number])
-        for number in chain.operators
-        if isinstance(operator := spec.operators[number], Side)
-    )
+@lru_cache(maxsize=256)
+def _compiled(operator: Fold, *inputs: pa.Schema) -> CompiledFold:
+    return compile_fold(operator, *inputs)
 
 
 class Superboxes:
@@ -157,19 +178,19 @@ class Superboxes:
         self._chains = 0
         self.grown = False
         """Whether something was compiled since someone last looked."""
-        self._kept: OrderedDict[tuple[Chains, pa.Schema, tuple[Others, ...]], Superbox] = OrderedDict()
+        self._kept: OrderedDict[tuple[Chains, pa.Schema], Superbox] = OrderedDict()
 
-    def get(self, chains: Chains, schema: pa.Schema, others: tuple[Others, ...] = ()) -> Superbox:
+    def get(self, chains: Chains, schema: pa.Schema) -> Superbox:
         """The superbox of chains over a schema."""
-        key = (chains, schema, others)
+        key = (chains, schema)
         if key in self._kept:
             self._kept.move_to_end(key)
             return self._kept[key]
-        box = self._kept[key] = Superbox(chains, schema, [dict(each) for each in others])
+        box = self._kept[key] = Superbox(chains, schema)
         self.grown = True
         self._chains += len(chains)
         while self._chains > self._most_chains and len(self._kept) > 1:
-            (gone, *_), _ = self._kept.popitem(last=False)
+            (gone, _), _ = self._kept.popitem(last=False)
             self._chains -= len(gone)
         return box
 

@@ -1,0 +1,176 @@
+"""What the engine keeps of each edge, operator, fold and query."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from freshet.model import Edge, Fold, Node, Promises, Query
+from freshet.quality import OperatorStatistics
+
+Size = Callable[[str, int, int], int]
+"""Bytes of a range of a stream."""
+
+
+@dataclass(slots=True, eq=False)
+class EdgeState:
+    """An edge with its queue: tuples [cursor, cursor + in flight) are being processed, ``waiting`` more wait.
+
+    >>> edge = EdgeState(Edge(0, 0, "stream", "s", "q.filter_1"), cursor=4, in_flight=2, waiting=3)
+    >>> edge.head, edge.end
+    (6, 9)
+    """
+
+    edge: Edge
+    cursor: int = 0
+    in_flight: int = 0
+    waiting: int = 0
+    head_arrival: float = math.inf
+    """Arrival of the first waiting tuple; infinity where none waits."""
+    tail_arrival: float = math.inf
+    mark: int | None = None
+    """Event time, as far as it is known to have come there."""
+    apart: bool = False
+    """Whether it is not fused: its two ends failed together, and nobody knows whose fault it was."""
+
+    @property
+    def head(self) -> int:
+        """Offset of the first waiting tuple."""
+        return self.cursor + self.in_flight
+
+    @property
+    def end(self) -> int:
+        """Offset behind the last waiting tuple."""
+        return self.cursor + self.in_flight + self.waiting
+
+
+@dataclass(slots=True, eq=False)
+class FoldState:
+    """What a fold remembers: the range [low, end) of each of its state streams.
+
+    Args:
+        operator: What it does.
+        streams: Its state streams.
+        lows: Where the live range of each begins.
+        seen: How far event time had come, by port, when it last ran; None: nothing was known.
+    """
+
+    operator: Fold
+    streams: tuple[str, ...] = ()
+    lows: list[int] = field(default_factory=list)
+    seen: list[int | None] = field(default_factory=list)
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+        return self.operator.name
+
+
+@dataclass(slots=True, eq=False)
+class OperatorState:
+    """An operator in its place, as policies see it. :meth:`Board.refresh` brings what is summed up from its edges up to
+    date, so that looking at it costs nothing."""
+
+    node: Node
+    size: Size
+    edges: tuple[EdgeState, ...]
+    kind: str
+    ports: int
+    inputs: tuple[int, ...]
+    before: tuple[int, ...] = ()
+    """All operators in front of it."""
+    fold: FoldState | None = None
+    readers: tuple[int, ...] = ()
+    outputs: tuple[int, ...] = ()
+    queries: tuple[int, ...] = ()
+    promises: Promises = field(default_factory=Promises)
+    statistics: OperatorStatistics = field(default_factory=OperatorStatistics)
+    folds: tuple[OperatorState, ...] = ()
+    """Folds behind it."""
+    active: bool = True
+    """Whether one of its queries is active."""
+    may_run: bool = True
+    """Whether one of its queries may run, and nothing that it writes to is over its bound."""
+    held: bool = False
+    """Whether a stream that it writes to is over its bound."""
+    running: int = 0
+    """Units that it is part of now."""
+    closing: bool = False
+    """Whether it has something to give out although no tuple waits, because event time went on."""
+    closing_since: float = math.inf
+    waiting: int = 0
+    pending: int = 0
+    head_arrival: float = math.inf
+
+    @property
+    def busy(self) -> bool:
+        """Whether it is running."""
+        return self.running > 0
+
+    @property
+    def cost(self) -> float:
+        """Seconds per tuple."""
+        return self.statistics.cost
+
+    @property
+    def selectivity(self) -> float:
+        """Tuples out per tuple in."""
+        return self.statistics.selectivity
+
+    @property
+    def mean_arrival(self) -> float:
+        """Mean arrival of the waiting tuples, as if those of an edge had come evenly from the first to the last."""
+        if not self.waiting:
+            return self.head_arrival
+        middles = ((edge.head_arrival + edge.tail_arrival) / 2 * edge.waiting for edge in self.edges if edge.waiting)
+        return sum(middles) / self.waiting
+
+    @property
+    def bytes_waiting(self) -> int:
+        """Bytes of the waiting tuples."""
+        return sum(self.size(edge.edge.stream, edge.head, edge.end) for edge in self.edges if edge.waiting)
+
+    def sum_up(self) -> None:
+        """Sums up what waits at its edges."""
+        self.waiting = sum(edge.waiting for edge in self.edges)
+        self.pending = self.waiting or int(self.closing)
+        if self.waiting:
+            self.head_arrival = min(edge.head_arrival for edge in self.edges)
+        else:
+            self.head_arrival = self.closing_since if self.closing else math.inf
+
+
+@dataclass(slots=True, eq=False)
+class QueryState:
+    """A query as the engine runs it.
+
+    Args:
+        query: What it asks for.
+        operators: Its operators, each after those that it reads.
+        root: The one whose output is its own.
+    """
+
+    query: Query
+    operators: tuple[int, ...]
+    root: int
+    active: bool = True
+    reason: str | None = None
+    """Why it is not active."""
+    held: str | None = None
+    """Why its output takes nothing now."""
+
+    @property
+    def may_run(self) -> bool:
+        """Whether its operators may be scheduled."""
+        return self.active and self.held is None
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+        return self.query.name
+
+    @property
+    def promises(self) -> Promises:
+        """What was promised to it."""
+        return self.query.promises

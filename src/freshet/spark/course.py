@@ -1,0 +1,249 @@
+"""The course of a unit: its jobs one after the other, each over trains and over what those before it wrote.
+
+Nothing between two jobs is committed; files in the middle that hold no state become orphans.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+
+from freshet.model import Chain, ChainResult, Input, OperatorRun, Segment, State, Train, Unit, state_stream
+from freshet.spark.installation import Form, Installation
+from freshet.spark.planning import Piece, jobs
+from freshet.spark.report import ChainReport, StateReport, TaskReport
+from freshet.spark.results import Outcome, combine, committed, on_the_clock
+
+Submit = Callable[[Form, tuple[Chain, ...], tuple[State, ...], tuple[str, ...]], list[TaskReport]]
+"""Runs one job: its form, its chains, the states of their folds, and the folds that merge in parts."""
+
+
+class Course:
+    """Runs pieces.
+
+    Args:
+        unit: Whose they are.
+        pieces: They, each after those that it reads.
+        installation: Knows the operators.
+        strict: Queries for which an evaluation error is a failure.
+        submit: Runs a job.
+    """
+
+    def __init__(
+        self,
+        unit: Unit,
+        pieces: Sequence[Piece],
+        installation: Installation,
+        strict: frozenset[str],
+        submit: Submit,
+    ) -> None:
+        self._unit, self._pieces, self._installed, self._strict = unit, pieces, installation, strict
+        self._submit = submit
+        self._states = {state.fold: state for state in unit.states}
+        self._outcome = Outcome(unit.chains)
+        self._failures: dict[int, str] = {}
+        self._given: dict[int, Train] = {}
+        """What pieces gave to those of later jobs."""
+
+    def run(self) -> Outcome:
+        """Runs all jobs."""
+        planned = jobs(self._pieces)
+        job_of = {number: job for job, (_, numbers) in enumerate(planned) for number in numbers}
+        kept = {
+            each
+            for number, piece in enumerate(self._pieces)
+            for each in piece.chain.inputs
+            if isinstance(each, int) and job_of[each] != job_of[number]
+        }
+        for form, numbers in planned:
+            self._job(form, self._without_failed(numbers), kept)
+        self._outcome.in_order(piece.place for piece in self._pieces)  # none may be missing
+        return self._outcome
+
+    def _without_failed(self, numbers: Iterable[int]) -> list[int]:
+        """Those that can run; the others fail with what they read."""
+        left = []
+        for number in numbers:
+            piece = self._pieces[number]
+            failure = next((self._failures[each] for each in piece.chain.inputs if each in self._failures), None)
+            if failure is None:
+                left.append(number)
+            else:
+                self._failures[number] = failure
+                self._outcome.take(piece.place, ChainResult(piece.chain, 0, (), failure=failure))
+        return left
+
+    def _job(self, form: Form, numbers: Sequence[int], kept: set[int]) -> None:
+        if not numbers:
+            return
+        places = {number: place for place, number in enumerate(numbers)}
+        chains = tuple(self._bound(number, places, kept) for number in numbers)
+        folds = [self._installed.folds(chain.nodes) for chain in chains]
+        if not any(folds) and not any(chain.rows for chain in chains):
+            reports: list[TaskReport] = []
+        elif form == "shuffled":
+            self._shuffle(numbers[0], chains[0])
+            return
+        else:
+            pieces = [self._pieces[number] for number in numbers]
+            parted = {fold for piece, some in zip(pieces, folds, strict=True) if piece.parted for fold in some}
+            states = tuple(self._state(fold, fold in parted) for some in folds for fold in some)
+            reports = self._submit(form, chains, states, tuple(sorted(parted)))
+        self._take(numbers, chains, reports)
+        for number in kept.intersection(numbers):
+            self._give(number, reports, places[number])
+
+    def _bound(self, number: int, places: dict[int, int], kept: set[int]) -> Chain:
+        """The chain of a piece, with what it reads, and where it writes to if a later job reads it."""
+        chain = self._pieces[number].chain
+        writes = (*chain.writes, self._name(number)) if number in kept else chain.writes
+        if number not in kept and all(isinstance(each, Train) for each in chain.inputs):
+            return chain
+
+        def bound(each: Input) -> Input:
+            return each if isinstance(each, Train) else places[each] if each in places else self._given[each]
+
+        return Chain(chain.nodes, tuple(map(bound, chain.inputs)), writes)
+
+    def _name(self, number: int) -> str:
+        return f"{self._unit.id}.{number}"
+
+    def _state(self, fold: str, parted: bool = False) -> State:
+        state = self._states[fold]
+        return State(fold, (), state.before, state.before) if parted else state
+
+    def _take(self, numbers: Sequence[int], chains: Sequence[Chain], tasks: Sequence[TaskReport]) -> None:
+        """Takes the reports of a job: results, states and files."""
+        share = on_the_clock(tasks)
+        found = [{report.chain: report for report in task.chains} for task in tasks]
+        states = _states_by_chain(tasks)
+        rows = [0] * len(chains)
+        accepted = set()
+        for place, (number, chain) in enumerate(zip(numbers, chains, strict=True)):
+            entered = chain.rows + sum(rows[each] for each in chain.inputs if isinstance(each, int))
+            result = self._combine(chain, entered, [reports[place] for reports in found], share)
+            if result.failure is None:
+                accepted.add(place)
+                rows[place] = result.rows_out
+            self._note(number, result, states.get(place, ()))
+        written = [self._pieces[number].chain for number in numbers]
+        self._outcome.files += [file for task in tasks if (file := committed(task, written, accepted))]
+
+    def _combine(self, chain: Chain, rows: int, reports: Sequence[ChainReport], share: float) -> ChainResult:
+        is_strict = not self._strict.isdisjoint(self._installed.queries(chain.nodes))
+        if not reports:
+            runs = tuple(OperatorRun(number, 0, 0, 0.0) for number in chain.nodes)
+            return ChainResult(chain, 0, runs)
+        return combine(chain, rows, reports, share, is_strict)
+
+    def _note(self, number: int, result: ChainResult, states: Sequence[tuple[str | None, StateReport]]) -> None:
+        """Notes what came of a piece, and what became of its states."""
+        piece = self._pieces[number]
+        if result.failure is not None:
+            self._failures[number] = result.failure
+        elif states:
+            dropped: dict[str, int] = {}
+            for _, state in states:
+                dropped[state.stream] = dropped.get(state.stream, 0) + state.dropped
+            result = replace(result, dropped=tuple(dropped.items()))
+            if piece.parted:
+                self._move(states)
+        self._outcome.take(piece.place, result)
+
+    def _move(self, states: Iterable[tuple[str | None, StateReport]]) -> None:
+        """Brings states up to what a job has made of them, for the next job of the same fold."""
+        for file, each in states:
+            fold = each.stream.rpartition(".")[0]
+            state = self._states[fold]
+            streams = len(self._installed.columns.states[fold])
+            ranges = state.ranges or tuple(Train(state_stream(fold, number), 0, 0) for number in range(streams))
+            grown = tuple(_grown(one, each, file) if one.stream == each.stream else one for one in ranges)
+            self._states[fold] = replace(state, ranges=grown)
+
+    def _give(self, number: int, tasks: Sequence[TaskReport], place: int = 0) -> None:
+        """Keeps what a piece wrote, as a train for later jobs."""
+        name, end = self._name(number), 0
+        segments: list[Segment] = []
+        for task in tasks:
+            for report in task.chains:
+                if report.chain == place and report.member is not None and task.file is not None:
+                    rows, position, length, arrival, last = report.member
+                    segments.append(Segment(name, end, rows, 0, arrival, last, task.file, position, length))
+                    end += rows
+        self._given[number] = Train(name, 0, end, tuple(segments))
+
+    def _shuffle(self, number: int, chain: Chain) -> None:
+        """Makes the pairs of a join by a shuffle, port by port, and remembers the tuples of each port."""
+        ports = [port for port, train in enumerate(chain.trains) if train.rows]
+        pairs: list[TaskReport] = []
+        rest: list[TaskReport] = []
+        for port in ports:
+            made = self._submit("shuffled", (_only(chain, port),), (self._state_of(chain),), ())
+            pairs += _on_one_clock(made)
+            rest += self._remember(_only(chain, port), port, port == ports[-1])
+        # What the tuples of an earlier port waited for has come with the last one.
+        for port in ports[:-1]:
+            rest += self._remember(_only(chain, None), port, True)
+        tasks = [*pairs, *rest]
+        result = self._combine(chain, chain.rows, [report for task in tasks for report in task.chains], 1.0)
+        self._note(number, result, _states_by_chain(tasks).get(0, ()))
+        if result.failure is None:
+            written = [self._pieces[number].chain]
+            self._outcome.files += [file for task in tasks if (file := committed(task, written, {0}))]
+        self._give(number, pairs)
+
+    def _remember(self, chain: Chain, port: int, closing: bool) -> list[TaskReport]:
+        """Brings one port of a join whose pairs were made by a shuffle up to date."""
+        state = without_other(self._state_of(chain), port)
+        state = state if closing else replace(state, after=state.before)
+        tasks = self._submit("vectorised", (replace(chain, writes=()),), (state,), ())
+        self._move((task.file, each) for task in tasks for each in task.states)
+        return _on_one_clock(tasks)
+
+    def _state_of(self, chain: Chain) -> State:
+        [fold] = self._installed.folds(chain.nodes)
+        return self._states[fold]
+
+
+def without_other(state: State, port: int) -> State:
+    """A state in which the other input of a join remembers nothing, for the run that brings one input up to date."""
+    ranges = (
+        each if place == port else Train(each.stream, each.end, each.end) for place, each in enumerate(state.ranges)
+    )
+    return replace(state, ranges=tuple(ranges))
+
+
+def _only(chain: Chain, port: int | None) -> Chain:
+    """A chain with the tuples of one port alone, or of none."""
+    inputs = (each if place == port else Train(each.stream, each.end, each.end) for place, each in
+              enumerate(chain.trains))  # fmt: skip
+    return replace(chain, inputs=tuple(inputs))
+
+
+def _on_one_clock(tasks: Sequence[TaskReport]) -> list[TaskReport]:
+    """Reports in which a task's second is one on the clock, so that those of several jobs can be added up."""
+    share = on_the_clock(tasks)
+    return [
+        replace(
+            task, chains=tuple(replace(each, nanos=tuple(int(n * share) for n in each.nanos)) for each in task.chains)
+        )
+        for task in tasks
+    ]
+
+
+def _states_by_chain(tasks: Sequence[TaskReport]) -> dict[int, list[tuple[str | None, StateReport]]]:
+    found: dict[int, list[tuple[str | None, StateReport]]] = {}
+    for task in tasks:
+        for state in task.states:
+            found.setdefault(state.chain, []).append((task.file, state))
+    return found
+
+
+def _grown(old: Train, change: StateReport, file: str | None) -> Train:
+    first = old.first + change.dropped
+    segments = tuple(segment for segment in old.segments if segment.end > first)
+    if change.member is None or file is None:
+        return Train(old.stream, first, old.end, segments)
+    rows, position, length, arrival, last = change.member
+    new = Segment(old.stream, old.end, rows, 0, arrival, last, file, position, length)
+    return Train(old.stream, first, new.end, (*segments, new))

@@ -1,0 +1,222 @@
+"""Planning: which jobs the chains of a unit make, one after the other.
+
+A chain runs in as many pieces as it has forms. Pieces that are compiled go together in one job with those that they
+read; what one job gives to a later one is read from its files. Two kinds of work go beyond one task: a join that is
+large goes through a shuffle, and the tuples of a large train are merged in parts up to a sliding aggregate, which then
+comes a second time, to close windows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from freshet.kernels.parting import OVERHEAD, parts_pay
+from freshet.kernels.shuffling import MOST_BYTES, pays
+from freshet.model import Chain, Input, Train, Unit
+from freshet.spark.catalyst import MOST_CHAINS
+from freshet.spark.installation import Form, Installation
+from freshet.spark.isolate import Component
+
+_LATEST: Final = 2**31
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """From what size on work goes beyond one task.
+
+    Args:
+        cores: Of the cluster.
+        join_bytes: Bytes that a join may look at in one task.
+        part_overhead: Seconds that a second job takes.
+    """
+
+    cores: int
+    join_bytes: int = MOST_BYTES
+    part_overhead: float = OVERHEAD
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A part of a chain that runs in one job.
+
+    Args:
+        form: How it runs.
+        place: Place of its chain in the unit.
+        chain: Its nodes. Inputs are trains, and places in the list of pieces.
+        level: Pieces of a lower level run before.
+        parted: Whether its aggregate merges tuples in parts, and closes no window.
+    """
+
+    form: Form
+    place: int
+    chain: Chain
+    level: int = 0
+    parted: bool = False
+
+
+Job = tuple[Form, list[int]]
+"""A form, and the places of the pieces that run in it together."""
+
+
+class Planner:
+    """Makes pieces of the chains of a unit.
+
+    Args:
+        unit: It.
+        installation: Knows the forms of chains.
+        limits: Of one task.
+    """
+
+    def __init__(self, unit: Unit, installation: Installation, limits: Limits) -> None:
+        self._chains = unit.chains
+        self._states = {state.fold: state for state in unit.states}
+        self._installed, self._limits = installation, limits
+
+    def groups(self, parts: Sequence[Component]) -> Iterator[list[Component]]:
+        """Components that run together: all that are compiled, those in Spark's own form by train, and the others."""
+        groups: dict[Hashable, list[Component]] = {}
+        for component in parts:
+            groups.setdefault(self._kind(component), []).append(component)
+        for kind, group in groups.items():
+            most = len(group) if isinstance(kind, str) else MOST_CHAINS
+            yield from (group[first : first + most] for first in range(0, len(group), most))
+
+    def _kind(self, component: Component) -> Hashable:
+        chains = [self._chains[place] for place in component]
+        forms = [form for chain in chains for form, _ in self._installed.stages(chain.nodes)]
+        if any(form != "vectorised" for form in forms):
+            return "in stages" if len(forms) > 1 else _key(chains[0].trains[0])
+        if self._parted(component) or any(map(self._is_shuffled, chains)):
+            return "beyond one task"
+        return "compiled"
+
+    def pieces(self, parts: Sequence[Component]) -> list[Piece]:
+        """The pieces of some components, each after those that it reads."""
+        pieces: list[Piece] = []
+        last: dict[int, int] = {}
+        for component in parts:
+            parted = self._parted(component)
+            for place in component:
+                chain = self._chains[place]
+                inputs = tuple(last[each] if isinstance(each, int) else each for each in chain.inputs)
+                cut = self._cut(chain, parted.get(place))
+                for number, (form, nodes) in enumerate(cut, 1):
+                    some = Chain(nodes, inputs, chain.writes if number == len(cut) else ())
+                    level = _level(form, inputs, pieces)
+                    pieces.append(Piece(form, place, some, level, number == 1 and place in parted))
+                    inputs = (len(pieces) - 1,)
+                last[place] = len(pieces) - 1
+        return _late(pieces)
+
+    def _cut(self, chain: Chain, parted: int | None) -> list[tuple[Form, tuple[int, ...]]]:
+        """The stages of a chain."""
+        nodes, stages = chain.nodes, self._installed.stages
+        if parted is not None:
+            return [("vectorised", nodes[: parted + 1]), *stages(nodes[parted:])]
+        if self._is_shuffled(chain):
+            return [("shuffled", nodes[:1]), *stages(nodes[1:])]
+        return list(stages(nodes))
+
+    def _is_shuffled(self, chain: Chain) -> bool:
+        if len(chain.inputs) < 2 or not self._installed.is_shufflable(chain.nodes[0]):
+            return False
+        [fold] = self._installed.folds(chain.nodes[:1])
+        ranges = self._states[fold].ranges
+        remembered = sum(map(_bytes, ranges))
+        for port, each in enumerate(chain.inputs):
+            trains = list(self._trains(each))
+            rows, size = sum(train.rows for train in trains), sum(map(_bytes, trains))
+            others = ranges[1 - port].rows if ranges else 0
+            if rows and pays(rows + others, size + remembered, self._limits.cores, self._limits.join_bytes):
+                return True
+        return False
+
+    def _parted(self, component: Component) -> dict[int, int]:
+        """For each chain that runs in parts up to an aggregate the place of that; all first folds do, or none."""
+        if not self._states:
+            return {}
+        found: dict[int, int] = {}
+        behind: set[int] = set()
+        for place in component:
+            chain = self._chains[place]
+            if not behind.isdisjoint(chain.inputs):
+                behind.add(place)
+            elif self._installed.folds(chain.nodes):
+                at = self._installed.parted_at(chain.nodes)
+                if at is None:
+                    return {}
+                found[place] = at
+                behind.add(place)
+            elif any(form != "vectorised" for form, _ in self._installed.stages(chain.nodes)):
+                return {}
+        return found if found and self._parts_pay(found) else {}
+
+    def _parts_pay(self, places: Sequence[int] | dict[int, int]) -> bool:
+        rows = max(sum(train.rows for train in self._trains(place)) for place in places)
+        if rows < self._limits.cores:
+            return False
+        folding = (chain.nodes for chain in self._chains if self._installed.folds(chain.nodes))
+        queries = {query for nodes in folding for query in self._installed.queries(nodes)}
+        return parts_pay(rows, self._limits.cores, len(queries), self._limits.part_overhead)
+
+    def _trains(self, each: Input) -> Iterator[Train]:
+        """All that comes in there, or goes into the chain at a place; no filter is looked at."""
+        if isinstance(each, Train):
+            yield each
+        else:
+            for one in self._chains[each].inputs:
+                yield from self._trains(one)
+
+
+def jobs(pieces: Sequence[Piece]) -> list[Job]:
+    """The jobs of pieces, in their order: of each level one for all that is compiled, one for each train in Spark's own
+    form, and one for each join that is shuffled."""
+    found: dict[Hashable, Job] = {}
+    for number in sorted(range(len(pieces)), key=lambda number: pieces[number].level):
+        piece = pieces[number]
+        key: Hashable = (piece.level, piece.form)
+        if piece.form == "catalyst":
+            key = (*key, _key(piece.chain.inputs[0]))  # type: ignore[misc]
+        elif piece.form == "shuffled":
+            key = number
+        found.setdefault(key, (piece.form, []))[1].append(number)
+    return [
+        (form, numbers[first : first + most])
+        for form, numbers in found.values()
+        for most in [MOST_CHAINS if form == "catalyst" else len(numbers)]
+        for first in range(0, len(numbers), most)
+    ]
+
+
+def _waits(form: Form, source: Piece) -> bool:
+    """Whether a piece that one of a form reads must have run in a job before."""
+    return source.parted or not form == source.form == "vectorised"
+
+
+def _level(form: Form, inputs: Sequence[Input], pieces: Sequence[Piece]) -> int:
+    """The first level at which a piece can run."""
+    sources = (pieces[each] for each in inputs if isinstance(each, int))
+    return max((source.level + _waits(form, source) for source in sources), default=0)
+
+
+def _late(pieces: list[Piece]) -> list[Piece]:
+    """The same pieces. What is compiled runs with those that read it, if it can: that saves a job and a file."""
+    latest = [_LATEST] * len(pieces)
+    for number in reversed(range(len(pieces))):
+        piece = pieces[number]
+        if piece.form == "vectorised" and piece.level < latest[number] < _LATEST:
+            piece = pieces[number] = replace(piece, level=latest[number])
+        for each in piece.chain.inputs:
+            if isinstance(each, int):
+                latest[each] = min(latest[each], piece.level - _waits(piece.form, pieces[each]))
+    return pieces
+
+
+def _key(each: Input) -> tuple[str, int, int] | int:
+    return each if isinstance(each, int) else (each.stream, each.first, each.end)
+
+
+def _bytes(train: Train) -> int:
+    return sum(segment.length for segment in train.segments)
