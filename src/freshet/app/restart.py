@@ -102,7 +102,7 @@ def out(log: Log) -> dict[str, bool]:
 def make_ready(log: Log, query: Query, change: Change) -> None:
     """Lets a query begin: one that changed without its old cursors, one that was quarantined with another try."""
     known = remembered(log).get(query.name)
-    if change == "changed":
+    if change == "changed" or (known is not None and known.fingerprint != fingerprint(query)):
         forget_query(log, query.name)
     elif known is not None:
         for reader in readers_of(log, known.form):

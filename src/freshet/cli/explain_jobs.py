@@ -34,7 +34,7 @@ class Job:
 
 def explain_jobs(query: Query, checked: Checked) -> Iterator[str]:
     """The lines on what a query reads, and on the jobs in which a step runs all of it."""
-    for each in reversed(inputs_of(query.graph)):
+    for each in inputs_of(query.graph):
         if not each.is_queue:
             yield f"reads {each.stream}: reader {each.reader}"
     jobs = jobs_of(query.graph, query_schemas(query, checked.schemas))
