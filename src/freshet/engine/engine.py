@@ -29,6 +29,7 @@ from freshet.log.tail import stamped
 from freshet.model import Chain, Commit, FreshetError, Step, Unit, UnitResult
 from freshet.policies import Policy
 from freshet.quality import Meters
+from freshet.quality.snapshots import EngineSnapshot
 
 LONGEST_PAUSE: Final = 5.0
 """Most seconds between tries while the executor cannot work (a full disk, a lost cluster)."""
@@ -370,11 +371,8 @@ class Engine(Admission):
 
     # Meters
 
-    def snapshot(self) -> dict[str, Any]:
-        """All meters now; see :meth:`freshet.quality.Meters.snapshot`. Only on the loop's own thread.
-
-        ``trouble`` says why units are being tried again (a full disk, a lost cluster); None while all is well.
-        """
+    def snapshot(self) -> EngineSnapshot:
+        """All meters now. Only on the loop's own thread."""
         operators = {}
         for state in self.board.queries:
             if state.reason != DROPPED:
@@ -383,4 +381,4 @@ class Engine(Admission):
                 operators[state.name] = {each.node.name: each.statistics for each in self.board.of(state)}
         running, calls = self._running.running(), self.board.calls
         meters = self.meters.snapshot(self.clock.now(), running=running, operators=operators, overhead=calls)
-        return meters | {"trouble": self._trouble}
+        return {**meters, "trouble": self._trouble}

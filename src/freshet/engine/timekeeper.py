@@ -31,12 +31,13 @@ class Timekeeper:
 
     # Queries
 
-    def start(self, operator: OperatorState, streams: Callable[[str], int]) -> None:
-        """Takes up an operator where it was; ``streams`` says how many state streams a fold has."""
+    def start(self, operator: OperatorState, streams: Callable[[str], int], owner: str) -> None:
+        """Takes up an operator where it was; ``streams`` says how many state streams a fold has, ``owner`` whose alone
+        it is."""
         fold = operator.fold
         if fold is not None:
             fold.streams = tuple(state_stream(fold.name, number) for number in range(streams(fold.name)))
-            fold.lows = [self._log.start_reader(stream, stream, "earliest") for stream in fold.streams]
+            fold.lows = [self._log.start_reader(each, each, "earliest", "state", owner) for each in fold.streams]
             # A unit leaves in the first state streams how far it has brought the ports.
             kept = (state_stream(fold.name, port) for port in range(operator.ports))
             fold.seen = [self._log.watermark(stream, self._log.end(stream)) for stream in kept]
