@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 
 import pyarrow as pa
@@ -65,7 +66,8 @@ class Admission(Arrivals):
         self._tell(Added(self.clock.now(), query.name, query.promises, self._streams(state)))
         for stream in dict.fromkeys(edge.edge.stream for operator in board.of(state) for edge in operator.edges):
             self._enqueue(stream)
-        # What it reads may have been of no concern to anybody until now.
+        # Its output may take nothing, and what it reads may have been of no concern to anybody until now.
+        self._look_again = -math.inf
         self._look_at_time(range(len(board.queries)))
         self.policy.changed(board, len(board.queries) - 1)
         return outputs[query.name]

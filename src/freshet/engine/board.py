@@ -120,15 +120,18 @@ class Board:
 
     def hold(self, state: QueryState, why: str | None) -> None:
         """Keeps a query from running while its output takes nothing; None: lets it go on."""
-        state.held = why
-        self._look_at(state.operators)
+        could_run, state.held = state.may_run, why
+        if state.may_run != could_run:
+            self._look_at(state.operators)
 
-    def hold_back(self, stream: str, held: bool) -> tuple[int, ...]:
-        """Keeps the operator that writes to a stream from running, or lets it go on; returns its queries."""
+    def hold_back(self, stream: str, held: Collection[str]) -> tuple[int, ...]:
+        """Keeps the operator that writes to a stream from running while one of its streams is ``held``, or lets it go
+        on; returns its queries where that is news."""
         number = self._writer(stream)
-        if number is None:
+        is_held = number is not None and any(each in held for each in self.network.writes(number))
+        if number is None or self.operators[number].held == is_held:
             return ()
-        self.operators[number].held = held
+        self.operators[number].held = is_held
         self._look_at((number,))
         return self.operators[number].queries
 
