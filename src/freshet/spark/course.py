@@ -115,15 +115,15 @@ class Course:
         share = on_the_clock(tasks)
         found = [{report.chain: report for report in task.chains} for task in tasks]
         states = _states_by_chain(tasks)
-        rows = [0] * len(chains)
-        accepted = set()
+        results: list[ChainResult] = []
         for place, (number, chain) in enumerate(zip(numbers, chains, strict=True)):
-            entered = chain.rows + sum(rows[each] for each in chain.inputs if isinstance(each, int))
+            before = [results[each] for each in chain.inputs if isinstance(each, int)]
+            entered = chain.rows + sum(each.rows_out for each in before)
             result = self._combine(chain, entered, [reports[place] for reports in found], share)
-            if result.failure is None:
-                accepted.add(place)
-                rows[place] = result.rows_out
-            self._note(number, result, states.get(place, ()))
+            failure = next((each.failure for each in before if each.failure), None)
+            results.append(result if failure is None else replace(result, rows_out=0, failure=failure))
+            self._note(number, results[-1], states.get(place, ()))
+        accepted = {place for place, result in enumerate(results) if result.failure is None}
         written = [self._pieces[number].chain for number in numbers]
         self._outcome.files += [file for task in tasks if (file := committed(task, written, accepted))]
 
