@@ -20,8 +20,8 @@ class Recorded(World):
         submit = self.engine.executor.submit
 
         def recorded(unit):
-            nodes = self.engine.board.network.nodes
-            self.served.append(tuple(nodes[chain.operators[0]].query for work in unit.works for chain in work.chains))
+            network = self.engine.board.network
+            self.served.append(tuple(query for chain in unit.chains for query in network.queries(chain.nodes[0])))
             submit(unit)
 
         self.engine.executor.submit = recorded  # type: ignore[method-assign]

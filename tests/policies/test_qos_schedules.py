@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from freshet.model import Chain, Curve, Plan, UserError, View
+from freshet.model import Curve, Decision, Promises, Step, UserError, View
 from freshet.policies import (
     Bucketing,
     BucketingPush,
@@ -42,9 +42,9 @@ class Recorded(BoxWorld):
         super().__init__(*arguments, **options)  # type: ignore[arg-type]
         self.called: list[int] = []
 
-    def _run(self, chain: Chain, limit: int | None) -> None:
-        self.called += chain.operators
-        super()._run(chain, limit)
+    def _run(self, step: Step) -> None:
+        self.called += step.nodes
+        super()._run(step)
 
 
 def three_applications(policy: SchedulePolicy) -> list[str]:
@@ -87,8 +87,7 @@ def test_late_tuples_may_wait_for_idle_time() -> None:
 def test_table_4_1() -> None:
     view, policy = RecordView(), FixedPriority(6)
     for name, deadline in (("application 1", 4.0), ("application 2", 8.0)):
-        view.add(name, [(1.0, 1.0)] * 3)
-        view.queries[-1].curve = Curve.deadline(deadline)
+        view.add(name, [(1.0, 1.0)] * 3, Promises(curve=Curve.deadline(deadline)))
     boxes = {"b3": 0, "b2": 1, "b1": 2, "b6": 3, "b5": 4, "b4": 5}
     slacks = {box: policy.priority(view, number) for box, number in boxes.items()}
     assert slacks == {"b1": 3.0, "b2": 2.0, "b3": 1.0, "b4": 7.0, "b5": 6.0, "b6": 5.0}
@@ -142,8 +141,7 @@ def test_ranges_agree_with_slope_and_slack(curve: Curve, slopes: int, slacks: in
 def waiting(curves: Sequence[Curve], heads: Sequence[float], rows: Sequence[int], now: float) -> RecordView:
     view = RecordView(now=now)
     for number, (curve, head, count) in enumerate(zip(curves, heads, rows, strict=True)):
-        (operator,) = view.add(f"q{number}", [(0.01, 1.0)])
-        view.queries[-1].curve = curve
+        (operator,) = view.add(f"q{number}", [(0.01, 1.0)], Promises(curve=curve))
         view.operators[operator].pending, view.operators[operator].head_arrival = count, head
         view.ready[operator] = None
     return view
@@ -172,7 +170,7 @@ def test_slope_slack_by_arrays_and_by_loop_agree(view: RecordView, size: int) ->
 @given(boards(), st.integers(1, 30))
 def test_bucketing_takes_the_best_buckets_first(view: RecordView, size: int) -> None:
     policy = BucketingPush(size, 12)
-    grid = Grid.over([each.curve for each in view.queries if each.curve], 12, 12)
+    grid = Grid.over([each.promises.curve for each in view.queries if each.promises.curve], 12, 12)
     places = {
         number: ranges_of(policy.curve(view, number), grid).look_up(policy.expected_latency(view, number))[0]
         for number in view.ready
@@ -215,20 +213,20 @@ def test_an_operator_moves_on_when_its_day_comes() -> None:
 def test_a_fused_step_ends_before_it_breaks_a_promise() -> None:
     curves = [Curve.deadline(1.0), Curve.deadline(5.0), Curve.deadline(9.0)]
     view = waiting(curves, [0.0] * 3, [10, 100, 100], now=0.0)
-    view.overhead = 0.2
+    view.seconds_per_step = 0.2
     # 0.2 + 0.1 s for the first; the second would add 1 s.
-    (step,) = SlopeSlackFused(10).decide(view)
-    assert [chain.operators for chain in step.chains] == [(0,)]
-    view.queries[0].curve = Curve.deadline(2.0)
-    (step,) = SlopeSlackFused(10).decide(view)
-    assert [chain.operators for chain in step.chains] == [(0,), (1,)]
+    (step,) = SlopeSlackFused(10).decide(view).steps
+    assert step.nodes == (0,)
+    view.promise(0, Promises(curve=Curve.deadline(2.0)))
+    (step,) = SlopeSlackFused(10).decide(view).steps
+    assert step.nodes == (0, 1)
 
 
 def test_a_promise_that_is_lost_anyway_does_not_keep_others_out() -> None:
     view = waiting([Curve.deadline(0.1), Curve.deadline(9.0)], [0.0] * 2, [1, 1], now=0.0)
-    view.overhead = 0.5
-    (step,) = SlopeSlackFused(10).decide(view)
-    assert len(step.chains) == 2
+    view.seconds_per_step = 0.5
+    (step,) = SlopeSlackFused(10).decide(view).steps
+    assert len(step.nodes) == 2
 
 
 @pytest.mark.parametrize("name", [name for name in ALL if not name.startswith("fixed")])
@@ -237,7 +235,7 @@ def test_what_the_overhead_of_its_step_makes_late_comes_last(name: str, count: i
     """20 ms are left and a step takes 30: only the other promise can still be kept. By loop and by array."""
     curves = [Curve.deadline(0.5), Curve.deadline(0.2)] * (count // 2)
     view = waiting(curves, [0.0] * count, [1] * count, now=0.17)
-    view.overhead = 0.03
+    view.seconds_per_step = 0.03
     policy = create(f"{name}({count})")
     assert isinstance(policy, SchedulePolicy)
     late = [number % 2 == 1 for number in policy.ranked(view)]
@@ -255,7 +253,7 @@ def test_an_operator_is_placed_alike_by_loop_and_by_array_with_overhead(name: st
         rng.integers(1, 5, 200).tolist(),
         now=0.2,
     )
-    view.overhead = 0.03
+    view.seconds_per_step = 0.03
     policy = create(f"{name}({size})")
     assert isinstance(policy, SchedulePolicy)
     slack = {
@@ -270,10 +268,9 @@ def test_an_operator_is_placed_alike_by_loop_and_by_array_with_overhead(name: st
 
 
 def test_fixed_priorities_count_a_step_for_every_box_that_is_left() -> None:
-    view = RecordView(overhead=0.03)
+    view = RecordView(seconds_per_step=0.03)
     for promise, boxes in ((1.0, 1), (1.04, 3)):
-        first, *_ = view.add(f"q{boxes}", [(0.0, 1.0)] * boxes)
-        view.queries[-1].curve = Curve.deadline(promise)
+        first, *_ = view.add(f"q{boxes}", [(0.0, 1.0)] * boxes, Promises(curve=Curve.deadline(promise)))
         view.operators[first].pending, view.operators[first].head_arrival = 1, 0.0
         view.ready[first] = None
     # Three steps take 90 ms: what is promised later has less slack.
@@ -284,7 +281,7 @@ def test_fixed_priorities_count_a_step_for_every_box_that_is_left() -> None:
 
 
 def test_the_expected_latency_has_the_overhead_of_all_steps_to_the_output() -> None:
-    view = RecordView(overhead=0.5, now=1.0)
+    view = RecordView(seconds_per_step=0.5, now=1.0)
     first, _, last = view.add("q", [(1.0, 0.5), (2.0, 1.0), (4.0, 1.0)])
     for number in (first, last):
         view.operators[number].pending, view.operators[number].head_arrival = 1, 0.0
@@ -348,8 +345,8 @@ def test_what_waits_further_on_counts_a_box_at_a_time() -> None:
     assert SlopeSlackPush().computation(plain, first) == 3 * (1.0 + 0.5 * (2.0 + 4.0))
 
 
-def chains_of(plan: Plan) -> list[tuple[int, ...]]:
-    return [chain.operators for step in plan for chain in step.chains]
+def nodes_of(decision: Decision) -> list[tuple[int, ...]]:
+    return [step.nodes for step in decision.steps]
 
 
 def test_plans_a_box_at_a_time_and_pushed_through() -> None:
@@ -357,5 +354,5 @@ def test_plans_a_box_at_a_time_and_pushed_through() -> None:
     first, second, third = view.add("q", [(1.0, 1.0)] * 3)
     view.operators[first].pending, view.operators[first].head_arrival = 1, 0.0
     view.ready[first] = None
-    assert chains_of(create("slope-slack").decide(view)) == [(first,)]
-    assert chains_of(create("slope-slack-push").decide(view)) == [(first, second, third)]
+    assert nodes_of(create("slope-slack").decide(view)) == [(first,)]
+    assert nodes_of(create("slope-slack-push").decide(view)) == [(first, second, third)]

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import random
-from dataclasses import dataclass, field
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from freshet.model import Plan, UserError, View
+from freshet.model import Decision, Promises, UserError, View
 from freshet.policies import (
     FirstComeFirstServed,
     FreshnessAware,
@@ -20,58 +19,29 @@ from freshet.policies import (
     RoundRobin,
     weights_from_subscribers,
 )
+from freshet.policies.rest_costs import RestCosts
 from freshet.simulation.executor import Profile
+from freshet.simulation.view import RecordView
 from freshet.simulation.world import SimulatedQuery, World
 
 
-@dataclass
-class Operator:
-    query: int
-    path: tuple[int, ...]
-    cost: float
-    selectivity: float
-    pending: int = 0
-    head_arrival: float = 0.0
-    mean_arrival: float = 0.0
-    bytes_waiting: int = 0
-
-
-@dataclass
-class QueryOf:
-    paths: tuple[tuple[int, ...], ...]
-    weight: float = 1.0
-    name: str = "q"
-    deadline: float | None = None
-    curve: None = None
-
-
-@dataclass
-class Table:
+class Table(RecordView):
     """A view given by hand: queries of one operator each, as (N, S, C, weight)."""
 
-    rows: list[tuple[int, float, float, float]]
-    now: float = 0.0
-    overhead: float = 0.0
-    workers: int = 1
-    idle_workers: int = 1
-    operators: list[Operator] = field(init=False)
-    queries: list[QueryOf] = field(init=False)
-    ready: dict[int, None] = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.operators = [
-            Operator(number, (number,), cost, selectivity, pending)
-            for number, (pending, selectivity, cost, _) in enumerate(self.rows)
-        ]
-        self.queries = [QueryOf(((number,),), weight) for number, (*_, weight) in enumerate(self.rows)]
-        self.ready = {number: None for number, (pending, *_) in enumerate(self.rows) if pending}
+    def __init__(self, rows: list[tuple[int, float, float, float]]) -> None:
+        super().__init__()
+        for pending, selectivity, cost, weight in rows:
+            (number,) = self.add("q", [(cost, selectivity)], Promises(weight=weight))
+            self.operators[number].pending = pending
+            if pending:
+                self.ready[number] = None
 
     def order(self, policy: RatioPolicy) -> list[int]:
         """In which order the queries are served, each drained."""
         policy.arrived(self, self.ready)
         served = []
-        while plan := policy.decide(self):
-            (number,) = plan[0].chains[0].operators
+        while steps := policy.decide(self).steps:
+            (number,) = steps[0].nodes
             served.append(number)
             del self.ready[number]
             self.operators[number].pending = 0
@@ -126,21 +96,33 @@ def test_weights_can_be_left_out() -> None:
 
 
 def test_the_rest_of_a_path_has_its_own_cost_and_selectivity() -> None:
-    table = Table([(1, 0.5, 2.0, 1.0), (4, 0.1, 3.0, 1.0)])
-    for operator in table.operators:
-        operator.path, operator.query = (0, 1), 0
-    terms = RateBased().terms(table, 0)
+    view = RecordView()
+    view.add("q", [(2.0, 0.5), (3.0, 0.1)])
+    terms = RateBased().terms(view, 0)
     assert (terms.selectivity, terms.cost) == (0.05, 2.0 + 0.5 * 3.0)
-    assert RateBased().terms(table, 1).cost == 3.0
+    assert RateBased().terms(view, 1).cost == 3.0
+
+
+def test_the_value_of_shared_work_is_that_of_all_its_queries() -> None:
+    view = RecordView.over({0: (1, 2), 1: (), 2: ()}, {0: (2.0, 0.5), 1: (3.0, 1.0), 2: (1.0, 1.0)})
+    view.promise(0, Promises(weight=0.25))
+    view.promise(1, Promises(weight=0.5))
+    view.operators[0].pending = 3
+    terms = FreshnessAware().terms(view, 0)
+    assert (terms.selectivity, terms.cost, terms.weight) == (0.5, 2.0 + 0.5 * (3.0 + 1.0), 2 * 0.5)
+    # Each of both outputs is stale with probability 1 - 0.5^3.
+    assert FreshnessAware().priority(view, 0) == pytest.approx(0.5 * 2 * (1 - 0.5**3) / (3 * 4.0))
+    assert RateBased().priority(view, 0) == pytest.approx(0.5 * 2 * 0.5 / 4.0)
+    assert RestCosts().of(view, 0) == 4.0
 
 
 def test_beta_changes_while_running() -> None:
     rows = [(30, 0.9, 1.0, 1.0), (1, 0.5, 1.0, 1.0)]  # 0 has the higher rate, 1 the shorter queue
     table, policy = Table(rows), FreshnessAware(beta=1.0)
     policy.arrived(table, table.ready)
-    assert policy.decide(table)[0].chains[0].operators == (1,)
+    assert policy.decide(table).steps[0].nodes == (1,)
     policy.beta = 0.0
-    assert policy.decide(table)[0].chains[0].operators == (0,)
+    assert policy.decide(table).steps[0].nodes == (0,)
     with pytest.raises(UserError, match="outside"):
         policy.beta = 1.5
 
@@ -149,7 +131,7 @@ def test_weights_change_while_running() -> None:
     queries = [SimulatedQuery(name, "s", (Profile(1.0),)) for name in ("a", "b")]
     world = World({"s": np.array([0.0, 10.0])}, queries, FreshnessAware())
     world.run(5.0)
-    world.engine.set_weight("a", 0.1)
+    world.engine.set_promises("a", Promises(weight=0.1))
     world.run()
     response = {name: q["response"]["mean_s"] for name, q in world.engine.snapshot()["queries"].items()}
     assert response == {"a": 1.5, "b": 1.5}  # first a before b, then b before a
@@ -165,14 +147,14 @@ class Checked(FreshnessAware):
 
     decisions = 0
 
-    def decide(self, view: View) -> Plan:
-        plan = super().decide(view)
-        if plan:
+    def decide(self, view: View) -> Decision:
+        decision = super().decide(view)
+        if decision.steps:
             afresh = FreshnessAware(self.beta, self.rows)
             best = max(afresh.priority(view, number) for number in view.ready)
-            assert afresh.priority(view, plan[0].chains[0].operators[0]) == best
+            assert afresh.priority(view, decision.steps[0].nodes[0]) == best
             self.decisions += 1
-        return plan
+        return decision
 
 
 @settings(max_examples=15, deadline=None)

@@ -74,7 +74,7 @@ def test_with_an_overhead_queries_share_steps(price: Price) -> None:
 def test_the_price_goes_by_the_share_of_all_workers(make: type[LoadPrice], workers: int) -> None:
     """Half of what the workers can do is half a load, however many they are."""
     overhead, steps = 0.01, 0.1
-    view, price = RecordView(overhead=overhead, workers=workers), make(span=10.0)
+    view, price = RecordView(seconds_per_step=overhead, workers=workers), make(span=10.0)
     work = 0.5 * steps * workers - (overhead if make is BusyPrice else 0.0)
     for step in range(1, 1000):
         view.now = step * steps
@@ -99,27 +99,17 @@ def test_at_half_load_two_workers_run_sets_and_not_everything() -> None:
 
 
 def test_the_load_is_the_work_per_second() -> None:
-    class Now:
-        now = 0.0
-        overhead = 1.0
-        workers = 1
-
-    view, price = Now(), LoadPrice(span=10.0)
+    view, price = RecordView(seconds_per_step=1.0), LoadPrice(span=10.0)
     for second in range(1, 200):
         view.now = float(second)
-        price.took(view, 0.5)  # type: ignore[arg-type]
-    assert price.load(view) == pytest.approx(0.5, rel=0.06)  # type: ignore[arg-type]
-    assert price.seconds(view) == pytest.approx(2.0, rel=0.06)  # type: ignore[arg-type]
+        price.took(view, 0.5)
+    assert price.load(view) == pytest.approx(0.5, rel=0.06)
+    assert price.seconds(view) == pytest.approx(2.0, rel=0.06)
 
 
 def test_the_busy_share_counts_the_overhead() -> None:
-    class Now:
-        now = 0.0
-        overhead = 0.25
-        workers = 1
-
-    view, price = Now(), BusyPrice(span=10.0)
+    view, price = RecordView(seconds_per_step=0.25), BusyPrice(span=10.0)
     for second in range(1, 200):
         view.now = float(second)
-        price.took(view, 0.5)  # type: ignore[arg-type]
-    assert price.load(view) == pytest.approx(0.75, rel=0.06)  # type: ignore[arg-type]
+        price.took(view, 0.5)
+    assert price.load(view) == pytest.approx(0.75, rel=0.06)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -12,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from freshet.kernels import Program
-from freshet.model import ARRIVAL, Curve, Query, parse_schema
+from freshet.model import ARRIVAL, Curve, Network, Query, parse_schema
 from freshet.policies import Everything, create
-from freshet.policies.sharing import PREFIX, Shared, share
+from freshet.policies.sharing import OperatorFigures, is_shared, share, shared_by
 from freshet.simulation.executor import Profile
 from freshet.simulation.world import World
 from freshet.sql import build_query
@@ -43,14 +42,15 @@ def texts(draw: st.DrawFn) -> str:
 
 
 def answers(queries: tuple[Query, ...]) -> dict[str, list[dict[str, object]]]:
-    """The outputs of all queries, each over the table or over the output of another query."""
+    """The outputs of all queries."""
     tables = {"s": TABLE, "t": TABLE.slice(2)}
+    found = {}
     for query in queries:
-        (path,) = query.paths
-        source = tables[path.stream]
-        (output,) = Program([path.stateless], source.schema).run(source)
-        tables[query.name] = pa.Table.from_batches([output.batch])
-    return {name: table.to_pylist() for name, table in tables.items() if not name.startswith(PREFIX)}
+        source = tables[query.graph.streams[0]]
+        operators = [query.graph.operators[name] for name in query.graph.order]
+        (output,) = Program([operators], source.schema).run(source)  # type: ignore[list-item]
+        found[query.name] = pa.Table.from_batches([output.batch]).to_pylist()
+    return found
 
 
 @settings(max_examples=60, deadline=None)
@@ -58,29 +58,37 @@ def answers(queries: tuple[Query, ...]) -> dict[str, list[dict[str, object]]]:
 def test_answers_do_not_change(every: list[str]) -> None:
     queries = tuple(build(f"q{number}", text) for number, text in enumerate(every))
     shared = share(queries)
-    assert answers(shared.queries) == answers(queries)
-    assert [query.name for query in shared.queries if not query.name.startswith(PREFIX)] == [q.name for q in queries]
-    # Nothing is left to share, and the same queries give the same names.
+    assert answers(shared) == answers(queries)
+    assert [query.name for query in shared] == [query.name for query in queries]
+    # The same queries give the same names, and an operator of one name is the same for all.
     assert share(queries) == shared
-    assert not share(shared.queries).members.keys() - shared.members.keys()
+    network = Network()
+    for query in shared:
+        network.add(query)
+    names = shared_by(shared)
+    assert all(len(members) > 1 for members in names.values())
+    assert len(network.nodes) == len(names) + sum(not is_shared(n) for query in shared for n in query.graph.order)
 
 
-def hidden_of(shared: Shared) -> list[Query]:
-    return [query for query in shared.queries if query.name in shared.members]
+A = build("a", "SELECT k FROM s WHERE v > 1 AND k > 3")
+B = build("b", "SELECT v FROM s WHERE v > 1 AND k > 3")
+C = build("c", "SELECT v FROM s WHERE v>1")
 
 
 def test_nested_sharing() -> None:
-    shared = share(
-        [
-            build("a", "SELECT k FROM s WHERE v > 1 AND k > 3"),
-            build("b", "SELECT v FROM s WHERE v > 1 AND k > 3"),
-            build("c", "SELECT v FROM s WHERE v>1"),
-        ]
-    )
-    outer, inner = hidden_of(shared)
-    assert set(shared.members[outer.name]) == {"a", "b", "c"}
-    assert set(shared.members[inner.name]) == {"a", "b"}
-    assert inner.graph.streams == (outer.name,)
+    shared = share([A, B, C])
+    outer, inner = shared_by(shared).items()
+    assert (outer[1], inner[1]) == (("a", "b", "c"), ("a", "b"))
+    assert shared[0].graph.order == (outer[0], inner[0], "a.project")
+    assert shared[2].graph.order == (outer[0], "c.project")
+
+
+def test_names_go_by_content() -> None:
+    both, all_three = shared_by(share([A, B])), shared_by(share([C, B, A]))
+    assert set(both) == set(all_three)
+    apart = share([A, B, C], apart={"c": 7})
+    assert shared_by(apart) == dict.fromkeys(both, ("a", "b"))
+    assert not set(shared_by(share([A, B], apart={"a": 7, "b": 7}))) & set(both)
 
 
 @pytest.mark.parametrize(
@@ -95,22 +103,55 @@ def test_nested_sharing() -> None:
 )
 def test_what_is_not_shared(other: Query) -> None:
     queries = (build("a", "SELECT k FROM s WHERE v > 1"), other)
-    assert share(queries) == Shared(queries, {})
+    assert share(queries) == queries
 
 
-def test_the_hidden_query_has_the_sum_of_the_curves() -> None:
-    tight, loose = Curve.deadline(1.0), Curve([(0, 1), (2, 1), (4, 0)])
-    queries = [
-        replace(build("a", "SELECT k FROM s WHERE v > 1", weight=0.5), curve=tight),
-        replace(build("b", "SELECT v FROM s WHERE v > 1", weight=0.75), curve=loose),
-    ]
-    (hidden,) = hidden_of(share(queries))
-    assert hidden.curve is not None
-    assert (hidden.weight, hidden.curve.promise, hidden.hidden) == (0.75, 1.0, True)
-    assert [hidden.curve.utility(latency) for latency in (0.5, 1.5, 3.0, 5.0)] == [2.0, 1.0, 0.5, 0.0]
-    (sooner,) = hidden_of(share(queries, rest={"b": 1.5}))
-    assert sooner.curve is not None
-    assert (sooner.curve.promise, sooner.curve.slope(0.75)) == (0.5, 0.5)
+# Whether it pays
+
+FIRST, SECOND = shared_by(share([A, B]))
+
+
+def figures(first: float, second: float = 1e-9, selectivity: float = 1.0) -> dict[str, OperatorFigures]:
+    """What was measured at 1,000 tuples a second."""
+    measured = {}
+    for name in "ab":
+        measured[f"{name}.filter_1"] = OperatorFigures(first, selectivity, 1000.0)
+        measured[f"{name}.filter_2"] = OperatorFigures(second, 1.0, 1000.0 * selectivity)
+    return measured
+
+
+def shared_names(costs: dict[str, OperatorFigures] | None, now: tuple[str, ...] = ()) -> set[str]:
+    return set(shared_by(share([A, B], "auto", costs=costs, shared_now=now)))
+
+
+def test_without_measurements_nothing_is_shared() -> None:
+    assert share([A, B], "auto") == (A, B)
+    assert share([A, B], "auto", costs={}) == (A, B)
+    assert share([A, B], "never", costs=figures(1.0)) == (A, B)
+    # What is shared already stays so until something speaks against it.
+    assert shared_names({}, (FIRST, SECOND)) == {FIRST, SECOND}
+
+
+def test_dear_beginnings_are_shared_and_cheap_ones_are_not() -> None:
+    assert shared_names(figures(1e-4)) == {FIRST, SECOND}
+    assert shared_names(figures(1e-8)) == set()
+    # A cheap beginning is shared for the dear operator behind it.
+    assert shared_names(figures(1e-8, 1e-4)) == {FIRST, SECOND}
+    # A queue costs what is let through.
+    assert shared_names(figures(1.2e-6)) == set()
+    assert shared_names({name: each._replace(rate=1e4) for name, each in figures(1.2e-6, 0.0, 0.01).items()}) != set()
+
+
+def test_a_saving_near_nothing_does_not_switch_back_and_forth() -> None:
+    near = {name: each._replace(rate=1e5) for name, each in figures(1e-6, 0.0).items()}
+    assert shared_names(near) == set()
+    assert shared_names(near, (FIRST, SECOND)) == {FIRST, SECOND}
+    worse = {name: each._replace(cost=1e-7) for name, each in near.items()}
+    assert shared_names(worse, (FIRST, SECOND)) == set()
+
+
+def test_what_was_measured_of_shared_operators_counts_for_them() -> None:
+    assert shared_names({FIRST: OperatorFigures(1e-4, 1.0, 1000.0)}) == {FIRST}
 
 
 @given(
@@ -130,10 +171,10 @@ def test_total_is_the_sum(curves: list[Curve], latency: float) -> None:
 def test_the_engine_does_shared_work_once(policy: str) -> None:
     queries = [build(name, f"SELECT {name} FROM s WHERE v > 1 AND k > {bound}") for name, bound in (("k", 3), ("v", 4))]
     runs = {}
-    for text, every in (("apart", tuple(queries)), ("shared", share(queries).queries)):
+    for text, every in (("apart", tuple(queries)), ("shared", share(queries))):
         world = World({"s": np.arange(20) / 10}, [], Everything())
         world.engine.set_policy(create(policy))
-        names = [operator.name for query in every for operator in query.paths[0].operators]
+        names = [name for query in every for name in query.graph.order]
         world.engine.executor._profiles = dict.fromkeys(names, Profile(0.05))  # type: ignore[attr-defined]
         for query in every:
             world.engine.add_query(query, {})

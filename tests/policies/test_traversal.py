@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.engine.kit import Application
 
-from freshet.model import Chain, Panes, Step, UserError
+from freshet.model import Decision, Panes, Step, UserError
 from freshet.policies import BoxAtATime, Everything, Policy, QueueShare, RowLimit, TimeQuantum, TwoLevel, create
-from freshet.policies.superbox import application_trees, chains, intersections, single_boxes
+from freshet.policies.superbox import application_trees, chains, composed, graph_of, intersections, single_boxes
 from freshet.policies.traversal import (
     EXAMPLE,
     TRAVERSALS,
@@ -25,13 +27,14 @@ from freshet.policies.traversal import (
 )
 from freshet.simulation.boxes import BoxTree, BoxWorld, Prices
 from freshet.simulation.executor import Profile
-from freshet.simulation.view import OperatorRecord, QueryRecord, RecordView
+from freshet.simulation.view import RecordView
 from freshet.simulation.world import SimulatedQuery, World
 
 TREE = (4, 5, 3, 2, 6, 1)
 ONE_EACH = dict.fromkeys(TREE, 1.0)
 TABLE_3_3 = {
-    1: Box(None, 2, 0.9), 2: Box(1, 2, 0.4), 3: Box(2, 1, 0.5), 4: Box(2, 2, 1.0), 5: Box(3, 3, 0.4), 6: Box(1, 1, 0.6),
+    1: Box((), 2, 0.9), 2: Box((1,), 2, 0.4), 3: Box((2,), 1, 0.5),
+    4: Box((2,), 2, 1.0), 5: Box((3,), 3, 0.4), 6: Box((1,), 1, 0.6),
 }  # fmt: skip
 
 
@@ -76,7 +79,7 @@ def trees(draw: st.DrawFn) -> dict[int, Box]:
     count = draw(st.integers(1, 12))
     boxes = {}
     for number in range(count):
-        after = None if number == 0 else draw(st.integers(0, number - 1))
+        after = () if number == 0 else (draw(st.integers(0, number - 1)),)
         cost = draw(st.sampled_from([0.0, 1e-9, 1e-6]) | st.floats(0.1, 4.0))
         selectivity = draw(st.sampled_from([0.0, 1.001]) | st.floats(0.1, 3.0))
         boxes[number] = Box(after, cost, selectivity, draw(st.sampled_from([1.0, 100.0])))
@@ -84,15 +87,15 @@ def trees(draw: st.DrawFn) -> dict[int, Box]:
 
 
 def test_min_memory_ends_where_a_box_makes_more_than_it_takes() -> None:
-    dear = Box(None, cost=1e-6, selectivity=1.001, size=100)
+    dear = Box(cost=1e-6, selectivity=1.001, size=100)
     assert min_memory((0,), {0: dear}) == (0,)
     # Memory that grows is put off: what frees memory is called first, however little.
-    assert min_memory((0, 1), {0: Box(1, 1e-6, 1.001, 100), 1: Box(None, 1.0, 0.5)}) == (1, 0, 1)
+    assert min_memory((0, 1), {0: Box((1,), 1e-6, 1.001, 100), 1: Box((), 1.0, 0.5)}) == (1, 0, 1)
 
 
 @given(trees(), st.data())
 def test_every_traversal_drains_the_superbox(boxes: dict[int, Box], data: st.DataObject) -> None:
-    graph = {number: () if box.after is None else (box.after,) for number, box in boxes.items()}
+    graph = {number: box.after for number, box in boxes.items()}
     (superbox,) = application_trees(graph)
     waiting = {number: data.draw(st.integers(0, 5)) for number in boxes}
     walks = [walk(order(superbox, boxes), boxes, waiting, 0.1) for order in TRAVERSALS.values()]
@@ -108,7 +111,7 @@ def test_every_traversal_drains_the_superbox(boxes: dict[int, Box], data: st.Dat
 @given(trees())
 def test_without_overhead_min_latency_is_no_slower_where_all_costs_are_equal(boxes: dict[int, Box]) -> None:
     equal = {number: Box(box.after) for number, box in boxes.items()}
-    (superbox,) = application_trees({n: () if b.after is None else (b.after,) for n, b in equal.items()})
+    (superbox,) = application_trees({number: box.after for number, box in equal.items()})
     ones = dict.fromkeys(superbox, 1.0)
     fast, cheap = (walk(order(superbox, equal), equal, ones) for order in (min_latency, min_cost))
     assert fast.latency <= cheap.latency + 1e-9
@@ -133,7 +136,7 @@ def test_overlapping_application_trees_share_boxes_and_intersections_do_not() ->
 
 @given(trees())
 def test_selections_partition_a_tree(boxes: dict[int, Box]) -> None:
-    graph = {number: () if box.after is None else (box.after,) for number, box in boxes.items()}
+    graph = {number: box.after for number, box in boxes.items()}
     for select in (application_trees, intersections, chains, single_boxes):
         assert sorted(number for superbox in select(graph, ()) for number in superbox) == sorted(graph)
 
@@ -147,7 +150,7 @@ def test_windowed_boxes_end_a_superbox() -> None:
 
 def test_the_latencies_of_section_6_3_1() -> None:
     """A window of 5 tuples that costs 1 each, then two boxes of 0.5: 215.25 as one superbox, 163 as two."""
-    boxes = {4: Box(6, 1.0, 0.2), 6: Box(8, 0.5), 8: Box(None, 0.5)}
+    boxes = {4: Box((6,), 1.0, 0.2), 6: Box((8,), 0.5), 8: Box((), 0.5)}
     together = walk((4, 6, 8), boxes, {4: 100})
     assert 100 + together.latency == pytest.approx(215.25)
     one_by_one = [100 + 6 * number for number in range(1, 21)]
@@ -227,9 +230,9 @@ def test_trains_by_share_and_by_quantum() -> None:
     (first, _) = view.add("q", [(2.0, 0.5), (4.0, 1.0)])
     view.operators[first].pending = 9
     view.ready[first] = None
-    assert BoxAtATime(trains=QueueShare(0.2)).decide(view)[0].rows == 2
-    assert BoxAtATime(trains=TimeQuantum(8.0)).decide(view)[0].rows == 2
-    assert BoxAtATime(trains=TimeQuantum(8.0, to_output=False)).decide(view)[0].rows == 4
+    assert BoxAtATime(trains=QueueShare(0.2)).decide(view).steps[0].rows == 2
+    assert BoxAtATime(trains=TimeQuantum(8.0)).decide(view).steps[0].rows == 2
+    assert BoxAtATime(trains=TimeQuantum(8.0, to_output=False)).decide(view).steps[0].rows == 4
     view.operators[first].pending = 0
     assert QueueShare(0.2).rows(view, first) is None  # all that comes, not one tuple of it
     for wrong in (lambda: QueueShare(0.0), lambda: TimeQuantum(0.0), lambda: TwoLevel("trees")):
@@ -243,30 +246,95 @@ def test_a_train_has_the_size_that_suits_its_own_queue() -> None:
     view.operators[first].pending, view.operators[second].pending = 100, 10
     view.ready.update({first: None, second: None})
     # The engine takes the train where tuples wait last on the path: at the second box.
-    assert TwoLevel(trains=QueueShare(0.5)).decide(view) == (Step((Chain((0, 1, 2)),), 5),)
-    assert TwoLevel(trains=TimeQuantum(20.0)).decide(view) == (Step((Chain((0, 1, 2)),), 5),)
+    assert TwoLevel(trains=QueueShare(0.5)).decide(view) == Decision.run(Step((0, 1, 2), 5))
+    assert TwoLevel(trains=TimeQuantum(20.0)).decide(view) == Decision.run(Step((0, 1, 2), 5))
     by_box = TwoLevel(traversal="min-latency", trains=QueueShare(0.5)).decide(view)
-    # Half of what waits there is left for the second chain, which must take it before what comes after it.
-    assert [(step.chains[0].operators, step.rows) for step in by_box] == [((1, 2), 5), ((0, 1, 2), 5)]
+    # Half of what waits there is left for the second step, which must take it before what comes after it.
+    assert by_box == Decision.run(Step((1, 2), 5), Step((0, 1, 2), 5))
 
 
 def test_the_trains_of_a_tree_are_sized_box_by_box() -> None:
-    """Two inputs of a union; chains with trains of one size share a step."""
-    view = RecordView()
-    for number, path in enumerate([(0, 3), (1, 3), (2, 3), (3,)]):
-        view.operators.append(OperatorRecord(0, path, 1.0, 1.0, pending=(40, 40, 4, 0)[number]))
-    view.queries.append(QueryRecord("q", 1.0, ((0, 3), (1, 3), (2, 3))))
-    view.ready.update(dict.fromkeys((0, 1, 2)))
-    steps = TwoLevel(trains=QueueShare(0.5)).decide(view)
-    assert [([chain.operators for chain in step.chains], step.rows) for step in steps] == [
-        ([(0,), (1,)], 20),
-        ([(2, 3)], 2),
-    ]
-    assert len(TwoLevel(trains=RowLimit(7)).decide(view)) == 1
+    """Three inputs of a union; trains of one size share a step."""
+    view = RecordView.over({0: (3,), 1: (3,), 2: (3,), 3: ()})
+    wait(view, {0: 40, 1: 40, 2: 4})
+    assert TwoLevel(trains=QueueShare(0.5)).decide(view) == Decision.run(Step((0, 1), 20), Step((2, 3), 2))
+    assert TwoLevel(trains=RowLimit(7)).decide(view) == Decision.run(Step((0, 1, 2, 3), 7))
 
 
-def chains_of(policy: TwoLevel, view: RecordView) -> list[tuple[int, ...]]:
-    return [chain.operators for step in policy.decide(view) for chain in step.chains]
+def wait(view: RecordView, rows: Mapping[int, int]) -> None:
+    for number, count in rows.items():
+        view.operators[number].pending, view.operators[number].bytes_waiting = count, 100 * count
+        view.ready[number] = None
+
+
+def steps_of(policy: Policy, view: RecordView) -> list[tuple[int, ...]]:
+    return [step.nodes for step in policy.decide(view).steps]
+
+
+# A shared beginning and two queries: what differs only where queries share operators
+
+SHARED = {0: (1,), 1: (2, 3), 2: (), 3: ()}
+DEAR = {0: (1e-6, 1.0), 1: (1e-3, 0.2), 2: (2e-3, 1.0), 3: (4e-3, 1.0)}
+
+
+def test_selections_differ_where_queries_share() -> None:
+    graph = graph_of(RecordView.over(SHARED))
+    assert graph == SHARED
+    assert application_trees(graph) == [(0, 1, 2), (0, 1, 3)]
+    assert composed(application_trees(graph)) == [(0, 1, 2, 3)]
+    assert intersections(graph) == [(0, 1), (2,), (3,)]
+    assert chains(graph) == [(0, 1), (2,), (3,)]
+    assert single_boxes(graph) == [(0,), (1,), (2,), (3,)]
+
+
+def test_selections_differ_where_a_join_has_two_inputs() -> None:
+    graph = graph_of(RecordView.over({0: (2,), 1: (2,), 2: (3,), 3: ()}))
+    assert application_trees(graph) == intersections(graph) == [(0, 1, 2, 3)]
+    assert sorted(chains(graph)) == [(0,), (1,), (2, 3)]
+
+
+@pytest.mark.parametrize(
+    ("name", "steps"),
+    [
+        ("aaat-min-cost", [(0, 1, 2, 3)]),
+        # The first answer leaves before the second query begins; the dear beginning runs once.
+        ("aaat-min-latency", [(0, 1, 2), (3,)]),
+        # What came in is free as soon as the dear filter is through with it.
+        ("aaat-min-memory", [(0, 1), (2,), (3,)]),
+        ("baat", [(0,)]),
+    ],
+)
+def test_traversals_are_different_plans(name: str, steps: list[tuple[int, ...]]) -> None:
+    view = RecordView.over(SHARED, DEAR)
+    view.seconds_per_step = 0.02
+    wait(view, {0: 1000})
+    assert steps_of(create(name), view) == steps
+
+
+def test_the_cheapest_output_comes_first_whatever_its_number() -> None:
+    view = RecordView.over(SHARED, {**DEAR, 2: (8e-3, 1.0)})
+    wait(view, {0: 1000})
+    assert steps_of(create("aaat-min-latency"), view) == [(0, 1, 3), (2,)]
+
+
+def test_min_latency_follows_learned_costs() -> None:
+    view, policy = RecordView.over(SHARED, dict.fromkeys(SHARED, (0.0, 1.0))), create("aaat-min-latency")
+    wait(view, {0: 1000})
+    assert steps_of(policy, view) == [(0, 1, 2), (3,)]
+    for number, (cost, _) in {**DEAR, 2: (8e-3, 1.0)}.items():
+        view.operators[number].cost = cost
+    policy.completed(view, (0, 1, 2))
+    assert steps_of(policy, view) == [(0, 1, 3), (2,)]
+
+
+def test_min_memory_makes_no_step_that_frees_nothing() -> None:
+    view = RecordView.over(SHARED, DEAR)
+    wait(view, {0: 1000})
+    view.seconds_per_step = 10.0
+    assert steps_of(create("aaat-min-memory"), view) == [(0, 1, 2), (3,)]
+    straight = RecordView.over({0: (1,), 1: (2,), 2: ()})
+    wait(straight, {0: 1000})
+    assert steps_of(create("aaat-min-memory"), straight) == [(0, 1, 2)]
 
 
 def test_superboxes_follow_learned_costs_and_do_not_flutter() -> None:
@@ -278,9 +346,9 @@ def test_superboxes_follow_learned_costs_and_do_not_flutter() -> None:
     def learn(cost: float) -> list[tuple[int, ...]]:
         view.operators[1].cost = cost
         policy.completed(view, path)
-        return chains_of(policy, view)
+        return steps_of(policy, view)
 
-    assert chains_of(policy, view) == [(0, 1, 2)]
+    assert steps_of(policy, view) == [(0, 1, 2)]
     assert learn(2e-3) == [(0, 1)]
     assert learn(0.9e-3) == [(0, 1)]  # not clearly cheap yet
     assert learn(0.7e-3) == [(0, 1, 2)]
@@ -315,8 +383,9 @@ def test_a_dear_window_ends_a_superbox() -> None:
         application.heartbeat("s", 1000.0)
         application.run()
         answers.append(application.answers("q"))
-        nodes = application.engine.board.network.nodes
-        behind = [node.reads for node in nodes[1:] if isinstance(nodes[node.number - 1].operator, Panes)]
+        network = application.engine.board.network
+        panes = [node.number for node in network.nodes if isinstance(node.operator, Panes)]
+        behind = [edge.stream for number in panes for edge in network.readers(number)]
         assert [application.queues.end(stream) > 0 for stream in behind] == [isinstance(policy, TwoLevel)] * len(behind)
         assert behind
         application.close()

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from freshet.model import Curve, Plan, UserError, View
+from freshet.model import NOTHING, Curve, Decision, UserError, View
 from freshet.policies import BoxAtATime, FixedPriorityPush, Policy, SlopeSlack, TwoLevel, create
 from freshet.simulation.boxes import BoxTree, BoxWorld, Prices
 from freshet.simulation.executor import Profile
@@ -88,8 +88,8 @@ class Refuses(Policy):
     name = "refuses"
     operations = 0
 
-    def decide(self, view: View) -> Plan:
-        return ()
+    def decide(self, view: View) -> Decision:
+        return NOTHING
 
 
 def test_a_policy_must_run_what_waits() -> None:

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from freshet.model import Chain, Plan, Step, UserError, View
+from freshet.model import Decision, Step, UserError, View
 from freshet.policies import (
     Everything,
     FirstComeFirstServed,
@@ -95,8 +95,8 @@ def test_what_only_the_engine_can_do_is_said() -> None:
     class OneBox(Policy):
         name = "one-box"
 
-        def decide(self, view: View) -> Plan:
-            return (Step((Chain((next(iter(view.ready)),)),)),)
+        def decide(self, view: View) -> Decision:
+            return Decision.run(Step((next(iter(view.ready)),)))
 
     worker = SingleWorker({"s": np.zeros(1)}, [SimulatedQuery("q", "s", (Profile(1.0), Profile(1.0)))], OneBox())
     with pytest.raises(UserError, match="whole paths"):

@@ -19,7 +19,7 @@ def push_through(view: View, node: int) -> tuple[int, ...]:
     found: dict[int, None] = {}
 
     def visit(number: int) -> None:
-        for reader in nodes[number].readers:
+        for reader in reversed(nodes[number].readers):
             if reader not in found:
                 visit(reader)
         found[number] = None

@@ -1,121 +1,130 @@
-"""Overlapping queries: operators that several queries have in common run once for all (CAR §6.3.1-6.3.2).
+"""Overlapping queries: operators that several queries begin with run once for all of them (CAR §6.3.1-6.3.2).
 
-The common beginning of queries becomes a *hidden query*, whose output the queries read with cursors of their own,
-exactly as a query reads another query's output. Tuples keep their arrival, so latencies and ``now()`` are the same,
-and so are the answers.
+Such operators get one name, which goes by what they do, in the graph of each of these queries. So the network has one
+node for them, and the queries read it. Tuples keep their arrival, so latencies and ``now()`` are the same, and so are
+the answers.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
-from typing import Final
+from itertools import takewhile
+from typing import Final, Literal, NamedTuple
 
 import sqlglot
 
-from freshet.model import Curve, Filter, Project, Query, QueryGraph
+from freshet.model import Filter, Operator, Project, Query, QueryGraph
 
-PREFIX: Final = "__shared_"
-"""Names of hidden queries begin so."""
+PREFIX: Final = "shared."
+"""Names of shared operators begin so."""
+Mode = Literal["never", "auto", "always"]
+"""When to share: where it is expected to save time, or regardless."""
+_QUEUED: Final = 1e-6
+"""Seconds that it takes to write a tuple to a queue and to read it there."""
+_ENTER: Final = 1.5
+_STAY: Final = 0.67
+"""What queues count for where work is not shared yet, and where it is: a saving near nothing must not switch it on and
+off again."""
+_LEAST: Final = 1e-3
+"""Seconds per second that sharing must be expected to save before it begins."""
 
 Key = tuple[str, ...]
 """What an operator does, normalised: equal keys are the same work."""
+Prefix = tuple[str, str, Hashable, tuple[Key, ...]]
+"""Stream, start, what keeps queries apart, and what the operators up to a place do."""
 
 
-@dataclass(frozen=True, slots=True)
-class Shared:
-    """Queries after the rewrite.
+class OperatorFigures(NamedTuple):
+    """What was measured of an operator.
 
     Args:
-        queries: Hidden queries first, each before those that read it, then all others in their order.
-        members: The queries that each hidden query serves, directly or not, by its name.
+        cost: Seconds per tuple.
+        selectivity: Tuples out per tuple in.
+        rate: Tuples in per second.
     """
 
-    queries: tuple[Query, ...]
-    members: Mapping[str, tuple[str, ...]]
+    cost: float
+    selectivity: float
+    rate: float
 
 
-def is_shared(stream: str) -> bool:
-    """Whether a stream is the output of a hidden query.
+_NOTHING_KNOWN: Final = OperatorFigures(0.0, 0.0, 0.0)
+"""Of an operator that nobody measured: nothing speaks for a change."""
 
-    >>> is_shared("__shared_1a2b"), is_shared("packets")
+
+def is_shared(name: str) -> bool:
+    """Whether an operator, or the queue in front of it, is shared.
+
+    >>> is_shared("shared.1a2b3c4d5e6f"), is_shared("packets.filter_1")
     (True, False)
     """
-    return stream.startswith(PREFIX)
+    return name.startswith(PREFIX)
+
+
+def shared_by(queries: Sequence[Query]) -> dict[str, tuple[str, ...]]:
+    """The queries that have each shared operator, by its name; each operator after those that it reads."""
+    found: dict[str, tuple[str, ...]] = {}
+    for query in queries:
+        for name in filter(is_shared, query.graph.order):
+            found[name] = (*found.get(name, ()), query.name)
+    return found
 
 
 def share(
     queries: Sequence[Query],
-    rest: Mapping[str, float] | None = None,
+    mode: Mode = "always",
+    *,
+    costs: Mapping[str, OperatorFigures] | None = None,
+    shared_now: Collection[str] = (),
     apart: Mapping[str, Hashable] | None = None,
-) -> Shared:
+) -> tuple[Query, ...]:
     """Has the operators that queries begin with in common run once.
 
     Only straight queries take part (one path, no PERIOD), and only those whose errors give NULL: a failure must not hit
-    a neighbour. The last operator always stays with its query. A hidden query gets the greatest weight of those it
-    serves, and the *sum* of their curves: its slope is what all of them lose per second while a tuple waits, its next
-    critical point the nearest one of any of them.
+    a neighbour. The last operator always stays with its query.
 
     Args:
-        queries: All queries.
-        rest: Seconds that a tuple still takes in a query after what it shares, by name: its curve counts that much
-            sooner.
+        queries: All queries, as they are without sharing.
+        mode: ``always``: whatever can be shared. ``auto``: what is expected to save time: what the common operators
+            cost, times the queries that need not do it again, less the queues to all readers but one. ``never``.
+        costs: What was measured, by the name of the operator in its query, or by that of the shared one; None: nothing
+            was, and then ``auto`` shares nothing.
+        shared_now: Names of the operators that are shared now; they stay so until it is clearly worse.
         apart: Queries of different values here do not share (they stand at different tuples, say); the values are in
-            the names of the hidden queries.
+            the names of the shared operators.
 
     >>> from freshet.sql import build_query
     >>> from freshet.model import parse_schema
     >>> schemas = {"s": parse_schema("k int, v double")}
     >>> texts = {"a": "SELECT k FROM s WHERE v > 1 AND k = 2", "b": "SELECT v FROM s WHERE v>1", "c": "SELECT v FROM s"}
-    >>> shared = share([build_query(name, text, schemas) for name, text in texts.items()])
-    >>> [(query.name[:9], len(query.paths[0].stateless), query.paths[0].stream[:9]) for query in shared.queries]
-    [('__shared_', 1, 's'), ('a', 2, '__shared_'), ('b', 1, '__shared_'), ('c', 1, 's')]
+    >>> queries = [build_query(name, text, schemas) for name, text in texts.items()]
+    >>> [[name[:10] for name in query.graph.order] for query in share(queries)]
+    [['shared.be7', 'a.filter_2', 'a.project'], ['shared.be7', 'b.project'], ['c.project']]
     """
-    current = {query.name: query for query in queries}
-    members: dict[str, tuple[str, ...]] = {}
-    reasons: dict[str, Hashable] = dict(apart or {})
-    while groups := _groups(list(current.values()), reasons):
-        for names, length in groups:
-            reason = reasons.get(names[0])
-            first = _hidden(current[names[0]], length, reason)
-            reasons[first.name] = reason
-            for name in names:
-                current[name] = _without(current[name], length, first.name)
-            current[first.name] = first
-            members[first.name] = tuple(dict.fromkeys(each for name in names for each in members.get(name, (name,))))
-    promised = {query.name: query for query in queries}
-    hidden = [
-        _promised(current.pop(name), [promised[each] for each in served], rest) for name, served in members.items()
-    ]
-    return Shared((*_in_order(hidden), *current.values()), members)
+    if mode == "never" or (mode == "auto" and costs is None):
+        return tuple(queries)
+    begins = {query.name: _begins(query, (apart or {}).get(query.name)) for query in queries}
+    tree = _Tree(queries, begins)
+    chosen = tree.all() if mode == "always" else tree.worth(_Weighing(costs or {}, frozenset(shared_now)))
+    return tuple(_renamed(query, takewhile(chosen.__contains__, begins[query.name])) for query in queries)
 
 
-def _groups(queries: Sequence[Query], reasons: Mapping[str, Hashable]) -> list[tuple[list[str], int]]:
-    """Queries that begin alike, with how many operators they have in common; a query is in one group at most."""
-    alike: dict[tuple[str, str, Key, Hashable], list[Query]] = defaultdict(list)
-    for query in queries:
-        keys = _keys(query)
-        if len(keys) > 1:
-            alike[query.graph.streams[0], query.start, keys[0], reasons.get(query.name)].append(query)
-    return [
-        ([query.name for query in group], _common([_keys(query)[:-1] for query in group]))
-        for group in alike.values()
-        if len(group) > 1
-    ]
-
-
-def _keys(query: Query) -> list[Key]:
-    """The keys of a straight query's operators; none where it cannot share."""
-    if not query.graph.is_straight or query.period is not None or query.on_error == "fail":
+def _begins(query: Query, reason: Hashable) -> list[Prefix]:
+    """What a query begins with, from its first operator to all but the last; none where it cannot share."""
+    graph = query.graph
+    if not graph.is_straight or query.promises.period is not None or query.on_error == "fail":
         return []
-    return [_key(operator) for operator in query.paths[0].stateless]
+    keys = tuple(_key(graph.operators[name]) for name in graph.order)
+    return [(graph.streams[0], query.start, reason, keys[:length]) for length in range(1, len(keys))]
 
 
-def _key(operator: Filter | Project) -> Key:
+def _key(operator: Operator) -> Key:
     if isinstance(operator, Filter):
         return ("filter", _normal(operator.predicate))
+    assert isinstance(operator, Project), "a straight query has filters and projections only"
     return ("project", *(part for name, text in operator.columns for part in (name, _normal(text))))
 
 
@@ -124,54 +133,85 @@ def _normal(text: str) -> str:
     return sqlglot.parse_one(text, dialect="spark").sql(dialect="spark", comments=False)
 
 
-def _common(each: Sequence[Sequence[Key]]) -> int:
-    """How many keys all begin with."""
-    length = 0
-    for keys in zip(*each, strict=False):
-        if len(set(keys)) > 1:
-            break
-        length += 1
-    return length
+def _name(prefix: Prefix) -> str:
+    """A name that says what an operator and those in front of it do, so that it is the same after a restart."""
+    stream, start, reason, keys = prefix
+    return PREFIX + sha256(repr((stream, start, list(keys), reason)).encode()).hexdigest()[:12]
 
 
-def _hidden(query: Query, length: int, reason: Hashable) -> Query:
-    """The query of the first operators; its name says what it does, so that it is the same after a restart."""
-    path = query.paths[0]
-    text = repr((path.stream, query.start, _keys(query)[:length], reason))
-    name = PREFIX + sha256(text.encode()).hexdigest()[:12]
-    operators = [
-        replace(operator, name=f"{name}.{index + 1}") for index, operator in enumerate(path.stateless[:length])
-    ]
-    return Query(name, "", QueryGraph.straight(path.stream, operators), start=query.start, hidden=True)
+def _operator(prefix: Prefix) -> Operator:
+    """The last operator of a beginning, the same whichever query it was found in."""
+    kind, *parts = prefix[3][-1]
+    if kind == "filter":
+        return Filter(_name(prefix), parts[0])
+    return Project(_name(prefix), tuple(zip(parts[::2], parts[1::2], strict=True)))
 
 
-def _without(query: Query, length: int, stream: str) -> Query:
-    """The query after its first operators, which reads their output instead."""
-    return replace(query, graph=QueryGraph.straight(stream, query.paths[0].stateless[length:]))
+def _renamed(query: Query, prefixes: Iterable[Prefix]) -> Query:
+    """The query with shared operators in the place of its own first ones."""
+    common = [_operator(prefix) for prefix in prefixes]
+    if not common:
+        return query
+    own = [query.graph.operators[name] for name in query.graph.order[len(common) :]]
+    return replace(query, graph=QueryGraph.straight(query.graph.streams[0], [*common, *own]))
 
 
-def _promised(hidden: Query, served: Sequence[Query], rest: Mapping[str, float] | None) -> Query:
-    weight, curve = promise_to([(each.weight, each.curve, (rest or {}).get(each.name, 0.0)) for each in served])
-    return replace(hidden, weight=weight, curve=curve)
+@dataclass(frozen=True, slots=True)
+class _Weighing:
+    """What is known of the operators, and which of them are shared now."""
+
+    costs: Mapping[str, OperatorFigures]
+    now: Collection[str]
+
+    def figures(self, prefix: Prefix, names: Collection[str]) -> OperatorFigures | None:
+        """Those of a shared operator, from what was measured of it or of those that it stands for."""
+        found = [self.costs[name] for name in (_name(prefix), *names) if name in self.costs]
+        if not found:
+            return None
+        cost, selectivity = (sum(each[place] for each in found) / len(found) for place in (0, 1))
+        return OperatorFigures(cost, selectivity, max(each.rate for each in found))
 
 
-def promise_to(served: Sequence[tuple[float, Curve | None, float]]) -> tuple[float, Curve | None]:
-    """Weight and curve of shared work, from (weight, curve, seconds that its tuples still take) of those it serves.
+class _Tree:
+    """The beginnings of queries as a tree: each with the operators that it stands for, and how it goes on."""
 
-    >>> promise_to([(0.5, Curve.deadline(1.0), 0.0), (0.25, Curve.deadline(3.0), 1.0)])
-    (0.5, Curve([(0.0, 2.0), (1.0, 2.0), (1.0, 1.0), (2.0, 1.0), (2.0, 0.0)]))
-    """
-    curves = [(curve, delay) for _, curve, delay in served if curve is not None]
-    total = Curve.total([curve for curve, _ in curves], [delay for _, delay in curves]) if curves else None
-    return max(weight for weight, _, _ in served), total
+    def __init__(self, queries: Sequence[Query], begins: Mapping[str, Sequence[Prefix]]) -> None:
+        self._members: dict[Prefix, list[str]] = defaultdict(list)
+        self._longer: dict[Prefix | None, dict[Prefix, None]] = defaultdict(dict)
+        for query in queries:
+            before: Prefix | None = None
+            for prefix, name in zip(begins[query.name], query.graph.order, strict=False):
+                self._members[prefix].append(name)
+                self._longer[before].setdefault(prefix)
+                before = prefix
 
+    def all(self) -> set[Prefix]:
+        """The beginnings that several queries have."""
+        return {prefix for prefix, names in self._members.items() if len(names) > 1}
 
-def _in_order(hidden: Sequence[Query]) -> list[Query]:
-    """Each after the one that it reads."""
-    ordered: dict[str, Query] = {}
-    waiting = {query.name: query for query in hidden}
-    while waiting:
-        for name, query in list(waiting.items()):
-            if query.graph.streams[0] not in waiting:
-                ordered[name] = waiting.pop(name)
-    return list(ordered.values())
+    def worth(self, weighing: _Weighing) -> set[Prefix]:
+        """Those of them that are expected to save time."""
+        chosen: set[Prefix] = set()
+        for first in self._longer[None]:
+            saved, shared = self._saved(first, weighing)
+            if saved >= (0.0 if _name(first) in weighing.now else _LEAST):
+                chosen |= shared
+        return chosen
+
+    def _saved(self, prefix: Prefix, weighing: _Weighing) -> tuple[float, set[Prefix]]:
+        """Seconds per second that it saves to share a beginning where all in front of it is shared, with those longer
+        ones that are to be shared then."""
+        names, is_shared_now = self._members[prefix], _name(prefix) in weighing.now
+        known = weighing.figures(prefix, names) or (_NOTHING_KNOWN if is_shared_now else None)
+        if len(names) < 2 or known is None:
+            return 0.0, set()
+        queue = known.rate * known.selectivity * _QUEUED * (_STAY if is_shared_now else _ENTER)
+        saved = (known.rate * known.cost - queue) * (len(names) - 1)
+        shared = {prefix}
+        for longer in self._longer[prefix]:
+            # What goes on together needs one queue.
+            more, others = self._saved(longer, weighing)
+            more += queue * (len(self._members[longer]) - 1)
+            if others and more >= 0.0:
+                saved, shared = saved + more, shared | others
+        return saved, shared
