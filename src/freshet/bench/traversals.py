@@ -34,9 +34,9 @@ def traversals(
     master: Annotated[str, typer.Option(help="Spark master; one core is one worker.")] = "local[1]",
 ) -> Result:
     """Two queries begin with the same dear filter, which they share (`share = "always"`); each goes on with
-    arithmetic of its own that is dearer, that of one twice as dear. Trains are worked off one after the other under `aaat-min-cost`,
-    `aaat-min-latency` and `aaat-min-memory` in turns. A latency below 1 says that answers leave earlier, jobs below 1
-    that there are fewer, memory below 1 that fewer bytes wait.
+    arithmetic of its own that is dearer, that of one twice as dear. Trains are worked off one after the other under
+    `aaat-min-cost`, `aaat-min-latency` and `aaat-min-memory` in turns. A latency below 1 says that answers leave
+    earlier, jobs below 1 that there are fewer, memory below 1 that fewer bytes wait.
     """
     from freshet.bench.traversals_rig import TraversalRig
     from freshet.spark.embedded import embedded_session
