@@ -8,6 +8,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
+from freshet.app.forms import inputs_of, readers_of
 from freshet.app.restart import (
     check_output,
     check_owner,
@@ -18,12 +19,13 @@ from freshet.app.restart import (
     forget_query,
     make_ready,
     missed,
+    out,
     remember,
     remembered,
 )
 from freshet.engine import LogQueues
 from freshet.log import Log, Retention
-from freshet.model import ARRIVAL, Query, UserError, parse_schema
+from freshet.model import ARRIVAL, Promises, Query, UserError, parse_schema
 from freshet.sql import build_query
 
 SCHEMA = parse_schema("k int, v int")
@@ -44,11 +46,19 @@ def start(log: Log, one: Query) -> str:
     """What the installer does, without an engine."""
     change = compare(log, one)
     make_ready(log, one, change)
-    readers = [path.operators[0].name for path in one.paths]
-    for reader in readers:
-        log.start_reader(reader, "s", one.start)
-    remember(log, one, readers)
+    for each in inputs_of(one.graph):
+        if not each.is_queue:
+            log.start_reader(each.reader, each.stream, one.start)
+    remember(log, one, one.graph)
     return change
+
+
+def park(log: Log) -> None:
+    LogQueues(log).park([reader.name for reader in readers_of(log, remembered(log)["q"].form)])
+
+
+def is_out(log: Log) -> bool:
+    return out(log)["q"]
 
 
 def append(log: Log, stream: str, **columns: list[int]) -> None:
@@ -59,7 +69,7 @@ def append(log: Log, stream: str, **columns: list[int]) -> None:
 def test_fingerprints_see_answers_and_nothing_else() -> None:
     plain = query("SELECT k FROM s WHERE v > 1")
     assert fingerprint(plain) == fingerprint(
-        query("select  k\nfrom s -- words\nwhere v > 1", weight=0.1, start="latest")
+        query("select  k\nfrom s -- words\nwhere v > 1", promises=Promises(weight=0.1), start="latest")
     )
     assert fingerprint(plain) != fingerprint(query("SELECT k FROM s WHERE v > 2"))
     assert fingerprint(plain) != fingerprint(query("SELECT v AS k FROM s WHERE v > 1"))
@@ -72,7 +82,7 @@ def test_an_unchanged_query_keeps_its_cursor_and_gets_another_try(log: Log) -> N
     append(log, "s", k=[1, 2], v=[1, 2])
     log.advance("q.filter_1", "s", 1, log.reader_state("q.filter_1"))
     log.set_need("q.filter_1", False)
-    assert start(log, query("SELECT k FROM s WHERE v > 1", weight=0.5)) == "unchanged"
+    assert start(log, query("SELECT k FROM s WHERE v > 1", promises=Promises(weight=0.5))) == "unchanged"
     assert log.cursor("q.filter_1") == 1
     assert log.readers()["q.filter_1"].needed
 
@@ -80,7 +90,7 @@ def test_an_unchanged_query_keeps_its_cursor_and_gets_another_try(log: Log) -> N
 def test_a_changed_query_starts_anew_without_its_intermediate_queues(log: Log) -> None:
     start(log, query("SELECT k FROM s WHERE v > 1 AND k > 1"))
     append(log, "s", k=[1, 2], v=[1, 2])
-    log.declare("q.filter_2")
+    log.declare("q.filter_2", kind="queue")
     log.start_reader("q.filter_2", "q.filter_2")
     append(log, "q.filter_2", k=[7], v=[7])
     assert start(log, query("SELECT k FROM s WHERE v > 2 AND k > 1", start="latest")) == "changed"
@@ -93,17 +103,17 @@ def test_a_query_that_was_out_goes_on_where_it_was(log: Log) -> None:
     start(log, one)
     append(log, "s", k=[1, 2], v=[1, 2])
     log.advance("q.filter_1", "s", 1, log.reader_state("q.filter_1"))
-    log.declare("q.filter_2", Retention(0, 0))
+    log.declare("q.filter_2", Retention(0, 0), kind="queue")
     log.start_reader("q.filter_2", "q.filter_2")
     append(log, "q.filter_2", k=[7], v=[7])
-    LogQueues(log).park(remembered(log)["q"].names)
-    assert remembered(log)["q"].parked
+    park(log)
+    assert is_out(log)
     append(log, "s", k=[3], v=[3])
     log.declare("s", Retention(0, 0))
     log.collect()
     before = log.readers()
     assert start(log, one) == "back"
-    assert not remembered(log)["q"].parked
+    assert not is_out(log)
     assert (log.cursor("q.filter_1"), missed(log, before)) == (3, 2)
     assert log.read("q.filter_2", log.cursor("q.filter_2") or 0, 1)["k"].to_pylist() == [7]
     assert log.readers()["q.filter_2"].needed
@@ -114,23 +124,30 @@ def test_a_query_that_was_out_and_has_changed_starts_anew(log: Log) -> None:
     start(log, query("SELECT k FROM s WHERE v > 1"))
     append(log, "s", k=[1, 2], v=[1, 2])
     log.advance("q.filter_1", "s", 1, log.reader_state("q.filter_1"))
-    LogQueues(log).park(remembered(log)["q"].names)
+    park(log)
     assert start(log, query("SELECT k FROM s WHERE v > 2")) == "changed"
     assert log.cursor("q.filter_1") == 0
 
 
-def test_a_start_that_was_cut_short_counts_as_changed(log: Log) -> None:
+def test_a_start_that_was_cut_short_counts_as_new(log: Log) -> None:
+    append(log, "s", k=[1], v=[1])
+    one = query("SELECT k FROM s WHERE v > 1")
+    remember(log, one, one.graph, fresh=True)
     log.start_reader("q.filter_1", "s")
-    assert start(log, query("SELECT k FROM s WHERE v > 1")) == "changed"
+    other = query("SELECT k FROM s WHERE v > 2", start="latest")
+    assert start(log, other) == "new"
+    assert log.cursor("q.filter_1") == 1, "where this one is to begin"
+    assert start(log, other) == "unchanged"
 
 
-def test_only_readers_of_queries_are_remembered(log: Log) -> None:
+def test_of_a_forgotten_query_the_readers_of_its_output_stay(log: Log) -> None:
     start(log, query("SELECT k FROM s"))
     log.declare("q")
-    log.start_reader("q/file.jsonl", "q")
+    log.start_reader("q/file.jsonl", "q", kind="sink", owner="q")
     assert list(remembered(log)) == ["q"]
-    forget_query(log, remembered(log)["q"])
+    forget_query(log, "q")
     assert list(log.readers()) == ["q/file.jsonl"]
+    assert remembered(log) == {}
 
 
 def test_a_stream_with_tuples_keeps_its_schema(log: Log) -> None:

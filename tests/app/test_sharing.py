@@ -11,11 +11,13 @@ import pyarrow as pa
 import pytest
 
 from freshet.app import App, Run
+from freshet.app.forms import inputs_of
 from freshet.app.restart import compare, remember
-from freshet.app.sharing import Standing, arrange, form_of, leave
+from freshet.app.sharing import Costs, arrange, form_of, joined, leave
+from freshet.engine.queues import QUEUE
 from freshet.log import Log
 from freshet.model import ARRIVAL, Query, parse_schema
-from freshet.policies.sharing import is_shared
+from freshet.policies.sharing import Mode, OperatorFigures
 from freshet.sql import build_query
 
 SCHEMA = parse_schema("k bigint, v bigint")
@@ -40,23 +42,30 @@ def log(tmp_path: Path) -> Iterator[Log]:
         yield one
 
 
-def start(log: Log, queries: list[Query], enabled: bool = True) -> dict[str, str]:
+def start(log: Log, queries: list[Query], mode: Mode = "always", costs: Costs | None = None) -> dict[str, str]:
     """What a start does, without an engine; returns what it meant for each query."""
-    log.epoch += 1  # type: ignore[misc]
-    arrange(log, queries, enabled)
+    log.epoch += 1
+    arrange(log, queries, mode, costs)
     changes: dict[str, str] = {}
     for each in queries:
         changes[each.name] = compare(log, each)
         form = form_of(log, each)
-        for one in (*form.hidden, form.query):
-            first = one.paths[0].operators[0].name
-            log.start_reader(first, one.graph.streams[0], one.start)
-        remember(log, each, [form.query.paths[0].operators[0].name])
+        for one in inputs_of(form.graph):
+            if not one.is_queue:
+                log.start_reader(one.reader, one.stream, each.start)
+        remember(log, each, form.graph)
     return changes
 
 
-def works(log: Log) -> set[str]:
-    return {stream for stream in log.streams() if is_shared(stream)}
+def common(log: Log, one: Query) -> list[str]:
+    """The shared operators of a query."""
+    return [name for name in form_of(log, one).graph.order if name not in one.graph.operators]
+
+
+def place(log: Log, one: Query) -> int:
+    """Where a query stands in its stream."""
+    [first] = [each.reader for each in inputs_of(form_of(log, one).graph) if not each.is_queue]
+    return log.readers()[first].next
 
 
 def read_all(log: Log, reader: str) -> None:
@@ -64,70 +73,125 @@ def read_all(log: Log, reader: str) -> None:
     log.advance(reader, stream, log.end(stream), log.reader_state(reader))
 
 
+def write(log: Log, queue: str, k: int) -> None:
+    """Leaves a tuple in a queue, as a step of the engine does."""
+    if queue not in log.streams():
+        log.declare(queue, QUEUE, kind="queue")
+        log.start_reader(queue, queue)
+    log.append(queue, pa.table({"k": [k], "v": [2], ARRIVAL: [2]}))
+
+
+def waiting(log: Log, queue: str) -> list[int]:
+    """What waits in a queue."""
+    if queue not in log.readers():
+        return []
+    keys: list[int] = log.read(queue, log.readers()[queue].next, log.end(queue))["k"].to_pylist()
+    return keys
+
+
 def test_new_queries_share_and_nest(log: Log) -> None:
     assert start(log, [A, B, C, D]) == dict.fromkeys("abcd", "new")
-    outer, inner = form_of(log, A).hidden
-    assert form_of(log, B).hidden == (outer, inner)
-    assert form_of(log, C).hidden == (outer,)
-    assert form_of(log, D).hidden == ()
-    assert [operator.text() for each in (outer, inner) for operator in each.paths[0].operators] == ["v > 1", "k > 3"]
-    assert [operator.name for operator in form_of(log, A).query.paths[0].operators] == ["a.project"]
-    assert Standing(log).place("a") == ("s", 0)
+    outer, inner = common(log, A)
+    assert common(log, B) == [outer, inner]
+    assert common(log, C) == [outer]
+    assert common(log, D) == []
+    assert [form_of(log, A).graph.operators[name].text() for name in (outer, inner)] == ["v > 1", "k > 3"]
+    assert form_of(log, A).graph.order[-1] == "a.project"
+    assert place(log, A) == 0
+    assert sorted(log.readers()) == ["d.filter_1", outer]
 
 
 def test_a_place_survives_every_change_of_what_is_shared(log: Log) -> None:
     start(log, [A, B, C])
-    outer, _ = form_of(log, A).hidden
-    read_all(log, f"{outer.name}.1")
-    for queries, enabled in (([A, B], True), ([A, B, C], False), ([A], True), ([A, B, C, D], True)):
-        changes = start(log, queries, enabled)
-        assert {changes[name] for name in ("a",)} == {"unchanged"}
-        assert Standing(log).place("a") == ("s", 2)
-        assert bool(form_of(log, A).hidden) == (enabled and len(queries) > 1)
-    # What nobody reads is forgotten.
-    assert works(log) == {work.name for each in (A, B, C) for work in form_of(log, each).hidden}
-    assert outer.name not in works(log)
+    outer, _ = common(log, A)
+    read_all(log, outer)
+    cases: list[tuple[list[Query], Mode]] = [
+        ([A, B], "always"), ([A, B, C], "never"), ([A], "always"), ([A, B, C, D], "always"), ([A, B, C, D], "auto"),
+    ]  # fmt: skip
+    for queries, mode in cases:
+        changes = start(log, queries, mode)
+        assert changes["a"] == "unchanged"
+        assert place(log, A) == 2
+        assert bool(common(log, A)) == (mode == "always" and len(queries) > 1), (queries, mode)
+    # What nobody needs is forgotten.
+    assert sorted(log.readers()) == [f"{name}.filter_1" for name in "abcd"]
+
+
+def test_measured_costs_decide_and_a_small_loss_changes_nothing(log: Log) -> None:
+    def measured(cost: float) -> Costs:
+        names = [name for one in (A, B) for name in one.graph.operators]
+        return dict.fromkeys((*names, *common(log, A)), OperatorFigures(cost, 0.5, 10_000.0))
+
+    start(log, [A, B], "auto", measured(0.3e-6))
+    assert common(log, A) == []
+    start(log, [A, B], "auto", measured(5e-6))
+    assert common(log, A) == common(log, B) != []
+    start(log, [A, B], "auto", measured(0.3e-6))
+    assert common(log, A) == common(log, B) != [], "they stay together until it is clearly worse"
+    start(log, [A, B], "auto", measured(0.1e-6))
+    assert common(log, A) == []
 
 
 def test_queries_at_different_tuples_do_not_share(log: Log) -> None:
     start(log, [A])
     read_all(log, "a.filter_1")
     start(log, [A, B, C])
-    assert form_of(log, A).hidden == ()
-    assert form_of(log, B).hidden == form_of(log, C).hidden != ()
+    assert common(log, A) == []
+    assert common(log, B)[:1] == common(log, C) != []
     late = query("d", "SELECT k FROM s WHERE v > 1 AND k > 3", start="latest")
     start(log, [A, B, C, late])
-    assert form_of(log, late).hidden == (), "it stands where a does, but is declared to start elsewhere"
+    assert common(log, late) == [], "it stands where a does, but is declared to start elsewhere"
 
 
-def test_while_tuples_wait_in_between_nothing_moves(log: Log) -> None:
-    start(log, [A, B, C])
-    outer, inner = form_of(log, A).hidden
-    read_all(log, f"{outer.name}.1")
-    log.append(outer.name, pa.table({"k": [2], "v": [2], ARRIVAL: [2]}))
-    assert Standing(log).place("a") is None
-    cursors = {name: (reader.stream, reader.next) for name, reader in log.readers().items()}
-    for enabled in (True, False):
-        assert set(start(log, [A, B, C], enabled).values()) == {"unchanged"}
-        assert {name: (reader.stream, reader.next) for name, reader in log.readers().items()} == cursors
-    assert form_of(log, A).hidden == (outer, inner)
-    read_all(log, f"{inner.name}.1")
-    read_all(log, "c.project")
-    start(log, [A, B, C], False)
-    assert works(log) == set()
-    assert {Standing(log).place(name) for name in "abc"} == {("s", 2)}
-
-
-def test_a_query_that_leaves_keeps_its_place_in_its_stream(log: Log) -> None:
+def test_while_tuples_wait_in_between_nobody_joins(log: Log) -> None:
     start(log, [A, B])
-    (work,) = form_of(log, A).hidden
-    read_all(log, f"{work.name}.1")
+    outer, inner = common(log, A)
+    read_all(log, outer)
+    write(log, inner, 7)
+    start(log, [A, B, C])
+    assert common(log, A) == common(log, B) == [outer, inner]
+    assert common(log, C) == []
+    assert waiting(log, inner) == [7]
+
+
+def test_who_leaves_takes_along_what_waits_for_it(log: Log) -> None:
+    start(log, [A, B, C])
+    outer, inner = common(log, A)
+    read_all(log, outer)
+    write(log, inner, 7)
+    write(log, inner, 8)
+    log.advance(inner, inner, 1)
+    write(log, "b.project", 9)
+    assert set(start(log, [A, B, C], "never").values()) == {"unchanged"}
+    assert {place(log, each) for each in (A, B, C)} == {2}
+    assert [waiting(log, f"{name}.filter_2") for name in "ab"] == [[8], [8]]
+    assert (waiting(log, "b.project"), waiting(log, "c.project")) == ([9], [])
+    assert {outer, inner}.isdisjoint(log.readers())
+    assert {outer, inner}.isdisjoint(log.streams())
+
+
+def test_a_query_that_is_dropped_keeps_its_place_in_its_stream(log: Log) -> None:
+    start(log, [A, B])
+    outer, inner = common(log, A)
+    read_all(log, outer)
+    write(log, inner, 7)
     leave(log, "a")
     reader = log.readers()["a.filter_1"]
     assert (reader.stream, reader.next, reader.parked) == ("s", 2, True)
-    assert form_of(log, B).hidden == (work,)
+    assert waiting(log, "a.filter_2") == [7]
+    assert common(log, B) == [outer, inner]
+    assert waiting(log, inner) == [7]
     assert start(log, [A, B])["a"] == "back"
-    assert form_of(log, A).hidden == form_of(log, B).hidden != ()
+    assert common(log, A) == []
+
+
+def test_a_query_that_comes_joins_those_that_stand_where_it_begins(log: Log) -> None:
+    start(log, [A, B])
+    first = joined(log, C, [A, B], "always", None)
+    assert first.graph.order == (common(log, A)[0], "c.project")
+    assert joined(log, C, [A, B], "never", None) == C
+    read_all(log, common(log, A)[0])
+    assert joined(log, C, [A, B], "always", None) == C, "it begins at the oldest tuple"
 
 
 # On Spark
@@ -157,6 +221,11 @@ def answers(run: Run) -> dict[str, Counter[tuple[Any, ...]]]:
     return {name: Counter(tuple(row.values()) for row in run.read(name).to_pylist()) for name in run.app.queries}
 
 
+def is_shared(run: Run) -> bool:
+    network = run._parts.engine.board.network
+    return any(len(network.queries(node.number)) > 1 for node in network.nodes)
+
+
 @pytest.mark.spark
 @pytest.mark.usefixtures("spark")
 @pytest.mark.parametrize("policy", ["everything", "slope-slack-push(1)", "baat"])
@@ -172,7 +241,7 @@ def test_answers_and_meters_are_the_same(policy: str, tmp_path: Path) -> None:
                       for name, each in meters["queries"].items()}  # fmt: skip
             seen[share] = answers(run), counts, meters["total"]["queries"], meters["total"]["tuples_in"]
             assert run.changes == dict.fromkeys(SQL, "new")
-            assert bool(run._parts.engine.board.queries[0].query.hidden) == share
+            assert is_shared(run) == share
     assert seen[False] == seen[True]
     assert seen[True][1]["over"]["errors"] > 0
 
@@ -203,13 +272,13 @@ def test_restarts_and_changes_while_running_lose_and_repeat_nothing(tmp_path: Pa
         assert set(run.changes.values()) == {"unchanged"}
         feed(run)
     with make(tmp_path, "large odd few", share=True, policy="fcfs").start() as run:
-        assert run._parts.engine.board.queries[0].query.hidden
+        assert is_shared(run)
         feed(run)
         run.stop(drain=False)
     with make(tmp_path, "large odd few over under", share=False).start() as run:
         feed(run)
     with make(tmp_path, "large odd few over under", share=False).start() as run:
-        assert not any(state.query.hidden for state in run._parts.engine.board.queries)
+        assert not is_shared(run)
         feed(run)
         run.drain(120)
         found = answers(run)

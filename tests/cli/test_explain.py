@@ -83,9 +83,9 @@ def test_an_aggregate_says_when_its_windows_close_and_what_it_remembers(told: di
     lines = told["sliding"]
     assert any(line.startswith("sliding.aggregate: every 10 s over 100 s of __time, for each k: ") for line in lines)
     assert "time of s is ts, complete up to 5 s behind the newest tuple; windows close by that" in lines
+    assert "reads s: reader sliding.aggregate.input" in lines
     assert (
-        "path s -> sliding: reader sliding.aggregate.input, vectorised, because all its expressions are compiled; "
-        "in one task, because it remembers"
+        "one job a step: vectorised, because all its expressions are compiled; in one task, because it remembers"
     ) in lines
     assert (
         "merges a train on all cores where it has so many tuples that this is quicker "
@@ -104,6 +104,8 @@ def test_a_window_of_rows_needs_no_time(told: dict[str, list[str]]) -> None:
 
 def test_a_join_by_equal_columns_may_be_shuffled_from_a_size_on(told: dict[str, list[str]]) -> None:
     joins = [line for line in told["three"] if line.startswith("join ")]
+    readers = [line.partition(": ")[2] for line in told["three"] if line.startswith("reads ")]
+    assert readers == [f"reader three.join_{join}" for join in ("1.left.input", "1.right.input", "2.right.input")]
     assert [line.partition(":")[0] for line in joins] == ["join three.join_1", "join three.join_2"]
     for line in joins:
         assert "vectorised, in one task; shuffled, because its equal columns allow it" in line

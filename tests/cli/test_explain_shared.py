@@ -10,7 +10,7 @@ from freshet.cli.explain import explain
 
 APP = """
 [app]
-share = true
+share = "always"
 
 [streams.s]
 schema = "k int, v int"
@@ -47,16 +47,16 @@ def test_a_curve_and_the_shared_graph(app: Path, capsys: pytest.CaptureFixture[s
     assert query.startswith("query a (")
     assert "  computes v > 1 once for a, b, c" in step.splitlines()
     assert outer.splitlines() == [
-        "shared work 1 (weight 1), for a, b, c",
+        "shared operator 1 (weight 1), for a, b, c",
         "  sum of their latency curves: utility 2 at 0 s, 1 at 500 ms, 1 at 1 s, 0 at 2 s",
         "  v > 1",
         "  reads s",
-        "  read by shared work 2",
+        "  read by shared operator 2",
         "  read by c, which adds c.project",
     ]
-    assert inner.splitlines()[0] == "shared work 2 (weight 1), for a, b"
+    assert inner.splitlines()[0] == "shared operator 2 (weight 1), for a, b"
     assert inner.splitlines()[-3:] == [
-        "  reads shared work 1",
+        "  reads shared operator 1",
         "  read by a, which adds a.project",
         "  read by b, which adds b.project",
     ]
@@ -64,7 +64,7 @@ def test_a_curve_and_the_shared_graph(app: Path, capsys: pytest.CaptureFixture[s
 
 def test_only_what_is_shared_and_only_where_it_is_asked_for(app: Path, capsys: pytest.CaptureFixture[str]) -> None:
     explain(app, "d")
-    assert "shared work" not in capsys.readouterr().out
-    app.write_text(APP.replace("share = true", ""))
+    assert "shared operator" not in capsys.readouterr().out
+    app.write_text(APP.replace('share = "always"', ""))
     explain(app)
-    assert "shared work" not in capsys.readouterr().out
+    assert "shared operator" not in capsys.readouterr().out

@@ -5,12 +5,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from freshet.model import Chain, ChainResult, OperatorRun, Train
+from freshet.model import Chain, ChainResult, OperatorRun, Promises
 from freshet.quality import Meters, OperatorStatistics, OverheadStatistics, StreamCounts, Waiting
 
 
-def chain_result(rows_in, arrivals, **more):
-    return ChainResult(Chain((0,)), Train("s", 0, rows_in), len(arrivals), (), arrivals, **more)
+def chain_result(arrivals, **more):
+    return ChainResult(Chain((0,), ()), len(arrivals), (), arrivals, **more)
 
 
 def test_an_empty_run_is_plain_json():
@@ -22,10 +22,10 @@ def test_an_empty_run_is_plain_json():
 
 def test_totals_over_queries():
     meters = Meters(start=0.0, workers=2)
-    meters.add_query("dear", 0.0, 1.0)
-    meters.add_query("cheap", 0.0, 0.25)
-    meters.record("dear", chain_result(10, (2.0, 4.0)), 6.0)
-    meters.record("cheap", chain_result(20, (5.0,)), 6.0)
+    meters.add_query("dear", 0.0)
+    meters.add_query("cheap", 0.0, Promises(0.25))
+    meters.record("dear", chain_result((2.0, 4.0)), 6.0, rows_in=10)
+    meters.record("cheap", chain_result((5.0,)), 6.0, rows_in=20)
     meters.wait("cheap", Waiting(7, 70, 9.0))
     meters.busy(5.0)
     meters.deciding(0.1)
@@ -73,7 +73,7 @@ def test_quarantine_weight_and_drop():
     meters = Meters(start=0.0)
     meters.add_query("bad", 0.0)
     meters.quarantine("bad", "division by zero")
-    meters.set_weight("bad", 0.5)
+    meters.promise("bad", Promises(0.5))
     meters.wait("bad", Waiting(1, 8, since=5.0))
     report = meters.snapshot(10.0)
     bad = report["queries"]["bad"]
@@ -99,7 +99,7 @@ def test_every_snapshot_is_plain_json_within_bounds(records, now, since):
         arrivals = np.sort(came)
         departure = 50.0 + took
         departures = np.full(len(came), departure) if simulated else None
-        meters.record(f"q{int(second)}", chain_result(100, arrivals, departures=departures), departure)
+        meters.record(f"q{int(second)}", chain_result(arrivals, departures=departures), departure, rows_in=100)
     meters.wait("q0", Waiting(0 if since is None else 3, 0, since))
     report = meters.snapshot(now)
     assert json.loads(json.dumps(report, allow_nan=False)) == report

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from freshet.model import Chain, ChainResult, Curve, Train
+from freshet.model import Chain, ChainResult, Curve, Promises
 from freshet.quality import Meters, QosMeter, overall
 
 CURVE = Curve([(0, 1), (1, 1), (3, 0)])
@@ -15,7 +15,7 @@ CURVE = Curve([(0, 1), (1, 1), (3, 0)])
 
 def result(rows: int, arrivals: list[float], departures: list[float] | None = None) -> ChainResult:
     times = None if departures is None else np.array(departures)
-    return ChainResult(Chain((0,)), Train("s", 0, rows), rows, (), np.array(arrivals), times)
+    return ChainResult(Chain((0,), ()), rows, (), np.array(arrivals), times)
 
 
 @given(st.lists(st.floats(0, 5), min_size=1, max_size=30))
@@ -51,8 +51,8 @@ def test_a_query_without_answers_has_no_part_in_the_average() -> None:
 
 def test_snapshots_tell_both_averages() -> None:
     meters = Meters(0.0)
-    meters.add_query("a", 0.0, curve=CURVE)
-    meters.add_query("b", 0.0, curve=Curve.deadline(10.0))
+    meters.add_query("a", 0.0, Promises(curve=CURVE))
+    meters.add_query("b", 0.0, Promises(curve=Curve.deadline(10.0)))
     meters.add_query("plain", 0.0)
     meters.record("a", result(1, [0.0], [2.0]), 2.0)
     meters.record("b", result(3, [0.0] * 3, [2.0] * 3), 2.0)

@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from freshet.model import Chain, ChainResult, Train
+from freshet.model import Chain, ChainResult
 from freshet.quality import Meters, Waiting
 from freshet.quality.query_meter import QueryMeter
 from freshet.quality.recent import HALF, RecentResponse
@@ -53,9 +53,9 @@ def test_a_flood_that_is_over_is_not_in_the_age_of_answers():
     meters = Meters(start=0.0)
     for name in ("calm", "flooded"):
         meters.add_query(name, 0.0)
-    old = ChainResult(Chain((0,)), Train("s", 0, 10), 2, (), (1.0, 2.0))
+    old = ChainResult(Chain((0,), ()), 2, (), (1.0, 2.0))
     meters.record("flooded", old, 40.0)
-    meters.record("calm", ChainResult(Chain((0,)), Train("s", 0, 10), 1, (), (99.0,)), 99.5)
+    meters.record("calm", ChainResult(Chain((0,), ()), 1, (), (99.0,)), 99.5)
     meters.wait("calm", Waiting(rows=1, bytes=1, since=98.0))
     report = meters.snapshot(100.0)
     assert report["queries"]["flooded"]["response"]["mean_s"] == 38.5

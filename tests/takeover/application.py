@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from freshet.app import App
+from freshet.log import Retention
 
 BEGIN: Final = datetime(2024, 3, 1, 12, 0, tzinfo=UTC)
 
@@ -41,6 +42,9 @@ QUERIES: Final = {
 
 BROKEN: Final = "SELECT id, map(CASE WHEN id % 50 = 13 THEN NULL ELSE host END, size) AS m FROM packets"
 """Fails at the thirteenth packet: the query is quarantined there."""
+
+KEEP: Final = Retention(history_age=None, history_bytes=None)
+"""Outputs are kept however old a folder is."""
 
 HOSTS: Final = "host,owner\nalpha,ada\nbeta,bob\ngamma,cem\n"
 
@@ -96,7 +100,7 @@ def application(
     app.table("hosts", folder / "hosts.csv", schema="host string, owner string")
     for name, sql in QUERIES.items():
         if name not in without:
-            app.query(name, sql)
+            app.query(name, sql, retention=KEEP)
     if broken:
         app.query("broken", BROKEN)
     return app

@@ -12,7 +12,10 @@ from tests.takeover.application import application
 from tests.takeover.write import ALL, HALF, run_all
 
 FOLDERS = Path(__file__).parent
-EARLIER = [(version, name) for version in ("v2",) for name in ("rest", "waiting", "parked", "quarantined")]
+OPTIONS: dict[str, dict[str, Any]] = {
+    "rest": {}, "waiting": {"share": True}, "merging": {"share": True}, "parked": {}, "quarantined": {"broken": True},
+}  # fmt: skip
+EARLIER = [(file.parent.name, file.name.partition(".")[0]) for file in sorted(FOLDERS.glob("v*/*.tar.gz"))]
 
 pytestmark = pytest.mark.spark
 
@@ -21,8 +24,7 @@ pytestmark = pytest.mark.spark
 def test_a_folder_of_an_earlier_version_goes_on(version: str, name: str, tmp_path: Path) -> None:
     with tarfile.open(FOLDERS / version / f"{name}.tar.gz") as archive:
         archive.extractall(tmp_path, filter="data")
-    options: dict[str, Any] = {"rest": {}, "waiting": {"share": True}, "parked": {}, "quarantined": {"broken": True}}
-    answers = run_all(application(tmp_path, **options[name]), HALF, ALL)
+    answers = run_all(application(tmp_path, **OPTIONS[name]), HALF, ALL)
     expected = json.loads((FOLDERS / version / "expected.json").read_text())
     assert {query: len(rows) for query, rows in answers.items()} == {q: len(rows) for q, rows in expected.items()}
     assert answers == expected

@@ -5,6 +5,7 @@ Each is the state folder of :mod:`tests.takeover.application` at another moment,
 - ``rest``: all queries have answered all rows; windows and joins are half open.
 - ``waiting``: a box at a time, stopped in the middle: tuples wait in front of joins, between operators of queries with
   several paths, and in shared work.
+- ``merging``: the same, with tuples behind a join, which the version before kept in a queue for each of its inputs.
 - ``parked``: two queries were taken out, the others went on.
 - ``quarantined``: one query fails, the others went on.
 
@@ -39,10 +40,18 @@ def rest(folder: Path) -> None:
 
 
 def waiting(folder: Path) -> None:
+    _stop_when(folder, lambda queues: any("@" in name for name in queues) and any("__shared" in name for name in queues))
+
+
+def merging(folder: Path) -> None:
+    _stop_when(folder, lambda queues: any(name.startswith("pairs.project@") for name in queues))
+
+
+def _stop_when(folder: Path, wanted: Callable[[set[str]], bool]) -> None:
     run_all(application(folder, share=True), 0, HALF // 2)
     shutil.copytree(folder / "state", folder / "before")
     chance = random.Random(1)
-    while not _waits(folder):
+    while not wanted(_waiting(folder)):
         shutil.rmtree(folder / "state")
         shutil.copytree(folder / "before", folder / "state")
         with application(folder, share=True, policy="baat", rows=7).start() as run:
@@ -52,11 +61,11 @@ def waiting(folder: Path) -> None:
             run.stop(drain=False)
 
 
-def _waits(folder: Path) -> bool:
+def _waiting(folder: Path) -> set[str]:
     with Log.open(folder / "state") as log:
         queues = {reader.stream for reader in log.readers().values() if reader.next < log.end(reader.stream)}
     print("tuples wait in", sorted(queues), flush=True)
-    return any("@" in name and "state" not in name for name in queues) and any("__shared" in name for name in queues)
+    return {name for name in queues if "state" not in name}
 
 
 def parked(folder: Path) -> None:
@@ -86,10 +95,11 @@ def expected(target: Path) -> None:
 
 def main(target: Path) -> None:
     makers: dict[str, Callable[[Path], None]] = {
-        "rest": rest, "waiting": waiting, "parked": parked, "quarantined": quarantined,
+        "rest": rest, "waiting": waiting, "merging": merging, "parked": parked, "quarantined": quarantined,
     }  # fmt: skip
     chosen = sys.argv[2:] or list(makers)
-    expected(target)
+    if not (target / "expected.json").exists():
+        expected(target)
     for name in chosen:
         with tempfile.TemporaryDirectory() as folder:
             makers[name](Path(folder))

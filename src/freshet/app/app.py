@@ -26,12 +26,14 @@ from freshet.app.spec import (
     check_master,
     check_retention,
     declare_query,
+    share_mode,
 )
 from freshet.app.tables import check_tables
 from freshet.log import Retention
 from freshet.model import Stream, UserError, parse_duration, parse_schema
 from freshet.model.places import check_local
 from freshet.policies import create
+from freshet.policies.sharing import Mode
 from freshet.spark.settings import check_settings
 
 if TYPE_CHECKING:
@@ -49,7 +51,8 @@ class App:
         max_train_rows: Most tuples that a unit takes from a queue at once.
         unit_timeout: How long a job of a unit may take; None: any time. The query that takes longer is quarantined.
         max_rows_out_per_row: Most rows that a unit of a query may give out for each row that it reads.
-        share: Whether operators that queries begin with in common run once for all, in steps of their own.
+        share: Whether operators that queries begin with in common run once for all: ``never``, ``auto`` (where earlier
+            runs have measured that it saves time) or ``always``; False and True mean the first and the last.
         report: File of the report, refreshed while running; None: no file.
         master: Spark master; None: ``SPARK_MASTER`` or all cores.
         spark: Spark settings.
@@ -72,7 +75,7 @@ class App:
         max_train_rows: int = 500_000,
         unit_timeout: str | float | None = 600.0,
         max_rows_out_per_row: int = 10_000,
-        share: bool = False,
+        share: Mode | bool = "never",
         report: str | Path | None = None,
         master: str | None = None,
         spark: Mapping[str, str] | None = None,
@@ -90,7 +93,7 @@ class App:
         if (timeout is not None and timeout <= 0) or max_rows_out_per_row < 1:
             raise UserError("unit_timeout and max_rows_out_per_row must be above 0, else nothing could ever run")
         self.settings = Settings(
-            policy, workers, max_train_rows, master, dict(spark or {}), share, timeout, max_rows_out_per_row
+            policy, workers, max_train_rows, master, dict(spark or {}), share_mode(share), timeout, max_rows_out_per_row
         )
         self.streams: dict[str, StreamSpec] = {}
         self.tables: dict[str, TableSpec] = {}

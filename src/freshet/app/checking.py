@@ -12,7 +12,7 @@ from sqlglot import exp
 from freshet.app.problems import Problem
 from freshet.app.spec import QuerySpec
 from freshet.kernels.table_join import CompiledLookup, table_program
-from freshet.model import Lookup, Moving, Query, Stream, UserError
+from freshet.model import Lookup, Moving, Query, QueryGraph, Stream, UserError
 from freshet.sql import SqlError, build_query, not_run_yet, query_schema, query_schemas
 from freshet.sql.text import shared_query
 
@@ -57,10 +57,9 @@ class Known:
             spec.name,
             spec.sql,
             self.schemas,
-            weight=spec.weight,
+            promises=spec.promises,
             start=spec.start,
             on_error=spec.on_error,
-            curve=spec.curve,
             times=self.times,
             tables=self.tables,
             orders=self.orders,
@@ -105,7 +104,7 @@ def check_queries(
             if later is None:
                 check_lateness(query, streams)
                 check_lookups(query, checked.schemas)
-                checked.schemas[name] = columns_of(query, checked.schemas)
+                checked.schemas[name] = query_schema(query, checked.schemas)
                 checked.queries[name] = query
                 checked.learn(query)
                 continue
@@ -133,15 +132,25 @@ def make_query(spec: QuerySpec, known: Known) -> Query:
 
 def check_lateness(query: Query, streams: Mapping[str, Stream]) -> None:
     """Refuses windows of time over a stream that never says when its windows are complete."""
-    for path in query.paths:
-        stream = streams.get(path.stream)
-        timed = any(not isinstance(fold, Moving) or fold.size is not None for fold in path.folds)
-        if timed and stream is not None and stream.event_time is not None and stream.lateness is None:
+    for name in timed_streams(query.graph):
+        stream = streams.get(name)
+        if stream is not None and stream.event_time is not None and stream.lateness is None:
             raise UserError(
                 f"a window over {stream.name} ends when no older tuple can come, so the stream must say how late they "
                 f"come: declare its lateness, such as lateness = '10 seconds', or '0 s' where {stream.event_time} "
                 "never goes back"
             )
+
+
+def timed_streams(graph: QueryGraph) -> list[str]:
+    """What a query reads whose time windows go by: a fold that goes by time stands somewhere behind it."""
+    timed: dict[str, bool] = {}
+    for name in reversed(graph.order):
+        operator = graph.operators[name]
+        goes_by_time = operator.remembers and not (isinstance(operator, Moving) and operator.size is None)
+        for source in graph.inputs[name]:
+            timed[source] = timed.get(source, False) or timed.get(name, False) or goes_by_time
+    return [stream for stream in graph.streams if timed.get(stream)]
 
 
 def check_lookups(query: Query, schemas: Mapping[str, pa.Schema]) -> None:
@@ -161,16 +170,10 @@ def check_lookups(query: Query, schemas: Mapping[str, pa.Schema]) -> None:
                 CompiledLookup(operator, schema)
 
 
-def columns_of(query: Query, schemas: Mapping[str, pa.Schema]) -> pa.Schema:
-    """The columns of a query's output, as far as they are known without Spark."""
-    return query_schema(query, schemas)
-
-
-def may_share(query: Query, checked: Checked) -> bool:
-    """Whether a query may read shared work: filters and projections on one path, known exactly without Spark."""
-    if not query.graph.is_straight:
-        return False
-    return not any(pa.types.is_null(kind) for kind in checked.schemas[query.graph.streams[0]].types)
+def may_share(query: Query, schemas: Mapping[str, pa.Schema]) -> bool:
+    """Whether a query may share operators: filters and projections on one path, over columns of known types."""
+    graph = query.graph
+    return graph.is_straight and not any(pa.types.is_null(kind) for kind in schemas[graph.streams[0]].types)
 
 
 def reads_of(sql: str) -> set[str]:

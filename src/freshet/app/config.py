@@ -12,11 +12,12 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
-from freshet.app.spec import check_master
+from freshet.app.spec import check_master, share_mode
 from freshet.log.retention import Retention
 from freshet.model import Curve, UserError, parse_bytes, parse_duration
 from freshet.model.places import why_not_local
 from freshet.policies import create
+from freshet.policies.sharing import Mode
 from freshet.spark.settings import check_settings
 
 DEFAULT = Retention()
@@ -65,6 +66,13 @@ def _local(path: str) -> str:
     return path
 
 
+def _share(value: object) -> Mode:
+    try:
+        return share_mode(value)
+    except UserError as error:
+        raise ValueError(str(error).removeprefix("share ")) from None
+
+
 def _bound(size: int | None) -> int | None:
     if size is not None and size <= 0:
         raise ValueError(f"must be above 0 (else nothing is ever taken in) or 'unlimited', not {size}")
@@ -93,6 +101,7 @@ DurationOrUnlimited = Annotated[float | None, _quantity(_or_unlimited(parse_dura
 SizeOrUnlimited = Annotated[int | None, _quantity(_or_unlimited(parse_bytes), "size such as '512 MB'", whole=True)]
 LatencyCurve = Annotated[Curve, BeforeValidator(_curve)]
 PolicyName = Annotated[str, BeforeValidator(lambda value: _policy(value) if isinstance(value, str) else value)]
+ShareMode = Annotated[Mode, BeforeValidator(_share)]
 LocalPath = Annotated[str, AfterValidator(_local)]
 Master = Annotated[str, AfterValidator(_master)]
 SparkSettings = Annotated[dict[str, str], AfterValidator(_settings)]
@@ -222,8 +231,9 @@ class AppSection(Section):
     """How long a job of a unit may take, or "unlimited"; the query that takes longer is found and quarantined."""
     max_rows_out_per_row: int = Field(default=10_000, ge=1)
     """Most rows that a unit of a query may give out for each row that it reads; beyond it the query is quarantined."""
-    share: bool = False
-    """Whether operators that queries begin with in common run once for all, in steps of their own."""
+    share: ShareMode = "never"
+    """Whether operators that queries begin with in common run once for all: "never", "auto" (where earlier runs have
+    measured that it saves time) or "always"; true means "always" and false "never"."""
     report: LocalPath = "report.json"
     """File of the report, refreshed while running."""
 

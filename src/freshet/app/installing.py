@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import TypeAlias
+from dataclasses import replace
+from typing import Any, TypeAlias
 
 import pyarrow as pa
 
 from freshet.app.checking import Checked, Known, check_lateness, check_lookups, make_query, may_share
+from freshet.app.forms import readers_of
 from freshet.app.problems import did_you_mean
 from freshet.app.restart import (
     Change,
@@ -17,15 +19,17 @@ from freshet.app.restart import (
     forget_query,
     make_ready,
     missed,
+    out,
     remember,
     remembered,
 )
-from freshet.app.sharing import arrange, forget_work, form_of, leave
+from freshet.app.sharing import Costs, arrange, form_of, joined, leave
 from freshet.app.spec import QuerySpec
+from freshet.app.takeover import old_queries, take_over
 from freshet.engine import Engine
-from freshet.log import Log
-from freshet.model import Curve, Query, Stream, UserError
-from freshet.policies.sharing import promise_to
+from freshet.log import Log, ReaderState
+from freshet.model import Query, Stream, UserError
+from freshet.policies.sharing import Mode
 
 LookUp: TypeAlias = Callable[[Query, Mapping[str, pa.Schema]], pa.Schema]
 """The columns of a query's output over streams of these schemas, as Spark says without installing it."""
@@ -42,6 +46,8 @@ class Installer:
         look_up: Says it of others.
         tables: Columns of the tables.
         why_out: Why a query with this fingerprint stays out of the run; None: it does not.
+        share: When queries share operators.
+        costs: What earlier runs measured of operators; None: nothing.
     """
 
     def __init__(
@@ -53,18 +59,17 @@ class Installer:
         look_up: LookUp,
         tables: Mapping[str, pa.Schema] | None = None,
         why_out: Callable[[str, str], str | None] = lambda query, text: None,
+        share: Mode = "never",
+        costs: Costs | None = None,
     ) -> None:
         self._engine, self._log, self._declared = engine, log, streams
-        self._streams = frozenset(streams)
         self._expected, self._look_up = dict(expected), look_up
-        self._starting = False
-        self._why_out = why_out
+        self._why_out, self._share, self._costs = why_out, share, costs
         self.schemas = {name: stream.schema for name, stream in streams.items()}
         """Columns of streams and of the outputs of queries, with Spark's types."""
         times = {name: stream.event_time for name, stream in streams.items()}
         self._known = Known(self.schemas, dict(tables or {}), times)
-        self.reads: dict[str, tuple[str, ...]] = {}
-        """Streams that each query reads."""
+        self._queries: dict[str, Query] = {}
         self.changes: dict[str, Change] = {}
         """What the start of this run meant for each query."""
         self.notes: list[str] = []
@@ -73,27 +78,26 @@ class Installer:
     def park_others(self, names: Iterable[str]) -> None:
         """Takes out the queries of earlier runs that are not among these."""
         kept = set(names)
-        for name, readers in remembered(self._log).items():
-            if name not in kept and not readers.parked:
-                self._engine.log.park(readers.names)
+        for name, parked in out(self._log).items():
+            if name not in kept and not parked:
+                leave(self._log, name)
+                self._engine.log.park([reader.name for reader in self._readers(name)])
                 self.changes[name] = "dropped"
                 kept_for_it = "its output stays readable; put back unchanged, it goes on where it was"
                 self.notes.append(f"query {name} is dropped: {kept_for_it}")
 
-    def arrange(self, checked: Checked, specs: Mapping[str, QuerySpec], share: bool) -> None:
-        """Before the first query is added: brings queries to where they share work, or back.
+    def _readers(self, name: str) -> list[ReaderState]:
+        """The readers that the log has of a query."""
+        known = remembered(self._log).get(name)
+        return list(old_queries(self._log).get(name, ())) if known is None else readers_of(self._log, known.form)
 
-        What shared work promises is settled by :meth:`started`, after the last one.
-        """
-        self._starting = True
-        for name in checked.queries:
-            self._log.declare(name, specs[name].retention)
-        arrange(self._log, [query for query in checked.queries.values() if may_share(query, checked)], share)
-
-    def started(self) -> None:
-        """After the last query that the application declares was added."""
-        self._starting = False
-        self._look_after_works()
+    def arrange(self, checked: Checked, specs: Mapping[str, QuerySpec]) -> None:
+        """Before the first query is added: takes over what earlier versions left, and has queries share operators."""
+        for name, query in checked.queries.items():
+            self._log.declare(name, specs[name].retention, kind="output")
+            take_over(self._log, query, fingerprint(query))
+        candidates = [query for query in checked.queries.values() if may_share(query, checked.schemas)]
+        arrange(self._log, candidates, self._share, self._costs)
 
     def columns(self, spec: QuerySpec) -> tuple[str, ...]:
         """Names of the columns that a query will have; nothing is touched.
@@ -105,10 +109,11 @@ class Installer:
 
     def _made(self, spec: QuerySpec) -> tuple[Query, dict[str, pa.Schema]]:
         """The query of a declaration, and what it may read."""
-        if spec.name in self.reads:
+        if spec.name in self._queries:
             raise UserError(f"query {spec.name} is there already; drop it first")
         # The output of a query that was dropped stays readable, but nothing new can come from it.
-        readable = {name: schema for name, schema in self.schemas.items() if name in self._streams | self.reads.keys()}
+        there = self._declared.keys() | self._queries.keys()
+        readable = {name: schema for name, schema in self.schemas.items() if name in there}
         query = make_query(spec, self._known.among(readable))
         check_lateness(query, self._declared)
         check_lookups(query, readable)
@@ -117,9 +122,9 @@ class Installer:
     def add(self, spec: QuerySpec) -> None:
         """Starts a query: where it was, if it ran before and is unchanged, else where it says."""
         query, readable = self._made(spec)
-        reads = tuple(dict.fromkeys(path.stream for path in query.paths))
-        self._log.declare(spec.name, spec.retention)
-        before = {name: reader for name, reader in self._log.readers().items() if name.startswith(f"{spec.name}.")}
+        self._log.declare(spec.name, spec.retention, kind="output")
+        take_over(self._log, query, fingerprint(query))
+        before = {reader.name: reader for reader in self._readers(spec.name)}
         change, removed = compare(self._log, query), 0
         expected = self._expected.pop(spec.name, None)
         if change == "changed":
@@ -127,37 +132,35 @@ class Installer:
             columns = self._look_up(query, readable) if expected is None else expected
             removed = check_output(self._log, spec.name, columns)
         make_ready(self._log, query, change)
-        form = form_of(self._log, query)
-        for work in form.hidden:
-            if work.name not in self._engine.board.numbers:
-                self._engine.add_query(work, self._columns(work))
-        schema = self._engine.add_query(form.query, self._columns(form.query))
+        form = self._form(query)
+        remember(self._log, query, form.graph, fresh=change in ("new", "changed"))
+        schema = self._engine.add_query(form, {name: self.schemas[name] for name in form.graph.streams})
         try:
             removed += check_output(self._log, spec.name, schema)
-            board = self._engine.board
-            first = [board.operators[path[0]].node.name for path in board.network.paths(spec.name)]
-            remember(self._log, query, first)
         except BaseException:
             self._engine.drop_query(spec.name)
             if change == "new":
-                forget_query(self._log, remembered(self._log)[spec.name])
-            self._look_after_works()
+                forget_query(self._log, spec.name)
             raise
+        remember(self._log, query, form.graph)
         self.schemas[spec.name] = schema
-        self.reads[spec.name] = reads
+        self._queries[spec.name] = query
         self._known.learn(query)
-        self._look_after_works()
-        self._keep_out({query.name: fingerprint(query), **{work.name: work.name for work in form.hidden}}, query.name)
+        self._keep_out(query)
         self._tell(spec, change, removed, missed(self._log, before) if change == "back" else 0)
 
-    def _keep_out(self, texts: Mapping[str, str], query: str) -> None:
-        """Quarantines a query, and work of its own, that runs have died with."""
-        for name, text in texts.items():
-            reason = self._why_out(name, text)
-            if reason is not None:
-                for each in (name, query):
-                    if self._engine.board.queries[self._engine.board.numbers[each]].active:
-                        self._engine.quarantine(each, reason)
+    def _form(self, query: Query) -> Query:
+        """A query as it runs: as it did, or a new one with what others share already."""
+        if query.name in self._log.queries() or not may_share(query, self.schemas):
+            return form_of(self._log, query)
+        running = [other for other in self._queries.values() if may_share(other, self.schemas)]
+        return joined(self._log, query, running, self._share, self._costs)
+
+    def _keep_out(self, query: Query) -> None:
+        """Quarantines a query that runs have died with."""
+        reason = self._why_out(query.name, fingerprint(query))
+        if reason is not None:
+            self._engine.quarantine(query.name, reason)
 
     def _tell(self, spec: QuerySpec, change: Change, removed: int, missed: int) -> None:
         self.changes[spec.name] = change
@@ -171,46 +174,24 @@ class Installer:
                 f"query {spec.name} has other columns now: {removed} tuples of its old output are removed"
             )
 
-    def set_weight(self, name: str, weight: float) -> None:
-        """Changes the importance of a query."""
-        self._engine.set_weight(name, weight)
-        self._look_after_works()
-
-    def set_curve(self, name: str, curve: Curve | None) -> None:
-        """Changes what the answers of a query are worth by their latency."""
-        self._engine.set_curve(name, curve)
-        self._look_after_works()
+    def promise(self, name: str, **changed: Any) -> None:
+        """Promises something else to a query."""
+        query = self._find(name)
+        promises = replace(query.promises, **changed)
+        self._engine.set_promises(name, promises)
+        self._queries[name] = replace(query, promises=promises)
 
     def drop(self, name: str) -> None:
         """Ends a query; its output stays readable, and its place is kept for when it is added again."""
-        if name not in self.reads:
-            raise UserError(f"there is no query {name!r}{did_you_mean(name, self.reads)}")
-        readers = sorted(other for other, reads in self.reads.items() if name in reads)
+        self._find(name)
+        readers = sorted(other for other, query in self._queries.items() if name in query.graph.streams)
         if readers:
             raise UserError(f"query {name} is read by {', '.join(readers)}: drop that first")
         self._engine.drop_query(name)
         leave(self._log, name)
-        del self.reads[name]
-        self._look_after_works()
+        del self._queries[name]
 
-    def _columns(self, query: Query) -> dict[str, pa.Schema]:
-        """Of what a query reads: streams, outputs, shared work."""
-        return {name: self.schemas.get(name, self._engine.schemas.get(name)) for name in query.graph.streams}
-
-    def _look_after_works(self) -> None:
-        """Ends shared work that serves nobody any more; the rest promises what was promised to those it serves."""
-        if self._starting:
-            return
-        board = self._engine.board
-        for work in reversed([state for state in board.queries if state.query.hidden and state.name in board.numbers]):
-            served = [state for state in board.served_by(work) if not state.query.hidden]
-            if not served:
-                self._engine.drop_query(work.name)
-                if all(reader.stream != work.name for reader in self._log.readers().values()):
-                    forget_work(self._log, work.name)
-                continue
-            weight, curve = promise_to([(state.weight, state.curve, 0.0) for state in served])
-            if work.weight != weight:
-                self._engine.set_weight(work.name, weight)
-            if work.curve != curve:
-                self._engine.set_curve(work.name, curve)
+    def _find(self, name: str) -> Query:
+        if name not in self._queries:
+            raise UserError(f"there is no query {name!r}{did_you_mean(name, self._queries)}")
+        return self._queries[name]

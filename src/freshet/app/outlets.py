@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any, Final
 
 from freshet.app.making import check_sinks, named_sinks
@@ -65,10 +65,9 @@ class Outlets:
         """Takes out the sinks of earlier runs that are declared no more."""
         named = {spec.name: {sink.reader for sink in named_sinks(spec)} for spec in specs}
         for name, reader in self._log.readers().items():
-            query, slash, _ = name.partition("/")
-            if slash and not reader.parked and name not in named.get(query, ()):
+            if reader.kind == "sink" and not reader.parked and name not in named.get(reader.owner, ()):
                 self._log.park([name])
-                if query in named:  # else the query itself is told to be dropped
+                if reader.owner in named:  # else the query itself is told to be dropped
                     self._notes.append(f"sink {name} is dropped: put back, it goes on where it was")
 
     def open(self, spec: QuerySpec) -> None:
@@ -102,11 +101,12 @@ class Outlets:
                 break
             self.wake()
             time.sleep(0.02)
-        for reader in [reader for reader in self._own if reader.startswith(f"{query}/")]:
+        names = [f"{query}/{name}" for name in self._sinks.pop(query, {})]
+        for reader in [reader for reader in names if reader in self._own]:
             self._own.pop(reader).stop(drain=False, timeout=LAST_WORDS)
         for runner in (self._shared, self._slow):
             runner.remove(query)
-        self._log.park(f"{query}/{name}" for name in self._sinks.pop(query, {}))
+        self._log.park(names)
         self._specs.pop(query, None)
 
     def _hopes(self, status: SinkStatus) -> bool:
@@ -155,7 +155,13 @@ class Outlets:
         return {f"{status.query}/{status.name}": asdict(status) for status in self._statuses()}
 
     def _statuses(self) -> list[SinkStatus]:
-        return [status for runner in self._runners() for status in runner.statuses]
+        return [self._told(status, runner) for runner in self._runners() for status in runner.statuses]
+
+    def _told(self, status: SinkStatus, runner: SinkRunner) -> SinkStatus:
+        """A sink that was given up while rows waited for it has failed, although it did not raise."""
+        if runner not in self._left or status.state != "running" or not status.waiting:
+            return status
+        return replace(status, state="failing", reason="it does not return")
 
     def _runners(self) -> list[SinkRunner]:
         return [self._shared, self._slow, *self._own.values()]
@@ -174,7 +180,8 @@ def check_files(log: Log, specs: Iterable[QuerySpec], origin: str = "") -> None:
 
 def _strange_files(log: Log, specs: Iterable[QuerySpec]) -> Iterator[Problem]:
     readers = log.readers()
-    owners = {reader.state["path"]: name for name, reader in readers.items() if "/" in name and "path" in reader.state}
+    owners = {reader.state["path"]: reader for reader in readers.values()
+              if reader.kind == "sink" and "path" in reader.state}  # fmt: skip
     for spec in specs:
         for number, named in enumerate(named_sinks(spec)):
             try:
@@ -188,8 +195,9 @@ def _strange_files(log: Log, specs: Iterable[QuerySpec]) -> Iterator[Problem]:
             if why is None:
                 continue
             place = "table" if isinstance(sink, TableSink) else "path"
-            owner = "" if isinstance(sink, TableSink) else owners.get(str(sink.path), "")
-            query, _, name = owner.partition("/")
-            hint = f"; sink {query}/{name} wrote it: with name = {name!r} this one goes on there"
-            text = why + (hint if query == spec.name else "")
+            owner = None if isinstance(sink, TableSink) else owners.get(str(sink.path))
+            text = why
+            if owner is not None and owner.owner == spec.name:
+                name = owner.name.removeprefix(f"{spec.name}/")
+                text += f"; sink {owner.name} wrote it: with name = {name!r} this one goes on there"
             yield Problem(f"queries.{spec.name}.sinks[{number}].{place}", text)

@@ -1,25 +1,27 @@
 """What a restart means for each query: whether it goes on, starts anew, is out or is back.
 
-A query's first readers carry a fingerprint of what decides its answers. Its weight, its sinks and the layout of its
-text may change freely; a query whose fingerprint changed starts anew, and its output goes on behind what is there. A
-query that is taken out leaves its readers parked, so that it can go on where it was when it is put back.
+The log keeps a fingerprint of what decides the answers of a query. Its weight, its sinks and the layout of its text may
+change freely; a query whose fingerprint changed starts anew, and its output goes on behind what is there. A query that
+is taken out leaves its readers parked, so that it can go on where it was when it is put back.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Collection, Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal
 
 import pyarrow as pa
 
-from freshet.log import Log, ReaderState, Retention
+from freshet.app.forms import graph_of, inputs_of, readers_of, stored
+from freshet.app.moving import Move
+from freshet.app.takeover import forget_old, is_out, old_queries
+from freshet.log import Log, QueryRecord, ReaderState, Retention
 from freshet.log.private import write_private
-from freshet.model import ARRIVAL, Query, UserError, schema_text
-from freshet.policies.sharing import is_shared
+from freshet.model import ARRIVAL, Query, QueryGraph, UserError, schema_text
 
 _OWNER: Final = "application"
 """File of a state folder that says whose it is."""
@@ -28,89 +30,107 @@ Change = Literal["new", "unchanged", "changed", "back", "dropped"]
 
 
 @dataclass(frozen=True, slots=True)
-class Readers:
-    """What the log remembers of a query."""
+class Known:
+    """What the log remembers of a query.
 
-    names: tuple[str, ...]
-    fingerprints: frozenset[str | None]
-    parked: bool = False
-    """Whether it was taken out."""
+    Args:
+        own: The graph of its own operators.
+        form: The graph that runs: shared operators may stand for some of its own.
+        fresh: Whether it only has its place, and has never run.
+    """
+
+    fingerprint: str
+    own: QueryGraph
+    form: QueryGraph
     fresh: bool = False
-    """Whether it only has its place, and has never run."""
+
+    @classmethod
+    def of(cls, record: QueryRecord) -> Known:
+        """What a record says."""
+        own = graph_of(record.state["graph"])
+        form = graph_of(record.state["form"]) if "form" in record.state else own
+        return cls(record.fingerprint, own, form, bool(record.state.get("fresh")))
+
+    def record(self) -> QueryRecord:
+        """It as the log keeps it."""
+        form = {"form": stored(self.form)} if self.form != self.own else {}
+        fresh = {"fresh": True} if self.fresh else {}
+        return QueryRecord(self.fingerprint, {"graph": stored(self.own), **form, **fresh})
 
 
 def fingerprint(query: Query) -> str:
     """A short text that changes exactly when the query's answers may change."""
-    paths = [(path.stream, [asdict(operator) for operator in path.operators]) for path in query.paths]
-    told = json.dumps({"paths": paths, "on_error": query.on_error}, sort_keys=True)
+    told = json.dumps({"graph": stored(query.graph), "on_error": query.on_error}, sort_keys=True)
     return hashlib.sha256(told.encode()).hexdigest()[:16]
 
 
-def remembered(log: Log) -> dict[str, Readers]:
-    """The queries that ran before, also those that are out, by name. Their readers are named ``query.operator``; sinks
-    have other names."""
-    readers = log.readers()
-    queries: dict[str, list[str]] = {}
-    for name in readers:
-        query, dot, _ = name.partition(".")
-        if dot and query.isidentifier() and not is_shared(query):
-            queries.setdefault(query, []).append(name)
-    return {query: _readers([readers[name] for name in names]) for query, names in queries.items()}
+def remembered(log: Log) -> dict[str, Known]:
+    """The queries that ran before, also those that are out, by name."""
+    return {name: Known.of(record) for name, record in log.queries().items()}
 
 
 def texts(log: Log) -> dict[str, str]:
     """The fingerprints of the queries that ran before."""
-    return {name: ",".join(sorted(map(str, found.fingerprints))) for name, found in remembered(log).items()}
-
-
-def _readers(readers: list[ReaderState]) -> Readers:
-    # Readers of intermediate queues are named like their queue, carry nothing and are never parked.
-    first = [reader for reader in readers if reader.stream != reader.name]
-    return Readers(
-        tuple(reader.name for reader in readers),
-        frozenset(reader.state.get("fingerprint") for reader in first),
-        all(reader.parked for reader in first),
-        any(reader.state.get("fresh") for reader in first),
-    )
+    return {name: record.fingerprint for name, record in log.queries().items()}
 
 
 def compare(log: Log, query: Query) -> Change:
     """How a query relates to what ran before."""
     known = remembered(log).get(query.name)
-    if known is None or known.fresh:
+    if known is None:
+        return "changed" if query.name in old_queries(log) else "new"
+    if known.fresh:
         return "new"
-    if known.fingerprints != {fingerprint(query)}:
+    if known.fingerprint != fingerprint(query):
         return "changed"
-    return "back" if known.parked else "unchanged"
+    return "back" if is_parked(log, known) else "unchanged"
+
+
+def is_parked(log: Log, known: Known) -> bool:
+    """Whether a query was taken out: it then has readers of its own, and those of its streams are parked."""
+    readers = log.readers()
+    firsts = [readers.get(each.reader) for each in inputs_of(known.form) if not each.is_queue]
+    return all(reader is not None and reader.parked for reader in firsts)
+
+
+def out(log: Log) -> dict[str, bool]:
+    """The queries that ran before, by name, and whether each was taken out."""
+    old = {name: is_out(readers) for name, readers in old_queries(log).items()}
+    return old | {name: is_parked(log, known) for name, known in remembered(log).items()}
 
 
 def make_ready(log: Log, query: Query, change: Change) -> None:
     """Lets a query begin: one that changed without its old cursors, one that was quarantined with another try."""
-    known, readers = remembered(log).get(query.name), log.readers()
-    if known is not None and change == "changed":
-        forget_query(log, known)
+    known = remembered(log).get(query.name)
+    if change == "changed" or (known is not None and known.fingerprint != fingerprint(query)):
+        forget_query(log, query.name)
     elif known is not None:
-        for name in known.names:
-            if not readers[name].parked:  # a parked one is started
-                log.set_need(name, True)
+        for reader in readers_of(log, known.form):
+            if not reader.parked and not reader.needed:  # a parked one is started
+                log.set_need(reader.name, True)
 
 
-def remember(log: Log, query: Query, readers: Collection[str]) -> None:
-    """Leaves the fingerprint with the query's first readers."""
-    known = log.readers()
-    for name in readers:
-        kept = {key: value for key, value in known[name].state.items() if key != "fresh"}
-        log.advance(name, known[name].stream, known[name].next, kept | {"fingerprint": fingerprint(query)})
+def remember(log: Log, query: Query, form: QueryGraph, *, fresh: bool = False) -> None:
+    """Leaves with the log what a query is and how it runs."""
+    log.remember(query.name, Known(fingerprint(query), query.graph, form, fresh).record())
 
 
-def forget_query(log: Log, known: Readers) -> None:
-    """Removes the readers of a query and its intermediate queues; its output stays."""
-    streams = log.streams()
-    for name in known.names:
-        if name in streams:
-            log.forget(name)
-        else:
-            log.drop_reader(name)
+def forget_query(log: Log, query: str) -> None:
+    """Removes what is known of a query, its readers and its intermediate queues; its output stays."""
+    if query in old_queries(log):
+        forget_old(log, query)
+        return
+    others = {reader for name, known in remembered(log).items() if name != query for reader in _readers(log, known)}
+    move = Move(log)
+    for reader in _readers(log, remembered(log)[query]):
+        if reader not in others:
+            move.drop(reader)
+    move.know(query, None)
+    move.commit()
+
+
+def _readers(log: Log, known: Known) -> list[str]:
+    return [reader.name for reader in readers_of(log, known.form)]
 
 
 def missed(log: Log, before: Mapping[str, ReaderState]) -> int:

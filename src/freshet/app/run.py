@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any, Final, Literal, Self
 import pyarrow as pa
 
 from freshet.app.app import App
+from freshet.app.figures import write_figures
 from freshet.app.housekeeping import Housekeeping
 from freshet.app.observing import meters_of, report_of
 from freshet.app.parts import Parts
 from freshet.app.problems import did_you_mean
-from freshet.app.run_quarantine import QuarantineWatch
 from freshet.app.spec import CurveLike, SinkLike, declare_query
 from freshet.engine import Undrained
 from freshet.log import Receipt, Retention
@@ -54,8 +54,6 @@ class Run:
         self._last: dict[str, Any] | None = None
         self._housekeeping = Housekeeping(parts.log, self.report, app.report)
         self._housekeeping.start()
-        self._watch = QuarantineWatch(parts.engine.meters)
-        self._watch.start()
 
     def __enter__(self) -> Self:
         return self
@@ -198,12 +196,12 @@ class Run:
 
     def set_weight(self, name: str, weight: float) -> None:
         """Changes the importance of a query."""
-        self._parts.loop.ask(lambda: self._parts.installer.set_weight(name, weight))
+        self._parts.loop.ask(lambda: self._parts.installer.promise(name, weight=weight))
 
     def set_curve(self, name: str, curve: CurveLike | None) -> None:
         """Changes what the answers of a query are worth by their latency; its QoS is measured anew from here on."""
         worth = None if curve is None else Curve.for_query(name, curve)
-        self._parts.loop.ask(lambda: self._parts.installer.set_curve(name, worth))
+        self._parts.loop.ask(lambda: self._parts.installer.promise(name, curve=worth))
 
     def set_policy(self, policy: str) -> None:
         """Schedules by another policy from now on."""
@@ -258,7 +256,6 @@ class Run:
             if until is not None and time.monotonic() >= until:
                 return False
             self._parts.loop.join(STEP / 10)
-        self._watch.look()
         self._raise()
         return True
 
@@ -323,8 +320,8 @@ class Run:
         self._status = "failed" if self._parts.loop.error is not None else "stopped"
         try:
             self._housekeeping.stop()
-            self._watch.stop()
             self._last = self.report()
+            write_figures(self.app.state, self._last["queries"], self._last["seconds"])
             self._housekeeping.write()
         finally:
             self._parts.close()

@@ -1,226 +1,173 @@
-"""Overlapping queries: which of them read shared work, where they stand in it, and how they get there and back.
+"""Overlapping queries: which of them share operators, where they stand, and how they get there and back.
 
-Shared work is a hidden query (see :mod:`freshet.policies.sharing`) whose output is a queue: its readers are the queries
-that it serves. The log says who reads what, so it alone is asked. A query changes between its stream and shared work
-only *at rest*: when nothing waits for it in between, its place in the stream is known exactly. Queries share where they
-stand at the same tuple. All moves of a start are one transaction.
+What runs is the *form* of a query, in which shared operators may stand for its first ones; the log remembers it. A
+query takes up shared operators only *at rest*, when nothing waits for it between operators, so that its place in the
+stream is known exactly, and only with queries that stand at the same tuple. It can leave them at any time: what waits
+for it is copied to queues of its own. All moves of a start are one transaction.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, Final
+from collections import Counter
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import TypeAlias
 
-from freshet.app.restart import fingerprint
-from freshet.engine.queues import QUEUE
+from freshet.app.forms import Input, inputs_of, names_of
+from freshet.app.moving import Move
+from freshet.app.restart import Known, fingerprint, is_parked, remembered
 from freshet.log import Log, ReaderState
 from freshet.model import Query, QueryGraph
-from freshet.policies.sharing import is_shared, share
+from freshet.policies.sharing import Mode, OperatorFigures, share
 
-HOME: Final = "home"
-"""Where a reader of shared work keeps the name that it has as a reader of its stream."""
-Place = tuple[str, int]
-"""A stream and an offset in it."""
-
-
-@dataclass(frozen=True, slots=True)
-class Form:
-    """How a query runs.
-
-    Args:
-        hidden: The shared work that it reads, each after the one that it reads.
-        query: What is left of it.
-    """
-
-    hidden: tuple[Query, ...]
-    query: Query
+Place: TypeAlias = tuple[tuple[str, int], ...]
+"""The streams that a query reads, each with its offset there."""
+Costs: TypeAlias = Mapping[str, OperatorFigures]
+"""What was measured of operators, by name."""
 
 
-class Standing:
-    """Where the queries of a log stand, as it is now."""
-
-    def __init__(self, log: Log) -> None:
-        self._log = log
-        self._of: dict[str, list[ReaderState]] = {}
-        for name, reader in log.readers().items():
-            query, dot, _ = name.partition(".")
-            if dot:
-                self._of.setdefault(query, []).append(reader)
-
-    def first(self, query: str) -> ReaderState | None:
-        """The reader of a straight query's stream."""
-        found = [reader for reader in self._of.get(query, ()) if reader.stream != reader.name]
-        return found[0] if len(found) == 1 else None
-
-    def queues(self, query: str) -> list[ReaderState]:
-        """The readers of the queues between its operators."""
-        return [reader for reader in self._of.get(query, ()) if reader.stream == reader.name]
-
-    def served(self) -> set[str]:
-        """The queries that read shared work."""
-        return {name for name in self._of if not is_shared(name) and self.works(name)}
-
-    def works(self, query: str) -> list[str]:
-        """The shared work that a query reads, the last first."""
-        found: list[str] = []
-        reader = self.first(query)
-        while reader is not None and is_shared(reader.stream):
-            found.append(reader.stream)
-            reader = self.first(reader.stream)
-        return found
-
-    def place(self, query: str) -> Place | None:
-        """How far a query has answered its stream; None where tuples wait for it in between, or are gone."""
-        end = self._log.end
-        reader = self.first(query)
-        while reader is not None and all(between.next == end(between.stream) for between in self.queues(query)):
-            if not is_shared(reader.stream):
-                is_there = reader.next >= self._log.oldest(reader.stream)
-                return (reader.stream, reader.next) if is_there else None
-            if reader.next != end(reader.stream):
-                return None
-            query = reader.stream
-            reader = self.first(query)
-        return None
+def form_of(log: Log, query: Query) -> Query:
+    """A query as it runs."""
+    known = remembered(log).get(query.name)
+    return query if known is None or known.own != query.graph else replace(query, graph=known.form)
 
 
-def form_of(log: Log, query: Query) -> Form:
-    """How a query runs, by where its reader stands."""
-    standing = Standing(log)
-    reader = standing.first(query.name)
-    if reader is None or not is_shared(reader.stream):
-        return Form((), query)
-    operators = query.paths[0].stateless
-    end = [operator.name for operator in operators].index(reader.name)
-    rest = replace(query, graph=QueryGraph.straight(reader.stream, operators[end:]))
-    hidden: list[Query] = []
-    for name in standing.works(query.name):
-        reader = standing.first(name)
-        assert reader is not None, f"{name} is read, but reads nothing"
-        begin = int(reader.state["skips"])
-        own = [replace(each, name=f"{name}.{index + 1}") for index, each in enumerate(operators[begin:end])]
-        graph = QueryGraph.straight(reader.stream, own)
-        hidden.insert(0, Query(name, "", graph, start=query.start, hidden=True))
-        end = begin
-    return Form(tuple(hidden), rest)
-
-
-def arrange(log: Log, queries: Sequence[Query], enabled: bool) -> None:
-    """Brings the readers of queries to where they share work, or, where it is not enabled, back to their streams.
+def arrange(log: Log, queries: Sequence[Query], mode: Mode, costs: Costs | None) -> None:
+    """Before a start: has queries share what is worth it, and leave what is not.
 
     Args:
         log: Of which nobody reads yet.
-        queries: Those of one path whose text says exactly what they do.
-        enabled: Whether to share.
+        queries: Those whose text says exactly what they do.
+        mode: When to share.
+        costs: What was measured of operators; None: nothing.
     """
-    if not enabled and not any(map(is_shared, log.streams())):
-        return
-    standing = Standing(log)
-    places, busy = _places(log, standing, queries)
-    at_rest = [query for query in queries if query.name in places and busy.isdisjoint(standing.works(query.name))]
-    wanted: tuple[Query, ...] = tuple(at_rest)
-    if enabled:
-        shared = share(at_rest, apart={query.name: (*places[query.name], log.epoch) for query in at_rest})
-        wanted = shared.queries
-        places |= {name: places[served[0]] for name, served in shared.members.items()}
-    moved = [query for query in wanted if is_shared(query.graph.streams[0]) or query.hidden
-             or standing.works(query.name)]  # fmt: skip
-    _move(log, standing, moved, {query.name: query for query in at_rest}, places)
-    _clear(log, queries)
+    known = remembered(log)
+    current = {query.name: query.graph for query in queries} | _forms(known, queries)
+    places = {query.name: _place(log, query, known.get(query.name)) for query in queries}
+    at_rest = [query for query in queries if places[query.name] is not None]
+    free = {query.name for query in (queries if mode == "never" else at_rest)}
+    others = {name for name, each in known.items() if name not in free for name in names_of(each.form)}
+    wanted = {query.name: query for query in queries}
+    if mode != "never":
+        shared = _shared(log, at_rest, places, current, mode, costs, others)
+        wanted = {query.name: query for query in shared}
+    moved = [query for query in queries if query.name in free
+             and wanted[query.name].graph != current[query.name]]  # fmt: skip
+    names = {query.name for query in moved}
+    move = Move(log, {reader for name, each in known.items() if name not in names for reader in _readers(each.form)})
+    for query in moved:
+        form = wanted[query.name].graph
+        if query.name in known:
+            move.shift(current[query.name], form, ReaderState("", "", 0))
+        else:
+            _begin(move, form, places[query.name] or ())
+        fresh = query.name not in known or known[query.name].fresh
+        move.know(query.name, Known(fingerprint(query), query.graph, form, fresh).record())
+    if moved:
+        move.commit()
+
+
+def joined(log: Log, query: Query, running: Sequence[Query], mode: Mode, costs: Costs | None) -> Query:
+    """A new query as it begins while others run: with operators that these share already, if it is to stand where they
+    do."""
+    known = {name: each for name, each in remembered(log).items() if any(other.name == name for other in running)}
+    live = {name for each in known.values() for name in names_of(each.form)}
+    form = share([*running, query], mode, costs=costs, shared_now=live)[-1]
+    common = [name for name in names_of(form.graph) if name not in query.graph.operators]
+    if not common or not live.issuperset(common):
+        return query
+    ours = [each for each in inputs_of(form.graph) if each.reader in common]
+    return form if _stands(log, ours) == _beginning(log, query) else query
 
 
 def leave(log: Log, query: str) -> None:
-    """Brings the reader of a query that runs no more back to its stream, if it is at rest, and parks it there."""
-    standing = Standing(log)
-    reader, place = standing.first(query), standing.place(query)
-    if reader is None or place is None or not is_shared(reader.stream):
+    """Brings a query that runs no more back to operators of its own, and parks it there."""
+    known = remembered(log)
+    mine = known.get(query)
+    if mine is None or mine.form == mine.own:
         return
-    for between in standing.queues(query):
-        log.forget(between.stream)
-    home = reader.state[HOME]
-    log.replace_readers([reader.name], [(home, *place, {"fingerprint": reader.state["fingerprint"]})])
-    log.park([home])
+    move = Move(log, {reader for name, each in known.items() if name != query for reader in _readers(each.form)})
+    move.shift(mine.form, mine.own, ReaderState("", "", 0, needed=False, parked=True))
+    move.know(query, replace(mine, form=mine.own).record())
+    move.commit()
 
 
-def forget_work(log: Log, work: str) -> None:
-    """Forgets shared work that nobody reads."""
-    standing = Standing(log)
-    for between in standing.queues(work):
-        log.forget(between.stream)
-    reader = standing.first(work)
-    if reader is not None:
-        log.drop_reader(reader.name)
-    log.forget(work)
+def _forms(known: Mapping[str, Known], queries: Iterable[Query]) -> dict[str, QueryGraph]:
+    """The forms of those that ran before and have not changed."""
+    return {query.name: known[query.name].form for query in queries
+            if query.name in known and known[query.name].fingerprint == fingerprint(query)}  # fmt: skip
 
 
-def _places(log: Log, standing: Standing, queries: Iterable[Query]) -> tuple[dict[str, Place], set[str]]:
-    """Where queries stand that are at rest or new, and the shared work that must stay because one is not.
-
-    A query that changed starts anew, so it is in neither.
-    """
-    places: dict[str, Place] = {}
-    busy: set[str] = set()
-    for query in queries:
-        reader = standing.first(query.name)
-        if reader is None:
-            stream = query.graph.streams[0]
-            places[query.name] = stream, log.oldest(stream) if query.start == "earliest" else log.end(stream)
-        elif reader.state.get("fingerprint") == fingerprint(query):
-            place = standing.place(query.name)
-            if place is None:
-                busy.update(standing.works(query.name))
-            else:
-                places[query.name] = place
-    return places, busy
+def _readers(graph: QueryGraph) -> list[str]:
+    return [each.reader for each in inputs_of(graph)]
 
 
-def _move(
-    log: Log,
-    standing: Standing,
-    moved: Sequence[Query],
-    originals: Mapping[str, Query],
-    places: Mapping[str, Place],
-) -> None:
-    """Sets the readers of queries and of new shared work anew, all in one transaction."""
-    depth: dict[str, int] = {}
-    gone: list[str] = []
-    parked: list[str] = []
-    come: list[tuple[str, str, int, dict[str, Any]]] = []
-    for query in moved:
-        stream, operators = query.graph.streams[0], query.paths[0].stateless
-        state: dict[str, Any] = {"skips": depth.get(stream, 0)}
-        if query.hidden:
-            depth[query.name] = depth.get(stream, 0) + len(operators)
-            log.declare(query.name, QUEUE)
+def _begin(move: Move, form: QueryGraph, place: Place) -> None:
+    """Gives a new query its place."""
+    streams = [each for each in inputs_of(form) if not each.is_queue]
+    for each, (stream, offset) in zip(streams, place, strict=True):
+        move.start(ReaderState(each.reader, stream, offset))
+
+
+def _place(log: Log, query: Query, known: Known | None) -> Place | None:
+    """Where a query stands that is at rest or new. One that changed starts anew, and one that is out is not there."""
+    if known is None:
+        return _beginning(log, query)
+    if known.fingerprint != fingerprint(query) or is_parked(log, known):
+        return None
+    return _stands(log, inputs_of(known.form))
+
+
+def _beginning(log: Log, query: Query) -> Place:
+    at = log.oldest if query.start == "earliest" else log.end
+    return tuple((each.stream, at(each.stream)) for each in inputs_of(query.graph) if not each.is_queue)
+
+
+def _stands(log: Log, inputs: Iterable[Input]) -> Place | None:
+    """Where inputs stand; None where tuples wait between operators, or are gone."""
+    readers = log.readers()
+    place: list[tuple[str, int]] = []
+    for each in inputs:
+        reader = readers.get(each.reader)
+        if each.is_queue:
+            if reader is not None and reader.next < log.end(each.stream):
+                return None
+        elif reader is None or reader.next < log.oldest(each.stream):
+            return None
         else:
-            for between in standing.queues(query.name):
-                log.forget(between.stream)
-            reader = standing.first(query.name)
-            gone += [] if reader is None else [reader.name]
-            parked += [operators[0].name] if reader is not None and reader.parked else []
-            original = originals[query.name]
-            state = {"fingerprint": fingerprint(original), HOME: original.paths[0].stateless[0].name}
-            state |= {"fresh": True} if reader is None else {}
-        come.append((operators[0].name, stream, 0 if is_shared(stream) else places[query.name][1], state))
-    log.replace_readers(gone, come)
-    log.park(parked)  # they are back, but not at work yet
+            place.append((each.stream, reader.next))
+    return tuple(place)
 
 
-def _clear(log: Log, queries: Iterable[Query]) -> None:
-    """Forgets shared work that nobody reads, and sends that out which only absent queries read."""
-    present = {query.name for query in queries}
-    for name in Standing(log).served() - present:
-        leave(log, name)
-    while True:
-        readers = log.readers()
-        works = [stream for stream in log.streams() if is_shared(stream) and "." not in stream]
-        unread = set(works) - {reader.stream for reader in readers.values()}
-        if not unread:
-            break
-        for work in unread:
-            forget_work(log, work)
-    standing = Standing(log)
-    used = {work for name in present for work in standing.works(name)}
-    firsts = [standing.first(work) for work in works if work not in used]
-    log.park([reader.name for reader in firsts if reader is not None and not reader.parked])
+def _shared(
+    log: Log,
+    queries: Sequence[Query],
+    places: Mapping[str, Place | None],
+    current: Mapping[str, QueryGraph],
+    mode: Mode,
+    costs: Costs | None,
+    others: Collection[str],
+) -> tuple[Query, ...]:
+    """Queries with what they share, whose names must not be those of operators that stay elsewhere."""
+    now = {name for query in queries for name in names_of(current[query.name]) if name not in query.graph.operators}
+    apart = _apart(queries, places, current)
+    shared = share(queries, mode, costs=costs, shared_now=now, apart=apart)
+    if all(set(others).isdisjoint(query.graph.operators) for query in shared):
+        return shared
+    apart = {query.name: (places[query.name], log.epoch) for query in queries}
+    return share(queries, mode, costs=costs, shared_now=now, apart=apart)
+
+
+def _apart(
+    queries: Sequence[Query], places: Mapping[str, Place | None], current: Mapping[str, QueryGraph]
+) -> dict[str, Hashable]:
+    """What keeps queries apart that stand at different tuples of a stream. Those of one place are not marked, so that
+    the names of what they share say nothing but what it does: those that share already, else the most."""
+    weight: Counter[Place | None] = Counter()
+    for query in queries:
+        sharing = current[query.name] != query.graph
+        weight[places[query.name]] += len(queries) + 1 if sharing else 1
+    first: dict[tuple[str, ...], Place | None] = {}
+    for place, _ in weight.most_common():
+        first.setdefault(tuple(stream for stream, _ in place or ()), place)
+    return {query.name: place for query in queries if (place := places[query.name]) not in first.values()}

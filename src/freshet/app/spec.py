@@ -7,12 +7,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, get_args
 
 import pyarrow as pa
 
 from freshet.log import Retention
-from freshet.model import Curve, Stream, UserError
+from freshet.model import Curve, Promises, Stream, UserError
+from freshet.policies.sharing import Mode
 from freshet.sinks import Sink, Token
 from freshet.sources import Source
 from freshet.sql.text import stands_in_from
@@ -29,6 +30,8 @@ _MASTER: Final = re.compile(
     r"|spark://[^\s:,/]+:\d+(?:,[^\s:,/]+:\d+)*|yarn|k8s://\S+"
 )
 _MASTERS: Final = ("local", "local-cluster", "spark", "yarn", "k8s")
+MOST_NAME: Final = 200
+"""Characters of a name: files of the state folder are called by it, and a file's name has at most 255."""
 _NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 
 
@@ -57,12 +60,11 @@ class QuerySpec:
 
     name: str
     sql: str
-    weight: float = 1.0
+    promises: Promises = field(default_factory=Promises)
     start: Literal["earliest", "latest"] = "earliest"
     on_error: Literal["null", "fail"] = "null"
     sinks: tuple[SinkLike, ...] = ()
     retention: Retention = field(default_factory=Retention)
-    curve: Curve | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +76,7 @@ class Settings:
     max_train_rows: int = 500_000
     master: str | None = None
     spark: Mapping[str, str] = field(default_factory=dict)
-    share: bool = False
+    share: Mode = "never"
     unit_timeout: float | None = 600.0
     max_rows_out_per_row: int = 10_000
 
@@ -88,6 +90,8 @@ def check_name(name: str, kind: str) -> str:
     """
     if not _NAME.fullmatch(name):
         raise UserError(f"{name!r} cannot name a {kind}: use letters, digits and _, beginning with a letter")
+    if len(name) > MOST_NAME:
+        raise UserError(f"{name[:40]}... cannot name a {kind}: it has {len(name):,} characters, at most {MOST_NAME}")
     if not stands_in_from(name):
         raise UserError(f"{name!r} cannot name a {kind}: it is a word of SQL; choose another, such as {name}_1")
     return name
@@ -144,12 +148,29 @@ def declare_query(
         kept = check_retention(retention or Retention())
     except UserError as error:
         raise UserError(f"query {name}: {error}") from None
-    return QuerySpec(name, sql, weight, start, on_error, tuple(sinks), kept, worth)
+    return QuerySpec(name, sql, Promises(weight, worth), start, on_error, tuple(sinks), kept)
 
 
 def _check_word(query: str, key: str, given: object, words: Sequence[str]) -> None:
     if given not in words:
         raise UserError(f"query {query}: {key} must be {' or '.join(map(repr, words))}, not {given!r}")
+
+
+def share_mode(share: object) -> Mode:
+    """When queries share work: a word, or whether they always do.
+
+    >>> share_mode(True), share_mode("auto")
+    ('always', 'auto')
+    >>> share_mode("sometimes")
+    Traceback (most recent call last):
+    freshet.model.errors.UserError: share must be 'never', 'auto' or 'always', not 'sometimes'
+    """
+    modes: tuple[Mode, ...] = get_args(Mode)
+    word = ("always" if share else "never") if isinstance(share, bool) else share
+    for mode in modes:
+        if word == mode:
+            return mode
+    raise UserError(f"share must be 'never', 'auto' or 'always', not {share!r}")
 
 
 def check_master(text: str) -> str:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 import pyarrow as pa
 
 from freshet.app.app import App
+from freshet.app.figures import read_figures
 from freshet.app.installing import Installer
 from freshet.app.loop import Loop
 from freshet.app.making import make_source
@@ -20,6 +21,7 @@ from freshet.app.parts import Parts
 from freshet.app.problems import InvalidApp, Problem
 from freshet.app.restart import check_owner, check_stream, claim, texts
 from freshet.app.run import Run
+from freshet.app.run_quarantine import QuarantineTeller
 from freshet.app.spec import check_master
 from freshet.app.tables import Tables
 from freshet.engine import Engine, LogQueues, RealClock
@@ -86,9 +88,11 @@ def _open(app: App, policy: str, master: str | None, stack: ExitStack, progress:
     # Until here nothing of the application is in the folder: a start that fails leaves it to others.
     claim(app.state, app.name)
     for name, spec in app.streams.items():
-        log.declare(name, spec.retention, clock=spec.stream.event_time or ARRIVAL)
+        log.declare(name, spec.retention, clock=spec.stream.event_time or ARRIVAL, kind="stream")
     queues = LogQueues(log)
-    engine = Engine(queues, executor, clock, made, most_rows=app.settings.max_train_rows)
+    engine = Engine(
+        queues, executor, clock, made, most_rows=app.settings.max_train_rows, observers=[QuarantineTeller()]
+    )
     streams = {name: spec.stream for name, spec in app.streams.items()}
     loop = Loop(engine)
     tables = Tables(
@@ -100,16 +104,25 @@ def _open(app: App, policy: str, master: str | None, stack: ExitStack, progress:
     )
     stack.callback(tables.stop)
     columns = {name: spec.schema for name, spec in app.tables.items()}
-    installer = Installer(engine, log, streams, expected, partial(_look_up, session), columns, suspects.why_out)
+    installer = Installer(
+        engine,
+        log,
+        streams,
+        expected,
+        partial(_look_up, session),
+        columns,
+        suspects.why_out,
+        app.settings.share,
+        read_figures(app.state),
+    )
     installer.park_others(checked)
     outlets = Outlets(log, installer.notes)
     stack.callback(outlets.stop, False)
     outlets.park_others(app.queries.values())
     queues.committed = outlets.wake
-    installer.arrange(found, app.queries, app.settings.share)
+    installer.arrange(found, app.queries)
     for name in checked:
         installer.add(app.queries[name])
-    installer.started()
     for name in checked:
         outlets.open(app.queries[name])
     parts = Parts(log, queues, session, engine, loop, installer, outlets, tables, policy,
@@ -185,7 +198,8 @@ def _spark(
     except Exception as error:
         told = app.state / "spark.out"
         reason = why_not_taken(error, master) or message(error)
-        raise FreshetError(f"Spark does not start: {reason} (what it printed is in {told})") from error
+        where = f" on {master}" if master else ""
+        raise FreshetError(f"Spark does not start{where}: {reason} (what it printed is in {told})") from error
     clock = RealClock()
     executor = SparkExecutor(
         session,

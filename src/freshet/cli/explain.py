@@ -50,25 +50,26 @@ def explain(
     from freshet.cli.explain_steps import common_steps
 
     parts += ["\n".join(lines) for lines in common_steps(checked, chosen)]
-    if made.settings.share:
-        from freshet.cli.explain_shared import shared_work
+    from freshet.app.figures import read_figures
+    from freshet.cli.explain_shared import shared_work
 
-        parts += ["\n".join(lines) for lines in shared_work(checked, chosen)]
+    shared = shared_work(checked, chosen, made.settings.share, read_figures(made.state))
+    parts += ["\n".join(lines) for lines in shared]
     print("\n\n".join(parts))
 
 
 def _lines(query: Query, app: App, checked: Checked) -> Iterator[str]:
     from freshet.app.making import named_sinks
-    from freshet.cli.explain_paths import explain_paths
+    from freshet.cli.explain_jobs import explain_jobs
     from freshet.cli.explain_state import explain_joins, explain_times
     from freshet.sql import describe
 
     wrong = "gives NULL" if query.on_error == "null" else "quarantines the query"
-    yield f"query {query.name} (weight {query.weight:g}, starts at {query.start}, an evaluation error {wrong})"
-    if query.curve is not None:
-        yield f"  latency curve: utility {query.curve.text()}"
+    yield f"query {query.name} (weight {query.promises.weight:g}, starts at {query.start}, an evaluation error {wrong})"
+    if query.promises.curve is not None:
+        yield f"  latency curve: utility {query.promises.curve.text()}"
     yield from (f"  {line}" for line in describe(query.graph).splitlines())
-    for more in (explain_times(query, app.streams, checked), explain_paths(query, checked), explain_joins(query)):
+    for more in (explain_times(query, app.streams, checked), explain_jobs(query, checked), explain_joins(query)):
         yield from (f"  {line}" for line in more)
     yield f"  output {query.name}: {_columns(checked.schemas[query.name])}"
     readers = [other.name for other in checked.queries.values() if query.name in other.graph.streams]

@@ -1,32 +1,45 @@
-"""The part of ``freshet explain`` on work that queries share."""
+"""The part of ``freshet explain`` on operators that queries share."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from freshet.app.checking import Checked, may_share
 from freshet.model import Query
-from freshet.policies.sharing import Shared, share
+from freshet.model.promises import shared
+from freshet.policies.sharing import Mode, OperatorFigures, share, shared_by
 
 
-def shared_work(checked: Checked, chosen: Collection[str]) -> Iterator[Iterator[str]]:
-    """The lines on each piece of work that the chosen queries share once they stand at the same tuple."""
-    found = share([query for query in checked.queries.values() if may_share(query, checked)])
-    works = [query for query in found.queries if query.hidden]
-    labels = {query.name: f"shared work {number}" for number, query in enumerate(works, 1)}
-    for query in works:
-        if not set(chosen).isdisjoint(found.members[query.name]):
-            yield _lines(query, found, labels)
+def shared_work(
+    checked: Checked, chosen: Collection[str], mode: Mode, costs: Mapping[str, OperatorFigures] | None
+) -> Iterator[Iterator[str]]:
+    """The lines on each operator that the chosen queries share once they stand at the same tuple."""
+    candidates = [query for query in checked.queries.values() if may_share(query, checked.schemas)]
+    forms = share(candidates, mode, costs=costs)
+    served = shared_by(forms)
+    labels = {name: f"shared operator {number}" for number, name in enumerate(served, 1)}
+    for name, members in served.items():
+        if not set(chosen).isdisjoint(members):
+            yield _lines(name, [form for form in forms if form.name in members], labels)
 
 
-def _lines(work: Query, found: Shared, labels: Mapping[str, str]) -> Iterator[str]:
-    (path,) = work.paths
-    yield f"{labels[work.name]} (weight {work.weight:g}), for {', '.join(found.members[work.name])}"
-    if work.curve is not None:
-        yield f"  sum of their latency curves: utility {work.curve.text()}"
-    yield from (f"  {operator.text()}" for operator in path.operators)
-    yield f"  reads {labels.get(path.stream, path.stream)}"
-    for reader in found.queries:
-        if work.name in reader.graph.streams:
-            left = ", ".join(operator.name for operator in reader.paths[0].operators)
-            yield f"  read by {labels[reader.name]}" if reader.hidden else f"  read by {reader.name}, which adds {left}"
+def _lines(name: str, forms: Sequence[Query], labels: Mapping[str, str]) -> Iterator[str]:
+    promises = shared((form.promises, 0.0) for form in forms)
+    graph = forms[0].graph
+    yield f"{labels[name]} (weight {promises.weight:g}), for {', '.join(form.name for form in forms)}"
+    if promises.curve is not None:
+        yield f"  sum of their latency curves: utility {promises.curve.text()}"
+    yield f"  {graph.operators[name].text()}"
+    yield f"  reads {labels.get(graph.inputs[name][0], graph.inputs[name][0])}"
+    for label in dict.fromkeys(_readers(name, forms, labels)):
+        yield f"  read by {label}"
+
+
+def _readers(name: str, forms: Sequence[Query], labels: Mapping[str, str]) -> Iterator[str]:
+    for form in forms:
+        [reader] = [each for each, inputs in form.graph.inputs.items() if name in inputs]
+        if reader in labels:
+            yield labels[reader]
+        else:
+            left = [each for each in form.graph.order if each not in labels]
+            yield f"{form.name}, which adds {', '.join(left)}"

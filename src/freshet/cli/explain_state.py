@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from freshet.app.checking import Checked
+from freshet.app.checking import Checked, timed_streams
 from freshet.app.spec import StreamSpec
 from freshet.kernels.shuffling import MOST_BYTES, rows_that_pay, why_never_shuffled
-from freshet.model import Join, Lookup, Moving, Query
+from freshet.model import Join, Lookup, Query
 from freshet.model.units import duration_text
 
 _CORES = (8, 16, 64)
@@ -15,8 +15,7 @@ _CORES = (8, 16, 64)
 
 def explain_times(query: Query, streams: Mapping[str, StreamSpec], checked: Checked) -> Iterator[str]:
     """By which time of each stream windows go, and up to when that is complete."""
-    timed = [path.stream for path in query.paths if any(_is_timed(fold) for fold in path.folds)]
-    for name in dict.fromkeys(timed):
+    for name in timed_streams(query.graph):
         time = checked.times.get(name) or "its arrival"
         yield f"time of {name} is {time}{_complete(streams.get(name))}"
 
@@ -29,10 +28,6 @@ def _complete(spec: StreamSpec | None) -> str:
         return ""
     behind = f"{duration_text(spec.stream.lateness)} behind" if spec.stream.lateness else "that of"
     return f", complete up to {behind} the newest tuple; windows close by that"
-
-
-def _is_timed(fold: object) -> bool:
-    return not isinstance(fold, Moving) or fold.size is not None
 
 
 def explain_joins(query: Query) -> Iterator[str]:

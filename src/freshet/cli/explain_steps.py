@@ -7,12 +7,16 @@ from collections.abc import Collection, Iterator, Sequence
 from typing import Final
 
 from freshet.app.checking import Checked
+from freshet.cli.explain_jobs import chains_of
 from freshet.kernels import why_not
 from freshet.kernels.family import families
 from freshet.kernels.folds.common_panes import common_width
 from freshet.kernels.pipeline import head
-from freshet.model import Filter, Panes, Path, Project
+from freshet.model import Filter, Operator, Panes, Project
 from freshet.model.units import duration_text
+
+Chain = tuple[str, tuple[Operator, ...]]
+"""A query, and what it does with a stream."""
 
 _MOST_NAMES: Final = 8
 _MOST_LINES: Final = 20
@@ -20,32 +24,32 @@ _MOST_LINES: Final = 20
 
 def common_steps(checked: Checked, chosen: Collection[str]) -> Iterator[Iterator[str]]:
     """The lines on each stream that several of the chosen queries read in the compiled form."""
-    readers: dict[str, list[tuple[str, Path]]] = defaultdict(list)
+    readers: dict[str, list[Chain]] = defaultdict(list)
     for query in checked.queries.values():
-        for path in query.paths:
-            schema = checked.schemas.get(path.stream)
-            if schema is not None and why_not(head(path.operators), schema) is None:
-                readers[path.stream].append((query.name, path))
-    for stream, paths in readers.items():
-        names = list(dict.fromkeys(name for name, _ in paths))
+        for stream, operators in chains_of(query.graph):
+            schema = checked.schemas.get(stream)
+            if schema is not None and why_not(head(operators), schema) is None:
+                readers[stream].append((query.name, operators))
+    for stream, chains in readers.items():
+        names = list(dict.fromkeys(name for name, _ in chains))
         if len(names) > 1 and not set(chosen).isdisjoint(names):
-            yield _lines(stream, names, paths)
+            yield _lines(stream, names, chains)
 
 
-def _lines(stream: str, names: Sequence[str], paths: Sequence[tuple[str, Path]]) -> Iterator[str]:
+def _lines(stream: str, names: Sequence[str], chains: Sequence[Chain]) -> Iterator[str]:
     yield f"a step over {stream} that runs several of {_listed(names)}"
     yield "  reads its train once for all of them"
-    found = [*_expressions(paths), *_panes(paths)]
+    found = [*_expressions(chains), *_panes(chains)]
     yield from (f"  computes {text} once for {_listed(served)}" for text, served in found[:_MOST_LINES])
     if len(found) > _MOST_LINES:
         yield f"  and {len(found) - _MOST_LINES} more"
 
 
-def _expressions(paths: Sequence[tuple[str, Path]]) -> list[tuple[str, list[str]]]:
+def _expressions(chains: Sequence[Chain]) -> list[tuple[str, list[str]]]:
     """Expressions over the stream's own columns that several queries have, those of the most queries first."""
     served: dict[str, dict[str, None]] = defaultdict(dict)
-    for name, path in paths:
-        for operator in head(path.operators):
+    for name, operators in chains:
+        for operator in head(operators):
             texts = [operator.predicate] if isinstance(operator, Filter) else [text for _, text in operator.columns]
             for text in texts:
                 if not text.isidentifier():
@@ -56,12 +60,12 @@ def _expressions(paths: Sequence[tuple[str, Path]]) -> list[tuple[str, list[str]
     return sorted(shared, key=lambda each: -len(each[1]))
 
 
-def _panes(paths: Sequence[tuple[str, Path]]) -> Iterator[tuple[str, list[str]]]:
+def _panes(chains: Sequence[Chain]) -> Iterator[tuple[str, list[str]]]:
     """What sliding aggregates have in common."""
-    for family in families([path.operators for _, path in paths]):
-        members = [paths[number] for number in family.members]
-        folds = [next(each for each in path.operators if isinstance(each, Panes)) for _, path in members]
-        columns = [dict(each.columns) for each in head(members[0][1].operators) if isinstance(each, Project)][-1]
+    for family in families([operators for _, operators in chains]):
+        members = [chains[number] for number in family.members]
+        folds = [next(each for each in operators if isinstance(each, Panes)) for _, operators in members]
+        columns = [dict(each.columns) for each in head(members[0][1]) if isinstance(each, Project)][-1]
         keys = ", ".join(columns[key] for key in folds[0].keys)
         width = duration_text(common_width(folds) / 1e6)
         yield f"partial answers of {width}" + (f" for each {keys}" if keys else ""), [name for name, _ in members]

@@ -201,10 +201,8 @@ def _check_stream(reader: LogReader, name: str, app: Path, declared: frozenset[s
 
 def _names(reader: LogReader) -> list[str]:
     from freshet.model import version_stream
-    from freshet.policies.sharing import is_shared
 
-    # Intermediate queues have a dot in their name and are nobody's output, nor is shared work.
-    shown = [stream for stream in reader.streams() if "." not in stream and not is_shared(stream)]
+    shown = [stream for stream in reader.streams() if reader.kind(stream) in ("stream", "output", "versions")]
     return [stream.removeprefix(version_stream("")) for stream in shown]
 
 

@@ -46,13 +46,15 @@ def _query(app: Path, name: str) -> Query | None:
 
 def _readers(reader: LogReader, query: Query) -> list[ReaderState]:
     """Where a query has got to in what it reads; none, where the log does not know the query as it is declared now."""
-    from freshet.app.restart import fingerprint
+    from freshet.app.forms import inputs_of
+    from freshet.app.restart import Known, fingerprint
 
-    mine = [each for each in reader.readers().values()
-            if each.name.startswith(f"{query.name}.") and each.stream != each.name]  # fmt: skip
-    known = {each.state.get("fingerprint") for each in mine} == {fingerprint(query)}
-    whole = {each.stream for each in mine} == {path.stream for path in query.paths}
-    return mine if known and whole and not any(each.parked for each in mine) else []
+    record, readers = reader.queries().get(query.name), reader.readers()
+    if record is None or record.fingerprint != fingerprint(query):
+        return []
+    mine = [readers.get(each.reader) for each in inputs_of(Known.of(record).form) if not each.is_queue]
+    there = [each for each in mine if each is not None and not each.parked]
+    return there if len(there) == len(mine) else []
 
 
 def _next_window(reader: LogReader, query: Query, readers: Sequence[ReaderState]) -> str | None:
@@ -63,7 +65,7 @@ def _next_window(reader: LogReader, query: Query, readers: Sequence[ReaderState]
     from freshet.model import state_stream
     from freshet.model.operators import earliest
 
-    state = state_stream(panes.fold, 0)
+    state = state_stream(panes.name, 0)
     held = reader.readers().get(state)
     time = earliest([reader.watermark(each.stream) for each in readers])
     closed = panes.boundary(time)
@@ -81,8 +83,8 @@ def _panes(query: Query) -> Panes | None:
     """The aggregate of a query whose rows come when windows close; None where it has another fold, too."""
     from freshet.model import Panes
 
-    folds = {fold.fold: fold for path in query.paths for fold in path.folds}
-    only = next(iter(folds.values())) if len(folds) == 1 and all(path.folds for path in query.paths) else None
+    folds = [operator for operator in query.graph.operators.values() if operator.remembers]
+    only = folds[0] if len(folds) == 1 else None
     return only if isinstance(only, Panes) and only.emit == "closed" else None
 
 

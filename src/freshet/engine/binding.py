@@ -13,6 +13,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from freshet.engine.board import Board
 from freshet.engine.states import EdgeState, OperatorState
 from freshet.model import Chain, Input, State, Step, Train, Unit
+from freshet.model.unit import components
 
 Versions = Callable[[str], Train]
 """The versions of a table that are kept."""
@@ -33,30 +34,10 @@ def next_train(board: Board, unit: Unit, rows: int) -> Step | None:
 
     Only operators without a state can work on two trains at once.
     """
-    parts = (part for part in components(unit.chains) if _can_read_ahead(board, part, rows))
-    nodes = tuple(number for part in parts for chain in part for number in chain.nodes)
+    parts = [[unit.chains[place] for place in part] for part in components(unit.chains)]
+    full = (chain for part in parts if _can_read_ahead(board, part, rows) for chain in part)
+    nodes = tuple(number for chain in full for number in chain.nodes)
     return Step(nodes, rows) if nodes else None
-
-
-def components(chains: Sequence[Chain]) -> list[list[Chain]]:
-    """The connected parts of a unit.
-
-    >>> train = Train("s", 0, 1)
-    >>> [len(part) for part in components([Chain((0,), (train,)), Chain((1,), (train,)), Chain((2,), (0,))])]
-    [2, 1]
-    """
-    part_of: list[list[int]] = []
-    for place, chain in enumerate(chains):
-        part = [place]
-        part_of.append(part)
-        for source in chain.inputs:
-            if isinstance(source, int) and part_of[source] is not part:
-                part_of[source] += part
-                part = part_of[source]
-                for other in part:
-                    part_of[other] = part
-    parts = {id(part): part for part in part_of}.values()
-    return [[chains[place] for place in sorted(part)] for part in parts]
 
 
 def _can_read_ahead(board: Board, part: Sequence[Chain], rows: int) -> bool:

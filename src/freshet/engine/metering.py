@@ -33,7 +33,7 @@ class Metering:
 
     def __init__(self, meters: Meters, board: Board) -> None:
         self._meters, self._board = meters, board
-        self._takes: Final[dict[type, Callable[[Any], None]]] = {
+        self._takes: Final[dict[type, Callable[[Any], object]]] = {
             Began: lambda event: meters.begin(event.now),
             Added: lambda event: meters.add_query(event.query, event.now, event.promises, event.streams),
             Promised: lambda event: meters.promise(event.query, event.promises),

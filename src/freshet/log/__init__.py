@@ -7,13 +7,15 @@ A state folder holds ``store.db`` (what exists), ``segments`` (files of Arrow IP
 from freshet.log.collect import Collected
 from freshet.log.errors import CursorMoved, Damaged, Deposed, Lagged, LogFull, StoreFailed
 from freshet.log.intake import Intake, Malformed, Receipt
+from freshet.log.kinds import ReaderKind, StreamKind
 from freshet.log.lines import DurableLines, json_line
 from freshet.log.log import Log
 from freshet.log.reader import LogReader
+from freshet.log.rearranging import Rearrangement
 from freshet.log.records import Heartbeat, LogMeters, Loss, StreamMeter
 from freshet.log.retention import Limits, Retention
 from freshet.log.segment import SegmentWriter, read_segment, read_train
-from freshet.log.state import ReaderState
+from freshet.log.state import QueryRecord, ReaderState
 from freshet.log.storage import PosixStorage, Storage
 from freshet.log.tail import stamped
 from freshet.log.versions import StoredVersion, TableVersions, kept_versions, newest_version
@@ -35,13 +37,17 @@ __all__ = [
     "Loss",
     "Malformed",
     "PosixStorage",
+    "QueryRecord",
+    "ReaderKind",
     "ReaderState",
+    "Rearrangement",
     "Receipt",
     "Retention",
     "SegmentWriter",
     "Storage",
     "StoreFailed",
     "StoredVersion",
+    "StreamKind",
     "StreamMeter",
     "TableVersions",
     "json_line",

@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any, Literal
 
 from freshet.log.errors import CursorMoved
+from freshet.log.kinds import ReaderKind
 from freshet.log.readable import Readable
 from freshet.log.records import Loss
 from freshet.log.state import ReaderState, StreamState
@@ -22,11 +23,26 @@ class Cursors(Readable):
     _store: Store
     now: Callable[[], float]
 
-    def start_reader(self, reader: str, stream: str, at: Literal["earliest", "latest"] | int = "earliest") -> int:
+    def start_reader(
+        self,
+        reader: str,
+        stream: str,
+        at: Literal["earliest", "latest"] | int = "earliest",
+        *,
+        kind: ReaderKind = "operator",
+        owner: str = "",
+    ) -> int:
         """Registers a reader; one that is registered already goes on from its cursor, which is returned.
 
         One that was parked is at work again. Where retention has let tuples go meanwhile, it goes on from the oldest
         that is left, and what it missed is written to the ledger.
+
+        Args:
+            reader: Its name.
+            stream: What it reads.
+            at: Where a new one begins.
+            kind: What a new one is for.
+            owner: The query that a new one belongs to, if it is one's alone.
         """
 
         def work(tx: Transaction) -> int:
@@ -37,8 +53,11 @@ class Cursors(Readable):
                 return self._unpark(tx, known) if known.parked else known.next
             found = self._state.stream(stream)
             cursor = _place(found, at)
-            tx.execute("INSERT INTO readers (name, stream, next) VALUES (?, ?, ?)", (reader, found.id, cursor))
-            tx.after(lambda: self._state.add_reader(ReaderState(reader, stream, cursor)))
+            tx.execute(
+                "INSERT INTO readers (name, stream, next, kind, owner) VALUES (?, ?, ?, ?, ?)",
+                (reader, found.id, cursor, kind, owner),
+            )
+            tx.after(lambda: self._state.add_reader(ReaderState(reader, stream, cursor, kind=kind, owner=owner)))
             return cursor
 
         return self._store.write(work, alone=True)
@@ -78,33 +97,6 @@ class Cursors(Readable):
         tx.after(lambda: self._moved({reader.name: cursor}))
         tx.after(lambda: _set_need(reader, True, parked=False))
         return cursor
-
-    def drop_reader(self, reader: str) -> None:
-        """Forgets a reader; nothing is kept for it any more."""
-
-        def work(tx: Transaction) -> None:
-            self._state.reader(reader)
-            tx.execute("DELETE FROM readers WHERE name = ?", (reader,))
-            tx.after(lambda: self._state.drop_reader(reader))
-
-        self._store.write(work, alone=True)
-
-    def replace_readers(self, gone: Iterable[str], come: Iterable[tuple[str, str, int, Mapping[str, Any]]]) -> None:
-        """Forgets readers and registers others, (name, stream, offset, state) each, all in one transaction."""
-        old, new = list(gone), list(come)
-
-        def work(tx: Transaction) -> None:
-            for reader in old:
-                self._state.reader(reader)
-                tx.execute("DELETE FROM readers WHERE name = ?", (reader,))
-                tx.after(partial(self._state.drop_reader, reader))
-            for reader, stream, at, state in new:
-                found = self._state.stream(stream)
-                values = (reader, found.id, _place(found, at), json.dumps(dict(state)))
-                tx.execute("INSERT INTO readers (name, stream, next, state) VALUES (?, ?, ?, ?)", values)
-                tx.after(partial(self._state.add_reader, ReaderState(reader, stream, at, state=dict(state))))
-
-        self._store.write(work, alone=True)
 
     def cursor(self, reader: str) -> int | None:
         """The next offset of a reader; None where there is no such reader."""

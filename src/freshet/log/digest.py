@@ -7,7 +7,7 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final
 
-TABLES: Final = ("meta", "streams", "segments", "heartbeats", "readers", "ledger")
+TABLES: Final = ("meta", "streams", "segments", "heartbeats", "readers", "ledger", "queries")
 KEY: Final = "digest"
 """Its key in the table ``meta``; stores of versions that kept none have no such row."""
 
@@ -43,7 +43,8 @@ def digest_of(connection: sqlite3.Connection) -> int:
     >>> digest.value == digest_of(connection)
     True
     """
-    texts = [f"SELECT {_text(connection, table, '')} FROM {table}" for table in TABLES]
+    there = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+    texts = [f"SELECT {_text(connection, table, '')} FROM {table}" for table in TABLES if table in there]
     texts[0] += f" WHERE key <> '{KEY}'"
     texts.append("SELECT quote(type) || quote(name) || quote(tbl_name) || quote(sql) FROM sqlite_master")
     return sum(_sum(row) for query in texts for (row,) in connection.execute(query))

@@ -9,6 +9,7 @@ from contextlib import contextmanager, suppress
 import pyarrow as pa
 
 from freshet.log.errors import Damaged, Lagged
+from freshet.log.kinds import StreamKind
 from freshet.log.segment import read_segment, read_train
 from freshet.log.state import LogState, StreamState
 from freshet.log.storage import Storage
@@ -34,6 +35,11 @@ class Readable:
         committed or removed meanwhile; nothing may be written, either."""
         with self._lock:
             yield
+
+    def kind(self, stream: str) -> StreamKind:
+        """What a stream holds."""
+        with self._stream(stream) as found:
+            return found.kind
 
     def oldest(self, stream: str) -> int:
         """The oldest offset that is kept."""

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from freshet.log.examine import examined, told
 from freshet.log.readable import Readable
-from freshet.log.state import LogState, ReaderState, StreamState
+from freshet.log.state import LogState, QueryRecord, ReaderState, StreamState
 from freshet.log.storage import PosixStorage
 
 
@@ -66,6 +66,12 @@ class LogReader(Readable):
         with self._lock:
             self._refresh()
             return dict(self._state.readers)
+
+    def queries(self) -> dict[str, QueryRecord]:
+        """What is known of queries from one run to the next."""
+        with self._lock:
+            self._refresh()
+            return dict(self._state.queries)
 
     def wait(self, stream: str, beyond: int, timeout: float | None = None, poll: float = 0.05) -> bool:
         """Waits until a stream has grown beyond an offset; False where it has not in time."""

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from freshet.log.index import StreamIndex
+from freshet.log.kinds import ReaderKind, StreamKind, named_reader, named_stream
 from freshet.log.marks import Marks
 from freshet.log.retention import Retention
 from freshet.log.store import NEEDED, PARKED, unpack_members
@@ -21,8 +22,8 @@ Rows = Callable[[str], Iterable[tuple[Any, ...]]]
 
 @dataclass(slots=True)
 class ReaderState:
-    """A registered reader: its cursor, what it stores for itself, and whether it is at work. One that is not is either
-    quarantined, and holds data up to the bound, or parked, and holds none."""
+    """A registered reader: its cursor, what it stores for itself, whether it is at work, its purpose and its query. One
+    that is not at work is either quarantined, and holds data up to the bound, or parked, and holds none."""
 
     name: str
     stream: str
@@ -30,11 +31,22 @@ class ReaderState:
     needed: bool = True
     state: dict[str, Any] = field(default_factory=dict)
     parked: bool = False
+    kind: ReaderKind = "operator"
+    owner: str = ""
+    """The query that it belongs to, if it is one's alone."""
 
     @property
     def quarantined(self) -> bool:
         """Whether it is neither at work nor parked."""
         return not self.needed and not self.parked
+
+
+@dataclass(frozen=True, slots=True)
+class QueryRecord:
+    """What is known of a query from one run to the next: what decides its answers, and what others keep with it."""
+
+    fingerprint: str
+    state: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -57,6 +69,7 @@ class StreamState:
     heartbeats: int = 0
     clock: str | None = None
     """What its watermarks are about: the column of its event time, or the arrival."""
+    kind: StreamKind = "stream"
     marks: Marks = field(default_factory=Marks)
     readers: dict[str, ReaderState] = field(default_factory=dict)
 
@@ -78,11 +91,12 @@ class RowState:
 
 
 class LogState:
-    """All streams, readers, and files."""
+    """All streams, readers, queries and files."""
 
     def __init__(self) -> None:
         self.streams: dict[str, StreamState] = {}
         self.readers: dict[str, ReaderState] = {}
+        self.queries: dict[str, QueryRecord] = {}
         self.rows: dict[int, RowState] = {}
         self.files: Counter[str] = Counter()
         """How many rows lie in a file."""
@@ -95,17 +109,13 @@ class LogState:
 
     def catch_up(self, rows: Rows) -> None:
         """Reads what the store has and memory has not: everything, the first time."""
-        self._catch_up_streams(rows)
-        for stream in self.streams.values():
-            stream.readers.clear()
-        self.readers.clear()
-        for name, stream_name, cursor, needed, state in rows(
-            "SELECT readers.name, streams.name, readers.next, needed, state"
-            " FROM readers JOIN streams ON streams.id = readers.stream"
-        ):
-            self.add_reader(
-                ReaderState(name, stream_name, cursor, needed == NEEDED, json.loads(state), needed == PARKED)
-            )
+        # A folder of an earlier version that is only read stays as it is.
+        has_kinds = any(column[1] == "kind" for column in rows("PRAGMA table_info(readers)"))
+        self._catch_up_streams(rows, has_kinds)
+        self._catch_up_readers(rows, has_kinds)
+        if has_kinds:
+            found = rows("SELECT name, fingerprint, state FROM queries")
+            self.queries = {name: QueryRecord(text, json.loads(state)) for name, text, state in found}
         for sequence, file, size, appended, members in rows(
             f"SELECT sequence, file, bytes, appended, members FROM segments WHERE sequence >= {self.sequence}"
             " ORDER BY sequence"
@@ -118,16 +128,28 @@ class LogState:
                 self._by_id[id_].marks.add(at, time)
         ((self.sequence,),) = rows("SELECT value FROM meta WHERE key = 'sequence'")
 
-    def _catch_up_streams(self, rows: Rows) -> None:
-        found = list(rows(f"SELECT id, name, retention, oldest, position, {', '.join(_NUMBERS)} FROM streams"))
+    def _catch_up_readers(self, rows: Rows, has_kinds: bool) -> None:
+        for stream in self.streams.values():
+            stream.readers.clear()
+        self.readers.clear()
+        for name, stream_name, cursor, needed, state, *kind in rows(
+            f"SELECT readers.name, streams.name, readers.next, needed, state{', readers.kind, owner' * has_kinds}"
+            " FROM readers JOIN streams ON streams.id = readers.stream"
+        ):
+            told = (needed == NEEDED, json.loads(state), needed == PARKED)
+            self.add_reader(ReaderState(name, stream_name, cursor, *told, *(kind or named_reader(name, stream_name))))
+
+    def _catch_up_streams(self, rows: Rows, has_kinds: bool) -> None:
+        columns = ("id", "name", "kind" if has_kinds else "NULL", "retention", "oldest", "position", *_NUMBERS)
+        found = list(rows(f"SELECT {', '.join(columns)} FROM streams"))
         for gone in self._by_id.keys() - {row[0] for row in found}:
             self.drop_rows(self.drop_stream(self._by_id[gone]))
-        for id_, name, retention, oldest, position, *numbers in found:
+        for id_, name, kind, retention, oldest, position, *numbers in found:
             rules = Retention(**json.loads(retention))
             if id_ not in self._by_id:
                 self.add_stream(StreamState(id_, name, rules, StreamIndex(name, oldest)))
             stream = self._by_id[id_]
-            stream.retention = rules
+            stream.retention, stream.kind = rules, kind or named_stream(name)
             stream.position = None if position is None else json.loads(position)
             for attribute, number in zip(_NUMBERS, numbers, strict=True):
                 setattr(stream, attribute, number)
@@ -166,6 +188,10 @@ class LogState:
         """Forgets a reader."""
         reader = self.readers.pop(name)
         del self.streams[reader.stream].readers[name]
+
+    def forget_query(self, name: str) -> None:
+        """Forgets what is known of a query."""
+        self.queries.pop(name, None)
 
     def add_row(self, sequence: int, file: str, size: int, appended: int, members: Sequence[Sequence[int]]) -> None:
         """Takes in a row of the store; members that retention has removed do not count."""

@@ -14,13 +14,15 @@ from freshet.log.digest import KEY, Digest, digest_of, stored_digest
 from freshet.log.errors import Deposed, LogFull, StoreFailed
 from freshet.log.private import make_private
 from freshet.log.tail import Tail
+from freshet.log.upgrade import upgrade
 from freshet.model import UserError
 
-FORMAT: Final = 3
+FORMAT: Final = 4
 """Version of everything in the state folder."""
-_READABLE: Final = (1, 2, FORMAT)
+_READABLE: Final = (1, 2, 3, FORMAT)
 """Versions that can be read. A folder of version 1 is one of version 2 in which no reader is parked and no watermark
-is known; one of version 2 has neither a digest nor a number of commits."""
+is known; one of version 2 has neither a digest nor a number of commits; until version 3 the names of streams and
+readers told what they are for, and readers knew the queries."""
 
 NEEDED: Final = 1
 """In the column ``readers.needed``: at work. 0: quarantined."""
@@ -38,7 +40,7 @@ CREATE TABLE streams (
     oldest INTEGER NOT NULL DEFAULT 0, arrival INTEGER NOT NULL DEFAULT 0,
     position TEXT, newest INTEGER, dead INTEGER NOT NULL DEFAULT 0, dead_bytes INTEGER NOT NULL DEFAULT 0,
     late INTEGER NOT NULL DEFAULT 0, late_bytes INTEGER NOT NULL DEFAULT 0,
-    heartbeats INTEGER NOT NULL DEFAULT 0, clock TEXT);
+    heartbeats INTEGER NOT NULL DEFAULT 0, clock TEXT, kind TEXT NOT NULL DEFAULT 'stream');
 CREATE TABLE segments (
     sequence INTEGER PRIMARY KEY, file TEXT NOT NULL, bytes INTEGER NOT NULL, appended INTEGER NOT NULL,
     members BLOB NOT NULL);
@@ -47,7 +49,10 @@ CREATE TABLE heartbeats (
 CREATE INDEX heartbeats_by_stream ON heartbeats (stream, at);
 CREATE TABLE readers (
     name TEXT PRIMARY KEY, stream INTEGER NOT NULL, next INTEGER NOT NULL, needed INTEGER NOT NULL DEFAULT 1,
-    state TEXT NOT NULL DEFAULT '{}') WITHOUT ROWID;
+    state TEXT NOT NULL DEFAULT '{}', kind TEXT NOT NULL DEFAULT 'operator', owner TEXT NOT NULL DEFAULT '')
+    WITHOUT ROWID;
+CREATE TABLE queries (
+    name TEXT PRIMARY KEY, fingerprint TEXT NOT NULL, state TEXT NOT NULL DEFAULT '{}') WITHOUT ROWID;
 CREATE TABLE ledger (
     reader TEXT NOT NULL, stream TEXT NOT NULL, first INTEGER NOT NULL, end INTEGER NOT NULL,
     why TEXT NOT NULL, time INTEGER NOT NULL);
@@ -121,7 +126,7 @@ class Store:
             if not check_format(self._connection, path):
                 for statement in filter(str.strip, _TABLES.split(";\n")):
                     self._connection.execute(statement)
-            self._upgrade()
+            upgrade(self._connection)
             self._connection.execute(f"PRAGMA user_version = {FORMAT}")
             self._digest = self._begin_digest()
             self._connection.execute("UPDATE meta SET value = value + 1 WHERE key = 'epoch'")
@@ -136,13 +141,13 @@ class Store:
         return epoch
 
     def _begin_digest(self) -> Digest:
-        """The digest of the store; one from before it was kept gets one."""
+        """The digest of the store; one without gets one."""
         rows = self._connection.execute
+        rows("INSERT OR IGNORE INTO meta VALUES ('commits', 0)")
+        ((self.commits,),) = rows("SELECT value FROM meta WHERE key = 'commits'")
         value = stored_digest(rows)
         if value is not None:
-            ((self.commits,),) = rows("SELECT value FROM meta WHERE key = 'commits'")
             return Digest(self._connection, value)
-        rows("INSERT INTO meta VALUES ('commits', 0)")
         value = digest_of(self._connection)
         rows("INSERT INTO meta VALUES (?, ?)", (KEY, value))
         return Digest(self._connection, value)
@@ -153,14 +158,6 @@ class Store:
         self._connection.execute("UPDATE meta SET value = ? WHERE key = 'commits'", (commits,))
         self._connection.execute("UPDATE meta SET value = ? WHERE key = ?", (self._digest.value, KEY))
         return commits
-
-    def _upgrade(self) -> None:
-        """Brings a folder of version 1 up to this one. Its heartbeats told the time of day, not event time."""
-        if any(column[1] == "clock" for column in self._connection.execute("PRAGMA table_info(streams)")):
-            return
-        self._connection.execute("ALTER TABLE streams ADD COLUMN clock TEXT")
-        self._connection.execute("DELETE FROM heartbeats")
-        self._connection.execute("CREATE INDEX heartbeats_by_stream ON heartbeats (stream, at)")
 
     def write(self, work: Callable[[Transaction], T], *, alone: bool = False) -> T:
         """Runs work inside a transaction, together with that of other threads; durable when it returns.

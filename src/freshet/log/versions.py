@@ -77,8 +77,8 @@ class TableVersions:
         self._begin()
 
     def _begin(self) -> None:
-        self._log.declare(self.stream, _KEPT)
-        self._log.start_reader(self.stream, self.stream)
+        self._log.declare(self.stream, _KEPT, kind="versions")
+        self._log.start_reader(self.stream, self.stream, kind="versions")
 
     @property
     def kept(self) -> Train:

@@ -148,3 +148,23 @@ class Commit:
     files: tuple[SegmentFile, ...] = ()
     watermarks: tuple[tuple[str, int], ...] = ()
     """(stream, microseconds): from the stream's end on, as it is with these files, no tuple is from before."""
+
+
+def components(chains: Sequence[Chain]) -> list[tuple[int, ...]]:
+    """The places of chains, by what hangs together: a chain and those that it takes tuples from.
+
+    >>> train = Train("s", 0, 9)
+    >>> components([Chain((0,), (train,)), Chain((1,), (train,)), Chain((2,), (0,)), Chain((3,), (0, train))])
+    [(0, 2, 3), (1,)]
+    """
+    part_of: list[list[int]] = []
+    for place, chain in enumerate(chains):
+        part = [place]
+        part_of.append(part)
+        for source in chain.inputs:
+            if isinstance(source, int) and part_of[source] is not part:
+                part_of[source] += part
+                part = part_of[source]
+                for other in part:
+                    part_of[other] = part
+    return [tuple(sorted(part)) for part in {id(part): part for part in part_of}.values()]

@@ -94,7 +94,7 @@ class SinkRunner:
             if reader in self._lanes:
                 raise UserError(f"query {query} has a sink {name} already: give it another name")
             known = self._log.readers().get(reader)
-            cursor = self._log.start_reader(reader, query, start)
+            cursor = self._log.start_reader(reader, query, start, kind="sink", owner=query)
             status = SinkStatus(query, name, lost=0 if known is None else cursor - known.next)
             lane = _Lane(self._log, sink, reader, status)
             try:
@@ -218,6 +218,7 @@ class _Lane:
         with self._using:
             if self.status.state != "stopped":
                 self._sink.close()
+                self._listen()
             if self.status.state == "running":
                 self._set(state="stopped")
 

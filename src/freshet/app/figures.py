@@ -1,0 +1,48 @@
+"""What operators cost, kept from one run to the next: it decides what queries share."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from freshet.log.private import write_private
+from freshet.policies.sharing import OperatorFigures
+
+_FILE: Final = "costs.json"
+
+
+def read_figures(state: Path) -> dict[str, OperatorFigures] | None:
+    """What runs over a state folder have measured, by operator; None: nothing."""
+    try:
+        found = json.loads((state / _FILE).read_text(encoding="utf-8"))
+        return {str(name): OperatorFigures(*map(float, figures)) for name, figures in found.items()}
+    except (OSError, ValueError, TypeError, AttributeError):
+        return None  # it is not synced: after a power cut nothing is known
+
+
+def write_figures(state: Path, queries: Mapping[str, Any], seconds: float) -> None:
+    """Keeps what a run has measured, besides what is known of operators that had nothing to do.
+
+    Args:
+        state: The folder.
+        queries: Of the run's report.
+        seconds: How long it ran.
+
+    >>> import tempfile
+    >>> measured = {"tuples_in": 100, "cost_s": 2e-6, "selectivity": 0.5}
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_figures(Path(folder), {"q": {"operators": {"q.filter_1": measured}}}, 10.0)
+    ...     read_figures(Path(folder))
+    {'q.filter_1': OperatorFigures(cost=2e-06, selectivity=0.5, rate=10.0)}
+    """
+    operators = {name: each for query in queries.values() for name, each in query["operators"].items()}
+    measured = {
+        name: OperatorFigures(each["cost_s"], each["selectivity"], each["tuples_in"] / seconds)
+        for name, each in operators.items()
+        if each["tuples_in"]
+    }
+    known = (read_figures(state) or {}) | measured
+    if known:
+        write_private(state / _FILE, json.dumps(known))
