@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import random
 import shutil
 import tempfile
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +20,19 @@ from numpy.typing import NDArray
 from freshet.engine import Engine, LogQueues, VirtualClock
 from freshet.log import Intake, Limits, Log, Retention, TableVersions
 from freshet.log.intake import Rows
-from freshet.model import ARRIVAL, NOTHING, Decision, Query, Step, Stream, View, parse_schema, push_through
+from freshet.model import (
+    ARRIVAL,
+    NOTHING,
+    Decision,
+    Query,
+    QueryGraph,
+    Step,
+    Stream,
+    UnitResult,
+    View,
+    parse_schema,
+    push_through,
+)
 from freshet.policies import Everything, Policy
 from freshet.simulation.inprocess import InProcessExecutor
 from freshet.sql import build_query
@@ -72,6 +87,46 @@ class OneBox(Policy):
         return Decision.run(*(Step((number,)) for number in list(view.ready)[:1]))
 
 
+def by_content(query: Query) -> Query:
+    """A query whose operators, but for the last one, are called after what they do: those that do the same in several
+    queries are one node."""
+    graph, names = query.graph, {}
+    for name in graph.order:
+        if name != graph.root:
+            read = [names.get(source, source) for source in graph.inputs[name]]
+            what = repr((replace(graph.operators[name], name=""), read))
+            names[name] = f"shared.{sha256(what.encode()).hexdigest()[:12]}"
+    called = {name: names.get(name, name) for name in graph.operators}
+    operators = {called[name]: replace(each, name=called[name]) for name, each in graph.operators.items()}
+    inputs = {called[name]: tuple(called.get(each, each) for each in read) for name, read in graph.inputs.items()}
+    return replace(query, graph=QueryGraph(operators, inputs, graph.root))
+
+
+class Misfortune:
+    """Has chains of some queries raise, and units come back undone, at random."""
+
+    def __init__(self, executor: InProcessExecutor, queries: Collection[str], seed: int) -> None:
+        self._executor, self._queries, self._random = executor, frozenset(queries), random.Random(seed)
+        self._finished = executor.finished
+        executor.finished = self._some  # type: ignore[method-assign]
+
+    def _some(self) -> list[UnitResult]:
+        return [self._fate(result) for result in self._finished()]
+
+    def _fate(self, result: UnitResult) -> UnitResult:
+        kind = self._random.random()
+        if kind < 0.2:
+            return replace(result, retry="a worker was lost", apart=kind < 0.1, chains=(), files=())
+        failures: dict[int, str] = {}
+        for place, chain in enumerate(result.unit.chains):
+            queries = self._executor.network.queries(chain.nodes[0])
+            mine = self._queries.issuperset(queries) and self._random.random() < 0.3
+            if mine or any(isinstance(each, int) and each in failures for each in chain.inputs):
+                failures[place] = "it raised"
+        chains = (replace(done, failure=failures.get(place)) for place, done in enumerate(result.chains))
+        return replace(result, chains=tuple(chains))
+
+
 class Application:
     """Streams ``s``, ``t``, ``u`` with event time, or others, and queries over them.
 
@@ -85,6 +140,7 @@ class Application:
         streams: Other streams.
         tables: Contents of tables, which stay as they are.
         built: Queries that have been made of their texts before.
+        share: Whether operators that do the same are one.
     """
 
     def __init__(
@@ -99,7 +155,9 @@ class Application:
         streams: Collection[Stream] | None = None,
         tables: Mapping[str, pa.Table] | None = None,
         built: dict[str, Query] | None = None,
+        share: bool = False,
     ) -> None:
+        self._share = share
         self.folder = folder or Path(tempfile.mkdtemp(dir=_memory()))
         self._queries, self._slots, self._event_time, self._built = queries, slots, event_time, built or {}
         self.log = Log.open(self.folder, limits=Limits(min_free_bytes=0))
@@ -125,7 +183,7 @@ class Application:
             query = self._built.get(name) or build_query(
                 name, text, schemas, times=times, orders=orders, ends=ends, tables=self._tables
             )
-            self._built[name] = query
+            query = self._built[name] = by_content(query) if share else query
             self.log.declare(name, KEEP)
             schemas[name] = self.engine.add_query(query, {stream: schemas[stream] for stream in query.graph.streams})
             orders[name] = query.order
@@ -157,6 +215,11 @@ class Application:
         self.engine._take_results()
         self.engine._dispatch()
 
+    def hold(self, queries: Collection[str]) -> None:
+        """Has the outputs of these queries take nothing, and all others what comes."""
+        self.queues.held = lambda: dict.fromkeys(queries, "it takes nothing")  # type: ignore[method-assign]
+        self.engine._look_again = -math.inf
+
     def run(self) -> None:
         """Runs until nothing is left to do."""
         self.engine.run()
@@ -179,6 +242,7 @@ class Application:
             streams=self._streams,
             tables=self._tables,
             built=self._built,
+            share=self._share,
         )
 
     def rows(self, stream: str) -> list[tuple[Any, ...]]:

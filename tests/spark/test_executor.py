@@ -11,7 +11,7 @@ from pyspark.sql.types import LongType
 from tests.spark.kit import Harness, output_train, query, union, with_arrivals, write_train
 
 from freshet.log.segment import read_train
-from freshet.model import Chain, Filter, Project, Query, QueryGraph, Train, Unit, UserError, parse_schema
+from freshet.model import Chain, Train, Unit, UserError, parse_schema
 from freshet.spark.catalyst import MOST_CHAINS
 
 pytestmark = pytest.mark.spark

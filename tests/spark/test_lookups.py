@@ -9,8 +9,8 @@ import pytest
 from freshet.model import Chain, Filter, Lookup, Project, Segment, Train, parse_schema
 from freshet.spark.assignment import Assignment
 from freshet.spark.failures import Retry
-from freshet.spark.lookups import TaskVersion
 from freshet.spark.spec import Spec
+from freshet.spark.vectorised import TaskVersion
 
 LOOKUP = Lookup(
     "q.join_1",

@@ -57,12 +57,12 @@ TEXTS = {name: sql for name, (sql, _) in QUERIES.items()}
 
 
 def test_parts_change_no_answer(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    parted: list[tuple[int, int]] = []
+    parted: list[tuple[str, int, int]] = []
     text = Assignment.text
 
     def noted(assignment: Assignment) -> str:
-        if assignment.parted:
-            parted.extend((chain.operators[-1], assignment.parts) for work in assignment.works for chain in work.chains)
+        trains = {train.stream for train in assignment.trains() if train.rows}
+        parted.extend((fold, assignment.parts, len(trains)) for fold in assignment.parted)
         return text(assignment)
 
     monkeypatch.setattr(Assignment, "text", noted)
@@ -70,8 +70,10 @@ def test_parts_change_no_answer(spark: SparkSession, tmp_path: Path, monkeypatch
     expected = duck(rows)
     assert all(expected.values())
     assert answers(spark, tmp_path / "parts", STREAMS, TEXTS, rows, part_overhead=-1.0) == expected
-    assert len({operator for operator, _ in parted}) == 3, "that of sliding, and on each path into the first of both"
-    assert all(parts > 1 for _, parts in parted)
+    assert {fold.partition(".")[0] for fold, _, _ in parted} == {"sliding", "both"}
+    assert len({fold for fold, _, _ in parted}) == 2, "that of sliding, and the first of both"
+    assert all(parts > 1 for _, parts, _ in parted)
+    assert max(trains for fold, _, trains in parted if fold.startswith("both")) == 2, "both of its paths at once"
     parted.clear()
     assert answers(spark, tmp_path / "one task", STREAMS, TEXTS, rows, part_overhead=math.inf) == expected
     assert not parted

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pytest
 from tests.spark.piecewise import answers
 
+from freshet.kernels.folds.join import CompiledJoin
 from freshet.model import Stream, parse_schema
 from freshet.spark.shuffled import shuffled_plan
 
@@ -52,18 +53,18 @@ TEXTS = {name: sql for name, (sql, _) in QUERIES.items()}
 
 
 def test_a_shuffle_changes_no_answer(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    shuffles: list[int] = []
+    shuffles: list[tuple[int, int]] = []
 
-    def counted(session: SparkSession, number: int, *more: Any) -> DataFrame:
-        shuffles.append(number)
-        return shuffled_plan(session, number, *more)
+    def counted(session: SparkSession, number: int, join: CompiledJoin, port: int, tasks: int) -> DataFrame:
+        shuffles.append((number, port))
+        return shuffled_plan(session, number, join, port, tasks)
 
     monkeypatch.setattr("freshet.spark.jobs.shuffled_plan", counted)
     rows = rows_of(random.Random(5))
     expected = duck(rows)
     assert all(expected.values())
     assert answers(spark, tmp_path / "shuffled", STREAMS, TEXTS, rows, most_join_bytes=0) == expected
-    assert len(set(shuffles)) == 7, "every side of every join, on every path"
+    assert len(set(shuffles)) == 6, "every input of every join"
     shuffles.clear()
     assert answers(spark, tmp_path / "one task", STREAMS, TEXTS, rows, most_join_bytes=2**30) == expected
     assert not shuffles

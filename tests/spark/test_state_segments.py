@@ -64,7 +64,8 @@ def segments(run: Run) -> dict[str, int]:
     queues, board = run._parts.queues, run._parts.engine.board
     return {
         stream: len(queues.train(stream, low, queues.end(stream)).segments)
-        for fold in board.folds.values()
+        for operator in board.folds.values()
+        if (fold := operator.fold) is not None
         for stream, low in zip(fold.streams, fold.lows, strict=True)
     }
 

@@ -62,7 +62,7 @@ class _Board:
             cost, selectivity = self.random.choice((1e-6, 2e-6, 4e-6)), self.random.uniform(0.1, 1.0)
             self.view.add(f"q{number}", [(cost, selectivity), (cost, selectivity), (cost, 1.0)])
             policy.changed(self.view, number)
-        firsts = [query.paths[0][0] for query in self.view.queries]
+        firsts = [query.operators[0] for query in self.view.queries]
         self.random.shuffle(firsts)
         self.idle = firsts[count // 2 :]
         self._arrive(firsts[: count // 2])
@@ -91,11 +91,11 @@ class _Board:
     def _serve(self, decisions: int) -> None:
         view, policy, idle = self.view, self.policy, self.idle
         for _ in range(decisions):
-            chain = policy.decide(view)[0].chains[0]
-            number = chain.operators[0]
+            nodes = policy.decide(view).actions[0].step.nodes
+            number = nodes[0]
             del view.ready[number]
             view.operators[number].pending = 0
-            policy.completed(view, chain.operators)
+            policy.completed(view, nodes)
             place = self.random.randrange(len(idle))
             idle[place], other = number, idle[place]
             self._arrive((other,))

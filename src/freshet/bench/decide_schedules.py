@@ -10,7 +10,7 @@ import numpy as np
 
 from freshet.bench.figures import Spread, extremes
 from freshet.bench.stage import Stage
-from freshet.model import Plan, View
+from freshet.model import Decision, View
 from freshet.policies import create
 from freshet.reproduce.aurora_runs import PRICES
 from freshet.simulation.arrivals import Poisson
@@ -63,13 +63,13 @@ class Timed:
         """Passes the notice on; it comes before the run."""
         self._policy.changed(view, query)
 
-    def decide(self, view: View) -> Plan:
+    def decide(self, view: View) -> Decision:
         """Passes the question on."""
         began = time.thread_time()
-        plan = self._policy.decide(view)
+        decision = self._policy.decide(view)
         self._count(view, began)
         self.decisions += view.now >= self._begin
-        return plan
+        return decision
 
     def _count(self, view: View, began: float) -> None:
         if view.now >= self._begin:

@@ -18,7 +18,7 @@ from freshet.bench.freshness_load import SUFFIXES, Event
 from freshet.bench.freshness_queries import SCHEMA, Question, make_rows
 from freshet.engine import Engine, LogQueues, RealClock
 from freshet.log import Log, Retention
-from freshet.model import ARRIVAL, Curve, OperatorRun, Unit, UnitResult, parse_schema
+from freshet.model import ARRIVAL, Curve, OperatorRun, Promises, Unit, UnitResult, parse_schema
 from freshet.policies import Everything, Policy
 from freshet.quality.qos import Qos, overall
 from freshet.spark.executor import SparkExecutor
@@ -178,10 +178,9 @@ class Rig:
         self._notes.names = [operator.node.name for operator in self._engine.board.operators]
 
     def _check_form(self, query: str) -> None:
-        for path in self._engine.board.network.paths(query):
-            form, why = self._executor.form(path)
-            if form != "vectorised":
-                raise RuntimeError(f"query {query} is not vectorised: {why}")
+        form, why = self._executor.form(self._engine.board.network.of(query))
+        if form != "vectorised":
+            raise RuntimeError(f"query {query} is not vectorised: {why}")
 
     def __enter__(self) -> Self:
         return self
@@ -195,7 +194,7 @@ class Rig:
     def set_curves(self, curves: Mapping[str, Curve]) -> None:
         """What the answers of queries are worth by their latency from now on."""
         for name, curve in curves.items():
-            self._engine.set_curve(name, curve)
+            self._engine.set_promises(name, Promises(curve=curve))
 
     def play(self, policy: Policy, events: Sequence[Event], seconds: float, *, settle: Policy | None = None) -> Played:
         """Runs a policy over arrivals for so many seconds; works off what is left before it returns.
@@ -246,7 +245,7 @@ class Rig:
         meters = self._engine.meters
         meters.begin(start)
         for state in self._engine.board.queries:
-            meters.add_query(state.name, start, state.weight, state.query.graph.streams, state.curve)
+            meters.add_query(state.name, start, state.promises, state.query.graph.streams)
 
     def _drain(self) -> None:
         while not self._engine.is_idle():

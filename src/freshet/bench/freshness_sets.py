@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import ClassVar
 
-from freshet.model import Chain, OperatorView, Plan, QueryView, Step, View
+from freshet.model import NOTHING, Decision, OperatorView, QueryView, Step, View
 from freshet.policies import BusyPrice, Policy, Price, RatioPolicy, create
 from freshet.policies.rest_costs import RestCosts
 
@@ -17,7 +17,7 @@ class InOrder(Policy):
     as soon as the expected work of its members has reached the price, which is the same object for both.
 
     Args:
-        inner: The policy whose order it is; it must serve one path per decision.
+        inner: The policy whose order it is; it must serve one query per decision.
         price: Of a step.
     """
 
@@ -39,22 +39,22 @@ class InOrder(Policy):
         self._costs.forget()
         self.inner.changed(view, query)
 
-    def decide(self, view: View) -> Plan:
+    def decide(self, view: View) -> Decision:
         """One step."""
         price = self.price.seconds(view)
         rest = _Rest(view)
-        members: list[Chain] = []
+        members: dict[int, None] = {}
         work = 0.0
-        while (not members or work < price) and (plan := self.inner.decide(rest)):
-            for chain in (chain for step in plan for chain in step.chains):
-                members.append(chain)
-                first = chain.operators[0]
+        while (not members or work < price) and (steps := self.inner.decide(rest).steps):
+            nodes = dict.fromkeys(number for step in steps for number in step.nodes)
+            members |= nodes
+            for first in nodes.keys() & rest.ready.keys():
                 work += self._costs.of(view, first) * view.operators[first].pending
-                rest.ready.pop(first, None)
+                del rest.ready[first]
         if not members:
-            return ()
+            return NOTHING
         self.price.took(view, work)
-        return (Step(tuple(members)),)
+        return Decision.run(Step(tuple(members)))
 
 
 class _Rest:
@@ -76,9 +76,8 @@ class _Rest:
     def queries(self) -> Sequence[QueryView]:
         return self._view.queries
 
-    @property
-    def overhead(self) -> float:
-        return self._view.overhead
+    def overhead(self, nodes: Collection[int] = ()) -> float:
+        return self._view.overhead(nodes)
 
     @property
     def workers(self) -> int:

@@ -20,7 +20,7 @@ P = ParamSpec("P")
 
 MODULES: Final = [
     "crash", "overhead", "throughput", "backlog", "soak", "decide", "set_step", "freshness", "qos", "windows",
-    "many",
+    "many", "traversals",
 ]  # fmt: skip
 """Modules of ``freshet.bench`` with benchmarks, in the order in which ``--help`` shows them."""
 

@@ -12,9 +12,12 @@ Figures = Mapping[str, Any]
 
 
 def readings(app: freshet.App) -> dict[str, Counter[str]]:
-    """By query how often it reads each stream or output: once for each path."""
-    checked = app.checked()
-    return {name: Counter(path.stream for path in query.paths) for name, query in checked.queries.items()}
+    """By query how often it reads each stream or output."""
+    graphs = {name: query.graph for name, query in app.checked().queries.items()}
+    return {
+        name: Counter(each for inputs in graph.inputs.values() for each in inputs if each not in graph.operators)
+        for name, graph in graphs.items()
+    }
 
 
 def unanswered(read: Mapping[str, Mapping[str, int]], meters: Figures) -> dict[str, int]:

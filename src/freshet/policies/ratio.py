@@ -70,20 +70,35 @@ class RatioPolicy(TrackingPolicy):
         return terms
 
     def _look_up(self, view: View, operator: int) -> Terms:
-        reach = {operator: 1.0}
-        matches, cost = [], 0.0
-        for number in self.through.of(view, operator):
-            each = view.operators[number]
-            comes = reach[number]
-            cost += comes * each.cost
-            goes = comes * each.selectivity
-            matches += [min(1.0, goes)] * len(each.outputs)
-            for reader in each.readers:
-                reach[reader] = reach.get(reader, 0.0) + goes
+        matches, cost = self._straight(view, operator) or self._spread(view, operator)
         selectivity = sum(matches) / len(matches) if matches else 0.0
         no_match = math.log1p(-selectivity) if selectivity < 1.0 else -math.inf
         weight = view.operators[operator].promises.weight if self.weighted else 1.0
         return Terms(selectivity, no_match, max(cost, _LEAST_COST), weight * len(matches))
+
+    def _straight(self, view: View, operator: int) -> tuple[list[float], float] | None:
+        """Selectivity to the output and cost, where there is one way to go."""
+        reach, cost = 1.0, 0.0
+        for number in self.through.of(view, operator):
+            each = view.operators[number]
+            if len(each.readers) + len(each.outputs) != 1:
+                return None
+            cost += reach * each.cost
+            reach *= each.selectivity
+        return [min(1.0, reach)], cost
+
+    def _spread(self, view: View, operator: int) -> tuple[list[float], float]:
+        """Selectivity to each of the outputs, and the cost of reaching all of them."""
+        reach = {operator: 1.0}
+        matches, cost = [], 0.0
+        for number in self.through.of(view, operator):
+            each = view.operators[number]
+            cost += reach[number] * each.cost
+            goes = reach[number] * each.selectivity
+            matches += [min(1.0, goes)] * len(each.outputs)
+            for reader in each.readers:
+                reach[reader] = reach.get(reader, 0.0) + goes
+        return matches, cost
 
     def rerank(self) -> None:
         """Has all priorities computed anew at the next decision."""

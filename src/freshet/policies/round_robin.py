@@ -46,7 +46,7 @@ class RoundRobin(TrackingPolicy):
             if query is None:
                 self._last = -1
                 continue
-            if any(number in ready for number in view.queries[query].operators):
+            if not ready.keys().isdisjoint(view.queries[query].operators):
                 self._last = query
                 return self._turn(view, query)
             turns.discard(query)

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import chain
+from typing import Final
 
 from freshet.model import NOTHING, Decision, Step, View, lead_to
 from freshet.policies.base import Policy
 from freshet.policies.pushing import PushThrough
+
+_MOST_KEPT: Final = 100_000
+"""Sets of operators whose neighbours are kept."""
 
 
 class TrackingPolicy(Policy):
@@ -25,7 +29,7 @@ class TrackingPolicy(Policy):
     def __init__(self, rows: int | None = None) -> None:
         self.rows = rows
         self.through = PushThrough()
-        self._near: dict[int, tuple[int, ...]] = {}
+        self._near: dict[tuple[int, ...], tuple[int, ...]] = {}
         self._decisions: dict[int, Decision] = {}
 
     @abstractmethod
@@ -50,7 +54,13 @@ class TrackingPolicy(Policy):
 
     def completed(self, view: View, operators: Iterable[int]) -> None:
         """These operators ran; what is known of those before and behind them changed with them."""
-        self._again(view, dict.fromkeys(chain.from_iterable([self._neighbours(view, number) for number in operators])))
+        ran = tuple(operators)
+        near = self._near.get(ran)
+        if near is None:
+            near = self._near[ran] = self._neighbours(view, ran)
+            if len(self._near) > _MOST_KEPT:
+                self._near.clear()
+        self._again(view, near)
 
     def changed(self, view: View, query: int) -> None:
         """A query was added, dropped, quarantined, held, let go on or was promised something else."""
@@ -59,13 +69,12 @@ class TrackingPolicy(Policy):
         self._decisions.clear()
         self._again(view, view.queries[query].operators)
 
-    def _neighbours(self, view: View, number: int) -> tuple[int, ...]:
-        near = self._near.get(number)
-        if near is None:
-            near = self._near[number] = (*lead_to(view, number)[:-1], *self.through.of(view, number))
-        return near
+    def _neighbours(self, view: View, operators: Iterable[int]) -> tuple[int, ...]:
+        """Operators with all before and behind them, each once."""
+        near = ((*lead_to(view, number)[:-1], *self.through.of(view, number)) for number in operators)
+        return tuple(dict.fromkeys(chain.from_iterable(near)))
 
-    def _again(self, view: View, numbers: Iterable[int]) -> None:
+    def _again(self, view: View, numbers: Sequence[int]) -> None:
         ready, leave = view.ready, self.leave
         for number in numbers:
             leave(number)

@@ -156,7 +156,7 @@ class TwoLevel(Policy):
 
     def _boxes(self, view: View, superbox: Superbox) -> Boxes:
         inside, sizes = set(superbox), self._sizes
-        boxes = {}
+        boxes: dict[int, Box] = {}
         for number in superbox:
             each = view.operators[number]
             if each.pending and each.bytes_waiting:

@@ -104,10 +104,11 @@ def memories(trial: Trial) -> list[dict[TraversalName, Walk]]:
         rng = np.random.default_rng([seed, 0x38])
         tree = trees(trial, 1, 0.5, seed=seed).trees()[0]
         pairs = zip(tree.profiles, tree.after, strict=True)
-        boxes = {place: Box(after, profile.cost, float(rng.uniform())) for place, (profile, after) in enumerate(pairs)}
-        (superbox,) = application_trees(
-            {place: () if box.after is None else (box.after,) for place, box in boxes.items()}
-        )
+        boxes = {
+            place: Box(() if after is None else (after,), profile.cost, float(rng.uniform()))
+            for place, (profile, after) in enumerate(pairs)
+        }
+        (superbox,) = application_trees({place: box.after for place, box in boxes.items()})
         waiting = dict.fromkeys(boxes, 10.0)
         found.append(
             {name: walk(order(superbox, boxes), boxes, waiting, PRICES.call) for name, order in TRAVERSALS.items()}

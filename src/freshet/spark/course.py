@@ -10,12 +10,10 @@ from dataclasses import replace
 
 from freshet.model import Chain, ChainResult, Input, OperatorRun, Segment, State, Train, Unit, state_stream
 from freshet.spark.installation import Form, Installation
+from freshet.spark.jobs import Job
 from freshet.spark.planning import Piece, jobs
 from freshet.spark.report import ChainReport, StateReport, TaskReport
 from freshet.spark.results import Outcome, combine, committed, on_the_clock
-
-Submit = Callable[[Form, tuple[Chain, ...], tuple[State, ...], tuple[str, ...]], list[TaskReport]]
-"""Runs one job: its form, its chains, the states of their folds, and the folds that merge in parts."""
 
 
 class Course:
@@ -35,7 +33,7 @@ class Course:
         pieces: Sequence[Piece],
         installation: Installation,
         strict: frozenset[str],
-        submit: Submit,
+        submit: Callable[[Job], list[TaskReport]],
     ) -> None:
         self._unit, self._pieces, self._installed, self._strict = unit, pieces, installation, strict
         self._submit = submit
@@ -88,7 +86,7 @@ class Course:
             pieces = [self._pieces[number] for number in numbers]
             parted = {fold for piece, some in zip(pieces, folds, strict=True) if piece.parted for fold in some}
             states = tuple(self._state(fold, fold in parted) for some in folds for fold in some)
-            reports = self._submit(form, chains, states, tuple(sorted(parted)))
+            reports = self._submit(Job(form, chains, states, tuple(sorted(parted))))
         self._take(numbers, chains, reports)
         for number in kept.intersection(numbers):
             self._give(number, reports, places[number])
@@ -178,7 +176,7 @@ class Course:
         pairs: list[TaskReport] = []
         rest: list[TaskReport] = []
         for port in ports:
-            made = self._submit("shuffled", (_only(chain, port),), (self._state_of(chain),), ())
+            made = self._submit(Job("shuffled", (_only(chain, port),), (self._state_of(chain),)))
             pairs += _on_one_clock(made)
             rest += self._remember(_only(chain, port), port, port == ports[-1])
         # What the tuples of an earlier port waited for has come with the last one.
@@ -196,7 +194,7 @@ class Course:
         """Brings one port of a join whose pairs were made by a shuffle up to date."""
         state = without_other(self._state_of(chain), port)
         state = state if closing else replace(state, after=state.before)
-        tasks = self._submit("vectorised", (replace(chain, writes=()),), (state,), ())
+        tasks = self._submit(Job("vectorised", (replace(chain, writes=()),), (state,)))
         self._move((task.file, each) for task in tasks for each in task.states)
         return _on_one_clock(tasks)
 
@@ -225,7 +223,7 @@ def _on_one_clock(tasks: Sequence[TaskReport]) -> list[TaskReport]:
     share = on_the_clock(tasks)
     return [
         replace(
-            task, chains=tuple(replace(each, nanos=tuple(int(n * share) for n in each.nanos)) for each in task.chains)
+            task, chains=tuple(each._replace(nanos=tuple(int(n * share) for n in each.nanos)) for each in task.chains)
         )
         for task in tasks
     ]

@@ -82,9 +82,7 @@ def outputs_of(
     return _outputs_of(Analysis(session), queries, streams)
 
 
-def _outputs_of(
-    analysis: Analysis, queries: Iterable[Query], streams: Mapping[str, pa.Schema]
-) -> dict[str, pa.Schema]:
+def _outputs_of(analysis: Analysis, queries: Iterable[Query], streams: Mapping[str, pa.Schema]) -> dict[str, pa.Schema]:
     network, installation = Network(), Installation(analysis)
     outputs: dict[str, pa.Schema] = {}
     for query in queries:

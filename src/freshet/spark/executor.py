@@ -9,6 +9,7 @@ from collections import deque
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -17,14 +18,14 @@ from pyspark.sql import SparkSession
 
 from freshet.kernels.parting import OVERHEAD
 from freshet.kernels.shuffling import MOST_BYTES
-from freshet.model import Chain, FreshetError, Network, State, Unit, UnitResult
+from freshet.model import FreshetError, Network, Unit, UnitResult
 from freshet.spark.analysis import Analysis
 from freshet.spark.assignment import forget_leftovers
 from freshet.spark.course import Course
 from freshet.spark.failures import STOPPED, Apart, Retry, message, retry_reason
 from freshet.spark.installation import Form, Installation
 from freshet.spark.isolate import Component, components, isolate
-from freshet.spark.jobs import Jobs
+from freshet.spark.jobs import Job, Jobs
 from freshet.spark.planning import Limits, Planner
 from freshet.spark.report import TaskReport
 from freshet.spark.results import Outcome
@@ -314,35 +315,23 @@ class SparkExecutor:
         outcome = Outcome(unit.chains)
         planner = Planner(unit, self._installation, self._limits)
 
-        def submit(
-            form: Form, chains: tuple[Chain, ...], states: tuple[State, ...], parted: tuple[str, ...]
-        ) -> list[TaskReport]:
-            return self._submit_job(unit, spec, form, chains, times, states, parted)
-
         def run(some: Sequence[Component]) -> Outcome:
-            return Course(unit, planner.pieces(some), self._installation, self._fail_on_error, submit).run()
+            pieces = planner.pieces(some)
+            submit = partial(self._submit_job, unit, spec, times)
+            return Course(unit, pieces, self._installation, self._fail_on_error, submit).run()
 
         for group in planner.groups(parts):
             self._isolated(outcome, group, run)
         return outcome
 
-    def _submit_job(
-        self,
-        unit: Unit,
-        spec: str,
-        form: Form,
-        chains: tuple[Chain, ...],
-        times: dict[str, float],
-        states: tuple[State, ...],
-        parted: tuple[str, ...],
-    ) -> list[TaskReport]:
+    def _submit_job(self, unit: Unit, spec: str, times: dict[str, float], job: Job) -> list[TaskReport]:
         self._check(unit)
         if self._notes.dead is not None:
             raise Retry(self._notes.dead)
-        queries = {query for chain in chains for query in self._installation.queries(chain.nodes)}
+        queries = {query for chain in job.chains for query in self._installation.queries(chain.nodes)}
         try:
             with self._notes.job(queries), self._limit.watch(unit.id):
-                return self._jobs.run(unit.id, spec, form, chains, times, states, unit.tables, parted)
+                return self._jobs.run(unit, spec, job, times)
         except TookTooLong:
             self._probe_within(unit)
             self._notes.failed()

@@ -6,13 +6,14 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from pyspark.sql import DataFrame, SparkSession
 
 from freshet.log.sums import Checks, missing
-from freshet.model import Chain, Filter, Project, State, Train, version_stream
+from freshet.model import Chain, Filter, Project, State, Train, Unit, version_stream
 from freshet.spark.assignment import PROPERTY, Assignment
 from freshet.spark.catalyst import catalyst_plan
 from freshet.spark.failures import retry_reason
@@ -31,8 +32,25 @@ _SPLIT_EFFORT: Final = 500_000
 _MOST_PLANS: Final = 128
 
 
+@dataclass(frozen=True, slots=True)
+class Job:
+    """Chains that run together.
+
+    Args:
+        form: How they run; those of the catalyst form are over one train.
+        chains: They.
+        states: Of their folds.
+        parted: Folds that merge tuples in parts.
+    """
+
+    form: Form
+    chains: Chains
+    states: tuple[State, ...] = ()
+    parted: tuple[str, ...] = ()
+
+
 class Jobs:
-    """Runs chains of one form as one job; plans are built once and kept (the least recently used one goes first)."""
+    """Runs jobs; plans are built once and kept (the least recently used one goes first)."""
 
     def __init__(self, session: SparkSession, state: Path, installation: Installation) -> None:
         self.cores = session.sparkContext.defaultParallelism
@@ -44,24 +62,15 @@ class Jobs:
         self._plans: OrderedDict[object, DataFrame] = OrderedDict()
         self._lock = threading.Lock()
 
-    def run(
-        self,
-        unit: str,
-        spec: str,
-        form: Form,
-        chains: Chains,
-        parts: dict[str, float],
-        states: tuple[State, ...] = (),
-        tables: tuple[Train, ...] = (),
-        parted: tuple[str, ...] = (),
-    ) -> list[TaskReport]:
-        """Runs chains (of the catalyst form: over one train) and adds the time spent planning and running to
-        ``parts``."""
+    def run(self, unit: Unit, spec: str, job: Job, parts: dict[str, float]) -> list[TaskReport]:
+        """Runs a job of a unit, and adds the time spent planning and running to ``parts``."""
         began = time.perf_counter()
-        tasks = self.cores if form == "shuffled" or parted else self._tasks(form, chains)
-        plan = self._plan_of(form, chains, tasks)
-        versions = self._tables(chains, tables)
-        assignment = Assignment(self._state, unit, spec, tasks, chains, states, versions, parted, self.checks)
+        tasks = self._tasks(job)
+        plan = self._plan_of(job, tasks)
+        tables = self._tables(job.chains, unit.tables)
+        assignment = Assignment(
+            self._state, unit.id, spec, tasks, job.chains, job.states, tables, job.parted, self.checks
+        )
         text = assignment.property_text()
         self._session.sparkContext.setLocalProperty(PROPERTY, text)
         planned = time.perf_counter()
@@ -77,12 +86,12 @@ class Jobs:
             parts["job"] = parts.get("job", 0.0) + time.perf_counter() - planned
             assignment.forget(text)
 
-    def _plan_of(self, form: Form, chains: Chains, tasks: int) -> DataFrame:
-        if form == "vectorised":
+    def _plan_of(self, job: Job, tasks: int) -> DataFrame:
+        if job.form == "vectorised":
             return self._vectorised(tasks)
-        if form == "catalyst":
-            return self._catalyst(chains, tasks)
-        [chain] = chains
+        if job.form == "catalyst":
+            return self._catalyst(job.chains, tasks)
+        [chain] = job.chains
         port = next(port for port, train in enumerate(chain.trains) if train.rows)
         return shuffled_plan(self._session, chain.nodes[0], self._installation.join(chain.nodes[0]), port, tasks)
 
@@ -98,11 +107,12 @@ class Jobs:
         self._session.sparkContext.setLocalProperty(PROPERTY, assignment.text())
         _rows(self._vectorised(tasks))
 
-    def _tasks(self, form: Form, chains: Chains) -> int:
-        if max(train.rows for chain in chains for train in chain.trains) < _SPLIT_TUPLES:
-            return 1
+    def _tasks(self, job: Job) -> int:
+        if job.form == "shuffled" or job.parted:
+            return self.cores
+        long = max(train.rows for chain in job.chains for train in chain.trains) >= _SPLIT_TUPLES
         # Spark's own form moves each tuple through three processes, so that even one chain is effort enough.
-        return self.cores if form == "catalyst" or _effort(chains) >= _SPLIT_EFFORT else 1
+        return self.cores if long and (job.form == "catalyst" or _effort(job.chains) >= _SPLIT_EFFORT) else 1
 
     def _vectorised(self, tasks: int) -> DataFrame:
         return self._plan(tasks, lambda: vectorised_plan(self._session, tasks))

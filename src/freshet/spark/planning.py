@@ -56,10 +56,6 @@ class Piece:
     parted: bool = False
 
 
-Job = tuple[Form, list[int]]
-"""A form, and the places of the pieces that run in it together."""
-
-
 class Planner:
     """Makes pieces of the chains of a unit.
 
@@ -170,10 +166,13 @@ class Planner:
                 yield from self._trains(one)
 
 
-def jobs(pieces: Sequence[Piece]) -> list[Job]:
-    """The jobs of pieces, in their order: of each level one for all that is compiled, one for each train in Spark's own
-    form, and one for each join that is shuffled."""
-    found: dict[Hashable, Job] = {}
+def jobs(pieces: Sequence[Piece]) -> list[tuple[Form, list[int]]]:
+    """The jobs of pieces, in their order, each with the places of its pieces.
+
+    On each level there is one for all that is compiled, one for each train in Spark's own form, and one for each join
+    that is shuffled.
+    """
+    found: dict[Hashable, tuple[Form, list[int]]] = {}
     for number in sorted(range(len(pieces)), key=lambda number: pieces[number].level):
         piece = pieces[number]
         key: Hashable = (piece.level, piece.form)

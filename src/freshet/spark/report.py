@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -23,8 +23,7 @@ _RANKS: Final = 17
 _LONGEST_ANSWER: Final = 6000
 
 
-@dataclass(frozen=True, slots=True)
-class ChainReport:
+class ChainReport(NamedTuple):
     """What one chain (by its place in the job) did in one task.
 
     ``member`` is (rows, position, length, first arrival, last arrival) of its output in the task's file,
@@ -46,8 +45,7 @@ class ChainReport:
         return self.passed[-1]
 
 
-@dataclass(frozen=True, slots=True)
-class StateReport:
+class StateReport(NamedTuple):
     """What became of one state stream of a fold: ``dropped`` rows go from its low end, those of ``member`` come."""
 
     chain: int
@@ -73,9 +71,7 @@ class TaskReport:
 
     def text(self) -> str:
         """As JSON: a text crosses the JVM faster than nested columns do."""
-        chains = [[c.chain, c.member, c.passed, c.nanos, c.arrivals, c.errors, c.failure] for c in self.chains]
-        states = [[s.chain, s.stream, s.dropped, s.member] for s in self.states]
-        return json.dumps([self.part, self.file, self.bytes, chains, states], separators=(",", ":"))
+        return json.dumps([self.part, self.file, self.bytes, self.chains, self.states], separators=(",", ":"))
 
 
 def report_row(text: str, file: Path, tasks: int) -> pa.RecordBatch:
@@ -141,7 +137,17 @@ def merge_samples(samples: Sequence[tuple[tuple[int, ...], int]]) -> tuple[int, 
 def _report(content: list[Any] | str) -> TaskReport:
     fields = json.loads(_take(Path(content))) if isinstance(content, str) else content
     part, file, size, chains, states = fields
-    return TaskReport(part, file, size, tuple(_chain(*chain) for chain in chains), tuple(_state(*s) for s in states))
+    return TaskReport(
+        part,
+        file,
+        size,
+        tuple(ChainReport(*map(_frozen, chain)) for chain in chains),
+        tuple(StateReport(*map(_frozen, state)) for state in states),
+    )
+
+
+def _frozen(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value
 
 
 def _take(file: Path) -> str:
@@ -151,23 +157,3 @@ def _take(file: Path) -> str:
     except OSError as error:
         raise Retry(f"the report of a task cannot be read: {error}") from error
     return text
-
-
-def _state(chain: int, stream: str, dropped: int, member: list[int] | None) -> StateReport:
-    return StateReport(chain, stream, dropped, _place(member))
-
-
-def _chain(
-    chain: int,
-    member: list[int] | None,
-    passed: list[int],
-    nanos: list[int],
-    arrivals: list[int],
-    errors: int,
-    failure: str | None,
-) -> ChainReport:
-    return ChainReport(chain, _place(member), tuple(passed), tuple(nanos), tuple(arrivals), errors, failure)
-
-
-def _place(member: list[int] | None) -> tuple[int, int, int, int, int] | None:
-    return None if member is None else (member[0], member[1], member[2], member[3], member[4])

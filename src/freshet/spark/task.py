@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Final
 
 import pyarrow as pa
@@ -88,7 +88,7 @@ class Task:
             arrivals = sample(output.column(output.num_columns - 1).to_numpy())
         spent = time.perf_counter_ns() - began
         nanos = (*report.nanos[:-1], report.nanos[-1] + spent)
-        self.reports.append(replace(report, nanos=nanos, arrivals=arrivals))
+        self.reports.append(report._replace(nanos=nanos, arrivals=arrivals))
 
     def note(self, report: ChainReport) -> None:
         """Takes the report of a chain without output: it raised, or there was nothing to do."""
@@ -111,10 +111,10 @@ class Task:
         members = iter(file.members)
         chains = list(self.reports)
         for place in self._outputs:
-            chains[place] = replace(chains[place], member=next(members)[1:])
+            chains[place] = chains[place]._replace(member=next(members)[1:])
         # States that grew come after all outputs.
         states = tuple(
-            replace(report, member=next(members)[1:] if report.member and report.member[0] else None)
+            report._replace(member=next(members)[1:] if report.member and report.member[0] else None)
             for report in self.states
         )
         return TaskReport(self.part, file.name if file.members else None, file.bytes, tuple(chains), states)

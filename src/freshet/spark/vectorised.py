@@ -22,12 +22,12 @@ from freshet.kernels.pipeline import Memory
 from freshet.kernels.running import Made, run_chains
 from freshet.kernels.superbox import Operators, Superbox
 from freshet.kernels.typer import KernelTyper
+from freshet.log import StoredVersion
 from freshet.model import Chain, Fold, Train, state_stream, version_stream
 from freshet.spark.failures import Retry
 from freshet.spark.isolate import Component, components
-from freshet.spark.lookups import TaskVersion
 from freshet.spark.report import REPORT_COLUMNS, ChainReport
-from freshet.spark.task import Task, drain
+from freshet.spark.task import UNREADABLE, Task, drain
 
 Chains = tuple[Operators, ...]
 
@@ -94,6 +94,18 @@ def _undivided(task: Task, component: Component) -> str | None:
 
 def _part(task: Task, chain: Chain) -> Chain:
     return replace(chain, inputs=tuple(task.train(each) if isinstance(each, Train) else each for each in chain.inputs))
+
+
+class TaskVersion(StoredVersion):
+    """A version of a table as a task reads it: where its file cannot be read, the unit is to run again."""
+
+    __slots__ = ()
+
+    def read(self) -> pa.Table:
+        try:
+            return StoredVersion.read(self)
+        except OSError as error:
+            raise Retry(f"a version of {self.segment.stream} {UNREADABLE}: {error}") from error
 
 
 class TaskSetting:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
 
 import pyarrow as pa
 from tests.engine.grammar.draws import queries
@@ -13,7 +13,7 @@ from tests.engine.grammar.duckdb_text import output
 from tests.engine.grammar.forms import SECOND, Query
 from tests.engine.grammar.freshet_text import text
 from tests.engine.grammar.logs import END, NAMED, STREAMS, Expected, Row, Step, log
-from tests.engine.kit import Anything, Application
+from tests.engine.kit import Anything, Application, Misfortune
 
 from freshet.kernels.pipeline import MOST_PIECES
 from freshet.policies import Policy, create
@@ -22,6 +22,9 @@ POLICIES = [
     "anything", "everything", "fcfs", "rr(1)", "rr(3)", "fas-mcq", "fas-mcq+set", "rb-mcq+set", "baat", "taat",
     "aaat-min-latency", "slope-slack",
 ]  # fmt: skip
+
+
+TWIN = "_twin"
 
 
 @dataclass(frozen=True, repr=False)
@@ -37,6 +40,8 @@ class Case:
         crash: The step before which the process dies; None: it does not.
         start: Event time at the beginning, which may lie before 1970.
         pieces: Segments in which a state may lie before it is written anew.
+        twins: What befalls those queries that are there a second time under another name and share all their operators
+            but the last one: nothing, their outputs now and then take nothing, or they raise; None: there are none.
     """
 
     steps: Sequence[Step]
@@ -47,11 +52,12 @@ class Case:
     crash: int | None
     start: int
     pieces: int
+    twins: Literal["free", "held", "failing"] | None = None
 
     def __repr__(self) -> str:
         texts = [f"{query.name}: {text(query.body)}\n      in DuckDB: {output(query.body)}" for query in self.queries]
         run = f"{' then '.join(self.policies)}, {self.slots} slots, seed {self.seed}, crash at {self.crash}"
-        run += f", states in {self.pieces} pieces"
+        run += f", states in {self.pieces} pieces, twins {self.twins}"
         lines = [*texts, f"from {self.start}, {run}:", *(f"  {step}" for step in self.steps)]
         return "\n".join(["a case", *(f"    {line}" for line in lines)])
 
@@ -60,7 +66,7 @@ def draw_case(form: str, seed: int) -> Case:
     """A case at random in which one query has a form."""
     draw = random.Random(f"{form} {seed}")
     streams = draw.choice((1, 2, 2, 3, 4))
-    return Case(
+    case = Case(
         steps=log(draw, streams),
         queries=queries(draw, NAMED[:streams], form),
         policies=(draw.choice(POLICIES), draw.choice(POLICIES)),
@@ -70,6 +76,12 @@ def draw_case(form: str, seed: int) -> Case:
         start=draw.choice((20 * SECOND, -5 * SECOND, 1_700_000_000 * SECOND)),
         pieces=draw.choice((MOST_PIECES, 2)),
     )
+    twins = draw.choice((None, "free", "held", "failing"))
+    return case if twins is None else replace(case, queries=_with_twins(case.queries), twins=twins)
+
+
+def _with_twins(found: Sequence[Query]) -> list[Query]:
+    return [twin for query in found for twin in (query, replace(query, name=query.name + TWIN))]
 
 
 def policy(name: str, seed: int) -> Policy:
@@ -87,8 +99,16 @@ class Play:
         case = self.case
         texts = {query.name: text(query.body) for query in case.queries}
         self.app = Application(
-            texts, policy(case.policies[0], case.seed), slots=case.slots, seed=case.seed, streams=STREAMS.values()
+            texts,
+            policy(case.policies[0], case.seed),
+            slots=case.slots,
+            seed=case.seed,
+            streams=STREAMS.values(),
+            share=case.twins is not None,
         )
+        self._twins = [name for name in texts if name.endswith(TWIN)]
+        self._random = random.Random(case.seed)
+        self._misfortune(case.seed)
         self.expected = {name: Expected(stream) for name, stream in STREAMS.items()}
         self._clock = case.start
         self._arrival = max(case.start, 0)
@@ -100,10 +120,24 @@ class Play:
             if number == self.case.crash:
                 self.crash()
             self._step(*step)
+            if self.case.twins == "held":
+                self.app.hold([name for name in self._twins if self._random.random() < 0.4])
+        if self.case.twins == "held":
+            self.app.hold(())
+        if self.case.twins == "failing":
+            self._restart()  # what was quarantined goes on where it was
         self.app.run()
+
+    def _misfortune(self, seed: int) -> None:
+        if self.case.twins == "failing":
+            Misfortune(self.app.executor, self._twins, seed)
 
     def crash(self) -> None:
         """The process dies, with units on their way, and another one goes on with what is in the state folder."""
+        self._restart()
+        self._misfortune(self.case.seed + 1)
+
+    def _restart(self) -> None:
         self.app = self.app.crash(policy(self.case.policies[1], self.case.seed + 1), self.case.seed + 1)
 
     def _step(self, what: str, stream: str, gap: int, more: Any) -> None:

@@ -42,6 +42,7 @@ def _simpler(case: Case) -> Iterator[Case]:
     for simpler in (
         plain,
         replace(case, crash=None),
+        replace(case, twins=case.twins and "free"),
         replace(case, policies=plain.policies),
         replace(case, slots=1),
         replace(case, seed=0),
