@@ -75,7 +75,8 @@ def test_a_callback_that_never_returns_is_given_up(
     one.stop(False)  # harmless
     assert taken == [3]
     assert log.cursor("q/callback") == 0
-    assert one.states()["q/callback"]["waiting"] == 3
+    told = one.states()["q/callback"]
+    assert (told["waiting"], told["state"], told["reason"]) == (3, "failing", "it does not return")
 
 
 def started(function: Callable[..., None], *arguments: object) -> threading.Thread:

@@ -28,6 +28,7 @@ WRONG = {
     "NUL in a table": (f'{STREAM}[tables.t]\nfile = "a\\u0000.csv"\nschema = "k int"\n', "NUL"),
     "NUL in a source": (f'{STREAM}source = {{kind = "files", path = "a\\u0000"}}\n', "NUL"),
     "quote in a schema": ('[streams.s]\nschema = "k int, \'s string"\n', "not closed"),
+    "a name that is too long for a file": (f'[streams.{"x" * 201}]\nschema = "k int"\n', "201 characters, at most 200"),
     "a word of SQL": ('[streams.select]\nschema = "k int"\n', "a word of SQL"),
 }
 

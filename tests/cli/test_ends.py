@@ -75,6 +75,8 @@ def test_two_signals_end_a_run_whose_callback_never_returns(app: Path) -> None:
         finally:
             running.kill()
     assert "sink all/callback does not return and is given up" in errors
+    assert "warning: sink all/callback failed: it does not return (" in errors
+    assert running.returncode == 1
     report = json.loads((app.parent / "report.json").read_text())
     assert report["status"] == "stopped"
 
@@ -86,5 +88,7 @@ def test_a_run_for_some_time_ends_although_a_callback_never_returns(app: Path) -
         finally:
             running.kill()
     assert "sink all/callback does not return and is given up" in errors
+    assert "warning: sink all/callback failed: it does not return (" in errors
+    assert running.returncode == 1
     report = json.loads((app.parent / "report.json").read_text())
     assert report["queries"]["counted"]["tuples_out"] == report["streams"]["packets"]["tuples"] > 0

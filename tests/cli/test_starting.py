@@ -115,6 +115,24 @@ def test_a_start_that_fails_claims_nothing(tmp_path: Path) -> None:
 
 
 @pytest.mark.spark
+def test_what_java_refuses_is_told_in_its_words(tmp_path: Path) -> None:
+    # The text of such an error is in the JVM, which is ended with the start.
+    write(tmp_path)
+    path = tmp_path / "app.toml"
+    path.write_text(path.read_text().replace('"spark.ui.enabled" = "true"', '"spark.driver.maxResultSize" = "large"'))
+    done = subprocess.run(
+        [*FRESHET, "run", "app.toml"], cwd=tmp_path, capture_output=True, text=True, check=False, timeout=250
+    )
+    assert done.returncode == 1
+    started, reason = done.stderr.splitlines()
+    assert started == "Spark starts ..."
+    assert reason.startswith("Spark does not start on local[1]: ")
+    assert "spark.driver.maxResultSize" in reason
+    assert processes(f"freshet.spark.log={tmp_path / 'state'}") == []
+    assert not (tmp_path / "state" / "application").exists()
+
+
+@pytest.mark.spark
 def test_what_a_run_writes_and_where_spark_listens_is_for_its_owner(tmp_path: Path) -> None:
     write(tmp_path)
     environment = {name: value for name, value in os.environ.items() if name != "SPARK_LOCAL_IP"}

@@ -33,7 +33,7 @@ from freshet.log import (
 from freshet.model import ARRIVAL, Commit, Filter, UserError
 from freshet.spark.spec import Spec, load_spec
 
-SPEC = Spec((Filter("q.filter_1", "v > 1"),), ("q",), {})
+SPEC = Spec((Filter("q.filter_1", "v > 1"),), ((pa.schema([("v", pa.int64())]),),))
 
 
 def rows(first: int, count: int) -> pa.Table:

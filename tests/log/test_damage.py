@@ -8,15 +8,18 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+import zlib
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pyarrow as pa
 import pytest
 from tests.log.damage import rows
 
 from freshet.log import Damaged, Limits, Log, LogReader, SegmentWriter, read_segment
-from freshet.log.sums import has_sum
+from freshet.log.sums import Checks, checked, has_sum, sum_of
 from freshet.log.tail import Tail, read_tail
 from freshet.log.verify import verify
 from freshet.model import ARRIVAL, Commit, Segment
@@ -121,6 +124,69 @@ def test_a_cut_segment_names_file_stream_and_offsets(tmp_path: Path, sums: bool,
     segment = Segment("s", 70, count, 0, first, last, "f.arrows", position, size)
     with pytest.raises(Damaged, match=r"stream s, offsets 70 to 74: segment file f[.]arrows is damaged at byte 0"):
         read_segment(tmp_path, segment, 70, 75)
+
+
+def summed(content: bytes, sum_: bytes) -> bool:
+    """Whether a segment of this content and this sum is taken."""
+    segment = Segment("s", 0, 1, 0, 0, 0, "f.arrows", 0, len(content) + len(sum_))
+    try:
+        checked(pa.py_buffer(content + sum_), segment, None, Checks.ALWAYS)
+    except Damaged:
+        return False
+    return True
+
+
+def crc_of_bytes(content: bytes) -> bytes:
+    return zlib.crc32(content).to_bytes(4, "little")
+
+
+def crc_of_rows(content: bytes) -> bytes:
+    whole = len(content) // 512 * 512
+    totals = np.frombuffer(content[:whole], "<u8").reshape(-1, 64).sum(axis=1, dtype=np.uint64)
+    return zlib.crc32(content[whole:], zlib.crc32(totals.tobytes())).to_bytes(4, "little")
+
+
+SUMS: dict[str, Callable[[bytes], bytes]] = {
+    "now": lambda content: sum_of(pa.py_buffer(content)), "rows": crc_of_rows, "bytes": crc_of_bytes,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("form", SUMS)
+@pytest.mark.parametrize("size", [8, 504, 512, 1288])
+@pytest.mark.parametrize("fill", ["zeros", "ones", "random"])
+def test_every_single_bit_of_a_segment_and_of_its_sum_counts(form: str, size: int, fill: str) -> None:
+    content = {"zeros": bytes(size), "ones": b"\xff" * size, "random": random.Random(size).randbytes(size)}[fill]
+    sum_ = SUMS[form](content)
+    assert summed(content, sum_)  # segments of earlier versions are taken, too
+    for bit in range(8 * (size + len(sum_))):
+        damaged = bytearray(content + sum_)
+        damaged[bit // 8] ^= 1 << bit % 8
+        assert not summed(bytes(damaged[:size]), bytes(damaged[size:])), bit
+
+
+def test_what_leaves_the_total_of_a_row_as_it_was_is_noticed() -> None:
+    chance = random.Random(1)
+    content = chance.randbytes(512 * 40 + 264)
+    sum_, rows = SUMS["now"](content), [slice(at, at + 512) for at in range(0, 512 * 40, 512)]
+
+    def with_swapped(one: slice, other: slice) -> bytes:
+        damaged = bytearray(content)
+        damaged[one], damaged[other] = damaged[other], damaged[one]
+        return bytes(damaged)
+
+    for _ in range(500):
+        assert not summed(with_swapped(*chance.sample(rows, 2)), sum_)
+        row = 512 * chance.randrange(40)
+        one, other = (row + 8 * place for place in chance.sample(range(64), 2))
+        assert not summed(with_swapped(slice(one, one + 8), slice(other, other + 8)), sum_)
+        # The same bit of two words of a row: of the highest, the changes always cancel out in its total.
+        damaged, bit = bytearray(content), chance.choice([63, 63, 62, chance.randrange(64)])
+        for word in (one, other):
+            damaged[word + bit // 8] ^= 1 << bit % 8
+        assert not summed(bytes(damaged), sum_)
+    assert not summed(content[:-8], sum_)
+    assert not summed(content + bytes(8), sum_)
+    assert not summed(bytes(len(content)), bytes(len(sum_)))
 
 
 def test_compaction_leaves_a_damaged_segment_where_it_is(tmp_path: Path) -> None:

@@ -163,3 +163,54 @@ def test_a_day_that_no_calendar_has_is_a_dead_letter(tmp_path: Path) -> None:
         receipt = Intake(log, stream).append(pa.table({"k": days}), np.array([1, 2]))
     assert (receipt.first, receipt.end, receipt.dead) == (0, 0, 2)
     assert "2147483647" in (tmp_path / "dead" / "s.jsonl").read_text()
+
+
+ODD_COLUMNS: dict[str, list[tuple[pa.Array, list[Any]]]] = {
+    "bigint": [
+        (pa.array(["5", None, "x"], pa.string_view()), [5, None]),
+        (pa.array([b"5", None, b"x"], pa.binary_view()), [5, None]),
+        (pa.RunEndEncodedArray.from_arrays([1, 2, 4], ["5", None, "x"]), [5, None]),
+        (pa.DictionaryArray.from_arrays(pa.array([0, None, 1]), pa.array(["5", "x"], pa.string_view())), [5, None]),
+    ],
+    "string": [
+        (pa.array(["5", None, "x"], pa.string_view()), ["5", None, "x"]),
+        (pa.array([b"\xff", b"ok"], pa.large_binary()).view(pa.large_string()), ["ok"]),
+    ],
+    "array<bigint>": [
+        (pa.array([[1, 2], None, [], [None], [7]], pa.list_view(pa.int32())), [[1, 2], None, [], [None], [7]]),
+        (pa.array([[1, 2], None, [], [None], [7]], pa.large_list_view(pa.int8())), [[1, 2], None, [], [None], [7]]),
+        (pa.array([["1"], None, ["x"]], pa.list_(pa.string_view())), [[1], None]),
+    ],
+    "array<string>": [
+        (pa.ListArray.from_arrays(
+            pa.array([0, 1, 3], pa.int32()), pa.array([b"\xff", b"a", b"b"], pa.large_binary()).view(pa.large_string())
+         ), [["a", "b"]]),
+    ],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("kind", "column", "expected"),
+    [(kind, *each) for kind, columns in ODD_COLUMNS.items() for each in columns],
+    ids=lambda value: str(getattr(value, "type", "")) or None,
+)
+@pytest.mark.parametrize("cut", ["whole", "chunks"])
+def test_columns_of_types_that_arrow_hardly_knows(
+    kind: str, column: pa.Array, expected: list[Any], cut: str, tmp_path: Path
+) -> None:
+    chunks = [column] if cut == "whole" else [column[:1], column[1:2], column[2:]]
+    with Log.open(tmp_path) as log:
+        log.declare("s")
+        table = pa.table({"v": pa.chunked_array(chunks)})
+        receipt = Intake(log, Stream("s", parse_schema(f"v {kind}"))).append(table, 1)
+        assert receipt == Receipt(0, len(expected), dead=len(column) - len(expected), late=0)
+        taken = log.read("s", 0, receipt.end)
+    taken.validate(full=True)
+    assert taken["v"].to_pylist() == expected
+    assert len(lines(tmp_path, "dead")) == receipt.dead
+
+
+def test_a_row_with_a_column_that_arrow_hardly_knows_can_be_set_aside(log: Log, tmp_path: Path) -> None:
+    table = pa.table({"k": ["x"], "name": pa.array(["a"], pa.string_view())})
+    assert Intake(log, PLAIN).append(table, 1) == Receipt(0, 0, dead=1, late=0)
+    assert [line["row"] for line in lines(tmp_path, "dead", "p")] == [{"k": "x", "name": "a"}]

@@ -11,7 +11,17 @@ from freshet.model.telling import masked, masked_value
 
 COUNT = 300
 ANY = string.ascii_letters + string.digits + "@:/?#[]!$&()*+,;=%~^{}|<>-._"
-WORDS = ["password", "sslpassword", "PGPASSWORD", "token", "access_token", "client_secret", "api_key", "secret.key"]
+WORDS = [
+    "password",
+    "sslpassword",
+    "PGPASSWORD",
+    "token",
+    "access_token",
+    "client_secret",
+    "api_key",
+    "secret.key",
+    "pwd",
+]
 
 
 def password(random_: random.Random, characters: str = ANY) -> str:

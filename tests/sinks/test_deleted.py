@@ -89,9 +89,42 @@ def test_rows_after_a_deletion_are_in_a_file_that_can_be_found(
         assert read(path.with_name("moved")) == [1, 2]
     (status,) = runner.statuses
     assert (status.state, status.rows, status.waiting) == ("running", 5, 0)
-    if kind != "parquet":
-        assert "was deleted" in str(status.note)
+    assert "was deleted" in str(status.note)
     assert "sink q/sink" in caplog.text
+
+
+@pytest.mark.parametrize("vanish", [None, delete, move, delete_folder])
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_deletion_after_the_last_row_is_told_at_the_end(
+    kind: str, vanish: Callable[[Path], None] | None, log: Log, tmp_path: Path
+) -> None:
+    options, read = KINDS[kind]
+    path = tmp_path / "out" / "place"
+    runner = SinkRunner(log)
+    runner.add("q", "sink", create(kind, {"path": str(path), **options}))
+    append(log, 1, 2)
+    runner._drain()
+    assert read(path) == [1, 2]
+    if vanish is not None:
+        vanish(path)
+    runner.start()
+    assert runner.stop(timeout=60)
+    (status,) = runner.statuses
+    assert (status.state, status.rows) == ("stopped", 2)
+    assert (status.note is not None) == (vanish is not None)
+
+
+def test_a_folder_that_was_replaced_by_another_one_is_told(tmp_path: Path) -> None:
+    path = tmp_path / "place"
+    sink = create("parquet", {"path": str(path)})
+    sink.open({})
+    sink.write(pa.table({"v": [1]}), Token("q", 0, 1))
+    shutil.rmtree(path)
+    path.mkdir()
+    sink.write(pa.table({"v": [2]}), Token("q", 1, 2))
+    sink.close()
+    assert parquet(path) == [2]
+    assert "files that were written to it before are gone" in str(getattr(sink, "note", None))
 
 
 def test_lines_are_not_in_a_file_that_vanishes_during_the_write(

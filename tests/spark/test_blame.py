@@ -133,6 +133,8 @@ harness.executor.close()
 
 @pytest.mark.timeout(600)
 def test_who_takes_the_jvm_along_is_found_over_restarts(tmp_path: Path) -> None:
+    root = Path(__file__).parents[2]
+
     def start() -> list[str]:
         done = subprocess.run(
             [sys.executable, "-c", DIES, str(tmp_path)],
@@ -140,7 +142,7 @@ def test_who_takes_the_jvm_along_is_found_over_restarts(tmp_path: Path) -> None:
             text=True,
             check=False,
             timeout=280,
-            env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])},
+            env={**os.environ, "PYTHONPATH": os.pathsep.join([str(root), str(root / "src")])},
         )
         return done.stdout.splitlines()
 

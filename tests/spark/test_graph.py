@@ -3,12 +3,16 @@ whose fault they are."""
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 from tests.spark.kit import Harness, output_train, with_arrivals, write_train
 
 from freshet.model import Chain, Filter, Operator, Project, Query, QueryGraph, Train, Unit, UnitResult, parse_schema
+from freshet.spark.running import Running
+from freshet.spark.suspects import Suspects
 
 pytestmark = pytest.mark.spark
 
@@ -164,6 +168,29 @@ def test_who_fails_together_with_others_is_to_run_apart(harness: Harness):
     assert (result.retry, result.apart) == (None, False)
     assert [bool(chain.failure) for chain in result.chains] == [False, True, False]
     assert [row["n"] for row in rows(harness, result, "good")] == [f"Name {k}" for k in range(0, 10, 2)]
+
+
+def test_a_suspect_that_shares_work_runs_apart_until_its_own_part_has_succeeded(spark: SparkSession, tmp_path: Path):
+    notes = Running(tmp_path)
+    notes.job(["a", "other"]).__enter__()
+    notes.died("Spark's JVM has ended", certain=True)
+    suspects = Suspects(tmp_path, {})
+    with Harness(spark, tmp_path, suspects=suspects) as harness:
+        nodes = install(
+            harness,
+            straight("a", COMMON, Project("a.project", (("k", "k"),))),
+            straight("b", COMMON, Project("b.project", (("k", "k"),))),
+        )
+        whole = train(harness)
+        fused = Chain((nodes["shared.1"],), (whole,), ("b.project",)), Chain((nodes["a.project"],), (0,), ("a",))
+        assert harness.run(Unit("fused", fused)).apart
+        shared = harness.run(Unit("shared", (Chain((nodes["shared.1"],), (whole,), ("a.project", "b.project")),)))
+        assert shared.retry is None
+        assert "a" in suspects.alone
+        queue = output_train(shared, "a.project")
+        assert harness.run(Unit("own", (Chain((nodes["a.project"],), (queue,), ("a",)),))).chains[0].rows_out == 5
+        assert "a" not in suspects.alone
+        assert not harness.run(Unit("again", fused)).apart
 
 
 def test_a_component_of_one_query_that_fails_is_its_failure(harness: Harness):

@@ -82,6 +82,16 @@ def test_who_dies_again_and_again_without_an_end_is_found(tmp_path: Path) -> Non
     assert reason.startswith("the run died again and again")
 
 
+def test_work_that_queries_share_keeps_all_of_them_out_where_it_dies_alone(tmp_path: Path) -> None:
+    die(tmp_path, "good", "bad", "third", reason="Spark's JVM has ended", certain=True)
+    suspects = Suspects(tmp_path, TEXTS)
+    suspects.clear(["third"])
+    die(tmp_path, "good", "bad", reason="Spark's JVM has ended", certain=True)
+    again = Suspects(tmp_path, TEXTS)
+    assert not again.alone
+    assert all(again.why_out(name, text) for name, text in TEXTS.items())
+
+
 @pytest.mark.parametrize("text", ["", "{", "[]", "3", '{"deaths": 3}', json.dumps({"deaths": {"a": "x"}, "out": {}})])
 def test_files_that_a_power_cut_has_spoilt_blame_nobody(tmp_path: Path, text: str) -> None:
     die(tmp_path, "bad", reason="x", certain=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any, Final
 
 from freshet.app.making import check_sinks, named_sinks
@@ -155,7 +155,13 @@ class Outlets:
         return {f"{status.query}/{status.name}": asdict(status) for status in self._statuses()}
 
     def _statuses(self) -> list[SinkStatus]:
-        return [status for runner in self._runners() for status in runner.statuses]
+        return [self._told(status, runner) for runner in self._runners() for status in runner.statuses]
+
+    def _told(self, status: SinkStatus, runner: SinkRunner) -> SinkStatus:
+        """A sink that was given up while rows waited for it has failed, although it did not raise."""
+        if runner not in self._left or status.state != "running" or not status.waiting:
+            return status
+        return replace(status, state="failing", reason="it does not return")
 
     def _runners(self) -> list[SinkRunner]:
         return [self._shared, self._slow, *self._own.values()]

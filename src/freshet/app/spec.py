@@ -30,6 +30,8 @@ _MASTER: Final = re.compile(
     r"|spark://[^\s:,/]+:\d+(?:,[^\s:,/]+:\d+)*|yarn|k8s://\S+"
 )
 _MASTERS: Final = ("local", "local-cluster", "spark", "yarn", "k8s")
+MOST_NAME: Final = 200
+"""Characters of a name: files of the state folder are called by it, and a file's name has at most 255."""
 _NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 
 
@@ -88,6 +90,8 @@ def check_name(name: str, kind: str) -> str:
     """
     if not _NAME.fullmatch(name):
         raise UserError(f"{name!r} cannot name a {kind}: use letters, digits and _, beginning with a letter")
+    if len(name) > MOST_NAME:
+        raise UserError(f"{name[:40]}... cannot name a {kind}: it has {len(name):,} characters, at most {MOST_NAME}")
     if not stands_in_from(name):
         raise UserError(f"{name!r} cannot name a {kind}: it is a word of SQL; choose another, such as {name}_1")
     return name

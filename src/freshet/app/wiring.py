@@ -198,7 +198,8 @@ def _spark(
     except Exception as error:
         told = app.state / "spark.out"
         reason = why_not_taken(error, master) or message(error)
-        raise FreshetError(f"Spark does not start: {reason} (what it printed is in {told})") from error
+        where = f" on {master}" if master else ""
+        raise FreshetError(f"Spark does not start{where}: {reason} (what it printed is in {told})") from error
     clock = RealClock()
     executor = SparkExecutor(
         session,

@@ -75,7 +75,7 @@ class _Table:
 
     def __init__(self, report: Report, height: int, hint: str) -> None:
         self._report, self._hint = report, hint
-        self._notes = _notes(report)[:NOTES]
+        self._notes = _first(_notes(report))
         ranked = sorted(report["queries"].items(), key=_importance)
         room = max(_LEAST_ROWS, height - 4 - len(self._notes))
         shown = len(ranked) if len(ranked) <= room else room - 1
@@ -186,6 +186,17 @@ def _notes(report: Report) -> list[str]:
                   for name, part in report[kind].items() if part["reason"]]  # fmt: skip
     notes += [f"sink {name}: {_first_line(sink['note'])}" for name, sink in report["sinks"].items() if sink.get("note")]
     return notes
+
+
+def _first(notes: list[str]) -> list[str]:
+    """As many notes as are shown; the last of them says how many there are besides.
+
+    >>> _first(["a", "b", "c"]), _first(["a", "b", "c", "d"])
+    (['a', 'b', 'c'], ['a', 'b', '... and 2 notes more: see the report'])
+    """
+    if len(notes) <= NOTES:
+        return notes
+    return [*notes[: NOTES - 1], f"... and {len(notes) - NOTES + 1} notes more: see the report"]
 
 
 def _undelivered(part: Mapping[str, Any]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Final
 
 import pyarrow as pa
@@ -23,7 +24,7 @@ def cast(values: pa.Array, target: pa.DataType, zone: str) -> pa.Array:
     """
     kind = values.type
     if kind == target:
-        return _valid(values)
+        return _valid(values, lambda given: given)
     if pa.types.is_dictionary(kind):
         return cast(values.dictionary_decode(), target, zone)
     if pa.types.is_null(kind):
@@ -38,16 +39,46 @@ def cast(values: pa.Array, target: pa.DataType, zone: str) -> pa.Array:
         # Arrow asks for room for every integer, not for those that are there.
         values = values.cast(pa.decimal128(20, 0))
     rounding = pa.types.is_integer(kind) and pa.types.is_floating(target)
-    return values.cast(options=pc.CastOptions(target, allow_float_truncate=rounding))
+    options = pc.CastOptions(target, allow_float_truncate=rounding)
+    # Arrow does not look at text that stays text, such as that of a large_string.
+    return _valid(values, lambda given: given.cast(options=options))
 
 
-def _valid(values: pa.Array) -> pa.Array:
+def castable(kind: pa.DataType) -> bool:
+    """Whether Arrow may convert columns of a type by itself.
+
+    Of lists that are views it would read behind the end of their buffers; of other views, of runs and of unions it
+    knows few functions.
+
+    >>> castable(pa.list_(pa.large_string())), castable(pa.list_view(pa.int32())), castable(pa.string_view())
+    (True, False, False)
+    """
+    if pa.types.is_struct(kind):
+        return all(castable(field.type) for field in kind)
+    if pa.types.is_map(kind):
+        return castable(kind.key_type) and castable(kind.item_type)
+    if any(each(kind) for each in _AROUND):
+        return castable(kind.value_type)
+    return pa.types.is_primitive(kind) or any(each(kind) for each in _SINGLE)
+
+
+_AROUND: Final = (pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list, pa.types.is_dictionary)
+_SINGLE: Final = (
+    pa.types.is_null, pa.types.is_decimal, pa.types.is_string, pa.types.is_large_string, pa.types.is_binary,
+    pa.types.is_large_binary, pa.types.is_fixed_size_binary,
+)  # fmt: skip
+
+
+def _valid(values: pa.Array, make: Callable[[pa.Array], pa.Array]) -> pa.Array:
+    """What is made of the values, if it holds what its type says."""
+    made = make(values)
     try:
-        values.validate(full=True)
+        made.validate(full=True)
     except pa.ArrowInvalid:
         # Of a part of a column Arrow judges the whole; a copy holds that part alone.
-        values.take(pa.array(range(len(values)), pa.int64())).validate(full=True)
-    return values
+        made = make(values.take(pa.array(range(len(values)), pa.int64())))
+        made.validate(full=True)
+    return made
 
 
 def _timestamps(values: pa.Array, target: pa.DataType, zone: str) -> pa.Array:
@@ -87,4 +118,4 @@ def placed(times: pa.Array, target: pa.DataType, zone: str) -> pa.Array:
 
 
 def _is_text(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from freshet.log.casts import cast
+from freshet.log.casts import cast, castable
 from freshet.log.plain import PLAIN, plain
 from freshet.log.scalars import from_type
 from freshet.log.shown import shown
@@ -40,10 +40,11 @@ def convert(values: pa.Array | Sequence[Any], field: pa.Field, zone: str) -> tup
     >>> array.to_pylist(), reasons
     ([1, None, 3], {1: "column v: 'x' is not of type bigint"})
     """
-    if isinstance(values, pa.Array):
+    values = values.storage if isinstance(values, pa.ExtensionArray) else values
+    if isinstance(values, pa.Array) and castable(values.type):
         array, wrong = _parts(values, lambda part: cast(part, field.type, zone), field.type)
     else:
-        array, wrong = _column(values, field.type, zone)
+        array, wrong = _column(list(values) if isinstance(values, pa.Array) else values, field.type, zone)
     return array, {place: _reason(values[place], field) for place in sorted(wrong)}
 
 

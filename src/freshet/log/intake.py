@@ -311,20 +311,21 @@ def _set_aside(
 
 
 def _table_rows(table: pa.Table, places: Sequence[int]) -> list[dict[str, Any]]:
-    taken = table.take(pa.array(places, pa.int64()))
     try:
-        return taken.to_pylist()  # type: ignore[no-any-return]
-    except (ValueError, OverflowError):
-        # Times that Python has no year for, text that is not UTF-8: the others are told.
-        columns = list(zip(taken.schema.names, taken.columns, strict=True))
-        return [{name: _value(column[place]) for name, column in columns} for place in range(len(taken))]
+        return table.take(pa.array(places, pa.int64())).to_pylist()  # type: ignore[no-any-return]
+    except Exception:
+        # Types that Arrow cannot take rows of, times that Python has no year for, text that is not UTF-8: value by
+        # value, so that the others are told.
+        columns = list(zip(table.schema.names, table.columns, strict=True))
+        return [{name: _value(column, place) for name, column in columns} for place in places]
 
 
-def _value(scalar: pa.Scalar) -> Any:
+def _value(column: pa.ChunkedArray, place: int) -> Any:
     try:
+        scalar = column[place]
         return scalar.as_py()
-    except (ValueError, OverflowError):
-        return str(_count(scalar)) if pa.types.is_temporal(scalar.type) else shown(scalar)
+    except Exception:
+        return str(_count(scalar)) if pa.types.is_temporal(column.type) else shown(scalar)
 
 
 def _count(scalar: pa.Scalar) -> pa.Scalar:

@@ -81,6 +81,11 @@ class DurableLines:
         """Whether the file that is open is the one at the path."""
         return same_file(self._open(), self.path)
 
+    @property
+    def vanished(self) -> int:
+        """How much of what is written is in a file that is no longer at the path."""
+        return 0 if self._descriptor is None or self._is_there() else self.length
+
     def reset(self, length: int) -> None:
         """Cuts off everything beyond a length. Where somebody has shortened the file, its end is the length."""
         descriptor = self._open()

@@ -1,29 +1,36 @@
 """Checksums of segments: damage is told before Arrow sees the bytes.
 
-Arrow pads its streams to multiples of eight bytes. A segment ends with four more, its sum; one of a version that wrote
-no sums has none, tells so by its length, and is taken as it is.
+Arrow pads its streams to multiples of eight bytes. A segment ends with nine more, its sum. One of an earlier version
+ends with four, or with none where no sums were written; its length tells so. One without a sum is taken as it is.
 
-A CRC of all bytes took a fifth of the time of a simple query. So the words of each block of 512 bytes are added up,
-and the CRC is that of the totals: a changed bit always changes the total of its block, and blocks that change places
-are told, at six times the speed.
+A CRC of all bytes took a fifth of the time of a simple query. So the words of a segment are laid out in rows of 64,
+each row and each column is added up, and the sum is two CRCs, of the rows' totals and of the columns'. A single bit
+always changes the first: the total of its row changes by a power of two, which inverts a run of its bits, and the CRC
+tells any run that short. Changes that leave the total of a row as it was, such as two words that change places, change
+the totals of columns.
 """
 
 from __future__ import annotations
 
 import struct
 import zlib
+from collections.abc import Iterator
 from enum import StrEnum
 from typing import Final
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from freshet.log.errors import Damaged
 from freshet.model import Segment
 
-_SUM: Final = struct.Struct("<I")
+_SUM: Final = struct.Struct("<BII")
+_KIND: Final = 1
+"""The first byte of a sum."""
+_EARLIER: Final = struct.Struct("<I")
 _WORDS: Final = 64
-"""Words of eight bytes in a block."""
+"""Words of eight bytes in a row."""
 _PADDING: Final = 8
 _MOST_REMEMBERED: Final = 65_536
 _seen: set[object] = set()
@@ -41,17 +48,39 @@ def sum_of(content: pa.Buffer) -> bytes:
     """What stands behind a segment.
 
     >>> sum_of(pa.py_buffer(b"12345678")).hex()
-    'afdae09a'
+    '01afdae09a7875aab2'
     """
-    blocks = content.size // (8 * _WORDS)
-    words = np.frombuffer(content, "<u8", blocks * _WORDS).reshape(blocks, _WORDS)
-    totals = np.add.reduce(words, axis=1, dtype=np.uint64).astype("<u8", copy=False)
-    return _SUM.pack(zlib.crc32(content.slice(blocks * 8 * _WORDS), zlib.crc32(totals)))
+    words, rest = _words(content)
+    return _SUM.pack(_KIND, zlib.crc32(rest, zlib.crc32(_totals(words, 1))), zlib.crc32(_totals(words, 0)))
+
+
+def _earlier_sums(content: pa.Buffer) -> Iterator[bytes]:
+    """What stood behind a segment in earlier versions."""
+    words, rest = _words(content)
+    yield _EARLIER.pack(zlib.crc32(rest, zlib.crc32(_totals(words, 1))))
+    yield _EARLIER.pack(zlib.crc32(content))
+
+
+def _words(content: pa.Buffer) -> tuple[npt.NDArray[np.uint64], pa.Buffer]:
+    """All full rows of words, and the bytes behind them."""
+    rows = content.size // (8 * _WORDS)
+    return np.frombuffer(content, "<u8", rows * _WORDS).reshape(rows, _WORDS), content.slice(rows * 8 * _WORDS)
+
+
+def _totals(words: npt.NDArray[np.uint64], axis: int) -> bytes:
+    totals: npt.NDArray[np.uint64] = np.add.reduce(words, axis=axis, dtype=np.uint64)
+    return totals.astype("<u8", copy=False).tobytes()
+
+
+def _size(segment: Segment) -> int:
+    """Bytes of the sum at the end of a segment."""
+    over = segment.length % _PADDING
+    return next((form.size for form in (_SUM, _EARLIER) if form.size % _PADDING == over), 0)
 
 
 def has_sum(segment: Segment) -> bool:
     """Whether a segment ends with its sum."""
-    return segment.length % _PADDING == _SUM.size
+    return _size(segment) > 0
 
 
 def checked(content: pa.Buffer, segment: Segment, storage: object, checks: Checks = Checks.ONCE) -> pa.Buffer:
@@ -72,10 +101,11 @@ def checked(content: pa.Buffer, segment: Segment, storage: object, checks: Check
     whole = content.slice(segment.position, segment.length)
     if not has_sum(segment):
         return whole
-    stream = whole.slice(0, segment.length - _SUM.size)
+    stream, told = whole.slice(0, segment.length - _size(segment)), whole.slice(segment.length - _size(segment))
     place = (storage, segment.file, segment.position)
     if checks is Checks.ALWAYS or (checks is Checks.ONCE and place not in _seen):
-        if sum_of(stream) != whole.slice(segment.length - _SUM.size).to_pybytes():
+        sums = [sum_of(stream)] if told.size == _SUM.size else _earlier_sums(stream)
+        if told.to_pybytes() not in sums:
             raise damaged(segment, "its bytes do not give its checksum")
         if len(_seen) >= _MOST_REMEMBERED:
             _seen.clear()

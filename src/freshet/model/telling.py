@@ -14,8 +14,8 @@ HIDDEN: Final = "***"
 _USERINFO: Final = re.compile(r"([A-Za-z][\w+.-]*://[^\s:/@'\"]*):[^\s'\"]*@")
 _ADDRESS: Final = re.compile(r"([A-Za-z][\w+.-]*://[^:/@]*):.*@", re.DOTALL)
 _SECRET: Final = (
-    r"[\w.-]*(?:passw(?:or)?d|passphrase|passfile|secret|token|credential|api[._-]?key|access[._-]?key|account[._-]?key"
-    r"|private[._-]?key|signature|jaas[._-]?config)[\w.-]*"
+    r"[\w.-]*(?:passw(?:or)?d|pwd|passphrase|passfile|secret|token|credential|api[._-]?key|access[._-]?key"
+    r"|account[._-]?key|private[._-]?key|signature|jaas[._-]?config)[\w.-]*"
 )
 _KEY: Final = re.compile(_SECRET, re.IGNORECASE)
 _ASSIGNED: Final = re.compile(

@@ -101,6 +101,9 @@ class JsonlSink:
 
     def close(self) -> None:
         if self._lines is not None:
+            if self._lines.vanished:
+                gone = self._lines.missing + self._lines.vanished
+                self.note = f"file {self.path} was deleted or replaced: {gone:,} bytes that were written to it are gone"
             self._lines.close()
             self._lines = None
         with _OPEN_LOCK:

@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet
 from pydantic import Field
 
+from freshet.log.lines import same_file
 from freshet.log.storage import sync_folder
 from freshet.model import UserError
 from freshet.sinks.sink import SinkOptions, Token
@@ -50,7 +51,7 @@ class ParquetSink:
     Rows wait in the log until there are enough of them for a file, or some have waited long enough. A file is written
     under a hidden name, made durable and then renamed, so that readers see whole files only. Its name says who wrote
     it and which range of the output it holds: a file that was completed just before a crash is known by it, and its
-    rows are not written again.
+    rows are not written again. Where somebody deletes the folder, later files go to a new one, and ``note`` says so.
     """
 
     def __init__(self, options: ParquetOptions) -> None:
@@ -62,11 +63,13 @@ class ParquetSink:
         self._id = ""
         self._end = 0
         self._columns: pa.Schema | None = None
+        self._folder: int | None = None
+        self.note: str | None = None
 
     def open(self, state: Mapping[str, Any]) -> dict[str, Any]:
         self._claim()
         try:
-            self.path.mkdir(parents=True, exist_ok=True)
+            self._enter()
             why = self.refusal(state)
             if why is not None:
                 raise UserError(why)
@@ -100,6 +103,7 @@ class ParquetSink:
         return self.write_all(iter([table]), token)
 
     def write_all(self, pieces: Iterator[pa.Table], token: Token) -> dict[str, Any]:
+        self._enter()
         first = min(max(self._end, token.first), token.end)
         groups = _groups(_without(pieces, first - token.first))
         group = next(groups, None)
@@ -122,6 +126,20 @@ class ParquetSink:
             with _OPEN_LOCK:
                 _OPEN.discard(self.path)
             self._claimed = False
+        self._leave()
+
+    def _enter(self) -> None:
+        """Makes the folder, also anew where somebody has deleted it or moved it away."""
+        self.path.mkdir(parents=True, exist_ok=True)
+        self._leave()
+        self._folder = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+
+    def _leave(self) -> None:
+        if self._folder is not None:
+            if self._end and not same_file(self._folder, self.path):
+                self.note = f"folder {self.path} was deleted or replaced: files that were written to it before are gone"
+            os.close(self._folder)
+            self._folder = None
 
     def _state(self) -> dict[str, Any]:
         return {"path": str(self.path), "id": self._id}

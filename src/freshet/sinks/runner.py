@@ -218,6 +218,7 @@ class _Lane:
         with self._using:
             if self.status.state != "stopped":
                 self._sink.close()
+                self._listen()
             if self.status.state == "running":
                 self._set(state="stopped")
 

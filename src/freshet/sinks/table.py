@@ -129,24 +129,21 @@ class TableSink:
     def write(self, table: pa.Table, token: Token) -> dict[str, Any]:
         database = self._database
         assert database is not None, "open comes first"
-        try:
-            with database.transaction():
-                known = self._next(database, self._id)
-                new = table if known is None else table.slice(min(max(known - token.first, 0), table.num_rows))
-                if new.num_rows:
-                    self._insert(database, new)
-                self._set_next(database, token, known)
-        except Exception:
-            if not database.is_there():
-                self.note = (
-                    f"database {database.name} was deleted or replaced: rows that were written to it before are gone, "
-                    "later ones are in the file that is there now"
-                )
-            raise
+        with database.transaction():
+            known = self._next(database, self._id)
+            new = table if known is None else table.slice(min(max(known - token.first, 0), table.num_rows))
+            if new.num_rows:
+                self._insert(database, new)
+            self._set_next(database, token, known)
         return {"id": self._id, "table": self._options.table}
 
     def close(self) -> None:
         if self._database is not None:
+            if not self._database.is_there():
+                self.note = (
+                    f"database {self._database.name} was deleted or replaced: rows that were written to it before are "
+                    "gone, later ones are in the file that is there now"
+                )
             self._database.close()
             self._database = None
         self._statement = None

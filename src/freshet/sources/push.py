@@ -139,7 +139,7 @@ def as_rows(rows: Any) -> Rows:
 def _from_pandas(frame: Any) -> Rows:
     """A table where Arrow may see the columns as they are; else, row by row, values that do not fit become dead letters
     and the others do not."""
-    names, columns = [str(name) for name in frame.columns], [frame.iloc[:, place] for place in range(frame.shape[1])]
+    names, columns = [_label(name) for name in frame.columns], [frame.iloc[:, place] for place in range(frame.shape[1])]
     try:
         return pa.table([_arrow(column) for column in columns], names=names)
     except (pa.ArrowException, TypeError, ValueError, OverflowError):
@@ -148,6 +148,13 @@ def _from_pandas(frame: Any) -> Rows:
     if len(set(names)) < len(names):
         return [Malformed(shown(row), "a column of the frame stands twice") for row in rows]
     return [dict(zip(names, row, strict=True)) for row in rows]
+
+
+def _label(name: Any) -> str:
+    try:
+        return str(name)
+    except Exception:
+        return shown(name)
 
 
 def _arrow(column: Any) -> Any:

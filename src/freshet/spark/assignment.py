@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from dataclasses import astuple, dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -73,35 +73,31 @@ class Assignment:
         return Train(train.stream, first, end, segments)
 
     def text(self) -> str:
-        """As JSON; a train that many chains read is written once."""
-        trains: dict[tuple[str, int, int], list[object]] = {}
-        places: dict[tuple[str, int, int], list[int]] = {}
-
-        def written(each: Input) -> int | list[int]:
-            if isinstance(each, int):
-                return each
-            key = (each.stream, each.first, each.end)
-            if key not in trains:
-                trains[key], places[key] = _train(each), [len(trains)]
-            return places[key]
-
-        chains = [[chain.nodes, [written(each) for each in chain.inputs], chain.writes] for chain in self.chains]
+        """As JSON; what many chains read is written once."""
+        inputs: dict[Hashable, tuple[int, list[object]]] = {}
+        chains = []
+        for chain in self.chains:
+            key = tuple([_key(each) for each in chain.inputs])
+            if key not in inputs:
+                inputs[key] = len(inputs), [each if isinstance(each, int) else _train(each) for each in chain.inputs]
+            chains.append((chain.nodes, inputs[key][0], chain.writes))
         states = [[each.fold, [_train(one) for one in each.ranges], each.before, each.after] for each in self.states]
         tables = [_train(each) for each in self.tables]
-        fields = [str(self.state), self.unit, self.spec, self.parts, list(trains.values()), chains, states, tables]
+        read = [written for _, written in inputs.values()]
+        fields = [str(self.state), self.unit, self.spec, self.parts, read, chains, states, tables]
         return json.dumps([*fields, self.parted, self.checks], separators=(",", ":"))
 
     @classmethod
     def parse(cls, text: str) -> Assignment:
         """From JSON."""
-        state, unit, spec, parts, trains, chains, states, tables, parted, checks = json.loads(text)
-        known = [_range(each) for each in trains]
+        state, unit, spec, parts, inputs, chains, states, tables, parted, checks = json.loads(text)
+        read = [tuple(each if isinstance(each, int) else _range(each) for each in some) for some in inputs]
         return cls(
             Path(state),
             unit,
             spec,
             parts,
-            tuple(_chain(known, *chain) for chain in chains),
+            tuple([Chain(tuple(nodes), read[number], tuple(writes)) for nodes, number, writes in chains]),
             tuple(_state(*each) for each in states),
             tuple(_range(each) for each in tables),
             tuple(parted),
@@ -147,9 +143,8 @@ def _train(train: Train) -> list[object]:
     return [train.stream, train.first, train.end, [astuple(segment) for segment in train.segments]]
 
 
-def _chain(trains: list[Train], nodes: list[int], inputs: list[int | list[int]], writes: list[str]) -> Chain:
-    found = (each if isinstance(each, int) else trains[each[0]] for each in inputs)
-    return Chain(tuple(nodes), tuple(found), tuple(writes))
+def _key(each: Input) -> Hashable:
+    return each if isinstance(each, int) else (each.stream, each.first, each.end)
 
 
 def _state(fold: str, ranges: list[list[Any]], before: list[int | None], after: list[int | None]) -> State:

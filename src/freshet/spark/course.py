@@ -50,8 +50,8 @@ class Course:
         kept = {
             each
             for number, piece in enumerate(self._pieces)
-            for each in piece.chain.inputs
-            if isinstance(each, int) and job_of[each] != job_of[number]
+            for each in _places(piece.chain)
+            if job_of[each] != job_of[number]
         }
         for form, numbers in planned:
             self._job(form, self._without_failed(numbers), kept)
@@ -60,10 +60,12 @@ class Course:
 
     def _without_failed(self, numbers: Iterable[int]) -> list[int]:
         """Those that can run; the others fail with what they read."""
+        if not self._failures:
+            return list(numbers)
         left = []
         for number in numbers:
             piece = self._pieces[number]
-            failure = next((self._failures[each] for each in piece.chain.inputs if each in self._failures), None)
+            failure = next((self._failures[each] for each in _places(piece.chain) if each in self._failures), None)
             if failure is None:
                 left.append(number)
             else:
@@ -95,7 +97,7 @@ class Course:
         """The chain of a piece, with what it reads, and where it writes to if a later job reads it."""
         chain = self._pieces[number].chain
         writes = (*chain.writes, self._name(number)) if number in kept else chain.writes
-        if number not in kept and all(isinstance(each, Train) for each in chain.inputs):
+        if number not in kept and not _places(chain):
             return chain
 
         def bound(each: Input) -> Input:
@@ -115,15 +117,15 @@ class Course:
         share = on_the_clock(tasks)
         found = [{report.chain: report for report in task.chains} for task in tasks]
         states = _states_by_chain(tasks)
-        rows = [0] * len(chains)
-        accepted = set()
+        results: list[ChainResult] = []
         for place, (number, chain) in enumerate(zip(numbers, chains, strict=True)):
-            entered = chain.rows + sum(rows[each] for each in chain.inputs if isinstance(each, int))
+            before = [results[each] for each in _places(chain)]
+            entered = chain.rows + sum(each.rows_out for each in before)
             result = self._combine(chain, entered, [reports[place] for reports in found], share)
-            if result.failure is None:
-                accepted.add(place)
-                rows[place] = result.rows_out
-            self._note(number, result, states.get(place, ()))
+            failure = next((each.failure for each in before if each.failure), None)
+            results.append(result if failure is None else replace(result, rows_out=0, failure=failure))
+            self._note(number, results[-1], states.get(place, ()))
+        accepted = {place for place, result in enumerate(results) if result.failure is None}
         written = [self._pieces[number].chain for number in numbers]
         self._outcome.files += [file for task in tasks if (file := committed(task, written, accepted))]
 
@@ -209,6 +211,10 @@ def without_other(state: State, port: int) -> State:
         each if place == port else Train(each.stream, each.end, each.end) for place, each in enumerate(state.ranges)
     )
     return replace(state, ranges=tuple(ranges))
+
+
+def _places(chain: Chain) -> list[int]:
+    return [each for each in chain.inputs if isinstance(each, int)]
 
 
 def _only(chain: Chain, port: int | None) -> Chain:

@@ -275,7 +275,9 @@ class SparkExecutor:
         for alone, some in self._turns(unit):
             with self._floor.alone() if alone else self._floor.together():
                 self._isolated(outcome, some, run)
-            self._suspects.clear(self._queries(unit, some))
+            # Shared work that has come to its end says nothing of what its queries do behind it.
+            chains = (unit.chains[place] for part in some for place in part)
+            self._suspects.clear(stream for chain in chains for stream in chain.writes)
         return outcome
 
     def _turns(self, unit: Unit) -> list[tuple[bool, Sequence[Component]]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 from collections.abc import Iterator, Mapping
@@ -10,6 +11,7 @@ from contextlib import contextmanager, suppress
 from typing import Any, Final
 
 import pyspark.java_gateway
+from py4j.protocol import Py4JJavaError
 from pyspark import SparkConf, SparkContext
 
 from freshet.model.telling import masked_value
@@ -56,14 +58,45 @@ def launch(conf: SparkConf, options: Mapping[str, Any], environment: Mapping[str
 
 @contextmanager
 def given_up() -> Iterator[None]:
-    """Where what is done inside raises, the JVM that was started meanwhile is ended, and with it Spark."""
+    """Where what is done inside raises, the JVM that was started meanwhile is ended, and with it Spark.
+
+    An error of Java keeps its text there, so that is asked for before.
+    """
     before = SparkContext._gateway
     try:
         yield
+    except Py4JJavaError as error:
+        if before is not None:
+            raise
+        reason = _reason(error)
+        give_up()
+        raise NotStarted(reason) from None
     except BaseException:
         if before is None:
             give_up()
         raise
+
+
+class NotStarted(Exception):
+    """Java's reason why Spark does not start."""
+
+
+def _reason(error: Py4JJavaError) -> str:
+    try:
+        return root_cause(str(error))
+    except Exception:  # the JVM has ended by itself
+        return "its JVM has ended"
+
+
+def root_cause(text: str) -> str:
+    r"""What a trace of Java says in the end.
+
+    >>> root_cause("An error occurred.\n: java.lang.A: no\n\tat x\nCaused by: java.net.B: refused\n\t... 3 more")
+    'B: refused'
+    """
+    causes = [line for line in text.splitlines() if line.startswith((": ", "Caused by: "))]
+    found = causes[-1].split(": ", 1)[1] if causes else next(iter(text.splitlines()), "")
+    return re.sub(r"^(?:[a-z]\w*\.)+(?=[A-Z])", "", found)
 
 
 def give_up() -> None:

@@ -35,6 +35,7 @@ class Installation:
         self._rows_out = rows_out
         self._why_not: dict[int, str | None] = {}
         self._stages: dict[tuple[int, ...], tuple[Stage, ...]] = {}
+        self._folds: dict[tuple[int, ...], tuple[str, ...]] = {}
 
     def extend(self, network: Network, streams: Mapping[str, pa.Schema]) -> Spec:
         """Takes in the nodes that are new.
@@ -72,9 +73,11 @@ class Installation:
         """The operators of a chain."""
         return tuple(self.network.nodes[number].operator for number in numbers)
 
-    def folds(self, numbers: Sequence[int]) -> tuple[str, ...]:
+    def folds(self, numbers: tuple[int, ...]) -> tuple[str, ...]:
         """The folds that a chain goes through."""
-        return tuple(each.name for each in self.operators(numbers) if each.remembers)
+        if numbers not in self._folds:
+            self._folds[numbers] = tuple(each.name for each in self.operators(numbers) if each.remembers)
+        return self._folds[numbers]
 
     def tables(self, numbers: Sequence[int]) -> tuple[str, ...]:
         """The tables that a chain joins with."""

@@ -96,24 +96,25 @@ class Planner:
             parted = self._parted(component)
             for place in component:
                 chain = self._chains[place]
-                inputs = tuple(last[each] if isinstance(each, int) else each for each in chain.inputs)
                 cut = self._cut(chain, parted.get(place))
+                inputs = tuple([last[each] if isinstance(each, int) else each for each in chain.inputs])
                 for number, (form, nodes) in enumerate(cut, 1):
-                    some = Chain(nodes, inputs, chain.writes if number == len(cut) else ())
-                    level = _level(form, inputs, pieces)
+                    whole = len(cut) == 1 and inputs == chain.inputs
+                    some = chain if whole else Chain(nodes, inputs, chain.writes if number == len(cut) else ())
+                    level = 0 if whole else _level(form, inputs, pieces)
                     pieces.append(Piece(form, place, some, level, number == 1 and place in parted))
                     inputs = (len(pieces) - 1,)
                 last[place] = len(pieces) - 1
         return _late(pieces)
 
-    def _cut(self, chain: Chain, parted: int | None) -> list[tuple[Form, tuple[int, ...]]]:
+    def _cut(self, chain: Chain, parted: int | None) -> Sequence[tuple[Form, tuple[int, ...]]]:
         """The stages of a chain."""
         nodes, stages = chain.nodes, self._installed.stages
         if parted is not None:
             return [("vectorised", nodes[: parted + 1]), *stages(nodes[parted:])]
         if self._is_shuffled(chain):
             return [("shuffled", nodes[:1]), *stages(nodes[1:])]
-        return list(stages(nodes))
+        return stages(nodes)
 
     def _is_shuffled(self, chain: Chain) -> bool:
         if len(chain.inputs) < 2 or not self._installed.is_shufflable(chain.nodes[0]):
@@ -202,6 +203,8 @@ def _level(form: Form, inputs: Sequence[Input], pieces: Sequence[Piece]) -> int:
 
 def _late(pieces: list[Piece]) -> list[Piece]:
     """The same pieces. What is compiled runs with those that read it, if it can: that saves a job and a file."""
+    if not any(piece.level for piece in pieces):
+        return pieces
     latest = [_LATEST] * len(pieces)
     for number in reversed(range(len(pieces))):
         piece = pieces[number]

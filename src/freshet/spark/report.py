@@ -121,7 +121,7 @@ def merge_samples(samples: Sequence[tuple[tuple[int, ...], int]]) -> tuple[int, 
     >>> merge_samples([((1, 2), 2), ((3, 4), 2)])
     (1, 2, 3, 4)
     """
-    full = [(sample, count) for sample, count in samples if count]
+    full = [(sample, count) for sample, count in samples if sample]
     if len(full) <= 1:
         return full[0][0] if full else ()
     # Plain Python: for some dozen numbers NumPy takes ten times as long, and a unit may have hundreds of chains.

@@ -31,7 +31,8 @@ class Outcome:
                 errors=before.errors + part.errors,
                 dropped=_added(before.dropped, part.dropped),
             )
-        self.results[place] = replace(part, chain=self.chains[place])
+        whole = self.chains[place]
+        self.results[place] = part if part.chain is whole else replace(part, chain=whole)
 
     def failed(self, places: Iterable[int], failure: str) -> None:
         """Takes the failure of chains that hang together."""

@@ -50,7 +50,7 @@ class Suspects:
             return frozenset(name for name, deaths in self._deaths.items() if deaths >= _ALONE)
 
     def clear(self, queries: Iterable[str]) -> None:
-        """Takes back what is held against queries: a unit of theirs has come to its end."""
+        """Takes back what is held against queries: a unit with their outputs has come to its end."""
         with self._lock:
             if not self._deaths:
                 return
@@ -65,11 +65,11 @@ class Suspects:
         return reason if known == text else None
 
     def _hear(self, death: LastWords, texts: Mapping[str, str]) -> None:
+        # Several that ran although each of them had to run alone: it was work that they share.
+        together = len(death.queries) == 1 or self.alone.issuperset(death.queries)
         for name in death.queries:
             self._deaths[name] = self._deaths.get(name, 0) + (_ALONE if death.certain else 1)
-        if len(death.queries) == 1:
-            [name] = death.queries
-            if death.certain or self._deaths[name] >= _GUILTY:
+            if together and (death.certain or self._deaths[name] >= _GUILTY):
                 del self._deaths[name]
                 self._out[name] = texts.get(name, name), _reason(death)
 

@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
+from typing import Final
 
 from sqlglot import exp
 
 from freshet.model.errors import UserError
 
 Place = tuple[int, int]
+
+_SHOWN: Final = 160
+"""Characters of a line that are shown at most."""
+_BEFORE: Final = 40
+"""Those of them that stand before the place, where the line is longer."""
 
 
 class SqlError(UserError):
@@ -57,10 +63,27 @@ class SqlError(UserError):
         start, end = self.place
         first = self.text.rfind("\n", 0, start) + 1
         line = self.text[first:].split("\n", 1)[0]
-        width = max(1, min(end + 1, first + len(line)) - start)
+        shown, at, past = _cut(line, start - first, min(end + 1 - first, len(line)))
         # Tabs stay tabs under the text, so that the mark stands where the eye expects it.
-        indent = "".join("\t" if char == "\t" else " " for char in line[: start - first])
-        return f"{name}, line {self.line}: {self.problem}\n  {line}\n  {indent}{'^' * width}"
+        indent = "".join("\t" if char == "\t" else " " for char in shown[:at])
+        return f"{name}, line {self.line}: {self.problem}\n  {shown}\n  {indent}{'^' * max(1, past - at)}"
+
+
+def _cut(line: str, start: int, end: int) -> tuple[str, int, int]:
+    """As much of a long line as a person looks at, with the place in it.
+
+    >>> _cut("SELECT prize FROM s", 7, 12)
+    ('SELECT prize FROM s', 7, 12)
+    >>> shown, start, end = _cut("a + " * 50 + "prize" + " + b" * 50, 200, 205)
+    >>> len(shown), shown[0], shown[start:end], shown[-1]
+    (162, '…', 'prize', '…')
+    """
+    left = max(0, min(start - _BEFORE, len(line) - _SHOWN))
+    right = min(len(line), left + _SHOWN)
+    before = "…" if left else ""
+    shown = before + line[left:right] + ("…" if right < len(line) else "")
+    moved = len(before) - left
+    return shown, start + moved, min(end, right) + moved
 
 
 def place_of(node: exp.Expr | None) -> Place | None:
