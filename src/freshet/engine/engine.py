@@ -181,8 +181,11 @@ class Engine(Admission):
             moments.append(self._tell_again)
         if self._pause_until > now:
             moments.append(self._pause_until)
-        elif self._held or (self.board.ready and self.board.idle_workers):
-            moments.append(now + LOOK_AGAIN if self._ask_again is None else max(self._ask_again, now))
+        elif self.board.ready and self.board.idle_workers:
+            again = self._ask_again
+            moments.append(again if again is not None and again > now else now + LOOK_AGAIN)
+        if self._held:
+            moments.append(now + LOOK_AGAIN)
         return min((moment for moment in moments if moment is not None), default=math.inf)
 
     # Results
