@@ -76,7 +76,7 @@ class RecentResponse:
     >>> recent = RecentResponse(meter.seen, start=0.0)
     >>> recent.turn(1.0); meter.add_many([9.0])
     >>> recent.turn(20.0); meter.add_many([0.5, 1.5])
-    >>> meter.times().count, recent.seen(21.0).count, recent.seen(21.0).snapshot()["recent_mean_s"]
+    >>> meter.times().count, recent.seen(21.0).count, recent.seen(21.0).mean
     (3, 2, 1.0)
     >>> recent.seen(60.0).count
     0
