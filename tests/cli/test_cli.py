@@ -52,8 +52,9 @@ def state(tmp_path: Path) -> Path:
     """A state folder with an output of three tuples, an empty one, and an intermediate queue."""
     folder = tmp_path / "state"
     with Log.open(folder) as log:
-        for name in ("hot", "cold", "hot.filter_2"):
-            log.declare(name)
+        for name in ("hot", "cold"):
+            log.declare(name, kind="output")
+        log.declare("hot.filter_2", kind="queue")
         log.append("hot", pa.table({"k": [1, 2], "name": ["a", None], ARRIVAL: [1, 2]}))
         log.append("hot", pa.table({"k": [3], "name": ["c"], ARRIVAL: [3]}))
     return folder
@@ -150,7 +151,8 @@ def test_explain(app: Path) -> None:
         "  large.project: host, size",
         "    large.filter_1: size > 50",
         "      packets",
-        "  path packets -> large: reader large.filter_1, vectorised, because all its expressions are compiled",
+        "  reads packets: reader large.filter_1",
+        "  one job a step: vectorised, because all its expressions are compiled",
         "  output large: host string, size int",
         "  sink console",
     ]

@@ -62,7 +62,7 @@ def test_it_asks_25_queries_of_different_worth_in_both_forms() -> None:
     checked = monitor(Path()).checked()
     queries = checked.queries
     assert len(queries) == 25
-    assert len({query.weight for query in queries.values()}) >= 8
+    assert len({query.promises.weight for query in queries.values()}) >= 8
     assert {group(query.weight) for query in queries.values()} == set(GROUPS)
     assert sum(len(query.paths) > 1 for query in queries.values()) >= 2, "UNION ALL"
     assert sum(bool(set(query.graph.streams) & queries.keys()) for query in queries.values()) >= 3, "on queries"

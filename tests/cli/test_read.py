@@ -13,7 +13,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from freshet.app import App
-from freshet.app.restart import fingerprint
+from freshet.app.restart import remember
 from freshet.cli.main import app as command
 from freshet.log import Log, SegmentWriter
 from freshet.model import ARRIVAL, Commit, FreshetError, Panes, state_stream
@@ -178,20 +178,21 @@ def ran(
         state: Whether the query remembers something.
     """
     declared = App.from_toml(file).checked().queries[query]
-    panes = [fold for path in declared.paths for fold in path.folds if isinstance(fold, Panes)]
+    panes = [each for each in declared.graph.operators.values() if isinstance(each, Panes)]
     with Log.open(file.parent / "state") as log:
         for name in ("packets", query):
             log.declare(name)
         log.append("packets", pa.table({"ts": [1, 2], ARRIVAL: [1, 2]}))
         if watermark is not None:
             log.heartbeat("packets", watermark)
-        reader = declared.paths[0].operators[0].name
+        reader = declared.graph.order[0]
         log.start_reader(reader, "packets")
-        log.advance(reader, "packets", cursor, {"fingerprint": fingerprint(declared)})
+        log.advance(reader, "packets", cursor)
+        remember(log, declared, declared.graph)
         for fold in panes:
-            kept = state_stream(fold.fold, 0)
-            log.declare(kept)
-            log.start_reader(kept, kept)
+            kept = state_stream(fold.name, 0)
+            log.declare(kept, kind="state")
+            log.start_reader(kept, kept, kind="state")
             if state:
                 log.append(kept, pa.table({"v": [1], ARRIVAL: [1]}))
             if watermark is not None:
