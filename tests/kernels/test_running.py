@@ -91,7 +91,8 @@ class World:
 
 def column(made: Made, name: str) -> list[Any]:
     assert made.table is not None
-    return made.table.column(name).to_pylist()
+    found: list[Any] = made.table.column(name).to_pylist()
+    return found
 
 
 def shared() -> World:
