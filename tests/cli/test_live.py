@@ -13,9 +13,11 @@ from freshet.app.report import build
 from freshet.cli.live import line, table
 from freshet.cli.run import _Interrupts
 from freshet.cli.screen import Screen
-from freshet.model import Chain, ChainResult, Curve, Train
+from freshet.model import Chain, ChainResult, Curve, Promises, Train
 from freshet.quality import Meters, Waiting
 from freshet.quality.waiting import QueueLength
+
+CHAIN = Chain((0,), (Train("s", 0, 1),))
 
 
 def report(queries: int, **parts: Any) -> dict[str, Any]:
@@ -24,8 +26,8 @@ def report(queries: int, **parts: Any) -> dict[str, Any]:
     for number in range(queries):
         name = f"q{number}"
         meters.add_query(name, 0.0)
-        result = ChainResult(Chain((0,)), Train("s", 0, 12_345), 3, (), (500.0 - number,))
-        meters.record(name, result, 500.0)
+        result = ChainResult(CHAIN, 3, (), (500.0 - number,))
+        meters.record(name, result, 500.0, rows_in=12_345)
         meters.wait(name, Waiting.in_queues([QueueLength(number, 10, 1000.0, 1.0)]))
     given: dict[str, Any] = {
         "app": "monitor",
@@ -58,8 +60,8 @@ def lively(status: str = "running", app: str = "monitor") -> dict[str, Any]:
     """A report with queries in every state, and answers of the last seconds."""
     meters = Meters(start=0.0, workers=2)
     for name, weight in (("large", 0.5), ("suspicious_logins_of_the_night", 1.0), ("stuck", 1.0), ("broken", 1.0)):
-        meters.add_query(name, 0.0, weight)
-        meters.record(name, ChainResult(Chain((0,)), Train("s", 0, 1000), 2, (), (95.0, 96.0)), 97.0)
+        meters.add_query(name, 0.0, Promises(weight))
+        meters.record(name, ChainResult(CHAIN, 2, (), (95.0, 96.0)), 97.0, rows_in=1000)
     meters.hold("stuck", "its sink is slow")
     meters.quarantine("broken", "no such function\nat line 1")
     meters.wait("stuck", Waiting(rows=70_000, bytes=1, since=60.0))
@@ -171,7 +173,7 @@ def test_draining_says_how_to_leave_at_every_width() -> None:
 def test_ties_are_resolved_by_weight() -> None:
     meters = Meters(start=0.0)
     for name, weight in (("a", 0.1), ("b", 1.0), ("c", 0.5), ("d", 1.0)):
-        meters.add_query(name, 0.0, weight)
+        meters.add_query(name, 0.0, Promises(weight))
     lines = draw(table(report(0, meters=meters.snapshot(10.0)), 24), 80)
     assert [row.split()[0] for row in lines[4:]] == ["b", "d", "c", "a"]
 
@@ -248,9 +250,9 @@ def test_a_run_without_anything_yet() -> None:
 
 def test_the_qos_has_a_column_where_some_query_has_a_curve() -> None:
     meters = Meters(start=0.0)
-    meters.add_query("tight", 0.0, curve=Curve([(0, 1), (1, 1), (3, 0)]))
+    meters.add_query("tight", 0.0, Promises(curve=Curve([(0, 1), (1, 1), (3, 0)])))
     meters.add_query("plain", 0.0)
-    meters.record("tight", ChainResult(Chain((0,)), Train("s", 0, 10), 1, (), (4.0,)), 6.0)
+    meters.record("tight", ChainResult(CHAIN, 1, (), (4.0,)), 6.0, rows_in=10)
     found = report(0, meters=meters.snapshot(10.0))
     _, head, _, columns, *rows = draw(table(found, 40), 120)
     assert "qos 50.0 %" in head

@@ -178,18 +178,18 @@ def ran(
         state: Whether the query remembers something.
     """
     declared = App.from_toml(file).checked().queries[query]
-    panes = [fold for path in declared.paths for fold in path.folds if isinstance(fold, Panes)]
+    panes = [fold for fold in declared.graph.operators.values() if isinstance(fold, Panes)]
     with Log.open(file.parent / "state") as log:
         for name in ("packets", query):
             log.declare(name)
         log.append("packets", pa.table({"ts": [1, 2], ARRIVAL: [1, 2]}))
         if watermark is not None:
             log.heartbeat("packets", watermark)
-        reader = declared.paths[0].operators[0].name
+        reader = declared.graph.order[0]
         log.start_reader(reader, "packets")
         log.advance(reader, "packets", cursor, {"fingerprint": fingerprint(declared)})
         for fold in panes:
-            kept = state_stream(fold.fold, 0)
+            kept = state_stream(fold.name, 0)
             log.declare(kept)
             log.start_reader(kept, kept)
             if state:

@@ -10,6 +10,8 @@ import pytest
 from pydantic import BaseModel
 
 from freshet.app.config import AppSection, QuerySection, RetentionSection, SparkSection, StreamSection, TableSection
+from freshet.kernels.folds.compile import KERNELS
+from freshet.model.operators.codec import KINDS
 from freshet.policies.registry import POLICIES
 from freshet.sinks import KINDS as SINKS
 from freshet.sources import KINDS as SOURCES
@@ -27,12 +29,12 @@ def blocks(page: Path) -> list[str]:
 @pytest.mark.parametrize("page", [page for page in PAGES if blocks(page)], ids=str)
 def test_the_python_of_a_page_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    registries: tuple[dict[str, Any], ...] = (POLICIES, SOURCES, SINKS)
+    registries: tuple[dict[Any, Any], ...] = (POLICIES, SOURCES, SINKS, KINDS, KERNELS)
     kept = [dict(registry) for registry in registries]
     try:
         namespace: dict[str, object] = {"__name__": "page"}
         for block in blocks(page):
-            exec(compile(block, str(page), "exec"), namespace)
+            exec(compile(block, str(page), "exec", dont_inherit=True), namespace)
     finally:
         for registry, before in zip(registries, kept, strict=True):
             registry.clear()

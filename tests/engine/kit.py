@@ -90,7 +90,8 @@ class OneBox(Policy):
 def by_content(query: Query) -> Query:
     """A query whose operators, but for the last one, are called after what they do: those that do the same in several
     queries are one node."""
-    graph, names = query.graph, {}
+    graph = query.graph
+    names: dict[str, str] = {}
     for name in graph.order:
         if name != graph.root:
             read = [names.get(source, source) for source in graph.inputs[name]]

@@ -319,7 +319,8 @@ def test_a_query_that_is_put_back_goes_on_with_its_state(start: Any) -> None:
     query = app.engine.board.queries[0].query
     app.engine.drop_query("q")
     state = state_stream("q.aggregate", 0)
-    assert app.log.readers()[state].quarantined
+    reader = app.log.readers()[state]
+    assert (app.log.kind(state), reader.kind, reader.owner, reader.quarantined) == ("state", "state", "q", True)
     app.log.collect()
     app.append("s", [(2, "a", 1), (50, "a", 1)])
     app.log.set_need(state, True)

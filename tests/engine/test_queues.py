@@ -18,7 +18,7 @@ def test_an_intermediate_queue_comes_with_its_first_tuples_and_goes_with_its_rea
         queues = LogQueues(log)
         log.declare("s")
         queues.start_reader("q.filter_1", "s", "earliest")
-        assert queues.start_reader("q.project", "q.project", "earliest") == 0
+        assert queues.start_reader("q.project", "q.project", "earliest", "operator", "q") == 0
         assert "q.project" not in log.streams()
         assert queues.end("q.project") == 0
         log.append("s", table(1_000_000, 2_000_000))
@@ -35,6 +35,7 @@ def test_an_intermediate_queue_comes_with_its_first_tuples_and_goes_with_its_rea
         assert queues.grown() == ["q.project"]
         assert queues.end("q.project") == 1
         assert log.cursor("q.project") == 0
+        assert (log.kind("q.project"), log.readers()["q.project"].owner) == ("queue", "q")
         assert queues.arrival("q.project", 0) == 2.0
         queues.park(["q.filter_1", "q.project", "q.never"])
         readers = log.readers()

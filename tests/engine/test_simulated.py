@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.engine.kit import Anything, OneBox
 
-from freshet.model import UserError
+from freshet.model import Decision, UserError, View
 from freshet.policies import Everything, FirstComeFirstServed, Policy, RoundRobin
 from freshet.simulation.executor import Profile
 from freshet.simulation.world import SimulatedQuery, World
@@ -153,3 +153,17 @@ def test_a_refused_query_leaves_nothing_behind() -> None:
         "q": 3,
         "good": 3,
     }
+
+
+def test_a_policy_that_wants_to_wait_is_asked_when_it_said() -> None:
+    asked: list[float] = []
+
+    class Patient(Everything):
+        def decide(self, view: View) -> Decision:
+            asked.append(view.now)
+            return super().decide(view) if view.now >= 3.0 else Decision(again=3.0)
+
+    world = World({"s": np.array([1.0, 2.0])}, [SimulatedQuery("q", "s", (Profile(0.1),))], Patient())
+    world.run()
+    assert asked == [1.0, 2.0, 3.0]
+    assert world.engine.snapshot()["workers"]["units"] == 1

@@ -106,6 +106,19 @@ def test_an_output_that_takes_nothing_holds_its_query_and_no_other(monkeypatch: 
     assert one.engine.snapshot()["queries"]["held"]["state"] == "active"
 
 
+def test_a_query_that_comes_back_is_held_if_its_output_still_takes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    one = world("held")
+    monkeypatch.setattr(SimulatedLog, "held", lambda self: {"held": "full"} if one.engine.clock.now() < 10.0 else {})
+    one.run(1.0)
+    query = one.engine.board.queries[0].query
+    one.engine.drop_query("held")
+    one.engine.add_query(query, {})
+    one.run(9.0)
+    assert answered(one, "held") == 0
+    one.run()
+    assert answered(one, "held") == 5
+
+
 def test_a_stop_that_drains_waits_for_what_is_held(monkeypatch: pytest.MonkeyPatch) -> None:
     one = world("held")
     monkeypatch.setattr(SimulatedLog, "held", lambda self: {"held": "full"} if one.engine.clock.now() < 10.0 else {})

@@ -47,17 +47,20 @@ ZEROS = [
 EXTREME = [
     "-{0}", "abs({0})", "negative({0})", "round({0}, -1)", "bround({0}, -2)", "round({0}, 1)", "round({0}, -38)",
     "ceil({0})", "floor({0})", "sign({0})", "{0} % -1", "pmod({0}, 0)", "{0} * {0}", "{0} + {0}", "{0} / 0",
-    "CAST({0} AS TINYINT)", "CAST({0} AS DECIMAL(5, 2))", "CAST({0} AS BIGINT)",
+    "CAST({0} AS TINYINT)", "CAST({0} AS DECIMAL(5, 2))", "CAST({0} AS BIGINT)", "ceil({0}, 1)", "floor({0}, -2)",
+    "{0} % c10", "mod({0}, c10)", "pmod({0}, c10)", "pmod({0}, c8)",
 ]  # fmt: skip
 WHOLE_EXTREME = [
-    "{0} div -1", "{0} div 0", "round({0}, 0 - 1)", "factorial({0})", "shiftleft({0}, 31)", "timestamp_seconds({0})",
-    "timestamp_millis({0})", "add_months(d, CAST({0} AS INT))", "date_add(d, CAST({0} AS INT))",
-    "make_date(CAST({0} AS INT), 1, 1)", "INTERVAL 1 DAY * {0}", "d + INTERVAL 1 YEAR * {0}", "try_add({0}, {0})",
+    "{0} div -1", "{0} div 0", "round({0}, 0 - 1)", "factorial(CAST({0} AS INT))", "shiftleft({0}, 31)",
+    "timestamp_seconds({0})", "timestamp_millis({0})", "add_months(d, CAST({0} AS INT))",
+    "date_add(d, CAST({0} AS INT))", "make_date(CAST({0} AS INT), 1, 1)", "INTERVAL 1 DAY * {0}",
+    "d + INTERVAL 1 YEAR * {0}", "try_add({0}, {0})", "{0} div c10", "c11 div {0}",
 ]  # fmt: skip
 TEXTS = [
     "-s", "abs(s)", "s + 1", "s * 2.5", "s > 1", "coalesce(s, 1)", "coalesce(c2, s)", "nvl(s, 1.5)", "nullif(s, 1)",
     "nullif(1, s)", "greatest(s, 1)", "least(c5, s)", "CASE WHEN t THEN s ELSE 1 END", "CASE s WHEN 1 THEN 2 END",
     "CASE c2 WHEN s THEN 2 END", "IF(t, s, 2)", "nvl2(c2, s, 2)",
+    "ceil(s)", "floor(s)", "round(s)", "round(s, -1)", "bround(s, 1)", "ceil(s, 1)", "pmod(s, 3)",
     "coalesce(d, s)", "nullif(d, s)", "nullif(s, d)", "greatest(d, s)", "coalesce(t, s)", "d = s",
 ]  # fmt: skip
 
@@ -122,8 +125,9 @@ def literals() -> list[str]:
 
 def compare(frame: Any, table: pa.Table, texts: list[str], raw: bool) -> None:
     """Holds both physical forms and the declared types against each other and, where nothing fails, against Spark."""
-    paths = [build_query("q", f"SELECT {text} AS x FROM s", {"s": table.schema}).paths[0].stateless for text in texts]
-    written = [path[-1].columns[0][1] for path in paths if isinstance(path[-1], Project)]
+    graphs = [build_query("q", f"SELECT {text} AS x FROM s", {"s": table.schema}).graph for text in texts]
+    paths = [[each for name in graph.order if isinstance(each := graph.operators[name], Project)] for graph in graphs]
+    written = [path[-1].columns[0][1] for path in paths]
     answers = ask(frame, [safe(text) for text in written])
     counts = ask(frame, [error_count(text) for text in written])
     truth = ask(frame, texts) if raw else answers
@@ -150,7 +154,18 @@ def extremes() -> list[str]:
 
 def test_some_numbers_of_two_types(frames: tuple[Any, Any]) -> None:
     beside = [text for text in pairs() if ("c9" in text) != ("c5" in text) or "c8" in text]
-    sure = ["c9 * c5", "c6 > 1e0", "c9 IN (1e0, 2.5D)", "coalesce(c6, c4)", "nullif(c8, c5)", "greatest(c5, c10)"]
+    sure = [
+        "coalesce(c10, c11)",
+        "c11 % c10",
+        "-2147483648 + 0",
+        "trunc(d, 'MM')",
+        "c9 * c5",
+        "c6 > 1e0",
+        "c9 IN (1e0, 2.5D)",
+        "coalesce(c6, c4)",
+        "nullif(c8, c5)",
+        "greatest(c5, c10)",
+    ]
     compare(frames[0], PLAIN, [*sure, *Random(1).sample(beside, 60)], raw=True)
 
 
@@ -161,7 +176,22 @@ def test_some_literals_beside_decimals(frames: tuple[Any, Any]) -> None:
 
 def test_some_extremes_are_null_and_counted(frames: tuple[Any, Any]) -> None:
     sure = ["round(c2, -1)", "-c11", "-c9", "abs(c11)", "round(c11, -1)", "bround(c3, -2)", "add_months(d, c2)"]
+    sure += [
+        "ceil(c5, 1)",
+        "floor(c3, -2)",
+        "c11 div c10",
+        "c11 % c10",
+        "mod(c9, c10)",
+        "pmod(c11, c8)",
+        "round(c2, 0 - 1)",
+    ]
     compare(frames[1], EXTREMES, [*sure, *TEXTS, *Random(3).sample(extremes(), 40)], raw=False)
+
+
+def test_what_try_forms_have_in_common_does_not_raise_outside_of_them(frames: tuple[Any, Any]) -> None:
+    texts = ["s + 1", "s + 2", "pmod(s, 3)", "ceil(c5, 1)", "floor(c5, 2)"]
+    answers = ask(frames[1], [safe(text) for text in texts])
+    assert [answer.null_count for answer in answers] == [4, 4, 4, 3, 3]
 
 
 def test_the_largest_have_no_rounder_neighbour(frames: tuple[Any, Any]) -> None:

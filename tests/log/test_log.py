@@ -3,6 +3,7 @@ from __future__ import annotations
 import sqlite3
 import subprocess
 import sys
+import tarfile
 import threading
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import pyarrow as pa
 import pytest
 
 from freshet.log import CursorMoved, Deposed, Log, LogReader, Retention, SegmentWriter
+from freshet.log.verify import verify
 from freshet.model import ARRIVAL, Commit, FreshetError, SegmentFile, UserError
 
 
@@ -379,3 +381,24 @@ def test_a_closed_log_says_so(tmp_path: Path) -> None:
     log.close()
     with pytest.raises(FreshetError, match="closed"):
         log.append("s", rows(1))
+
+
+def test_kinds_are_found_once_in_a_folder_of_format_3(tmp_path: Path) -> None:
+    with tarfile.open(Path(__file__).parents[1] / "takeover" / "v3" / "waiting.tar.gz") as archive:
+        archive.extractall(tmp_path, filter="data")
+    with LogReader(tmp_path / "state") as before:
+        # One that is only read stays as it is.
+        kinds = {name: before.kind(name) for name in before.streams()}
+        readers = {name: (reader.kind, reader.owner) for name, reader in before.readers().items()}
+    with Log.open(tmp_path / "state") as log:
+        streams = {name: log.kind(name) for name in log.streams()}
+        assert {name: (reader.kind, reader.owner) for name, reader in log.readers().items()} == readers
+    assert streams == kinds | {"packets": "stream", "alerts": "stream"}
+    assert set(streams.values()) == {"stream", "output", "queue", "state", "versions"}
+    assert (streams["large"], streams["pairs.join_1.state"], streams["table:hosts"]) == ("output", "state", "versions")
+    assert {name for name, kind in streams.items() if "@" in name or name.startswith("__shared")} <= {
+        name for name, kind in streams.items() if kind == "queue"
+    }
+    assert readers["pairs.join_1.state"] == ("state", "pairs")
+    assert {owner for kind, owner in readers.values() if kind == "operator"} >= {"pairs", "both", "loud"}
+    assert not any(check.damage for check in verify(tmp_path / "state"))

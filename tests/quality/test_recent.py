@@ -32,7 +32,7 @@ def test_is_what_departed_between_half_and_all_of_the_time_ago(steps, silence):
     now += silence
     found = recent.seen(now)
     assert found.count <= sum(rows for at, rows in seen if at > now - 2 * HALF - TINY)
-    assert (found.snapshot()["recent_mean_s"] is None) == (found.count == 0)
+    assert (found.mean is None) == (found.count == 0)
 
 
 def test_mean_and_quantile_are_those_of_the_recent_ones_alone():
@@ -45,7 +45,7 @@ def test_mean_and_quantile_are_those_of_the_recent_ones_alone():
     found = recent.seen(101.0)
     assert found.count == 1000
     assert found.sum / found.count == pytest.approx(ages.mean())
-    assert found.snapshot()["recent_p95_s"] == pytest.approx(np.quantile(ages, 0.95), rel=0.03)
+    assert found.p95 == pytest.approx(np.quantile(ages, 0.95), rel=0.03)
     assert meter.times().mean == pytest.approx((5000 * 30.0 + ages.sum()) / 6000)
 
 

@@ -50,5 +50,10 @@ def test_a_message_is_one_short_line():
         "stage 3.0 (TID 3) (localhost executor driver): java.lang.IllegalStateException: wrong turn\n\tat a.b(C.java:1)"
     )
     assert message(RuntimeError(aborted)) == "wrong turn"
+    called = (
+        "An error occurred while calling o517.collectAsList.\n: java.lang.OutOfMemoryError: Java heap space\n\tat a.b"
+    )
+    assert message(RuntimeError(called)) == "OutOfMemoryError: Java heap space"
+    assert message(RuntimeError(called.replace(": Java heap space", ""))) == "OutOfMemoryError"
     assert len(message(RuntimeError("x" * 5000))) <= 400
     assert message(ValueError()) == "ValueError"

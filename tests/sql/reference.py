@@ -1,4 +1,4 @@
-"""A slow reference for folds: the paths of a query over whole streams at once, as if all time had passed."""
+"""A slow reference for folds: the operators of a query over whole streams at once, as if all time had passed."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
-from freshet.model import Call, Filter, Fold, Moving, Operator, Panes, Project, Query, Side, Validity
+from freshet.model import Call, Filter, Join, Moving, Operator, Panes, Project, Query, Union, Validity
 
 Row = dict[str, Any]
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -24,56 +24,26 @@ SET TimeZone = 'UTC';
 
 def answers(query: Query, streams: Mapping[str, Sequence[Row]]) -> list[tuple[Any, ...]]:
     """The rows that a query gives out, in no particular order."""
-    ways = [_Way(list(path.operators), [dict(row) for row in streams[path.stream]]) for path in query.paths]
-    while any(way.left for way in ways):
-        for way in ways:
-            way.run_to_fold()
-        waiting = [way for way in ways if way.left]
-        if waiting:
-            _fold(waiting)
-    return [tuple(row[name] for name in query.columns) for way in ways for row in way.rows]
+    graph = query.graph
+    rows = {name: [dict(row) for row in streams[name]] for name in graph.streams}
+    for name in graph.order:
+        rows[name] = _run(graph.operators[name], [rows[source] for source in graph.inputs[name]])
+    return [tuple(row[name] for name in query.columns) for row in rows[graph.root]]
 
 
-class _Way:
-    """A path with the rows that are on it."""
-
-    def __init__(self, left: list[Operator], rows: list[Row]) -> None:
-        self.left = left
-        self.rows = rows
-
-    @property
-    def fold(self) -> str:
-        operator = self.left[0]
-        assert isinstance(operator, Fold)
-        return operator.fold
-
-    def passes(self, fold: str) -> bool:
-        return any(isinstance(each, Fold) and each.fold == fold for each in self.left)
-
-    def run_to_fold(self) -> None:
-        while self.left and isinstance(operator := self.left[0], Filter | Project):
-            self.rows = _stateless(operator, self.rows)
-            self.left.pop(0)
-
-
-def _fold(ways: Sequence[_Way]) -> None:
-    """Runs a fold that everything which leads to it has reached."""
-    fold = next(way.fold for way in ways if all(other.fold == way.fold for other in ways if other.passes(way.fold)))
-    at = [way for way in ways if way.fold == fold]
-    operators = [way.left.pop(0) for way in at]
-    first = operators[0]
-    if isinstance(first, Side):
-        ports = [operator.port for operator in operators if isinstance(operator, Side)]
-        sides = [[row for way, of in zip(at, ports, strict=True) if of == port for row in way.rows] for port in (0, 1)]
-        rows = _join(first, sides[0], sides[1])
-    else:
-        assert all(operator == first for operator in operators)
-        together = [row for way in at for row in way.rows]
-        assert isinstance(first, Panes | Moving)
-        rows = _panes(first, together) if isinstance(first, Panes) else _moving(first, together)
-    for way in at:
-        way.rows = []
-    at[0].rows = rows
+def _run(operator: Operator, inputs: list[list[Row]]) -> list[Row]:
+    match operator:
+        case Filter() | Project():
+            return _stateless(operator, inputs[0])
+        case Union():
+            return [row for rows in inputs for row in rows]
+        case Join():
+            return _join(operator, inputs[0], inputs[1])
+        case Panes():
+            return _panes(operator, inputs[0])
+        case Moving():
+            return _moving(operator, inputs[0])
+    raise AssertionError(operator)
 
 
 def _stateless(operator: Filter | Project, rows: list[Row]) -> list[Row]:
@@ -169,27 +139,27 @@ def _moving(moving: Moving, rows: list[Row]) -> list[Row]:
     return result
 
 
-def _join(side: Side, left: list[Row], right: list[Row]) -> list[Row]:
+def _join(join: Join, left: list[Row], right: list[Row]) -> list[Row]:
     result, found = [], set()
     for (number, one), two in itertools.product(enumerate(left), right):
-        keys = [(one[a], two[b]) for a, b in zip(*side.keys, strict=True)]
-        (start, end), (other, until) = _interval(one, side.validity[0]), _interval(two, side.validity[1])
+        keys = [(one[a], two[b]) for a, b in zip(*join.keys, strict=True)]
+        (start, end), (other, until) = _interval(one, join.validity[0]), _interval(two, join.validity[1])
         valid = max(start, other), min(end, until)
         if all(a is not None and a == b for a, b in keys) and valid[0] < valid[1]:
             found.add(number)
-            result.append(_pair(side, one, two, valid))
-    if side.kind == "left":
-        nobody = dict.fromkeys(name for _, port, name in side.columns if port == 1)
+            result.append(_pair(join, one, two, valid))
+    if join.kind == "left":
+        nobody = dict.fromkeys(name for _, port, name in join.columns if port == 1)
         result += [
-            _pair(side, one, nobody, _interval(one, side.validity[0]))
+            _pair(join, one, nobody, _interval(one, join.validity[0]))
             for number, one in enumerate(left)
             if number not in found
         ]
     return result
 
 
-def _pair(side: Side, one: Row, two: Row, valid: tuple[int, int]) -> Row:
-    columns = {name: (one, two)[port][column] for name, port, column in side.columns}
+def _pair(join: Join, one: Row, two: Row, valid: tuple[int, int]) -> Row:
+    columns = {name: (one, two)[port][column] for name, port, column in join.columns}
     arrival = max(one["__arrival"], two.get("__arrival", one["__arrival"]))
     return columns | {"__from": valid[0], "__until": valid[1], "__arrival": arrival}
 

@@ -5,7 +5,21 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from freshet.model import Call, Filter, Join, Moving, NotRunnable, Path, Project, UserError, Validity, parse_schema
+from freshet.model import (
+    Call,
+    Filter,
+    Join,
+    Moving,
+    NotRunnable,
+    Operator,
+    Project,
+    Promises,
+    Query,
+    Union,
+    UserError,
+    Validity,
+    parse_schema,
+)
 from freshet.sql import SqlError, build_query
 from freshet.sql.later import located
 
@@ -22,6 +36,10 @@ PREDICATES = [
 STREAM = {"packets": parse_schema("src string, dst string, size int, ts timestamp, price double, ok boolean")}
 
 
+def ordered(query: Query) -> list[Operator]:
+    return [query.graph.operators[name] for name in query.graph.order]
+
+
 @given(st.lists(st.sampled_from(PREDICATES), min_size=1, max_size=8), st.data())
 @settings(max_examples=60, deadline=None)
 def test_conjunction_becomes_filters_in_the_given_order(predicates: list[str], data: st.DataObject) -> None:
@@ -32,10 +50,8 @@ def test_conjunction_becomes_filters_in_the_given_order(predicates: list[str], d
         joined = f"{parts[place]} AND {parts[place + 1]}"
         parts[place : place + 2] = [f"({joined})" if data.draw(st.booleans()) else joined]
     query = build_query("q", f"SELECT src FROM packets WHERE {parts[0]}", STREAM)
-    operators = query.paths[0].operators
-    alone = [
-        build_query("q", f"SELECT src FROM packets WHERE {text}", STREAM).paths[0].operators[0] for text in predicates
-    ]
+    operators = ordered(query)
+    alone = [ordered(build_query("q", f"SELECT src FROM packets WHERE {text}", STREAM))[0] for text in predicates]
     filters = [operator for operator in operators if isinstance(operator, Filter)]
     assert [f.predicate for f in filters] == [f.predicate for f in alone if isinstance(f, Filter)]
     assert [f.name for f in filters] == [f"q.filter_{number}" for number in range(1, len(predicates) + 1)]
@@ -52,27 +68,30 @@ def test_query_on_the_output_of_a_query(streams: dict[str, pa.Schema]) -> None:
 
 def test_promises_are_kept_in_seconds(streams: dict[str, pa.Schema]) -> None:
     query = build_query("q", "SELECT src FROM packets WHERE ok PERIOD '1 minute' DEADLINE 250ms", streams)
-    assert (query.period, query.deadline) == (60.0, 0.25)
+    assert (query.promises.period, query.promises.deadline) == (60.0, 0.25)
     with pytest.raises(NotRunnable, match="PERIOD"):
-        _ = query.paths
+        query.check_runnable()
 
 
 def test_period_stays_a_name(streams: dict[str, pa.Schema]) -> None:
     known = streams | {"plan": parse_schema("period int, deadline int")}
     query = build_query("q", "SELECT period, deadline FROM plan period WHERE period.period > 10", known)
-    assert query.period is None
+    assert query.promises.period is None
     assert query.columns == ("period", "deadline")
 
 
 def test_settings_are_passed_on(streams: dict[str, pa.Schema]) -> None:
-    query = build_query("q", "SELECT src FROM packets", streams, weight=0.5, start="latest", on_error="fail")
-    assert (query.weight, query.start, query.on_error) == (0.5, "latest", "fail")
+    query = build_query(
+        "q", "SELECT src FROM packets", streams, promises=Promises(0.5), start="latest", on_error="fail"
+    )
+    assert (query.promises.weight, query.start, query.on_error) == (0.5, "latest", "fail")
 
 
 def test_window_that_nothing_is_computed_over_has_no_effect(streams: dict[str, pa.Schema]) -> None:
     query = build_query("q", "SELECT src FROM packets [ROWS 5]", streams)
     assert list(query.graph.operators) == ["q.project"]
-    assert query.paths == (Path("q", "packets", (Project("q.project", (("src", "src"),)),)),)
+    assert ordered(query) == [Project("q.project", (("src", "src"),))]
+    assert query.graph.inputs == {"q.project": ("packets",)}
 
 
 def test_join_holds_all_that_its_run_needs(streams: dict[str, pa.Schema]) -> None:
@@ -92,11 +111,12 @@ def test_having_alone_needs_a_window_too(streams: dict[str, pa.Schema]) -> None:
     assert query.graph.operators["q.aggregate.having_1"] == Filter("q.aggregate.having_1", "__a1 > 3")
 
 
-def test_union_under_a_filter_has_a_path_for_each_branch(streams: dict[str, pa.Schema]) -> None:
+def test_union_under_a_filter_is_one_operator(streams: dict[str, pa.Schema]) -> None:
     text = "SELECT n FROM (SELECT size AS n FROM packets UNION ALL SELECT lane FROM Speed) WHERE n > 1"
-    paths = build_query("q", text, streams).paths
-    assert [path.stream for path in paths] == ["packets", "Speed"]
-    assert [len(path.operators) for path in paths] == [3, 3]
+    graph = build_query("q", text, streams).graph
+    [union] = [operator for operator in graph.operators.values() if isinstance(operator, Union)]
+    assert [graph.inputs[source] for source in graph.inputs[union.name]] == [("packets",), ("Speed",)]
+    assert [type(graph.operators[name]) for name in graph.order[2:]] == [Union, Filter, Project]
 
 
 def test_name_of_a_stream_is_taken(streams: dict[str, pa.Schema]) -> None:

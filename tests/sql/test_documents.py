@@ -95,8 +95,9 @@ def test_mav_has_eight_operators_and_selects_before_it_joins() -> None:
     query = build_query("q", QUERIES["MAV, experiments"], schemas)
     kinds = Counter(type(operator) for operator in query.graph.operators.values())
     assert (kinds[Filter], kinds[Join]) == (3, 2)
-    for path in query.paths:
-        assert isinstance(path.operators[0], Filter)
+    for name, inputs in query.graph.inputs.items():
+        if not query.graph.operators.keys() >= set(inputs):
+            assert isinstance(query.graph.operators[name], Filter), "what reads a stream selects"
 
 
 def test_rt_with_its_period_is_checked() -> None:
@@ -106,4 +107,4 @@ def test_rt_with_its_period_is_checked() -> None:
     )
     schemas: dict[str, pa.Schema] = {"Speed": parse_schema(SCHEMAS["Speed"]), "Lanes": TABLES["Lanes"].schema}
     query = build_query("q", given, schemas, tables=TABLES)
-    assert (query.period, query.deadline, query.graph.operators) == (10.0, 5.0, {})
+    assert (query.promises.period, query.promises.deadline, query.graph.operators) == (10.0, 5.0, {})

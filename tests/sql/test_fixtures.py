@@ -22,7 +22,8 @@ def cases(name: str) -> list[tuple[str, str]]:
 
 
 def dump(query: Query) -> str:
-    promise = f"\nperiod {query.period} deadline {query.deadline}" if query.period else ""
+    promises = query.promises
+    promise = f"\nperiod {promises.period} deadline {promises.deadline}" if promises.period else ""
     return describe(query.graph) + promise
 
 

@@ -18,7 +18,7 @@ STREAMS = {"s": parse_schema("k bigint, v int, t string, d double, ts timestamp,
 def test_three_thousand_conditions_are_few_filters() -> None:
     conditions = [f"k <> {number}" for number in range(3000)]
     query = build_query("q", f"SELECT k FROM s WHERE {' AND '.join(conditions)}", STREAMS)
-    filters = [one.predicate for one in query.paths[0].operators if isinstance(one, Filter)]
+    filters = [one.predicate for one in query.graph.operators.values() if isinstance(one, Filter)]
     assert len(filters) == MOST_FILTERS
     assert " AND ".join(filters) == " AND ".join(conditions)
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from freshet.model import Filter, Network, NotRunnable, Panes, Project, Side, Validity, parse_schema
+from freshet.model import Join, Network, NotRunnable, Panes, Project, QueryGraph, Union, Validity, parse_schema
 from freshet.sql import SqlError, build_query, describe, query_schema, query_schemas
 
 Times = dict[str, str | None]
@@ -32,21 +32,33 @@ def test_a_fold_reads_plain_columns_and_its_names_are_unique(text: str, streams:
     network = Network()
     network.add(query)
     assert len({node.name for node in network.nodes}) == len(network.nodes)
-    for path in query.paths:
-        assert isinstance(path.operators[-1], Project)
-        for before, operator in zip(path.operators, path.operators[1:], strict=False):
-            if not isinstance(operator, Filter | Project):
-                assert isinstance(before, Project)
-                assert before.name == f"{operator.name}.input"
+    graph = query.graph
+    for end in _members(graph, graph.root):
+        assert isinstance(graph.operators[end], Project)
+    for name, operator in graph.operators.items():
+        if operator.remembers:
+            sides = (".left", ".right") if isinstance(operator, Join) else ("",)
+            for source, side in zip(graph.inputs[name], sides, strict=True):
+                for before in _members(graph, source):
+                    assert isinstance(graph.operators[before], Project)
+                    assert before.partition("~")[0] == f"{name}{side}.input"
+
+
+def _members(graph: QueryGraph, name: str) -> list[str]:
+    """The operators that a node passes on the tuples of: itself, or those that a union brings together."""
+    if not isinstance(graph.operators[name], Union):
+        return [name]
+    return [member for source in graph.inputs[name] for member in _members(graph, source)]
 
 
 @pytest.mark.parametrize("text", [text for text, _ in cases()])
-def test_all_paths_of_a_query_give_out_the_same_columns(text: str, streams: Streams, times: Times) -> None:
+def test_the_members_of_a_union_have_the_same_columns(text: str, streams: Streams, times: Times) -> None:
     query = build_query("q", text, streams, times=times)
     schemas = query_schemas(query, streams)
-    ends = {tuple((field.name, field.type) for field in schemas[path.nodes[-1]]) for path in query.paths}
-    assert len(ends) == 1
-    assert [name for name, _ in ends.pop()] == list(query.columns)
+    for name, operator in query.graph.operators.items():
+        if isinstance(operator, Union):
+            assert len({schemas[source] for source in query.graph.inputs[name]}) == 1
+    assert schemas[query.graph.root].names == list(query.columns)
 
 
 def test_types_of_what_folds_give_out() -> None:
@@ -63,33 +75,33 @@ def test_types_of_what_folds_give_out() -> None:
     ]  # fmt: skip
 
 
-def sides(text: str, streams: Streams, times: Times) -> list[tuple[str, tuple[int, int]]]:
-    query = build_query("q", text, streams, times=times)
-    folds = [fold for path in query.paths for fold in path.folds if isinstance(fold, Side)]
-    return [(fold.name, fold.behind) for fold in folds]
+def joins(text: str, streams: Streams, times: Times) -> list[tuple[str, tuple[int, int]]]:
+    graph = build_query("q", text, streams, times=times).graph
+    found = [operator for operator in graph.operators.values() if isinstance(operator, Join)]
+    return [(join.name, join.behind) for join in found]
 
 
 def test_watermarks_of_a_join_go_by_the_time_that_is_read(streams: Streams, times: Times) -> None:
     join = "FROM packets [RANGE 5 s] a JOIN packets [RANGE 7 s] b ON a.src = b.dst"
-    assert sides(f"SELECT a.ts {join}", streams, times)[0] == ("q.join_1.left", (0, 5_000_000))
-    assert sides(f"SELECT b.ts {join}", streams, times)[0] == ("q.join_1.left", (7_000_000, 0))
-    assert sides(f"SELECT a.src {join}", streams, times)[0] == ("q.join_1.left", (0, 0))
+    assert joins(f"SELECT a.ts {join}", streams, times)[0] == ("q.join_1", (0, 5_000_000))
+    assert joins(f"SELECT b.ts {join}", streams, times)[0] == ("q.join_1", (7_000_000, 0))
+    assert joins(f"SELECT a.src {join}", streams, times)[0] == ("q.join_1", (0, 0))
     outer = join.replace("JOIN", "LEFT JOIN")
-    assert sides(f"SELECT a.ts {outer}", streams, times)[0] == ("q.join_1.left", (0, 5_000_000))
+    assert joins(f"SELECT a.ts {outer}", streams, times)[0] == ("q.join_1", (0, 5_000_000))
     # That a left tuple has no partner is known when the right side has passed its window.
-    assert sides(f"SELECT a.src {outer}", streams, times)[0] == ("q.join_1.left", (0, 5_000_000))
+    assert joins(f"SELECT a.src {outer}", streams, times)[0] == ("q.join_1", (0, 5_000_000))
     window = f"SELECT count(*) {join} GROUP BY window(b.ts, '1 minute')"
-    assert sides(window, streams, times)[0] == ("q.join_1.left", (7_000_000, 0))
+    assert joins(window, streams, times)[0] == ("q.join_1", (7_000_000, 0))
 
 
 def test_watermarks_of_a_join_under_windows_of_different_sizes(streams: Streams, times: Times) -> None:
     join = "(SELECT a.ts, a.src FROM packets [RANGE 5 s] a JOIN packets [RANGE 7 s] b ON a.src = b.dst)"
     text = f"SELECT src FROM {join} [RANGE 4 s SLIDE 2 s] UNION SELECT src FROM {join} [RANGE 6 s SLIDE 2 s]"
-    assert [behind for _, behind in sides(text, streams, times)] == [(0, 5_000_000)] * 4
+    assert [behind for _, behind in joins(text, streams, times)] == [(0, 5_000_000)] * 2
     text = text.replace("UNION", "UNION ALL").replace("SELECT src FROM (", "SELECT ts, src FROM (")
     text = f"SELECT c.src FROM ({text}) c JOIN packets [RANGE 1 s SLIDE 2 s] d ON c.src = d.src"
-    found = sides(text.replace("1 s SLIDE", "3 s SLIDE"), streams, times)
-    assert [behind for name, behind in found if name.startswith("q.c")] == [(0, 5_000_000)] * 4
+    found = joins(text.replace("1 s SLIDE", "3 s SLIDE"), streams, times)
+    assert [behind for name, behind in found if name.startswith("q.c")] == [(0, 5_000_000)] * 2
 
 
 def test_watermarks_of_nested_joins(streams: Streams, times: Times) -> None:
@@ -97,29 +109,24 @@ def test_watermarks_of_nested_joins(streams: Streams, times: Times) -> None:
         "SELECT {} FROM packets [RANGE 5 s] a JOIN packets [RANGE 7 s] b ON a.src = b.dst "
         "JOIN packets [RANGE 9 s] c ON b.src = c.dst"
     )
-    found = dict(sides(text.format("a.ts"), streams, times))
-    assert found["q.join_1.left"] == (0, 0)
-    assert found["q.join_2.left"] == (5_000_000, 5_000_000)
-    found = dict(sides(text.format("c.ts"), streams, times))
-    assert found["q.join_2.right"] == (9_000_000, 0)
+    found = dict(joins(text.format("a.ts"), streams, times))
+    assert found["q.join_1"] == (0, 0)
+    assert found["q.join_2"] == (5_000_000, 5_000_000)
+    found = dict(joins(text.format("c.ts"), streams, times))
+    assert found["q.join_2"] == (9_000_000, 0)
 
 
-def test_a_side_keeps_what_is_read(streams: Streams, times: Times) -> None:
+def test_a_join_keeps_what_is_read(streams: Streams, times: Times) -> None:
     text = (
         "SELECT p.src, s.value FROM packets [RANGE 5 s] p JOIN Speed [NOW] s ON p.size = s.lane AND upper(p.src) = type"
     )
-    left, right = build_query("q", text, streams, times=times).paths
-    assert left.operators[-2] == Side(
-        "q.join_1.left",
+    assert build_query("q", text, streams, times=times).graph.operators["q.join_1"] == Join(
         "q.join_1",
-        0,
         "inner",
         (Validity("__time", 5_000_000), Validity(None, 1)),
         (("size", "__c1"), ("lane", "type")),
         (("src", 0, "src"), ("value", 1, "value")),
     )
-    assert isinstance(right.operators[-2], Side)
-    assert right.operators[-2].port == 1
 
 
 def test_ports_of_folds(streams: Streams, times: Times) -> None:
@@ -129,14 +136,8 @@ def test_ports_of_folds(streams: Streams, times: Times) -> None:
     )
     network = Network()
     network.add(build_query("q", text, streams, times=times))
-    names = {fold: [network.nodes[n].name for n in network.ports(fold)] for fold in ("q.join_2", "q.aggregate")}
-    assert names == {
-        "q.join_2": ["q.join_2.left@1", "q.join_2.left@2", "q.join_2.right@3"],
-        "q.aggregate": ["q.aggregate@1", "q.aggregate@2", "q.aggregate@3"],
-    }
-    network.drop("q")
-    with pytest.raises(KeyError):
-        network.ports("q.join_2")
+    readers = {node.name: [edge.reader for edge in node.edges] for node in network.nodes}
+    assert (readers["q.join_2"], readers["q.aggregate"]) == (["q.join_2:0", "q.join_2:1"], ["q.aggregate"])
 
 
 def test_a_window_over_the_output_of_a_query(streams: Streams, times: Times) -> None:
@@ -146,9 +147,9 @@ def test_a_window_over_the_output_of_a_query(streams: Streams, times: Times) -> 
     assert (timed.event_time, timed.has_time) == ("at", True)
     text = "SELECT max(n) AS m FROM counts [RANGE 1 HOUR SLIDE 1 HOUR]"
     query = build_query("q", text, known, times=times | {"counts": timed.event_time})
-    (panes,) = query.paths[0].folds
-    assert isinstance(panes, Panes)
-    assert query.paths[0].operators[0] == Project("q.aggregate.input", (("n", "n"), ("__time", "at")))
+    assert isinstance(query.graph.operators["q.aggregate"], Panes)
+    columns = (("n", "n"), ("__time", "at"))
+    assert query.graph.operators["q.aggregate.input"] == Project("q.aggregate.input", columns)
     without = build_query("counts", counts.format(""), streams, times=times)
     assert (without.event_time, without.has_time) == (None, False)
     with pytest.raises(SqlError, match="counts has none: select the time column in it"):
@@ -193,7 +194,7 @@ def test_what_is_known_of_the_order_of_an_output(streams: Streams, times: Times)
 
 def test_without_times_all_go_by_the_arrival(streams: Streams) -> None:
     query = build_query("q", "SELECT count(*) AS n FROM packets [RANGE 1 MINUTE SLIDE 1 MINUTE]", streams)
-    (panes,) = query.paths[0].folds
+    panes = query.graph.operators["q.aggregate"]
     assert isinstance(panes, Panes)
     assert panes.validity == Validity(None, 60_000_000)
 
@@ -201,7 +202,7 @@ def test_without_times_all_go_by_the_arrival(streams: Streams) -> None:
 def test_local_times_are_taken_as_utc() -> None:
     schemas = {"s": parse_schema("at timestamp_ntz, v int")}
     query = build_query("q", "SELECT sum(v) AS n FROM s [RANGE 1 s SLIDE 1 s]", schemas, times={"s": "at"})
-    assert query.paths[0].operators[0].text() == "v, CAST(at AS TIMESTAMP) AS __time"
+    assert query.graph.operators[query.graph.order[0]].text() == "v, CAST(at AS TIMESTAMP) AS __time"
 
 
 def test_columns_of_the_stream_win_over_those_of_the_window() -> None:
@@ -209,11 +210,11 @@ def test_columns_of_the_stream_win_over_those_of_the_window() -> None:
     text = "SELECT window_end, window_start, sum(v) AS n FROM s [RANGE 1 s SLIDE 1 s] GROUP BY window_end"
     query = build_query("q", text, schemas)
     columns = (("window_end", "window_end"), ("window_start", "__window_start"), ("n", "__a1"))
-    assert query.paths[0].operators[-1] == Project("q.project", columns)
+    assert query.graph.operators[query.graph.root] == Project("q.project", columns)
 
 
 def test_periodic_queries_are_left_to_their_release(streams: Streams, times: Times) -> None:
     query = build_query("q", "SELECT count(*) AS n FROM packets [RANGE 1 s] PERIOD 1 s", streams, times=times)
     assert not query.graph.operators
     with pytest.raises(NotRunnable, match="PERIOD"):
-        _ = query.paths
+        query.check_runnable()

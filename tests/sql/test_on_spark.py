@@ -205,7 +205,7 @@ def table(spark: Any) -> Any:
 
 def normalised(expression: str) -> str:
     query = build_query("q", f"SELECT {expression} AS value FROM s", {"s": SCHEMA})
-    (operator,) = query.paths[0].operators
+    (operator,) = query.graph.operators.values()
     assert isinstance(operator, Project)
     return operator.columns[0][1]
 

@@ -1,4 +1,4 @@
-"""Queries that join streams with tables: the paths they become, and what is refused."""
+"""Queries that join streams with tables: the graphs they become, and what is refused."""
 
 from __future__ import annotations
 
@@ -102,8 +102,10 @@ def _lines(operator: Operator) -> Iterator[str]:
 
 @pytest.mark.parametrize(("text", "expected"), CASES.items())
 def test_query_becomes_graph(text: str, expected: str) -> None:
-    [path] = build(text).paths
-    told = "\n".join([f"{path.stream} -> q", *(line for operator in path.operators for line in _lines(operator))])
+    graph = build(text).graph
+    [stream] = graph.streams
+    operators = [graph.operators[name] for name in graph.order]
+    told = "\n".join([f"{stream} -> q", *(line for operator in operators for line in _lines(operator))])
     assert told.count(AS_OF) == told.count("JOIN (SELECT") > 0
     assert told.replace(AS_OF, "") == expected.removeprefix("\n")
 
@@ -116,14 +118,14 @@ def test_both_sides_of_a_join_of_streams_lead_to_the_table() -> None:
     )
     assert query.graph.streams == ("packets", "logins")
     assert query.graph.tables == ("hosts",)
-    lookups = [[each for each in path.operators if isinstance(each, Lookup)] for path in query.paths]
-    assert lookups[0] == lookups[1]
-    assert len(lookups[0]) == 1
+    [lookup] = [each for each in query.graph.operators.values() if isinstance(each, Lookup)]
+    place = query.graph.order.index
+    assert place("q.join_1") < place(lookup.name)
 
 
 def test_a_lookup_names_only_the_columns_that_it_reads() -> None:
     query = build(f"SELECT size FROM packets JOIN hosts {ON} WHERE vip")
-    [lookup] = [each for each in query.paths[0].operators if isinstance(each, Lookup)]
+    [lookup] = [each for each in query.graph.operators.values() if isinstance(each, Lookup)]
     assert lookup.schema == (("host", "string"), ("vip", "boolean"))
 
 

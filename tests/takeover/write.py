@@ -40,14 +40,16 @@ def rest(folder: Path) -> None:
 
 
 def waiting(folder: Path) -> None:
-    _stop_when(folder, lambda queues: any("@" in name for name in queues) and any("__shared" in name for name in queues))
+    _stop_when(
+        folder, lambda queues: any("@" in name for name in queues) and any("__shared" in name for name in queues)
+    )
 
 
 def merging(folder: Path) -> None:
-    _stop_when(folder, lambda queues: any(name.startswith("pairs.project@") for name in queues))
+    _stop_when(folder, lambda queues: any(name.startswith("pairs.project@") for name in queues), 8.0)
 
 
-def _stop_when(folder: Path, wanted: Callable[[set[str]], bool]) -> None:
+def _stop_when(folder: Path, wanted: Callable[[set[str]], bool], patience: float = 2.0) -> None:
     run_all(application(folder, share=True), 0, HALF // 2)
     shutil.copytree(folder / "state", folder / "before")
     chance = random.Random(1)
@@ -57,7 +59,7 @@ def _stop_when(folder: Path, wanted: Callable[[set[str]], bool]) -> None:
         with application(folder, share=True, policy="baat", rows=7).start() as run:
             run.push("packets", packets(HALF // 2, HALF))
             run.push("alerts", alerts(HALF // 4, HALF // 2))
-            time.sleep(0.2 + 2 * chance.random())
+            time.sleep(0.2 + patience * chance.random())
             run.stop(drain=False)
 
 

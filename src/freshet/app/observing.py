@@ -9,14 +9,15 @@ from freshet.app.app import App
 from freshet.app.parts import Parts
 from freshet.app.report import build
 from freshet.quality import StreamCounts
+from freshet.quality.snapshots import EngineSnapshot
 
 
-def meters_of(app: App, parts: Parts) -> dict[str, Any]:
+def meters_of(app: App, parts: Parts) -> EngineSnapshot:
     """All meters now; see :meth:`freshet.quality.Meters.snapshot`."""
     return parts.loop.ask(lambda: _snapshot(app, parts))
 
 
-def _snapshot(app: App, parts: Parts) -> dict[str, Any]:
+def _snapshot(app: App, parts: Parts) -> EngineSnapshot:
     for name, stream in parts.log.meters().streams.items():
         if name in app.streams:
             counts = StreamCounts(stream.end, stream.late, stream.dead, stream.heartbeats, stream.bytes)

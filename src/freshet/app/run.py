@@ -22,6 +22,7 @@ from freshet.engine import Undrained
 from freshet.log import Receipt, Retention
 from freshet.model import ARRIVAL, Curve, FreshetError, UserError
 from freshet.policies import create
+from freshet.quality.snapshots import EngineSnapshot
 from freshet.sinks import MemorySink
 from freshet.sources.push import PushedRows, PushSource
 
@@ -211,7 +212,7 @@ class Run:
 
     # What happens
 
-    def meters(self) -> dict[str, Any]:
+    def meters(self) -> EngineSnapshot:
         """All meters now; see :meth:`freshet.quality.Meters.snapshot`."""
         return meters_of(self.app, self._parts)
 

@@ -26,17 +26,17 @@ TRAVERSALS: Final = ("min_cost", "min_latency", "min_memory")
 @bench("Jobs, latency and memory of the traversals of a superbox that two queries share.", takes="about two minutes")
 def traversals(
     stage: Stage,
-    rows: Annotated[int, typer.Option(min=1, help="Rows of a train.")] = 300_000,
-    links: Annotated[int, typer.Option(min=1, help="Length of the arithmetic in the shared filter.")] = 16,
+    rows: Annotated[int, typer.Option(min=1, help="Rows of a train.")] = 400_000,
+    links: Annotated[int, typer.Option(min=1, help="Length of the arithmetic in the shared filter.")] = 8,
     rounds: Annotated[int, typer.Option(min=1, help="Rounds that are measured; in each, every traversal.")] = 5,
     trains: Annotated[int, typer.Option(min=1, help="Trains that a traversal works off in a round.")] = 3,
     warm_up: Annotated[int, typer.Option(min=1, help="Rounds before: Java compiles, and costs are learned.")] = 3,
     master: Annotated[str, typer.Option(help="Spark master; one core is one worker.")] = "local[1]",
 ) -> Result:
-    """Two queries begin with the same dear filter, which they share (`share = "always"`); each goes on with dear
-    arithmetic of its own, that of one twice as long. Trains are worked off one after the other under `aaat-min-cost`,
-    `aaat-min-latency` and `aaat-min-memory` in turns. A latency below 1 says that answers leave earlier, jobs below 1
-    that there are fewer, memory below 1 that fewer bytes wait.
+    """Two queries begin with the same dear filter, which they share (`share = "always"`); each goes on with
+    arithmetic of its own that is dearer, that of one twice as dear. Trains are worked off one after the other under
+    `aaat-min-cost`, `aaat-min-latency` and `aaat-min-memory` in turns. A latency below 1 says that answers leave
+    earlier, jobs below 1 that there are fewer, memory below 1 that fewer bytes wait.
     """
     from freshet.bench.traversals_rig import TraversalRig
     from freshet.spark.embedded import embedded_session

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 
 import pyarrow as pa
@@ -65,7 +66,8 @@ class Admission(Arrivals):
         self._tell(Added(self.clock.now(), query.name, query.promises, self._streams(state)))
         for stream in dict.fromkeys(edge.edge.stream for operator in board.of(state) for edge in operator.edges):
             self._enqueue(stream)
-        # What it reads may have been of no concern to anybody until now.
+        # Its output may take nothing, and what it reads may have been of no concern to anybody until now.
+        self._look_again = -math.inf
         self._look_at_time(range(len(board.queries)))
         self.policy.changed(board, len(board.queries) - 1)
         return outputs[query.name]
@@ -75,11 +77,12 @@ class Admission(Arrivals):
 
     def _start(self, operator: OperatorState, query: Query) -> None:
         """Takes up an operator where its readers are."""
+        owner = query.name if operator.node.name.startswith(f"{query.name}.") else ""
         for edge in operator.edges:
             at = "earliest" if edge.edge.kind == "queue" else query.start
-            edge.cursor = self.log.start_reader(edge.edge.reader, edge.edge.stream, at)
+            edge.cursor = self.log.start_reader(edge.edge.reader, edge.edge.stream, at, "operator", owner)
             edge.waiting = 0
-        self.time.start(operator, self.executor.states)
+        self.time.start(operator, self.executor.states, owner)
 
     def _start_again(self, operator: OperatorState, query: Query) -> None:
         """Takes up an operator whose queries were all quarantined until now."""

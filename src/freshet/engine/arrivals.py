@@ -114,12 +114,11 @@ class Arrivals:
         held = self.log.held()
         changed: dict[int, None] = {}
         for stream in {*held, *self._held}:
-            reason, before = held.get(stream), self._held.get(stream)
-            if (reason is None) != (before is None):
-                changed |= dict.fromkeys(self.board.hold_back(stream, reason is not None))
-            if stream in self.board.numbers and reason != before:
-                self.board.hold(self.board.queries[self.board.numbers[stream]], reason)
-                self._tell(Held(self.board.now, stream, reason))
+            changed |= dict.fromkeys(self.board.hold_back(stream, held))
+            number = self.board.numbers.get(stream)
+            if number is not None and self.board.queries[number].held != held.get(stream):
+                self.board.hold(self.board.queries[number], held.get(stream))
+                self._tell(Held(self.board.now, stream, held.get(stream)))
         for query in changed:
             self.policy.changed(self.board, query)
         self._held = dict(held)

@@ -9,6 +9,8 @@ outside, by event time that has passed, or by one that runs.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final
 
 from freshet.engine.board import Board
 from freshet.engine.states import EdgeState, OperatorState
@@ -19,6 +21,7 @@ Versions = Callable[[str], Train]
 """The versions of a table that are kept."""
 States = Callable[[Sequence[Chain]], tuple[State, ...]]
 """The states of the folds in chains."""
+_MOST_SHAPES: Final = 4096
 
 
 def fed_by_running(board: Board, nodes: Collection[int]) -> bool:
@@ -27,6 +30,23 @@ def fed_by_running(board: Board, nodes: Collection[int]) -> bool:
     sources = {source for number in nodes for source in board.operators[number].inputs if source not in inside}
     above = (number for source in sources for number in (source, *board.operators[source].before))
     return any(board.operators[number].running for number in above if number not in inside)
+
+
+def by_themselves(board: Board, step: Step, alone: Collection[str]) -> list[Step]:
+    """A step, cut so that queries which must run alone do: first all that others need, then each of them.
+
+    Args:
+        board: What waits where.
+        step: What to run.
+        alone: Names of the queries.
+    """
+    if not alone:
+        return [step]
+    groups: dict[frozenset[str], list[int]] = {frozenset(): []}
+    for number in sorted(set(step.nodes)):
+        needed = frozenset(board.queries[query].name for query in board.operators[number].queries)
+        groups.setdefault(needed if needed.issubset(alone) else frozenset(), []).append(number)
+    return [Step(tuple(nodes), step.rows) for nodes in groups.values() if nodes]
 
 
 def next_train(board: Board, unit: Unit, rows: int) -> Step | None:
@@ -55,6 +75,53 @@ def trains_of(board: Board, chain: Chain) -> list[tuple[EdgeState, Train]]:
     return [(edge, each) for edge, each in zip(edges, chain.inputs, strict=True) if isinstance(each, Train)]
 
 
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """Operators that run together, cut into chains: what is left to do is to look at what waits.
+
+    Args:
+        operators: All of them, each after those that it reads.
+        nodes: Their numbers, by chain.
+        inputs: What comes in at each port of a chain: what waits at an edge, or what another chain gives out.
+        writes: Streams that what a chain gives out is appended to.
+        fused: The edges inside.
+    """
+
+    operators: Sequence[OperatorState]
+    nodes: Sequence[tuple[int, ...]]
+    inputs: Sequence[tuple[EdgeState | int, ...]]
+    writes: Sequence[tuple[str, ...]]
+    fused: Sequence[EdgeState]
+
+    def fits(self, ahead: bool) -> bool:
+        """Whether all of them would run now, just so."""
+        for operator in self.operators:
+            if not operator.may_run or (operator.running and not ahead):
+                return False
+        for edge in self.fused:
+            if edge.waiting or edge.apart:
+                return False
+        fed: list[bool] = []
+        for inputs in self.inputs:
+            fed.append(any(fed[each] if isinstance(each, int) else each.waiting for each in inputs))
+        return all(fed)
+
+    def over(self, limit: int, train: Callable[[str, int, int], Train]) -> tuple[Chain, ...]:
+        """The chains over what waits, at most so many tuples of each edge."""
+        trains: dict[tuple[str, int, int], Train] = {}
+
+        def bound(each: EdgeState | int) -> Input:
+            if isinstance(each, int):
+                return each
+            key = each.edge.stream, each.head, each.head + min(each.waiting, limit)
+            if key not in trains:
+                trains[key] = train(*key)
+            return trains[key]
+
+        inputs = (tuple([bound(each) for each in inputs]) for inputs in self.inputs)
+        return tuple(map(Chain, self.nodes, inputs, self.writes))
+
+
 def bind(
     board: Board,
     step: Step,
@@ -77,14 +144,27 @@ def bind(
         ahead: Whether it is committed after what is running, and so need not wait for that.
         versions: Finds the versions of a table.
     """
-    running = _Running(board, step.nodes, ahead)
-    if not running.operators:
-        return None
     limit = most_rows if step.rows is None else min(step.rows, most_rows)
-    chains = _Cut(running, limit, train).chains()
+    shape = board.shapes.get(step.nodes)
+    if shape is None or not shape.fits(ahead):
+        shape = _shape(board, step.nodes, ahead)
+    if not shape.operators:
+        return None
+    chains = shape.over(limit, train)
     # Not before the trains: the version that each of their tuples meets came into the log before the tuple.
-    tables = tuple(map(versions, _tables(board, running.operators))) if versions is not None and board.lookups else ()
+    tables = tuple(map(versions, _tables(board, shape.operators))) if versions is not None and board.lookups else ()
     return Unit(unit, chains, states(chains), tables)
+
+
+def _shape(board: Board, nodes: tuple[int, ...], ahead: bool) -> Shape:
+    running = _Running(board, nodes, ahead)
+    shape = _Cut(running).shape()
+    if len(shape.operators) == len(nodes) and not any(edge.apart for each in shape.operators for edge in each.edges):
+        # All of them run: as long as that is so, they are cut in the same way.
+        if len(board.shapes) > _MOST_SHAPES:
+            board.shapes.clear()
+        board.shapes[nodes] = shape
+    return shape
 
 
 def _tables(board: Board, operators: Iterable[OperatorState]) -> list[str]:
@@ -147,22 +227,23 @@ class _Running:
 class _Cut:
     """Cuts operators that run into chains."""
 
-    def __init__(self, running: _Running, limit: int, train: Callable[[str, int, int], Train]) -> None:
-        self._running, self._limit, self._train = running, limit, train
-        self._trains: dict[tuple[str, int, int], Train] = {}
+    def __init__(self, running: _Running) -> None:
+        self._running = running
         self._nodes: list[list[int]] = []
-        self._inputs: list[tuple[Input, ...]] = []
+        self._inputs: list[tuple[EdgeState | int, ...]] = []
         self._writes: list[tuple[str, ...]] = []
+        self._fused: list[EdgeState] = []
         self._ends: dict[int, int] = {}
         """The chain that an operator ends."""
         self._whole: set[int] = set()
         """Operators whose one reader goes on with their chain."""
 
-    def chains(self) -> tuple[Chain, ...]:
+    def shape(self) -> Shape:
         """The chains, each after those that it reads."""
         for operator in self._running.operators:
             self._place(operator)
-        return tuple(map(Chain, map(tuple, self._nodes), self._inputs, self._writes))
+        nodes = tuple(map(tuple, self._nodes))
+        return Shape(self._running.operators, nodes, self._inputs, self._writes, self._fused)
 
     def _place(self, operator: OperatorState) -> None:
         number, [edge, *others] = operator.node.number, operator.edges
@@ -170,6 +251,7 @@ class _Cut:
         if source is not None and not others and source in self._whole and self._running.is_fused(edge):
             place = self._ends.pop(source)
             self._nodes[place].append(number)
+            self._fused.append(edge)
         else:
             place = len(self._nodes)
             self._nodes.append([number])
@@ -180,10 +262,8 @@ class _Cut:
         if fused == 1 and not self._writes[place]:
             self._whole.add(number)
 
-    def _input(self, edge: EdgeState) -> Input:
-        if edge.edge.source is not None and self._running.is_fused(edge):
-            return self._ends[edge.edge.source]
-        key = edge.edge.stream, edge.head, edge.head + min(edge.waiting, self._limit)
-        if key not in self._trains:
-            self._trains[key] = self._train(*key)
-        return self._trains[key]
+    def _input(self, edge: EdgeState) -> EdgeState | int:
+        if edge.edge.source is None or not self._running.is_fused(edge):
+            return edge
+        self._fused.append(edge)
+        return self._ends[edge.edge.source]

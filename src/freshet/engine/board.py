@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field, replace
-from typing import Final
+from typing import Any, Final
 
 from freshet.engine.states import EdgeState, FoldState, OperatorState, QueryState, Size
 from freshet.model import Fold, Network, Node, Promises, Query
@@ -48,6 +48,8 @@ class Board:
     now: float = 0.0
     workers: int = 1
     idle_workers: int = 0
+    shapes: dict[tuple[int, ...], Any] = field(default_factory=dict)
+    """Steps that were bound before, for :mod:`~freshet.engine.binding`."""
     _calls_by_way: dict[str, OverheadStatistics] = field(default_factory=dict)
     _rests: dict[tuple[int, int], float] = field(default_factory=dict)
     """For each operator that queries share and each of them, what the promises of the operator reckon with."""
@@ -118,15 +120,18 @@ class Board:
 
     def hold(self, state: QueryState, why: str | None) -> None:
         """Keeps a query from running while its output takes nothing; None: lets it go on."""
-        state.held = why
-        self._look_at(state.operators)
+        could_run, state.held = state.may_run, why
+        if state.may_run != could_run:
+            self._look_at(state.operators)
 
-    def hold_back(self, stream: str, held: bool) -> tuple[int, ...]:
-        """Keeps the operator that writes to a stream from running, or lets it go on; returns its queries."""
+    def hold_back(self, stream: str, held: Collection[str]) -> tuple[int, ...]:
+        """Keeps the operator that writes to a stream from running while one of its streams is ``held``, or lets it go
+        on; returns its queries where that is news."""
         number = self._writer(stream)
-        if number is None:
+        is_held = number is not None and any(each in held for each in self.network.writes(number))
+        if number is None or self.operators[number].held == is_held:
             return ()
-        self.operators[number].held = held
+        self.operators[number].held = is_held
         self._look_at((number,))
         return self.operators[number].queries
 
@@ -152,6 +157,7 @@ class Board:
 
     def _look_at(self, numbers: Iterable[int]) -> None:
         """Brings what operators have of their queries up to date."""
+        self.shapes.clear()
         network, operators = self.network, [self.operators[number] for number in numbers]
         for operator in operators:
             number = operator.node.number
@@ -197,7 +203,14 @@ class Board:
 
     def refresh(self, operator: OperatorState) -> None:
         """Puts an operator into or out of ``ready`` after its queues changed."""
-        operator.sum_up()
+        if len(operator.edges) == 1:
+            operator.waiting, operator.head_arrival = operator.edges[0].waiting, operator.edges[0].head_arrival
+        else:
+            operator.waiting = sum([edge.waiting for edge in operator.edges])
+            operator.head_arrival = min([edge.head_arrival for edge in operator.edges])
+        if operator.closing and not operator.waiting:
+            operator.head_arrival = operator.closing_since
+        operator.pending = operator.waiting or int(operator.closing)
         free = not operator.running and not (operator.folds and any(fold.running for fold in operator.folds))
         if operator.pending and free and operator.may_run:
             self.ready.setdefault(operator.node.number)

@@ -14,10 +14,10 @@ from typing import Any, Final
 
 from freshet.engine.admission import Admission
 from freshet.engine.arrivals import LOOK_AGAIN
-from freshet.engine.binding import bind, fed_by_running, next_train, trains_of
+from freshet.engine.binding import bind, by_themselves, fed_by_running, next_train, trains_of
 from freshet.engine.board import DROPPED
 from freshet.engine.clock import Clock
-from freshet.engine.events import Began, Committed, Decided, Failed, Observer, Submitted
+from freshet.engine.events import Began, Committed, Decided, Failed, Observer, Returned, Submitted
 from freshet.engine.lines import Line
 from freshet.engine.metering import Metering
 from freshet.engine.protocols import Executor, QueueLog
@@ -29,6 +29,7 @@ from freshet.log.tail import stamped
 from freshet.model import Chain, Commit, FreshetError, Step, Unit, UnitResult
 from freshet.policies import Policy
 from freshet.quality import Meters
+from freshet.quality.snapshots import EngineSnapshot
 
 LONGEST_PAUSE: Final = 5.0
 """Most seconds between tries while the executor cannot work (a full disk, a lost cluster)."""
@@ -180,15 +181,18 @@ class Engine(Admission):
             moments.append(self._tell_again)
         if self._pause_until > now:
             moments.append(self._pause_until)
-        elif self._held or (self.board.ready and self.board.idle_workers):
-            moments.append(now + LOOK_AGAIN if self._ask_again is None else max(self._ask_again, now))
+        elif self.board.ready and self.board.idle_workers:
+            again = self._ask_again
+            moments.append(again if again is not None and again > now else now + LOOK_AGAIN)
+        if self._held:
+            moments.append(now + LOOK_AGAIN)
         return min((moment for moment in moments if moment is not None), default=math.inf)
 
     # Results
 
     def _take_results(self) -> None:
         self._take_back(self.executor.finished())
-        results = self._running.due()
+        results: Sequence[UnitResult] = self._running.due()
         if not results:
             return
         failures = {number: text for result in results for number, text in failures_of(result, self.board).items()}
@@ -201,12 +205,11 @@ class Engine(Admission):
             self._settle(result, done.get(result.unit.id), departure)
         for number in failures.keys() - self.board.stopped:
             self.quarantine(self.board.queries[number].name, failures[number])
-        nodes = (number for result in results for number in result.unit.nodes)
-        self._take_arrivals({query for number in nodes for query in self.board.operators[number].queries})
+        self._take_arrivals(self.time.concerned(number for result in results for number in result.unit.nodes))
 
     def _commit(
         self, results: Sequence[UnitResult], stopped: set[int]
-    ) -> tuple[list[UnitResult], dict[str, list[Chain]] | None]:
+    ) -> tuple[Sequence[UnitResult], dict[str, Sequence[Chain]] | None]:
         """Commits what can be; returns what is to be settled, and by unit the chains that took effect, or None where
         there was no room for any."""
         torn = [result for result in results if result.retry is None and self._is_torn(result.unit, stopped)]
@@ -222,7 +225,7 @@ class Engine(Admission):
             # Nothing of the group was committed: it runs again when there is room.
             self._take_back([replace(result, retry=str(full)) for result in results], again=True)
             return self._running.due(), None
-        return list(results), chains
+        return results, chains
 
     def _is_torn(self, unit: Unit, stopped: set[int]) -> bool:
         return unit.id in self._outdated or is_torn(unit, effective(unit, self.board, stopped))
@@ -233,7 +236,9 @@ class Engine(Admission):
     def _take_back(self, results: Sequence[UnitResult], again: bool = False) -> None:
         """Units are back from the executor; ``again``: they were, but could not be committed."""
         for result in results:
-            self.board.idle_workers += not again
+            if not again:
+                self.board.idle_workers += 1
+                self._tell(Returned(self.clock.now(), result))
             for useless in self._running.returned(result):
                 self.executor.cancel(useless)
 
@@ -242,22 +247,23 @@ class Engine(Admission):
         unit, board = result.unit, self.board
         self._running.settled(unit.id)
         self._outdated.discard(unit.id)
-        self._release(unit, set(map(id, chains or ())))
-        self.time.settled(result, chains or ())
-        self._freed(unit)
+        nodes, effect = unit.nodes, {id(chain) for chain in chains or ()}
+        self._release(unit, effect)
+        if unit.states:
+            self.time.settled(result, chains or ())
+            self._freed(nodes)
         if chains is None:
             self._back(result, departure)
         else:
             self._pause, self._trouble = 0.0, None
             self._moved, self._tries = departure, 0
-            board.ran(unit.nodes, result.overhead)
-            effect = set(map(id, chains))
+            board.ran(nodes, result.overhead)
             for chain, done in zip(unit.chains, result.chains, strict=True):
                 if id(chain) in effect:
                     for run in done.operators:
                         board.operators[run.operator].statistics.add(run)
             self._tell(Committed(departure, result, chains))
-        self.policy.completed(board, unit.nodes)
+        self.policy.completed(board, nodes)
 
     def _release(self, unit: Unit, effect: set[int]) -> None:
         board = self.board
@@ -270,16 +276,24 @@ class Engine(Admission):
                 elif board.operators[edge.edge.node].queries:
                     edge.waiting += train.rows
                     self._look_at_head(edge)
-            for number in chain.nodes:
-                board.operators[number].running -= 1
-                board.refresh(board.operators[number])
+            self._count(chain, -1)
+
+    def _count(self, chain: Chain, units: int) -> None:
+        """A chain is part of so many more units."""
+        first, *others = [self.board.operators[number] for number in chain.nodes]
+        first.running += units
+        self.board.refresh(first)
+        for operator in others:
+            operator.running += units
+            if operator.pending:
+                self.board.refresh(operator)
 
     def _look_at_head(self, edge: EdgeState) -> None:
         edge.head_arrival = self.log.arrival(edge.edge.stream, edge.head) if edge.waiting else math.inf
 
-    def _freed(self, unit: Unit) -> None:
-        """Tells the policy of the operators that had to wait for a fold of a unit that has ended."""
-        folds = [state for number in unit.nodes if (state := self.board.operators[number]).fold] if unit.states else []
+    def _freed(self, nodes: Sequence[int]) -> None:
+        """Tells the policy of the operators that had to wait for a fold that has ended."""
+        folds = [state for number in nodes if (state := self.board.operators[number]).fold is not None]
         waited = dict.fromkeys(number for fold in folds for number in (*fold.before, fold.node.number))
         self.policy.arrived(self.board, [number for number in waited if number in self.board.ready])
 
@@ -309,7 +323,7 @@ class Engine(Admission):
                 self._decide()
                 if not self._steps:
                     return
-            if fed_by_running(board, self._steps[0].nodes):
+            if self._running and fed_by_running(board, self._steps[0].nodes):
                 return
             unit = self._bind(self._steps.popleft())
             if unit is not None:
@@ -341,7 +355,8 @@ class Engine(Admission):
         started = self._stopwatch()
         self.board.now = self.clock.now()
         decision = self.policy.decide(self.board)
-        self._steps.extend(decision.steps)
+        for step in decision.steps:
+            self._steps.extend(by_themselves(self.board, step, self.executor.alone))
         self._ask_again = decision.again
         self._tell(Decided(self.board.now, decision, self._stopwatch() - started))
 
@@ -352,9 +367,7 @@ class Engine(Admission):
                 edge.in_flight += train.rows
                 edge.waiting -= train.rows
                 self._look_at_head(edge)
-            for number in chain.nodes:
-                board.operators[number].running += 1
-                board.refresh(board.operators[number])
+            self._count(chain, 1)
         self.time.began(unit)
         now = self.clock.now()
         self._running.begin(unit, now, line)
@@ -364,11 +377,8 @@ class Engine(Admission):
 
     # Meters
 
-    def snapshot(self) -> dict[str, Any]:
-        """All meters now; see :meth:`freshet.quality.Meters.snapshot`. Only on the loop's own thread.
-
-        ``trouble`` says why units are being tried again (a full disk, a lost cluster); None while all is well.
-        """
+    def snapshot(self) -> EngineSnapshot:
+        """All meters now. Only on the loop's own thread."""
         operators = {}
         for state in self.board.queries:
             if state.reason != DROPPED:
@@ -377,4 +387,4 @@ class Engine(Admission):
                 operators[state.name] = {each.node.name: each.statistics for each in self.board.of(state)}
         running, calls = self._running.running(), self.board.calls
         meters = self.meters.snapshot(self.clock.now(), running=running, operators=operators, overhead=calls)
-        return meters | {"trouble": self._trouble}
+        return {**meters, "trouble": self._trouble}

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
-from freshet.engine.binding import trains_of
 from freshet.engine.board import Board
 from freshet.engine.events import (
     Added,
@@ -19,7 +18,7 @@ from freshet.engine.events import (
     Promised,
     Quarantined,
 )
-from freshet.model import ChainResult, UnitResult
+from freshet.model import Chain, ChainResult, Train, UnitResult
 from freshet.quality import Meters
 
 
@@ -56,18 +55,17 @@ class Metering:
 
     def _committed(self, event: Committed) -> None:
         self._ran(event.result)
-        effective = set(map(id, event.chains))
+        effective = {id(chain) for chain in event.chains}
         for chain, done in zip(event.result.unit.chains, event.result.chains, strict=True):
             if id(chain) in effective:
-                self._record(done, event.now)
+                self._record(chain, done, event.now)
 
-    def _record(self, done: ChainResult, departure: float) -> None:
+    def _record(self, chain: Chain, done: ChainResult, departure: float) -> None:
         """Meters a chain for all queries that need it."""
-        chain, board = done.chain, self._board
-        trains = trains_of(board, chain)
-        rows_in = sum(train.rows for edge, train in trains if edge.edge.kind != "queue")
-        reads = any(edge.edge.kind != "queue" for edge, _ in trains)
-        for query in board.serving(board.operators[chain.nodes[0]]):
-            writes = query.name in chain.writes
-            if reads or writes or done.errors:
-                self._meters.record(query.name, done, departure, rows_in=rows_in, ends=writes)
+        first, rows_in = self._board.operators[chain.nodes[0]], 0
+        for edge, each in zip(first.edges, chain.inputs, strict=True):
+            if isinstance(each, Train) and edge.edge.kind != "queue":
+                rows_in += each.rows
+        for number in first.queries:
+            name = self._board.queries[number].name
+            self._meters.record(name, done, departure, rows_in=rows_in, ends=name in chain.writes)

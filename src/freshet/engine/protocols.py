@@ -8,6 +8,7 @@ from typing import Literal, Protocol
 
 import pyarrow as pa
 
+from freshet.log.kinds import ReaderKind
 from freshet.model import Commit, Network, Train, Unit, UnitResult
 
 
@@ -22,8 +23,16 @@ class QueueLog(Protocol):
     def commits(self) -> int:
         """Transactions of the log that are durable; part of every unit's id, and so of the names of its files."""
 
-    def start_reader(self, reader: str, stream: str, at: Literal["earliest", "latest"]) -> int:
-        """The reader's cursor; a reader that is new starts at the given end."""
+    def start_reader(
+        self,
+        reader: str,
+        stream: str,
+        at: Literal["earliest", "latest"],
+        kind: ReaderKind = "operator",
+        owner: str = "",
+    ) -> int:
+        """The reader's cursor; a reader that is new starts at the given end. Its kind and its owner, the query whose
+        alone it is, are kept with it."""
 
     def park(self, readers: Sequence[str]) -> None:
         """Sends readers out: they keep their place, and need nothing until they are started again."""
@@ -68,6 +77,10 @@ class Executor(Protocol):
     @property
     def slots(self) -> int:
         """How many units may run at once."""
+
+    @property
+    def alone(self) -> Collection[str]:
+        """Queries that may end the run and must not be in a unit with others, so that the others' answers stand."""
 
     def install(
         self, network: Network, schemas: Mapping[str, pa.Schema], fail_on_error: AbstractSet[str]

@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final, Literal
 
 from freshet.log import Lagged, Log, LogFull, Retention, kept_versions
-from freshet.model import Commit, FreshetError, Train, is_state
+from freshet.log.kinds import ReaderKind
+from freshet.model import Commit, FreshetError, Train
 
 QUEUE: Final = Retention(history_age=0.0, history_bytes=0)
 """Nobody reads an intermediate queue again, so it keeps no history."""
@@ -39,6 +40,8 @@ class LogQueues:
         self._look_again = 0.0
         self._held: dict[str, str] = {}
         self._closed = threading.Event()
+        self._coming: dict[str, tuple[ReaderKind, str]] = {}
+        """Readers of queues and states that are still to come into being: what they are for, and whose they are."""
 
     @property
     def epoch(self) -> int:
@@ -59,11 +62,19 @@ class LogQueues:
         """Ends the tries of a commit that waits for room on the disk."""
         self._closed.set()
 
-    def start_reader(self, reader: str, stream: str, at: Literal["earliest", "latest"]) -> int:
+    def start_reader(
+        self,
+        reader: str,
+        stream: str,
+        at: Literal["earliest", "latest"],
+        kind: ReaderKind = "operator",
+        owner: str = "",
+    ) -> int:
         """The reader's cursor."""
         if stream == reader and stream not in self.log.streams():
+            self._coming[stream] = kind, owner
             return 0
-        return self.log.start_reader(reader, stream, at)
+        return self.log.start_reader(reader, stream, at, kind=kind, owner=owner)
 
     def park(self, readers: Sequence[str]) -> None:
         """Sends readers out.
@@ -73,10 +84,10 @@ class LogQueues:
         """
         known = self.log.readers()
         there = [name for name in readers if name in known and not known[name].parked]
-        for name in there:
-            if name == known[name].stream:
-                self.log.set_need(name, False)
-        self.log.park([name for name in there if name != known[name].stream])
+        inside = [name for name in there if self.log.kind(known[name].stream) in ("queue", "state")]
+        for name in inside:
+            self.log.set_need(name, False)
+        self.log.park([name for name in there if name not in inside])
 
     def set_need(self, reader: str, needed: bool) -> None:
         """Whether the reader's place holds data beyond the bounds."""
@@ -170,5 +181,7 @@ class LogQueues:
         known = self.log.streams()
         for stream in streams:
             if stream not in known:
-                self.log.declare(stream, STATE if is_state(stream) else QUEUE)
-                self.log.start_reader(stream, stream)
+                kind, owner = self._coming.get(stream, ("operator", ""))
+                is_state = kind == "state"
+                self.log.declare(stream, STATE if is_state else QUEUE, kind="state" if is_state else "queue")
+                self.log.start_reader(stream, stream, kind=kind, owner=owner)

@@ -21,8 +21,10 @@ def failures_of(result: UnitResult, board: Board) -> dict[int, str]:
     }
 
 
-def effective(unit: Unit, board: Board, stopped: Collection[int]) -> list[Chain]:
+def effective(unit: Unit, board: Board, stopped: Collection[int]) -> Sequence[Chain]:
     """The chains that take effect: those that a query needs which is not stopped."""
+    if not stopped:
+        return unit.chains
     return [chain for chain in unit.chains if not _all_in(board.operators[chain.nodes[0]].queries, stopped)]
 
 

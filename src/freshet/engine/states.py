@@ -131,15 +131,6 @@ class OperatorState:
         """Bytes of the waiting tuples."""
         return sum(self.size(edge.edge.stream, edge.head, edge.end) for edge in self.edges if edge.waiting)
 
-    def sum_up(self) -> None:
-        """Sums up what waits at its edges."""
-        self.waiting = sum(edge.waiting for edge in self.edges)
-        self.pending = self.waiting or int(self.closing)
-        if self.waiting:
-            self.head_arrival = min(edge.head_arrival for edge in self.edges)
-        else:
-            self.head_arrival = self.closing_since if self.closing else math.inf
-
 
 @dataclass(slots=True, eq=False)
 class QueryState:

@@ -31,12 +31,13 @@ class Timekeeper:
 
     # Queries
 
-    def start(self, operator: OperatorState, streams: Callable[[str], int]) -> None:
-        """Takes up an operator where it was; ``streams`` says how many state streams a fold has."""
+    def start(self, operator: OperatorState, streams: Callable[[str], int], owner: str) -> None:
+        """Takes up an operator where it was; ``streams`` says how many state streams a fold has, ``owner`` whose alone
+        it is."""
         fold = operator.fold
         if fold is not None:
             fold.streams = tuple(state_stream(fold.name, number) for number in range(streams(fold.name)))
-            fold.lows = [self._log.start_reader(stream, stream, "earliest") for stream in fold.streams]
+            fold.lows = [self._log.start_reader(each, each, "earliest", "state", owner) for each in fold.streams]
             # A unit leaves in the first state streams how far it has brought the ports.
             kept = (state_stream(fold.name, port) for port in range(operator.ports))
             fold.seen = [self._log.watermark(stream, self._log.end(stream)) for stream in kept]
@@ -51,11 +52,21 @@ class Timekeeper:
 
     # News
 
-    def concerns(self, query: int) -> bool:
-        """Whether event time matters to a query: it has folds, or what it writes leads to one."""
+    @property
+    def _matters_to(self) -> frozenset[int]:
         if self._concerned is None:
             self._concerned = self._find_concerned()
-        return query in self._concerned
+        return self._concerned
+
+    def concerns(self, query: int) -> bool:
+        """Whether event time matters to a query: it has folds, or what it writes leads to one."""
+        return query in self._matters_to
+
+    def concerned(self, nodes: Iterable[int]) -> set[int]:
+        """The queries among those that need some operators to which event time matters."""
+        if not self._matters_to:
+            return set()
+        return {query for number in nodes for query in self._board.operators[number].queries if self.concerns(query)}
 
     def _concerns_any(self, operator: OperatorState) -> bool:
         return any(map(self.concerns, operator.queries))
@@ -77,7 +88,7 @@ class Timekeeper:
         """Looks at the queries for which streams that grew, or whose watermark moved, are news; returns operators that
         are closing since. All that has grown must be in the queues of the board by now."""
         queries: dict[int, None] = {}
-        for stream in streams:
+        for stream in streams if self._matters_to else ():
             for edge in self._board.readers.get(stream, ()):
                 operator = self._board.operators[edge.edge.node]
                 concerned = [query for query in operator.queries if self.concerns(query) and query not in queries]
@@ -87,11 +98,11 @@ class Timekeeper:
 
     def look(self, queries: Iterable[int]) -> list[int]:
         """Brings what is known of queries up to date; returns the operators that are closing since."""
+        if not self._matters_to:
+            return []
         moment, closing = Moment(self._board, self._log), []
-        for query in queries:
-            state = self._board.queries[query]
-            if not state.active or not self.concerns(query):
-                continue
+        states = (self._board.queries[query] for query in queries if self.concerns(query))
+        for state in (state for state in states if state.active):
             for operator in self._board.of(state):
                 for edge in operator.edges:
                     edge.mark = moment.before(edge)
@@ -187,6 +198,8 @@ class Timekeeper:
         return [(stream, stream, lows[stream], lows[stream] + rows) for stream, rows in dropped]
 
     def _marks(self, unit: Unit, chains: Sequence[Chain], written: set[str]) -> tuple[tuple[str, int], ...]:
+        if not self._matters_to:
+            return ()
         lasts = [(self._board.operators[chain.nodes[-1]], chain.writes) for chain in chains]
         concerned = [(operator, writes) for operator, writes in lasts if self._concerns_any(operator)]
         if not concerned:

@@ -17,8 +17,8 @@ T = TypeVar("T")
 _STILL_DEAR: Final = 0.8
 """Share of a high cost below which an operator that had it is cheap again: a cost near the border must not choose
 superboxes anew with every run."""
-_MOST_RUNS: Final = 256
-"""Notices of completed steps after which plans are made anew, by what costs were learned since."""
+_MOST_RUNS: Final = 4096
+"""Notices of completed steps after which plans that go by costs are made anew; first ones, which change much, soon."""
 
 
 class TwoLevel(Policy):
@@ -76,7 +76,7 @@ class TwoLevel(Policy):
     def completed(self, view: View, operators: Iterable[int]) -> None:
         """Operators ran: where that made one dear, or cheap, superboxes are chosen anew."""
         self._ran += 1
-        if self._ran >= self._span:
+        if self._ran >= self._span and self.traversal != "min-cost":
             self._plans.clear()
             self._ran, self._span = 0, min(2 * self._span, _MOST_RUNS)
         if self._high_cost < math.inf and any(self._is_dear(view, each) != (each in self._ends) for each in operators):

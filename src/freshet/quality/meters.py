@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 from freshet.model import ChainResult, Promises
 from freshet.quality.freshness import mean_freshness
@@ -13,6 +12,15 @@ from freshet.quality.query_meter import QueryMeter
 from freshet.quality.recent import Seen
 from freshet.quality.response import ResponseMeter
 from freshet.quality.share import DecisionMeter, WorkerMeter
+from freshet.quality.snapshots import (
+    OperatorSnapshot,
+    OverheadSnapshot,
+    QuerySnapshot,
+    Snapshot,
+    StreamSnapshot,
+    TotalQosSnapshot,
+    TotalSnapshot,
+)
 from freshet.quality.statistics import OperatorStatistics, OverheadStatistics
 from freshet.quality.waiting import Memory, Waiting
 
@@ -29,6 +37,16 @@ class StreamCounts:
     dead: int = 0
     heartbeats: int = 0
     bytes: int = 0
+
+    def snapshot(self) -> StreamSnapshot:
+        """As plain values, for reports."""
+        return {
+            "tuples": self.tuples,
+            "late": self.late,
+            "dead": self.dead,
+            "heartbeats": self.heartbeats,
+            "bytes": self.bytes,
+        }
 
 
 class Meters:
@@ -132,54 +150,14 @@ class Meters:
         running: Iterable[float] = (),
         operators: Operators | None = None,
         overhead: OverheadStatistics | None = None,
-    ) -> dict[str, Any]:
-        """All meters as plain values that JSON can hold; what is not known is None, never NaN.
-
-        Names that end in ``_s`` are seconds, in ``_per_s`` rates per second.
+    ) -> Snapshot:
+        """All meters as plain values that JSON can hold; :mod:`freshet.quality.snapshots` says what they mean.
 
         Args:
             now: Time of the snapshot.
             running: Start times of the units that run now, so that a long unit shows as busy.
             operators: Statistics of the queries' operators.
             overhead: Statistics of the calls.
-
-        Returns:
-            ``time``, ``seconds``: now, and seconds since the start of the run.
-
-            ``queries``: by name, each with
-
-            - ``state`` (``active``, ``held back`` or ``quarantined``) and its ``reason``, ``weight``,
-            - ``seconds`` since it was added, in this run,
-            - ``tuples_in``: read from its streams, once for each path that reads them; ``tuples_out``: written,
-            - ``errors``: evaluation errors that gave NULL,
-            - ``late``, ``dead``: tuples of its streams that were set aside before any query, since the streams exist,
-            - ``waiting``, ``bytes_waiting``: tuples and bytes in its queues; ``oldest_waiting_s``: age of the oldest,
-            - ``state_rows``, ``state_bytes``: what its windows, joins and aggregates remember; ``watermark_lag_s``: how
-              far event time in them is behind now (None: it has none, or it is not known yet),
-            - ``freshness``: F(D) since it was added (FAS Eq. 2), what waits counted by its probability to match;
-              ``freshness_exact``: whether no interval had to be interpolated,
-            - ``response``: ``count``, ``mean_s``, ``p50_s``, ``p95_s``, ``p99_s``, ``max_s`` over output tuples
-              (FAS Def. 1); ``recent_mean_s``, ``recent_p95_s`` over those of the last 5 to 10 s,
-            - ``qos``: ``mean`` utility, ``count`` of output tuples and how many were ``late``, by the query's latency
-              curve; None where it has none,
-            - ``throughput``: ``in_per_s``, ``out_per_s`` over its life, ``recent_in_per_s``, ``recent_out_per_s``
-              decayed over 10 s,
-            - ``operators``: by name ``tuples_in``, ``tuples_out``, ``seconds``, and smoothed ``cost_s`` per tuple and
-              ``selectivity``.
-
-            ``total``: ``queries``, ``quarantined`` (how many), ``tuples_in``, ``tuples_out``, ``errors``,
-            ``waiting``, ``bytes_waiting``, ``state_rows``, ``state_bytes`` summed over queries; ``oldest_waiting_s``
-            over all of them; ``freshness`` (FAS Eq. 3), ``weighted_freshness`` (FAS §4.4), ``response`` over all
-            output tuples, ``qos`` over the queries with a curve: ``average`` over queries, ``per_tuple`` over their
-            output tuples, ``late``; None where no query has one.
-
-            ``streams``: by name ``tuples``, ``late``, ``dead``, ``heartbeats``, ``bytes``.
-
-            ``workers``: ``workers``, ``units`` finished, ``busy_s`` in them, ``busy_share``.
-
-            ``decisions``: ``decisions``, ``deciding_s``, ``deciding_share``.
-
-            ``overhead``: ``calls``, ``total_s``, ``per_call_s`` smoothed (None before the first call).
         """
         recent = {name: meter.recent.seen(now) for name, meter in self.queries.items()}
         queries = {
@@ -191,7 +169,7 @@ class Meters:
             "seconds": max(0.0, now - self.start),
             "queries": queries,
             "total": self._total(queries, recent.values()),
-            "streams": {name: asdict(counts) for name, counts in self._streams.items()},
+            "streams": {name: counts.snapshot() for name, counts in self._streams.items()},
             "workers": {
                 "workers": self._workers.workers,
                 "units": self._workers.units,
@@ -208,35 +186,38 @@ class Meters:
 
     def _query_snapshot(
         self, meter: QueryMeter, now: float, recent: Seen, operators: Mapping[str, OperatorStatistics]
-    ) -> dict[str, Any]:
+    ) -> QuerySnapshot:
         counts = [self._streams[stream] for stream in meter.streams if stream in self._streams]
-        return meter.snapshot(now, recent) | {
-            "late": sum(count.late for count in counts),
-            "dead": sum(count.dead for count in counts),
-            "operators": {name: _operator_snapshot(statistics) for name, statistics in operators.items()},
-        }
+        shown = {name: _operator_snapshot(statistics) for name, statistics in operators.items()}
+        snapshot = meter.snapshot(now, recent, shown)
+        snapshot["late"], snapshot["dead"] = sum(each.late for each in counts), sum(each.dead for each in counts)
+        return snapshot
 
-    def _total(self, queries: Mapping[str, Mapping[str, Any]], recent: Iterable[Seen]) -> dict[str, Any]:
+    def _total(self, queries: Mapping[str, QuerySnapshot], recent: Iterable[Seen]) -> TotalSnapshot:
         each = queries.values()
         response = ResponseMeter()
         for meter in self.queries.values():
             response.merge(meter.response)
-        summed = ("tuples_in", "tuples_out", "errors", "waiting", "bytes_waiting", "state_rows", "state_bytes")
+        ages = [age for query in each if (age := query["oldest_waiting_s"]) is not None]
         freshness = [query["freshness"] for query in each]
         return {
             "queries": len(queries),
             "quarantined": sum(query["state"] == "quarantined" for query in each),
-            **{key: sum(query[key] for query in each) for key in summed},
-            "oldest_waiting_s": max(
-                (age for query in each if (age := query["oldest_waiting_s"]) is not None), default=None
-            ),
+            "tuples_in": sum(query["tuples_in"] for query in each),
+            "tuples_out": sum(query["tuples_out"] for query in each),
+            "errors": sum(query["errors"] for query in each),
+            "waiting": sum(query["waiting"] for query in each),
+            "bytes_waiting": sum(query["bytes_waiting"] for query in each),
+            "state_rows": sum(query["state_rows"] for query in each),
+            "state_bytes": sum(query["state_bytes"] for query in each),
+            "oldest_waiting_s": max(ages, default=None),
             "freshness": mean_freshness(freshness),
             "weighted_freshness": mean_freshness(freshness, [query["weight"] for query in each]),
-            "response": response.times().snapshot() | Seen.together(recent).snapshot(),
+            "response": response.times().snapshot(Seen.together(recent)),
             "qos": self._qos(),
         }
 
-    def _qos(self) -> dict[str, Any] | None:
+    def _qos(self) -> TotalQosSnapshot | None:
         meters = {name: meter.qos for name, meter in self.queries.items() if meter.qos is not None}
         if not meters:
             return None
@@ -244,7 +225,7 @@ class Meters:
         return {"average": qos.average, "per_tuple": qos.per_tuple, "late": qos.late}
 
 
-def _operator_snapshot(statistics: OperatorStatistics) -> dict[str, Any]:
+def _operator_snapshot(statistics: OperatorStatistics) -> OperatorSnapshot:
     learned = statistics.learned
     return {
         "tuples_in": statistics.rows_in,
@@ -255,6 +236,6 @@ def _operator_snapshot(statistics: OperatorStatistics) -> dict[str, Any]:
     }
 
 
-def _overhead_snapshot(overhead: OverheadStatistics) -> dict[str, Any]:
+def _overhead_snapshot(overhead: OverheadStatistics) -> OverheadSnapshot:
     per_call = overhead.seconds if overhead.calls else None
     return {"calls": overhead.calls, "total_s": overhead.total, "per_call_s": per_call}

@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from freshet.model import ChainResult, Curve
+from freshet.quality.snapshots import QosSnapshot
 
 
 class QosMeter:
@@ -69,7 +69,7 @@ class QosMeter:
         places = np.linspace(0.0, len(times) - 1.0, rows)
         self.add_many(np.interp(places, np.arange(len(times)), times))
 
-    def snapshot(self) -> dict[str, Any]:
+    def snapshot(self) -> QosSnapshot:
         """As plain values, for reports."""
         return {"mean": self.mean, "count": self.count, "late": self.late}
 

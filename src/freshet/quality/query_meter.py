@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from freshet.quality.qos import QosMeter
 from freshet.quality.rate import RecentRate
 from freshet.quality.recent import RecentResponse, Seen
 from freshet.quality.response import ResponseMeter
+from freshet.quality.snapshots import OperatorSnapshot, QuerySnapshot
 from freshet.quality.waiting import Memory, Waiting
 
 _NOTHING_WAITS = Waiting()
@@ -126,7 +127,9 @@ class QueryMeter:
         share = (known - self.start) / (now - self.start) if known < now else 1.0
         return share * self._freshness.freshness(known, waiting.since, waiting.probability)
 
-    def snapshot(self, now: float, recent: Seen | None = None) -> dict[str, Any]:
+    def snapshot(
+        self, now: float, recent: Seen | None = None, operators: dict[str, OperatorSnapshot] | None = None
+    ) -> QuerySnapshot:
         """Its part of :meth:`freshet.quality.meters.Meters.snapshot`; ``recent``, if known, is what it saw lately."""
         waiting, memory = self.waiting, self.memory
         lived = max(0.0, now - self.start)
@@ -138,6 +141,8 @@ class QueryMeter:
             "tuples_in": self.tuples_in,
             "tuples_out": self.tuples_out,
             "errors": self.errors,
+            "late": 0,
+            "dead": 0,
             "waiting": waiting.rows,
             "bytes_waiting": waiting.bytes,
             "oldest_waiting_s": None if waiting.since is None else max(0.0, now - waiting.since),
@@ -146,7 +151,7 @@ class QueryMeter:
             "watermark_lag_s": None if memory.watermark is None else max(0.0, now - memory.watermark),
             "freshness": self.freshness(now),
             "freshness_exact": self._freshness.exact,
-            "response": self.response.times().snapshot() | (recent or self.recent.seen(now)).snapshot(),
+            "response": self.response.times().snapshot(recent or self.recent.seen(now)),
             "qos": None if self.qos is None else self.qos.snapshot(),
             "throughput": {
                 "in_per_s": self.tuples_in / lived if lived else None,
@@ -154,4 +159,5 @@ class QueryMeter:
                 "recent_in_per_s": self._recent_in.rate(now),
                 "recent_out_per_s": self._recent_out.rate(now),
             },
+            "operators": operators or {},
         }

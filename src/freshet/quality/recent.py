@@ -47,13 +47,19 @@ class Seen:
         counts[np.searchsorted(self.buckets, earlier.buckets)] -= earlier.counts
         return Seen(self.count - earlier.count, self.sum - earlier.sum, self.buckets, counts)
 
-    def snapshot(self) -> dict[str, float | None]:
-        """As plain values, for reports."""
+    @property
+    def mean(self) -> float | None:
+        """Mean response time; None where there was none."""
+        return self.sum / self.count if self.count else None
+
+    @property
+    def p95(self) -> float | None:
+        """The 95th percentile; None where there was none."""
         if not self.count:
-            return {"recent_mean_s": None, "recent_p95_s": None}
+            return None
         reached = np.cumsum(self.counts)
         place = min(int(np.searchsorted(reached, 0.95 * reached[-1])), len(reached) - 1)
-        return {"recent_mean_s": self.sum / self.count, "recent_p95_s": _BUCKETS.value(int(self.buckets[place]))}
+        return _BUCKETS.value(int(self.buckets[place]))
 
 
 class RecentResponse:
@@ -70,7 +76,7 @@ class RecentResponse:
     >>> recent = RecentResponse(meter.seen, start=0.0)
     >>> recent.turn(1.0); meter.add_many([9.0])
     >>> recent.turn(20.0); meter.add_many([0.5, 1.5])
-    >>> meter.times().count, recent.seen(21.0).count, recent.seen(21.0).snapshot()["recent_mean_s"]
+    >>> meter.times().count, recent.seen(21.0).count, recent.seen(21.0).mean
     (3, 2, 1.0)
     >>> recent.seen(60.0).count
     0

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from freshet.quality.histogram import Histogram
 from freshet.quality.recent import Seen
+from freshet.quality.snapshots import ResponseSnapshot
 
 _PENDING_TRAINS = 32
 _PENDING_ARRAYS = 128
@@ -27,8 +28,8 @@ class ResponseTimes:
     p99: float | None = None
     max: float | None = None
 
-    def snapshot(self) -> dict[str, float | None]:
-        """As plain values, for reports."""
+    def snapshot(self, recent: Seen) -> ResponseSnapshot:
+        """As plain values, for reports, with what was seen lately."""
         return {
             "count": self.count,
             "mean_s": self.mean,
@@ -36,6 +37,8 @@ class ResponseTimes:
             "p95_s": self.p95,
             "p99_s": self.p99,
             "max_s": self.max,
+            "recent_mean_s": recent.mean,
+            "recent_p95_s": recent.p95,
         }
 
 

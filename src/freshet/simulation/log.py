@@ -9,6 +9,7 @@ from typing import Literal
 import numpy as np
 
 from freshet.engine import Clock
+from freshet.log.kinds import ReaderKind
 from freshet.model import Commit, Train, UserError
 
 Tuples = tuple[np.ndarray, np.ndarray]
@@ -70,7 +71,14 @@ class SimulatedLog:
         self._staged: dict[str, list[tuple[str, Tuples]]] = {}
         self._cursors: dict[str, int] = {}
 
-    def start_reader(self, reader: str, stream: str, at: Literal["earliest", "latest"]) -> int:
+    def start_reader(
+        self,
+        reader: str,
+        stream: str,
+        at: Literal["earliest", "latest"],
+        kind: ReaderKind = "operator",
+        owner: str = "",
+    ) -> int:
         """The reader's cursor."""
         self._streams.setdefault(stream, _Queue())
         return self._cursors.setdefault(reader, 0 if at == "earliest" else self._streams[stream].end)

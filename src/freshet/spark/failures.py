@@ -26,6 +26,7 @@ _SPARKS_OWN: Final = re.compile("CANCEL|PYTHON|EXECUTOR|FETCH|SHUFFLE|SPARK")
 # Spark has tried such a task so often, and each time it took its executor with it.
 _KILLS: Final = re.compile(r"failed (?:[3-9]|\d\d+) times.{0,400}exited caused by one of the running tasks", re.DOTALL)
 _STATE: Final = re.compile(r"\s*SQLSTATE: \w+.*", re.DOTALL)
+_CALLED: Final = re.compile(r"An error occurred while calling [^\n]*\n: (?:[\w.$]*[.$])?(?P<cause>[^\n]+)")
 _ABORTED: Final = re.compile(r"most recent failure: [^\n]*?\): (?:[\w.$]+: )?(?P<cause>[^\n]*)")
 
 
@@ -80,6 +81,8 @@ def message(error: BaseException) -> str:
     text = str(error).strip() or type(error).__name__
     if aborted := _ABORTED.search(text):
         text = aborted["cause"]
+    elif called := _CALLED.match(text):
+        text = called["cause"]
     if "Traceback (most recent call last)" in text or "Python worker" in text:
         # The last line that is no trace of Java holds the exception itself.
         lines = [line for line in text.splitlines() if line.strip() and not line.startswith(("\tat ", "Caused by"))]

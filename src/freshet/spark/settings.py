@@ -23,6 +23,8 @@ SQL: Final = {
     # (a * 9e18) * b overflows where Spark's reordered (a * b) * 9e18 does not: an answer must follow the query's text,
     # not what the optimizer makes of it in one plan and not in another.
     "spark.sql.optimizer.excludedRules": "org.apache.spark.sql.catalyst.optimizer.ReorderAssociativeOperator",
+    # What two try_ forms have in common is otherwise computed once, before both and outside of them, where it raises.
+    "spark.sql.subexpressionElimination.enabled": "false",
     # A train crosses to a Python worker in one batch; the limit by bytes still holds (0 breaks createDataFrame).
     "spark.sql.execution.arrow.maxRecordsPerBatch": "1000000",
     # Offsets fit 32 bits in a train, and segments are declared with plain strings.
@@ -62,6 +64,7 @@ COSTS: Final = {
     DAEMON_SETTING: "each new Python worker then loads Freshet for itself, and its first step takes longer",
     "spark.python.worker.reuse": "each task then starts a Python worker, which takes some 300 ms",
     "spark.sql.optimizer.excludedRules": "overflows may then come out differently in Spark's own form",
+    "spark.sql.subexpressionElimination.enabled": "errors that should give NULL may then quarantine a query",
     "spark.sql.execution.arrow.maxRecordsPerBatch": "a train then goes to a Python worker in pieces",
 }
 

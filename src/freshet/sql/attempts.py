@@ -94,15 +94,9 @@ def _tried(value: exp.Expr, *arguments: exp.Expr) -> Attempt:
     return _guarded(is_null(call("TRY_MULTIPLY", nothing, call("HASH", value))), value, *map(_inner, arguments))
 
 
-_SMALLEST: Final = exp.Cast(this=exp.Neg(this=exp.Literal.number(2**63)), to=exp.DataType.build("BIGINT"))
-
-
 def _whole_division(left: exp.Expr, right: exp.Expr) -> Attempt:
-    left, right = _operand(left), _operand(right)
-    overflow = exp.and_(exp.EQ(this=right.copy(), expression=exp.Neg(this=exp.Literal.number(1))),
-                        exp.EQ(this=left.copy(), expression=_SMALLEST.copy()))  # fmt: skip
-    fails = exp.or_(_is_zero(right), overflow)
-    return _guarded(fails, exp.IntDiv(this=left, expression=right), _inner(left), _inner(right))
+    # Of decimals it overflows for many pairs, and not only by -1.
+    return _tried(exp.IntDiv(this=_operand(left), expression=_operand(right)), left, right)
 
 
 def _is_zero(tree: exp.Expr) -> exp.Expr:
@@ -163,9 +157,9 @@ def _element_at(outer: exp.Expr, index: exp.Expr) -> Attempt | None:
 
 
 def _to_bigint(node: exp.Expr, arguments: tuple[exp.Expr, ...]) -> Attempt | None:
-    """CEIL and FLOOR of a float give a bigint and overflow; of other types, or to a place, they do not."""
+    """CEIL and FLOOR of a float give a bigint and overflow, of other types they do not; to a place all of them may."""
     if len(arguments) != 1:
-        return None
+        return _tried(node, *arguments)
     argument = arguments[0]
     bound = exp.Literal.number("9.223372036854775807E18")
     outside = exp.or_(
@@ -178,6 +172,18 @@ def _to_bigint(node: exp.Expr, arguments: tuple[exp.Expr, ...]) -> Attempt | Non
         this=call("TYPEOF", argument), expressions=[exp.Literal.string("double"), exp.Literal.string("float")]
     )
     return _guarded(exp.and_(is_float, outside), node, argument)
+
+
+_TO_A_PLACE: Final = ("round", "bround", "ceil", "ceiling", "floor")
+
+
+def is_place(node: exp.Expr) -> bool:
+    """Whether a node belongs to the number of places to round to: Spark wants a constant, and no try_ form is one."""
+    while node.parent is not None:
+        if name_of(node.parent) in _TO_A_PLACE and node is not node.parent.expressions[0]:
+            return True
+        node = node.parent
+    return False
 
 
 def _rounded(node: exp.Expr, arguments: tuple[exp.Expr, ...]) -> Attempt | None:
@@ -205,8 +211,6 @@ _CALLS: Final[dict[str, Callable[[_Arguments, exp.Expr], Attempt | None]]] = {
     "floor": lambda arguments, node: _to_bigint(node, arguments),
     "element_at": lambda arguments, node: _element_at(*arguments),
     "div": lambda arguments, node: _whole_division(*arguments),
-    "mod": lambda arguments, node: Attempt(call("TRY_MOD", *arguments), arguments),
-    "pmod": lambda arguments, node: _guarded(_is_zero(arguments[1]), node, *arguments),
     "make_date": lambda arguments, node: Attempt(
         exp.Cast(
             this=call("TRY_MAKE_TIMESTAMP_NTZ", *arguments, *(exp.Literal.number(0) for _ in range(3))),
@@ -215,7 +219,7 @@ _CALLS: Final[dict[str, Callable[[_Arguments, exp.Expr], Attempt | None]]] = {
         arguments,
     ),
 }
-for _name in ("abs", "negative", "add_months", "timestamp_seconds", "timestamp_millis"):
+for _name in ("abs", "negative", "mod", "pmod", "add_months", "timestamp_seconds", "timestamp_millis"):
     _CALLS[_name] = lambda arguments, node: _tried(node, *arguments)
 _RULES: Final[dict[type[exp.Expr], Callable[[exp.Expr], Attempt | None]]] = {
     exp.Add: _interval_sum,

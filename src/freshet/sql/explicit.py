@@ -17,6 +17,7 @@ from freshet.sql.check import ONE_COLUMN
 from freshet.sql.functions import name_of
 from freshet.sql.types import is_number, is_time, type_of
 
+_ROUNDED = ("abs", "negative", "ceil", "ceiling", "floor", "round", "bround")
 _COMPARISONS = (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.NullSafeEQ, exp.NullSafeNEQ)
 
 
@@ -33,6 +34,8 @@ def make_explicit(tree: exp.Expr, columns: Mapping[str, pa.DataType]) -> exp.Exp
     for node in reversed(list(root.walk())):
         if isinstance(node, _COMPARISONS):
             _cast_texts([node.this, node.expression], columns)
+        elif isinstance(node, exp.Mod):
+            _name_remainder(node, columns)
         elif isinstance(node, exp.Between):
             _cast_texts([node.this, node.args["low"], node.args["high"]], columns)
         elif isinstance(node, exp.In) and node.expressions:
@@ -43,7 +46,7 @@ def make_explicit(tree: exp.Expr, columns: Mapping[str, pa.DataType]) -> exp.Exp
             _cast_texts(node.expressions[ONE_COLUMN[str(name_of(node))] :], columns)
         elif name_of(node) == "nullif" and len(node.expressions) == 2:
             _compare_nullif(node, columns)
-        elif isinstance(node, exp.Neg) or name_of(node) in ("abs", "negative"):
+        elif isinstance(node, exp.Neg) or name_of(node) in _ROUNDED:
             _cast_number(node, columns)
         elif AGGREGATES.get(name_of(node) or "", "count") not in ("count", "min", "max"):
             _cast_argument(node, columns)
@@ -85,6 +88,12 @@ def _compare_nullif(node: exp.Expr, columns: Mapping[str, pa.DataType]) -> None:
     _cast_texts([equal.this, equal.expression], columns)
     if equal != exp.EQ(this=first.copy(), expression=second.copy()):
         node.replace(exp.Anonymous(this="IF", expressions=[equal, exp.Null(), first.copy()]))
+
+
+def _name_remainder(node: exp.Mod, columns: Mapping[str, pa.DataType]) -> None:
+    """Of decimals, % raises where the quotient has too many digits, even in its try_ form; MOD() is guarded whole."""
+    if pa.types.is_decimal(type_of(node, columns)):
+        node.replace(exp.Anonymous(this="MOD", expressions=[node.this.copy(), node.expression.copy()]))
 
 
 def _cast_number(node: exp.Expr, columns: Mapping[str, pa.DataType]) -> None:

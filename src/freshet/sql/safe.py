@@ -6,7 +6,7 @@ from functools import reduce
 
 from sqlglot import exp
 
-from freshet.sql.attempts import attempt, call, is_null
+from freshet.sql.attempts import attempt, call, is_null, is_place
 from freshet.sql.functions import name_of
 from freshet.sql.text import parse_expression, to_sql
 
@@ -42,7 +42,7 @@ def _safe(tree: exp.Expr) -> exp.Expr:
     # Children come after their parents in breadth-first order, so backwards they are safe before their parents.
     for node in reversed(list(root.walk())):
         made = None if node is root else attempt(node)
-        if made is not None:
+        if made is not None and not is_place(node):
             node.replace(made.value)
     inner: exp.Expr = root.this
     inner.pop()
@@ -83,7 +83,8 @@ def _errors(tree: exp.Expr) -> list[exp.Expr]:
 def _own_error(tree: exp.Expr) -> list[exp.Expr]:
     shell = tree.copy()
     for child in list(shell.iter_expressions()):
-        child.replace(_safe(child))
+        if not is_place(child):
+            child.replace(_safe(child))
     made = attempt(shell)
     if made is None:
         return []

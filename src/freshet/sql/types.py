@@ -80,8 +80,9 @@ def _wider_number(left: pa.DataType, right: pa.DataType) -> pa.DataType:
     if pa.types.is_floating(left) or pa.types.is_floating(right):
         return left if left == right else pa.float64()
     one, two = _as_decimal(left), _as_decimal(right)
-    scale = max(one.scale, two.scale)
-    return _decimal(max(one.precision - one.scale, two.precision - two.scale) + scale, scale)
+    # Where both do not fit, all digits before the point stay.
+    whole, scale = max(one.precision - one.scale, two.precision - two.scale), max(one.scale, two.scale)
+    return pa.decimal128(min(38, whole + scale), min(scale, 38 - whole))
 
 
 def _as_decimal(kind: pa.DataType) -> pa.DataType:
@@ -210,6 +211,10 @@ def _call(tree: exp.Anonymous, columns: Columns) -> pa.DataType:
         return aggregate_type(AGGREGATES[name], kinds[0] if kinds else UNKNOWN)
     if name in UNIT_FUNCTIONS and len(kinds) == 3:
         return pa.int64() if "diff" in name else UNKNOWN
+    if name == "mod" and len(arguments) == 2:
+        return _arithmetic(exp.Mod(this=arguments[0].copy(), expression=arguments[1].copy()), columns)
+    if name == "trunc":
+        return pa.date32()
     if name in ("abs", "positive", "negative") and len(kinds) == 1:
         return kinds[0]
     if name in ("round", "bround", "ceil", "ceiling", "floor", "sequence"):
@@ -298,6 +303,9 @@ def _inner(tree: exp.Expr, columns: Columns) -> pa.DataType:
 
 
 def _negative(tree: exp.Neg, columns: Columns) -> pa.DataType:
+    number = tree.this
+    if isinstance(number, exp.Literal) and not number.is_string and number.name in (str(2**31), str(2**63)):
+        return pa.int32() if number.name == str(2**31) else pa.int64()  # the sign is a part of the literal
     kind = type_of(tree.this, columns)
     return pa.float64() if pa.types.is_string(kind) else kind
 

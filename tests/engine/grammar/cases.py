@@ -25,6 +25,7 @@ POLICIES = [
 
 
 TWIN = "_twin"
+Twins = Literal["free", "held", "failing"] | None
 
 
 @dataclass(frozen=True, repr=False)
@@ -52,7 +53,7 @@ class Case:
     crash: int | None
     start: int
     pieces: int
-    twins: Literal["free", "held", "failing"] | None = None
+    twins: Twins = None
 
     def __repr__(self) -> str:
         texts = [f"{query.name}: {text(query.body)}\n      in DuckDB: {output(query.body)}" for query in self.queries]
@@ -76,7 +77,7 @@ def draw_case(form: str, seed: int) -> Case:
         start=draw.choice((20 * SECOND, -5 * SECOND, 1_700_000_000 * SECOND)),
         pieces=draw.choice((MOST_PIECES, 2)),
     )
-    twins = draw.choice((None, "free", "held", "failing"))
+    twins: Twins = draw.choice((None, "free", "held", "failing"))
     return case if twins is None else replace(case, queries=_with_twins(case.queries), twins=twins)
 
 

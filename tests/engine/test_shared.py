@@ -1,0 +1,224 @@
+"""Operators that queries share: one node, whose readers each get all of what it gives out, whatever happens."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from freshet.model import Curve, Decision, Promises, Step, UnitResult, View
+from freshet.policies import Everything, Policy
+from freshet.simulation.executor import Profile, SimulatedExecutor
+from freshet.simulation.log import SimulatedLog
+from freshet.simulation.world import SimulatedQuery, World
+
+COMMON, ONE, TWO = 0, 1, 2
+"""The shared operator, and those that read it."""
+
+
+class Given(Policy):
+    """Runs the steps that it was given, one after the other, whenever something waits; then everything."""
+
+    name = "given"
+
+    def __init__(self, *steps: tuple[int, ...]) -> None:
+        self.steps = list(steps)
+
+    def decide(self, view: View) -> Decision:
+        if self.steps:
+            return Decision.run(Step(self.steps.pop(0)))
+        return Everything().decide(view)
+
+
+def world(policy: Policy | None = None, tuples: int = 20, **options: object) -> World:
+    profiles = (Profile(0.1, 0.5), Profile(0.1))
+    queries = [SimulatedQuery(name, "s", profiles, shared=1) for name in ("one", "two")]
+    return World({"s": np.zeros(tuples)}, queries, policy or Everything(), **options)  # type: ignore[arg-type]
+
+
+def answers(one: World, name: str) -> list[int]:
+    one.log.start_reader("test", name, "earliest")
+    found: list[int] = one.log.tuples(one.log.train(name, 0, one.log.end(name)))[1].tolist()
+    return found
+
+
+EXPECTED = 10
+
+
+@pytest.fixture
+def expected() -> list[int]:
+    one = world()
+    one.run()
+    assert answers(one, "one") == answers(one, "two")
+    assert len(answers(one, "one")) == EXPECTED
+    return answers(one, "one")
+
+
+def on_results(monkeypatch: pytest.MonkeyPatch, change: Callable[[UnitResult], UnitResult]) -> None:
+    finished = SimulatedExecutor.finished
+
+    def changed(self: SimulatedExecutor) -> Sequence[UnitResult]:
+        return [change(result) for result in finished(self)]
+
+    monkeypatch.setattr(SimulatedExecutor, "finished", changed)
+
+
+def test_there_is_one_node_with_two_readers() -> None:
+    board = world().engine.board
+    assert [operator.kind for operator in board.operators] == ["filter", "project", "project"]
+    common = board.operators[COMMON]
+    assert (common.readers, common.queries, common.outputs) == ((ONE, TWO), (0, 1), ())
+    assert [board.operators[number].inputs for number in (ONE, TWO)] == [(COMMON,), (COMMON,)]
+
+
+def test_it_runs_once_and_counts_for_both() -> None:
+    one = world()
+    one.run()
+    snapshot = one.engine.snapshot()
+    assert one.engine.board.operators[COMMON].statistics.rows_in == 20
+    for query in snapshot["queries"].values():
+        assert (query["tuples_in"], query["tuples_out"]) == (20, EXPECTED)
+
+
+def test_a_reader_that_is_not_in_the_step_finds_all_in_its_queue(expected: list[int]) -> None:
+    one = world(Given((COMMON, ONE)))
+    one.run(3.5)
+    [queue] = one.engine.board.operators[TWO].edges
+    assert (answers(one, "one"), queue.end) == (expected, EXPECTED)
+    assert answers(one, "two") == []
+    one.run()
+    assert answers(one, "two") == expected
+
+
+def test_what_waits_inside_a_step_runs_first(expected: list[int]) -> None:
+    one = world(Given((COMMON,), (COMMON, ONE), (COMMON, ONE, TWO)), most_rows=5)
+    one.run()
+    assert answers(one, "one") == answers(one, "two") == expected
+
+
+def test_a_reader_that_is_held_finds_all_in_its_queue(expected: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
+    one = world()
+
+    def held(self: SimulatedLog) -> Mapping[str, str]:
+        return {"two": "its sink is slow"} if one.engine.clock.now() < 50.0 else {}
+
+    monkeypatch.setattr(SimulatedLog, "held", held)
+    one.run(49.0)
+    assert (answers(one, "one"), answers(one, "two")) == (expected, [])
+    assert one.log.end(one.engine.board.operators[TWO].node.name) == EXPECTED
+    one.run()
+    assert answers(one, "two") == expected
+
+
+def test_a_queue_that_is_over_its_bound_keeps_the_operator_in_front_from_running(
+    expected: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one = world(most_rows=5)
+    queue = one.engine.board.operators[TWO].node.name
+
+    def held(self: SimulatedLog) -> Mapping[str, str]:
+        if one.engine.clock.now() >= 50.0:
+            return {}
+        return {"two": "its sink is slow"} | ({queue: "it is full"} if self.end(queue) >= 4 else {})
+
+    monkeypatch.setattr(SimulatedLog, "held", held)
+    one.run(49.0)
+    assert 4 <= one.log.end(queue) < EXPECTED
+    assert not one.engine.board.operators[COMMON].may_run
+    one.run()
+    assert answers(one, "one") == answers(one, "two") == expected
+
+
+def test_a_reader_that_raises_loses_nothing_and_keeps_nobody_back(
+    expected: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one = world(most_rows=5)
+
+    def failing(result: UnitResult) -> UnitResult:
+        chains = (replace(each, failure="it raised") if "two" in each.chain.writes else each for each in result.chains)
+        return replace(result, chains=tuple(chains))
+
+    on_results(monkeypatch, failing)
+    one.run()
+    assert (answers(one, "one"), answers(one, "two")) == (expected, [])
+    queries = one.engine.snapshot()["queries"]
+    assert (queries["two"]["state"], queries["two"]["waiting"]) == ("quarantined", EXPECTED)
+    assert one.engine.snapshot()["trouble"] is None
+    assert one.engine.clock.now() < 10.0, "it was nobody's fault, and nobody waits"
+
+
+def test_where_the_shared_operator_raises_all_its_queries_stop(monkeypatch: pytest.MonkeyPatch) -> None:
+    one = world()
+    on_results(
+        monkeypatch, lambda result: replace(result, chains=tuple(replace(each, failure="no") for each in result.chains))
+    )
+    one.run()
+    assert {query["reason"] for query in one.engine.snapshot()["queries"].values()} == {"no"}
+    assert one.engine.board.operators[COMMON].edges[0].cursor == 0
+
+
+def test_a_reader_that_is_dropped_while_it_runs_takes_nothing_with_it(expected: list[int]) -> None:
+    one = world()
+    one.run(1.0)
+    assert one.engine.board.operators[COMMON].busy
+    one.engine.drop_query("two")
+    one.run()
+    assert answers(one, "one") == expected
+    assert answers(one, "two") == []
+
+
+def test_a_reader_that_comes_while_it_runs_misses_nothing(expected: list[int]) -> None:
+    one = world()
+    one.run(1.0)
+    assert one.engine.board.operators[COMMON].busy
+    third = SimulatedQuery("three", "s", (Profile(0.1, 0.5), Profile(0.1)), shared=1)
+    one.engine.executor._profiles.update(third.profiles())  # type: ignore[attr-defined]
+    one.engine.add_query(third.query(), {})
+    one.run()
+    assert answers(one, "one") == answers(one, "two") == answers(one, "three") == expected
+
+
+def test_parts_that_failed_together_run_apart_until_one_has_run(
+    expected: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one = world(most_rows=5)
+    seen: list[tuple[int, ...]] = []
+
+    def together(result: UnitResult) -> UnitResult:
+        seen.append(tuple(len(chain.trains) for chain in result.unit.chains))
+        if len(seen) > 1:
+            return result
+        return replace(result, retry="a worker died", apart=True, chains=(), files=())
+
+    on_results(monkeypatch, together)
+    one.run()
+    assert seen[0] == (1, 0, 0), "one train, and two chains that read what the first gives out"
+    assert seen[1] == (1,)
+    assert (1, 0, 0) in seen[2:]
+    assert answers(one, "one") == answers(one, "two") == expected
+
+
+def test_its_promises_are_those_of_its_queries() -> None:
+    curve = Curve.deadline(10.0)
+    profiles = (Profile(0.1), Profile(2.0))
+    first = SimulatedQuery("first", "s", profiles, weight=0.25, curve=curve, shared=1)
+    second = SimulatedQuery("second", "s", (Profile(0.1), Profile(5.0)), weight=0.5, curve=curve, shared=1)
+    one = World({"s": np.zeros(1)}, [first, second], Everything())
+    board = one.engine.board
+    assert board.operators[COMMON].promises == Promises(0.5, Curve.total([curve, curve], [2.0, 5.0]))
+    assert board.operators[ONE].promises == Promises(0.25, curve)
+    one.engine.set_promises("second", Promises(0.75))
+    assert board.operators[COMMON].promises == Promises(0.75, Curve.total([curve], [2.0]))
+    one.engine.drop_query("second")
+    assert board.operators[COMMON].promises == Promises(0.25, curve)
+
+
+def test_its_promises_follow_the_costs_that_are_learned() -> None:
+    curve = Curve.deadline(10.0)
+    queries = [SimulatedQuery(name, "s", (Profile(0.1), Profile(2.0)), curve=curve, shared=1) for name in ("a", "b")]
+    one = World({"s": np.arange(0.0, 40.0, 10.0)}, queries, Everything(), known=False)
+    before = one.engine.board.operators[COMMON].promises.curve
+    one.run()
+    assert before != one.engine.board.operators[COMMON].promises.curve == Curve.total([curve] * 2, [2.0] * 2)
