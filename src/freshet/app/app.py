@@ -14,6 +14,7 @@ from freshet.app.making import check_options, check_sinks, check_sources, placed
 from freshet.app.nearby import make_importable
 from freshet.app.places import check_places
 from freshet.app.problems import InvalidApp, Problem
+from freshet.app.report_types import Report
 from freshet.app.spec import (
     CurveLike,
     QuerySpec,
@@ -365,7 +366,7 @@ class App:
 
         return start(self, policy=policy, master=master, progress=progress, try_again=try_again)
 
-    def run(self, for_: str | float | None = None, **start: Any) -> dict[str, Any]:
+    def run(self, for_: str | float | None = None, **start: Any) -> Report:
         """Runs it for some time, or until its sources have ended or an interrupt; drains; returns the report."""
         with self.start(**start) as run:
             run.wait(None if for_ is None else parse_duration(for_))

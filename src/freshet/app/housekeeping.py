@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -29,7 +29,7 @@ class Housekeeping:
         path: Where the report goes; None: nowhere.
     """
 
-    def __init__(self, log: Log, report: Callable[[], dict[str, Any]], path: Path | None) -> None:
+    def __init__(self, log: Log, report: Callable[[], Mapping[str, Any]], path: Path | None) -> None:
         self._log, self._report, self._path = log, report, path
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="freshet-housekeeping", daemon=True)

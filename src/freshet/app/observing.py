@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import Any
 
 from freshet.app.app import App
 from freshet.app.parts import Parts
 from freshet.app.report import build
+from freshet.app.report_types import Report
 from freshet.quality import StreamCounts
 from freshet.quality.snapshots import EngineSnapshot
 
@@ -28,7 +28,7 @@ def _snapshot(app: App, parts: Parts) -> EngineSnapshot:
     return parts.engine.snapshot()
 
 
-def report_of(app: App, parts: Parts, status: str) -> dict[str, Any]:
+def report_of(app: App, parts: Parts, status: str) -> Report:
     """The report now; see :func:`freshet.app.report.build`."""
     meters, logged = meters_of(app, parts), parts.log.meters().streams
     streams = {

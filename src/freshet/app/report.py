@@ -9,8 +9,9 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, cast
 
+from freshet.app.report_types import Report
 from freshet.model.telling import masked, masked_value
 
 _PACKAGES: Final = ("pyspark", "pyarrow", "numpy", "sqlglot")
@@ -32,30 +33,9 @@ def build(
     notes: list[str],
     settings: Mapping[str, Any],
     error: str | None,
-) -> dict[str, Any]:
-    """The report as plain values.
-
-    Returns:
-        ``format``, ``app``, ``status`` (``running``, ``draining``, ``stopped``, ``failed``), ``error`` (why it
-        failed, else None), ``policy``, ``written`` (ISO 8601),
-
-        everything of :meth:`freshet.quality.Meters.snapshot`: ``time``, ``seconds``, ``queries``, ``total``,
-        ``workers``, ``decisions``, ``overhead``; and ``trouble``: why steps are being tried again, else None,
-
-        ``streams``: by name ``tuples``, ``late``, ``dead``, ``heartbeats``, ``bytes``, ``waiting_bytes``,
-        ``held_back`` (why it takes nothing in now, else None),
-
-        ``sources`` and ``sinks``: by name what each has done, with ``state`` and ``error``,
-
-        ``tables``: by name ``versions``, ``kept``, ``rows``, ``bytes`` and ``error`` (why what is in the file now is
-        not the newest version, else None),
-
-        ``changes``: by query ``new``, ``unchanged``, ``changed``, ``back`` (it was out) or ``dropped``,
-        ``notes``: sentences on what that meant,
-
-        ``settings``: how it was started, ``versions`` of Freshet, Python and the libraries that compute.
-    """
-    return {
+) -> Report:
+    """The report as plain values; its types say what each of them means."""
+    made: dict[str, Any] = {
         "format": FORMAT,
         "app": app,
         "status": status,
@@ -72,6 +52,7 @@ def build(
         "settings": masked_value("", settings),
         "versions": versions(),
     }
+    return cast(Report, made)
 
 
 def versions() -> dict[str, str]:

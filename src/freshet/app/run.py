@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Sequence
 from datetime import datetime
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Final, Literal, Self
+from typing import TYPE_CHECKING, Final, Literal, Self
 
 import pyarrow as pa
 
@@ -17,6 +17,7 @@ from freshet.app.housekeeping import Housekeeping
 from freshet.app.observing import meters_of, report_of
 from freshet.app.parts import Parts
 from freshet.app.problems import did_you_mean
+from freshet.app.report_types import Report
 from freshet.app.spec import CurveLike, SinkLike, declare_query
 from freshet.engine import Undrained
 from freshet.log import Receipt, Retention
@@ -52,7 +53,7 @@ class Run:
         self._status: Status = "running"
         self._stopping = threading.Lock()
         self._hurried: float | None = None
-        self._last: dict[str, Any] | None = None
+        self._last: Report | None = None
         self._housekeeping = Housekeeping(parts.log, self.report, app.report)
         self._housekeeping.start()
 
@@ -216,7 +217,7 @@ class Run:
         """All meters now; see :meth:`freshet.quality.Meters.snapshot`."""
         return meters_of(self.app, self._parts)
 
-    def report(self) -> dict[str, Any]:
+    def report(self) -> Report:
         """The report now, or the last one where it has ended; see :func:`freshet.app.report.build`."""
         return self._last or report_of(self.app, self._parts, self._status)
 

@@ -108,7 +108,7 @@ def _told_at_the_end() -> Iterator[None]:
         LOGGER.removeFilter(nothing)
 
 
-def _failures(report: dict[str, Any]) -> Iterator[str]:
+def _failures(report: Mapping[str, Any]) -> Iterator[str]:
     """What did not do its work, in a sentence each."""
     from freshet.spark.suspects import STAYS_OUT
 
@@ -126,7 +126,7 @@ def _failures(report: dict[str, Any]) -> Iterator[str]:
             yield f"sink {name} failed: {_first_line(sink['reason'])} ({waiting})"
 
 
-def _surprises(report: dict[str, Any]) -> Iterator[str]:
+def _surprises(report: Mapping[str, Any]) -> Iterator[str]:
     """What a person did not expect, although all did their work."""
     for name, sink in report["sinks"].items():
         if sink["note"]:
