@@ -13,9 +13,11 @@ from freshet.app.report import build
 from freshet.cli.live import line, table
 from freshet.cli.run import _Interrupts
 from freshet.cli.screen import Screen
-from freshet.model import Chain, ChainResult, Curve, Promises
+from freshet.model import Chain, ChainResult, Curve, Promises, Train
 from freshet.quality import Meters, Waiting
 from freshet.quality.waiting import QueueLength
+
+CHAIN = Chain((0,), (Train("s", 0, 1),))
 
 
 def report(queries: int, **parts: Any) -> dict[str, Any]:
@@ -24,7 +26,7 @@ def report(queries: int, **parts: Any) -> dict[str, Any]:
     for number in range(queries):
         name = f"q{number}"
         meters.add_query(name, 0.0)
-        result = ChainResult(Chain((0,), ()), 3, (), (500.0 - number,))
+        result = ChainResult(CHAIN, 3, (), (500.0 - number,))
         meters.record(name, result, 500.0, rows_in=12_345)
         meters.wait(name, Waiting.in_queues([QueueLength(number, 10, 1000.0, 1.0)]))
     given: dict[str, Any] = {
@@ -59,7 +61,7 @@ def lively(status: str = "running", app: str = "monitor") -> dict[str, Any]:
     meters = Meters(start=0.0, workers=2)
     for name, weight in (("large", 0.5), ("suspicious_logins_of_the_night", 1.0), ("stuck", 1.0), ("broken", 1.0)):
         meters.add_query(name, 0.0, Promises(weight))
-        meters.record(name, ChainResult(Chain((0,), ()), 2, (), (95.0, 96.0)), 97.0, rows_in=1000)
+        meters.record(name, ChainResult(CHAIN, 2, (), (95.0, 96.0)), 97.0, rows_in=1000)
     meters.hold("stuck", "its sink is slow")
     meters.quarantine("broken", "no such function\nat line 1")
     meters.wait("stuck", Waiting(rows=70_000, bytes=1, since=60.0))
@@ -250,7 +252,7 @@ def test_the_qos_has_a_column_where_some_query_has_a_curve() -> None:
     meters = Meters(start=0.0)
     meters.add_query("tight", 0.0, Promises(curve=Curve([(0, 1), (1, 1), (3, 0)])))
     meters.add_query("plain", 0.0)
-    meters.record("tight", ChainResult(Chain((0,), ()), 1, (), (4.0,)), 6.0, rows_in=10)
+    meters.record("tight", ChainResult(CHAIN, 1, (), (4.0,)), 6.0, rows_in=10)
     found = report(0, meters=meters.snapshot(10.0))
     _, head, _, columns, *rows = draw(table(found, 40), 120)
     assert "qos 50.0 %" in head

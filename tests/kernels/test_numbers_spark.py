@@ -125,8 +125,9 @@ def literals() -> list[str]:
 
 def compare(frame: Any, table: pa.Table, texts: list[str], raw: bool) -> None:
     """Holds both physical forms and the declared types against each other and, where nothing fails, against Spark."""
-    paths = [build_query("q", f"SELECT {text} AS x FROM s", {"s": table.schema}).paths[0].stateless for text in texts]
-    written = [path[-1].columns[0][1] for path in paths if isinstance(path[-1], Project)]
+    graphs = [build_query("q", f"SELECT {text} AS x FROM s", {"s": table.schema}).graph for text in texts]
+    paths = [[each for name in graph.order if isinstance(each := graph.operators[name], Project)] for graph in graphs]
+    written = [path[-1].columns[0][1] for path in paths]
     answers = ask(frame, [safe(text) for text in written])
     counts = ask(frame, [error_count(text) for text in written])
     truth = ask(frame, texts) if raw else answers

@@ -91,7 +91,8 @@ class World:
 
 def column(made: Made, name: str) -> list[Any]:
     assert made.table is not None
-    return made.table.column(name).to_pylist()
+    found: list[Any] = made.table.column(name).to_pylist()
+    return found
 
 
 def shared() -> World:
@@ -143,9 +144,7 @@ def test_a_union_agrees_on_names_and_types() -> None:
         {"q.one": ("s",), "q.two": ("t",), "q.union": ("q.one", "q.two")},
         "q.union",
     )
-    made = World(("q", graph)).run(
-        Chain((0,), (WHOLE,)), Chain((1,), (Train("t", 0, 2),)), Chain((2,), (0, 1), ("q",))
-    )
+    made = World(("q", graph)).run(Chain((0,), (WHOLE,)), Chain((1,), (Train("t", 0, 2),)), Chain((2,), (0, 1), ("q",)))
     assert column(made[2], "x") == [1.0, 2.0, 3.0, 4.0, 1.0, 20.0]
 
 

@@ -9,13 +9,14 @@ from typing import Any
 import pytest
 
 from freshet.app import App
+from freshet.quality.snapshots import EngineSnapshot
 
 pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("spark")]
 
 ROWS = 2000
 
 
-def run_with(policy: str, folder: Path) -> tuple[dict[str, Counter[tuple[Any, ...]]], dict[str, Any]]:
+def run_with(policy: str, folder: Path) -> tuple[dict[str, Counter[tuple[Any, ...]]], EngineSnapshot]:
     """The answers of two queries under a policy, and the meters."""
     app = App("boxes", state=folder / policy, master="local[2]", policy=policy)
     app.stream("packets", "id bigint, size int")

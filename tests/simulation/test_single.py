@@ -82,6 +82,7 @@ def test_it_gives_what_the_engine_gives(seed: int, name: str, overhead: float, c
     total = snapshot["total"]
     assert outcome.tuples_out == total["tuples_out"]
     assert outcome.response == pytest.approx(total["response"]["mean_s"])
+    assert total["weighted_freshness"] is not None
     assert outcome.weighted_staleness == pytest.approx(1.0 - total["weighted_freshness"])
 
 

@@ -7,8 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from freshet.model import Chain, Input, Train
+from freshet.model.unit import components
 from freshet.spark.failures import Apart, Retry
-from freshet.spark.isolate import components, isolate
+from freshet.spark.isolate import isolate
 
 TRAIN = Train("s", 0, 9)
 

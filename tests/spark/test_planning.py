@@ -24,8 +24,8 @@ from freshet.model import (
     Validity,
     parse_schema,
 )
+from freshet.model.unit import components
 from freshet.spark.installation import Installation
-from freshet.spark.isolate import components
 from freshet.spark.planning import Limits, Planner, jobs
 
 SCHEMA = parse_schema("ts bigint, k string, v bigint")

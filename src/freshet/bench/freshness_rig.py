@@ -16,9 +16,9 @@ import pyarrow as pa
 
 from freshet.bench.freshness_load import SUFFIXES, Event
 from freshet.bench.freshness_queries import SCHEMA, Question, make_rows
-from freshet.engine import Engine, LogQueues, RealClock
+from freshet.engine import Engine, LogQueues, RealClock, events
 from freshet.log import Log, Retention
-from freshet.model import ARRIVAL, Curve, OperatorRun, Promises, Unit, UnitResult, parse_schema
+from freshet.model import ARRIVAL, Curve, OperatorRun, Promises, UnitResult, parse_schema
 from freshet.policies import Everything, Policy
 from freshet.quality.qos import Qos, overall
 from freshet.spark.executor import SparkExecutor
@@ -68,27 +68,33 @@ class Notes:
     """Since when the engine could begin a step: the end of a commit or of a wait."""
     began: float = 0.0
     running: bool = False
-    results: list[UnitResult] = field(default_factory=list)
     steps: list[StepNote] = field(default_factory=list)
     names: list[str] = field(default_factory=list)
     """Names of the operators, by number."""
 
-    def committed(self) -> None:
+    def tell(self, event: events.Event) -> None:
+        """Notes a point."""
+        match event:
+            case events.Submitted():
+                self.began, self.running = self.free, True
+            case events.Returned(result=result) if result.retry is not None:
+                raise RuntimeError(f"a step could not run: {result.retry}")
+            case events.Committed(result=result):
+                self._note(result, time.perf_counter())
+
+    def _note(self, result: UnitResult, now: float) -> None:
         """Ends a step."""
-        now = time.perf_counter()
-        for result in self.results:
-            runs = [run for chain in result.chains for run in chain.operators]
-            seconds = sum(run.seconds for run in runs)
-            work = max(0.0, result.finished - result.started - result.overhead)
-            # Tasks side by side: their seconds count by what they took of the time that passed.
-            share = work / seconds if seconds else 1.0
-            noted = tuple(
-                (self.names[run.operator], OperatorRun(run.operator, run.rows_in, run.rows_out, run.seconds * share))
-                for run in runs
-            )
-            self.steps.append(StepNote(now - self.began, work, len(result.chains), noted))
-        self.results, self.running = [], False
-        self.free = now
+        runs = [run for chain in result.chains for run in chain.operators]
+        seconds = sum(run.seconds for run in runs)
+        work = max(0.0, result.finished - result.started - result.overhead)
+        # Tasks side by side: their seconds count by what they took of the time that passed.
+        share = work / seconds if seconds else 1.0
+        noted = tuple(
+            (self.names[run.operator], OperatorRun(run.operator, run.rows_in, run.rows_out, run.seconds * share))
+            for run in runs
+        )
+        self.steps.append(StepNote(now - self.began, work, len(result.chains), noted))
+        self.running, self.free = False, now
 
     def open_step(self) -> float:
         """Seconds of the step that is going on, 0 where none is."""
@@ -104,24 +110,6 @@ class _Clock(RealClock):
         waited = super().wait(until)
         self.notes.free = time.perf_counter()
         return waited
-
-
-class _Executor(SparkExecutor):
-    """Notes when a unit goes to Spark and when it comes back."""
-
-    notes: Notes
-
-    def submit(self, unit: Unit) -> None:
-        self.notes.began, self.notes.running = self.notes.free, True
-        super().submit(unit)
-
-    def finished(self) -> list[UnitResult]:
-        results = super().finished()
-        failed = [result.retry for result in results if result.retry is not None]
-        if failed:
-            raise RuntimeError(f"a step could not run: {failed[0]}")
-        self.notes.results += results
-        return results
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,11 +150,11 @@ class Rig:
         self.log = Log.open(state)
         self._clock = _Clock()
         self._notes = self._clock.notes = Notes()
-        self._executor = _Executor(session, state, slots=1, wake=self._clock.wake)
-        self._executor.notes = self._notes
+        self._executor = SparkExecutor(session, state, slots=1, wake=self._clock.wake)
         self._queues = LogQueues(self.log)
-        self._queues.committed = self._notes.committed
-        self._engine = Engine(self._queues, self._executor, self._clock, Everything(), most_rows=_ROWS)
+        self._engine = Engine(
+            self._queues, self._executor, self._clock, Everything(), most_rows=_ROWS, observers=[self._notes]
+        )
         self._pool = make_rows(1, seed=0)
         schema = parse_schema(SCHEMA)
         for stream in self.streams:

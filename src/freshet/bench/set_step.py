@@ -85,4 +85,5 @@ def _staleness(workload: FasWorkload, policy: Policy, overhead: float, workers: 
         return worker.outcome(until=end).staleness
     world = World(streams, queries, policy, overhead=overhead, slots=workers, seed=workload.seed)
     world.run(until=end)
-    return 1.0 - float(world.engine.snapshot()["total"]["freshness"])
+    # It is unknown only where there are no queries.
+    return 1.0 - (world.engine.snapshot()["total"]["freshness"] or 0.0)

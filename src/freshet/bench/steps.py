@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
@@ -13,9 +12,10 @@ import pyarrow as pa
 
 from freshet.bench.rows import SCHEMA, SQL, with_arrivals
 from freshet.engine import Engine, LogQueues, RealClock
+from freshet.engine.events import Committed, Event, Returned, Submitted
 from freshet.log import Log, Retention
 from freshet.log.sums import Checks
-from freshet.model import Commit, Unit, UnitResult, parse_schema
+from freshet.model import UnitResult, parse_schema
 from freshet.policies import Everything
 from freshet.spark.executor import SparkExecutor
 from freshet.sql import build_query
@@ -55,60 +55,35 @@ class Marks:
     committed: float = 0.0
     submitted: float = 0.0
     returned: float = 0.0
-    result: UnitResult | None = None
     steps: list[StepTimes] = field(default_factory=list)
 
-    def close(self) -> None:
-        """Ends a step."""
+    def tell(self, event: Event) -> None:
+        """Notes a point."""
         now = time.perf_counter()
-        if self.result is not None:
-            plan, job = self.result.parts["plan"], self.result.parts["job"]
-            away = self.returned - self.submitted
-            self.steps.append(
-                StepTimes(
-                    self.result.unit.rows,
-                    self.submitted - self.committed,
-                    plan,
-                    job,
-                    away - plan - job,
-                    now - self.returned,
-                )
+        match event:
+            case Submitted():
+                self.submitted = now
+            case Returned(result=result):
+                self.returned = now
+                if result.retry is not None:
+                    raise RuntimeError(f"the step could not run: {result.retry}")
+            case Committed(result=result):
+                self._close(result, now)
+
+    def _close(self, result: UnitResult, now: float) -> None:
+        plan, job = result.parts["plan"], result.parts["job"]
+        away = self.returned - self.submitted
+        self.steps.append(
+            StepTimes(
+                result.unit.rows,
+                self.submitted - self.committed,
+                plan,
+                job,
+                away - plan - job,
+                now - self.returned,
             )
-        self.committed, self.result = now, None
-
-
-class MarkedQueues(LogQueues):
-    """Notes when a commit is done."""
-
-    def __init__(self, log: Log, marks: Marks) -> None:
-        super().__init__(log)
-        self._marks = marks
-
-    def commit(self, commits: Sequence[Commit]) -> None:
-        super().commit(commits)
-        self._marks.close()
-
-
-class MarkedExecutor(SparkExecutor):
-    """Notes when a unit goes to Spark and when it comes back."""
-
-    marks: Marks
-
-    def check(self, checks: Checks) -> None:
-        """Sets when tasks look at checksums."""
-        self._jobs.checks = checks
-
-    def submit(self, unit: Unit) -> None:
-        self.marks.submitted = time.perf_counter()
-        super().submit(unit)
-
-    def finished(self) -> list[UnitResult]:
-        results = super().finished()
-        for result in results:
-            self.marks.returned, self.marks.result = time.perf_counter(), result
-            if result.retry is not None:
-                raise RuntimeError(f"the step could not run: {result.retry}")
-        return results
+        )
+        self.committed = now
 
 
 class Steps:
@@ -127,10 +102,11 @@ class Steps:
         self.schema = parse_schema(SCHEMA)
         clock = RealClock()
         self._marks = Marks()
-        self._executor = MarkedExecutor(session, state, slots=slots, wake=clock.wake)
-        self._executor.marks = self._marks
-        self._queues = MarkedQueues(self.log, self._marks)
-        self._engine = Engine(self._queues, self._executor, clock, Everything(), most_rows=most_rows)
+        self._executor = SparkExecutor(session, state, slots=slots, wake=clock.wake)
+        self._queues = LogQueues(self.log)
+        self._engine = Engine(
+            self._queues, self._executor, clock, Everything(), most_rows=most_rows, observers=[self._marks]
+        )
         # From now on each run ends when nothing waits any more.
         self._engine.stop(drain=True)
 
@@ -145,7 +121,7 @@ class Steps:
 
     def check(self, checks: Checks) -> None:
         """Sets when tasks look at the checksums of their trains, and whether they write any."""
-        self._executor.check(checks)
+        self._executor.checks = checks
 
     def append(self, rows: pa.Table) -> None:
         """Brings rows into the log, as a source does: durably, as one segment."""

@@ -32,6 +32,23 @@ def fed_by_running(board: Board, nodes: Collection[int]) -> bool:
     return any(board.operators[number].running for number in above if number not in inside)
 
 
+def by_themselves(board: Board, step: Step, alone: Collection[str]) -> list[Step]:
+    """A step, cut so that queries which must run alone do: first all that others need, then each of them.
+
+    Args:
+        board: What waits where.
+        step: What to run.
+        alone: Names of the queries.
+    """
+    if not alone:
+        return [step]
+    groups: dict[frozenset[str], list[int]] = {frozenset(): []}
+    for number in sorted(set(step.nodes)):
+        needed = frozenset(board.queries[query].name for query in board.operators[number].queries)
+        groups.setdefault(needed if needed.issubset(alone) else frozenset(), []).append(number)
+    return [Step(tuple(nodes), step.rows) for nodes in groups.values() if nodes]
+
+
 def next_train(board: Board, unit: Unit, rows: int) -> Step | None:
     """The parts of a running unit over full trains (of so many rows) for which another full one waits; None: none.
 

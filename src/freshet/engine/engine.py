@@ -14,10 +14,10 @@ from typing import Any, Final
 
 from freshet.engine.admission import Admission
 from freshet.engine.arrivals import LOOK_AGAIN
-from freshet.engine.binding import bind, fed_by_running, next_train, trains_of
+from freshet.engine.binding import bind, by_themselves, fed_by_running, next_train, trains_of
 from freshet.engine.board import DROPPED
 from freshet.engine.clock import Clock
-from freshet.engine.events import Began, Committed, Decided, Failed, Observer, Submitted
+from freshet.engine.events import Began, Committed, Decided, Failed, Observer, Returned, Submitted
 from freshet.engine.lines import Line
 from freshet.engine.metering import Metering
 from freshet.engine.protocols import Executor, QueueLog
@@ -236,7 +236,9 @@ class Engine(Admission):
     def _take_back(self, results: Sequence[UnitResult], again: bool = False) -> None:
         """Units are back from the executor; ``again``: they were, but could not be committed."""
         for result in results:
-            self.board.idle_workers += not again
+            if not again:
+                self.board.idle_workers += 1
+                self._tell(Returned(self.clock.now(), result))
             for useless in self._running.returned(result):
                 self.executor.cancel(useless)
 
@@ -353,7 +355,8 @@ class Engine(Admission):
         started = self._stopwatch()
         self.board.now = self.clock.now()
         decision = self.policy.decide(self.board)
-        self._steps.extend(decision.steps)
+        for step in decision.steps:
+            self._steps.extend(by_themselves(self.board, step, self.executor.alone))
         self._ask_again = decision.again
         self._tell(Decided(self.board.now, decision, self._stopwatch() - started))
 

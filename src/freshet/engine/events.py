@@ -71,6 +71,14 @@ class Submitted:
 
 
 @dataclass(frozen=True, slots=True)
+class Returned:
+    """A unit is back from the executor."""
+
+    now: float
+    result: UnitResult
+
+
+@dataclass(frozen=True, slots=True)
 class Committed:
     """What came of a unit is durable; ``chains`` are those that took effect."""
 
@@ -105,7 +113,10 @@ class Quarantined:
     reason: str
 
 
-Event = Began | Added | Promised | Dropped | Arrived | Decided | Submitted | Committed | Failed | Held | Quarantined
+Event = (
+    Began | Added | Promised | Dropped | Arrived | Decided | Submitted | Returned | Committed | Failed | Held
+    | Quarantined
+)  # fmt: skip
 
 
 class Observer(Protocol):

@@ -78,6 +78,10 @@ class Executor(Protocol):
     def slots(self) -> int:
         """How many units may run at once."""
 
+    @property
+    def alone(self) -> Collection[str]:
+        """Queries that may end the run and must not be in a unit with others, so that the others' answers stand."""
+
     def install(
         self, network: Network, schemas: Mapping[str, pa.Schema], fail_on_error: AbstractSet[str]
     ) -> Mapping[str, pa.Schema]:

@@ -43,6 +43,8 @@ class SimulatedExecutor:
         together: Whether all tuples of a unit depart at its end, as on Spark, where they depart with the commit.
     """
 
+    alone: AbstractSet[str] = frozenset()
+
     def __init__(
         self,
         log: SimulatedLog,

@@ -50,6 +50,8 @@ class InProcessExecutor:
         seed: Draws how many of them finish at a time.
     """
 
+    alone: AbstractSet[str] = frozenset()
+
     def __init__(self, folder: Path, clock: Clock, *, slots: int = 1, seed: int = 0) -> None:
         self.folder = folder
         self._clock = clock

@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
-from freshet.model import Chain, ChainResult, Input, OperatorRun, Segment, State, Train, Unit, state_stream
+from freshet.model import Chain, ChainResult, Input, Segment, State, Train, Unit, state_stream
 from freshet.spark.installation import Form, Installation
 from freshet.spark.jobs import Job
 from freshet.spark.planning import Piece, jobs
 from freshet.spark.report import ChainReport, StateReport, TaskReport
-from freshet.spark.results import Outcome, combine, committed, on_the_clock
+from freshet.spark.results import Outcome, added, combine, committed, on_the_clock
 
 
 class Course:
@@ -108,7 +108,7 @@ class Course:
     def _name(self, number: int) -> str:
         return f"{self._unit.id}.{number}"
 
-    def _state(self, fold: str, parted: bool = False) -> State:
+    def _state(self, fold: str, parted: bool) -> State:
         state = self._states[fold]
         return State(fold, (), state.before, state.before) if parted else state
 
@@ -131,9 +131,6 @@ class Course:
 
     def _combine(self, chain: Chain, rows: int, reports: Sequence[ChainReport], share: float) -> ChainResult:
         is_strict = not self._strict.isdisjoint(self._installed.queries(chain.nodes))
-        if not reports:
-            runs = tuple(OperatorRun(number, 0, 0, 0.0) for number in chain.nodes)
-            return ChainResult(chain, 0, runs)
         return combine(chain, rows, reports, share, is_strict)
 
     def _note(self, number: int, result: ChainResult, states: Sequence[tuple[str | None, StateReport]]) -> None:
@@ -142,10 +139,7 @@ class Course:
         if result.failure is not None:
             self._failures[number] = result.failure
         elif states:
-            dropped: dict[str, int] = {}
-            for _, state in states:
-                dropped[state.stream] = dropped.get(state.stream, 0) + state.dropped
-            result = replace(result, dropped=tuple(dropped.items()))
+            result = replace(result, dropped=added([(state.stream, state.dropped) for _, state in states]))
             if piece.parted:
                 self._move(states)
         self._outcome.take(piece.place, result)
@@ -194,7 +188,7 @@ class Course:
 
     def _remember(self, chain: Chain, port: int, closing: bool) -> list[TaskReport]:
         """Brings one port of a join whose pairs were made by a shuffle up to date."""
-        state = without_other(self._state_of(chain), port)
+        state = _without_other(self._state_of(chain), port)
         state = state if closing else replace(state, after=state.before)
         tasks = self._submit(Job("vectorised", (replace(chain, writes=()),), (state,)))
         self._move((task.file, each) for task in tasks for each in task.states)
@@ -205,12 +199,9 @@ class Course:
         return self._states[fold]
 
 
-def without_other(state: State, port: int) -> State:
+def _without_other(state: State, port: int) -> State:
     """A state in which the other input of a join remembers nothing, for the run that brings one input up to date."""
-    ranges = (
-        each if place == port else Train(each.stream, each.end, each.end) for place, each in enumerate(state.ranges)
-    )
-    return replace(state, ranges=tuple(ranges))
+    return replace(state, ranges=_emptied(state.ranges, port))
 
 
 def _places(chain: Chain) -> list[int]:
@@ -219,9 +210,12 @@ def _places(chain: Chain) -> list[int]:
 
 def _only(chain: Chain, port: int | None) -> Chain:
     """A chain with the tuples of one port alone, or of none."""
-    inputs = (each if place == port else Train(each.stream, each.end, each.end) for place, each in
-              enumerate(chain.trains))  # fmt: skip
-    return replace(chain, inputs=tuple(inputs))
+    return replace(chain, inputs=_emptied(chain.trains, port))
+
+
+def _emptied(trains: Sequence[Train], but: int | None) -> tuple[Train, ...]:
+    """Trains without their tuples, but for one."""
+    return tuple(each if place == but else Train(each.stream, each.end, each.end) for place, each in enumerate(trains))
 
 
 def _on_one_clock(tasks: Sequence[TaskReport]) -> list[TaskReport]:

@@ -6,7 +6,7 @@ import subprocess
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from functools import partial
@@ -18,13 +18,15 @@ from pyspark.sql import SparkSession
 
 from freshet.kernels.parting import OVERHEAD
 from freshet.kernels.shuffling import MOST_BYTES
+from freshet.log.sums import Checks
 from freshet.model import FreshetError, Network, Unit, UnitResult
+from freshet.model.unit import components
 from freshet.spark.analysis import Analysis
 from freshet.spark.assignment import forget_leftovers
 from freshet.spark.course import Course
 from freshet.spark.failures import STOPPED, Apart, Retry, message, retry_reason
 from freshet.spark.installation import Form, Installation
-from freshet.spark.isolate import Component, components, isolate
+from freshet.spark.isolate import Component, isolate
 from freshet.spark.jobs import Job, Jobs
 from freshet.spark.planning import Limits, Planner
 from freshet.spark.report import TaskReport
@@ -124,6 +126,20 @@ class SparkExecutor:
             if file.stem not in needed:
                 file.unlink(missing_ok=True)
         return self._installation.columns.outputs(network)
+
+    @property
+    def checks(self) -> Checks:
+        """When tasks look at the checksums of their trains; for measurements."""
+        return self._jobs.checks
+
+    @checks.setter
+    def checks(self, checks: Checks) -> None:
+        self._jobs.checks = checks
+
+    @property
+    def alone(self) -> frozenset[str]:
+        """Queries that must not be in a unit with others: runs have died with them."""
+        return self._suspects.alone
 
     def form(self, numbers: Sequence[int]) -> tuple[Form, str]:
         """The physical form of a chain of installed operators, and why."""
@@ -266,35 +282,24 @@ class SparkExecutor:
         return UnitResult(unit, started, self._clock(), chains, tuple(outcome.files), overhead, parts=parts)
 
     def _attempt(self, unit: Unit, spec: str, parts: dict[str, float]) -> Outcome:
-        """Runs a unit; suspects after the others, each alone."""
+        """Runs a unit, one of suspects while no other runs."""
         outcome = Outcome(unit.chains)
 
         def run(some: Sequence[Component]) -> Outcome:
             return self._run_components(unit, spec, some, parts)
 
-        for alone, some in self._turns(unit):
-            with self._floor.alone() if alone else self._floor.together():
-                self._isolated(outcome, some, run)
-            # Shared work that has come to its end says nothing of what its queries do behind it.
-            chains = (unit.chains[place] for part in some for place in part)
-            self._suspects.clear(stream for chain in chains for stream in chain.writes)
+        with self._floor.alone() if self._is_suspected(unit) else self._floor.together():
+            self._isolated(outcome, components(unit.chains), run)
+        # Shared work that has come to its end says nothing of what its queries do behind it.
+        self._suspects.clear(stream for chain in unit.chains for stream in chain.writes)
         return outcome
 
-    def _turns(self, unit: Unit) -> list[tuple[bool, Sequence[Component]]]:
-        """All that nobody suspects, and then each part that is needed by a suspect, alone."""
-        parts, suspects = components(unit.chains), self._suspects.alone
-        if not suspects:
-            return [(False, parts)]
-        suspected = [part for part in parts if not suspects.isdisjoint(self._queries(unit, [part]))]
-        others = [part for part in parts if part not in suspected]
-        for part in suspected:
-            self._check_alone(unit, part, "a query that is suspected must run alone")
-        return [*([(False, others)] if others else []), *((True, [part]) for part in suspected)]
-
-    def _queries(self, unit: Unit, parts: Iterable[Component]) -> dict[str, None]:
-        """The queries that need some components."""
-        chains = (unit.chains[place] for part in parts for place in part)
-        return dict.fromkeys(query for chain in chains for query in self._installation.queries(chain.nodes))
+    def _is_suspected(self, unit: Unit) -> bool:
+        """Whether only queries that may end the run need a part of a unit."""
+        suspects = self._suspects.alone
+        return bool(suspects) and any(
+            suspects.issuperset(self._installation.queries(chain.nodes)) for chain in unit.chains
+        )
 
     def _isolated(
         self, outcome: Outcome, parts: Sequence[Component], run: Callable[[Sequence[Component]], Outcome]
@@ -376,7 +381,7 @@ class SparkExecutor:
 
     def _describe(self, unit: Unit) -> None:
         """Names the jobs that this thread submits from now on, for whoever looks at Spark or cancels."""
-        queries = self._queries(unit, [tuple(range(len(unit.chains)))])
+        queries = dict.fromkeys(query for chain in unit.chains for query in self._installation.queries(chain.nodes))
         names = list(queries)[:_MOST_TAGS]
         more = f" and {len(queries) - len(names)} more" if len(queries) > len(names) else ""
         self._context.setJobGroup(unit.id, f"{', '.join(names)}{more}: {unit.rows} tuples", True)

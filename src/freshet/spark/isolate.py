@@ -5,36 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import TypeVar
 
-from freshet.model import Chain
 from freshet.spark.failures import Retry, message, retry_reason
 
 Part = TypeVar("Part")
 Result = TypeVar("Result")
 Component = tuple[int, ...]
 """Places of chains that hang together by what one takes from another's hand."""
-
-
-def components(chains: Sequence[Chain]) -> list[Component]:
-    """The places of chains, by what hangs together.
-
-    >>> from freshet.model import Train
-    >>> train = Train("s", 0, 9)
-    >>> components([Chain((0,), (train,)), Chain((1,), (train,)), Chain((2,), (0,)), Chain((3,), (0, train))])
-    [(0, 2, 3), (1,)]
-    """
-    found: list[list[int]] = []
-    for place, chain in enumerate(chains):
-        mine = [place]
-        for each in chain.inputs:
-            if isinstance(each, int) and found[each] is not mine:
-                other = found[each]
-                other += mine
-                for member in mine:
-                    if member != place:
-                        found[member] = other
-                mine = other
-        found.append(mine)
-    return [tuple(sorted(each)) for each in {id(each): each for each in found}.values()]
 
 
 def isolate(

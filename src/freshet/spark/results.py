@@ -29,7 +29,7 @@ class Outcome:
                 part,
                 operators=_joined(before.operators, part.operators),
                 errors=before.errors + part.errors,
-                dropped=_added(before.dropped, part.dropped),
+                dropped=added([*before.dropped, *part.dropped]),
             )
         whole = self.chains[place]
         self.results[place] = part if part.chain is whole else replace(part, chain=whole)
@@ -126,8 +126,9 @@ def _joined(runs: Sequence[OperatorRun], more: Sequence[OperatorRun]) -> tuple[O
     return (*runs, *more)
 
 
-def _added(one: Sequence[tuple[str, int]], two: Sequence[tuple[str, int]]) -> tuple[tuple[str, int], ...]:
-    total = dict(one)
-    for stream, rows in two:
+def added(changes: Iterable[tuple[str, int]]) -> tuple[tuple[str, int], ...]:
+    """The rows of each stream, added up."""
+    total: dict[str, int] = {}
+    for stream, rows in changes:
         total[stream] = total.get(stream, 0) + rows
     return tuple(total.items())

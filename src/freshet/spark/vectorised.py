@@ -24,8 +24,9 @@ from freshet.kernels.superbox import Operators, Superbox
 from freshet.kernels.typer import KernelTyper
 from freshet.log import StoredVersion
 from freshet.model import Chain, Fold, Train, state_stream, version_stream
+from freshet.model.unit import components
 from freshet.spark.failures import Retry
-from freshet.spark.isolate import Component, components
+from freshet.spark.isolate import Component
 from freshet.spark.report import REPORT_COLUMNS, ChainReport
 from freshet.spark.task import UNREADABLE, Task, drain
 
