@@ -170,7 +170,7 @@ def test_who_fails_together_with_others_is_to_run_apart(harness: Harness):
     assert [row["n"] for row in rows(harness, result, "good")] == [f"Name {k}" for k in range(0, 10, 2)]
 
 
-def test_a_suspect_that_shares_work_runs_apart_until_its_own_part_has_succeeded(spark: SparkSession, tmp_path: Path):
+def test_a_suspect_is_one_until_its_own_part_has_succeeded(spark: SparkSession, tmp_path: Path):
     notes = Running(tmp_path)
     notes.job(["a", "other"]).__enter__()
     notes.died("Spark's JVM has ended", certain=True)
@@ -182,15 +182,13 @@ def test_a_suspect_that_shares_work_runs_apart_until_its_own_part_has_succeeded(
             straight("b", COMMON, Project("b.project", (("k", "k"),))),
         )
         whole = train(harness)
-        fused = Chain((nodes["shared.1"],), (whole,), ("b.project",)), Chain((nodes["a.project"],), (0,), ("a",))
-        assert harness.run(Unit("fused", fused)).apart
+        assert harness.executor.alone == {"a", "other"}
         shared = harness.run(Unit("shared", (Chain((nodes["shared.1"],), (whole,), ("a.project", "b.project")),)))
         assert shared.retry is None
-        assert "a" in suspects.alone
+        assert harness.executor.alone == {"a", "other"}, "shared work says nothing of what is behind it"
         queue = output_train(shared, "a.project")
         assert harness.run(Unit("own", (Chain((nodes["a.project"],), (queue,), ("a",)),))).chains[0].rows_out == 5
-        assert "a" not in suspects.alone
-        assert not harness.run(Unit("again", fused)).apart
+        assert harness.executor.alone == {"other"}
 
 
 def test_a_component_of_one_query_that_fails_is_its_failure(harness: Harness):
