@@ -43,12 +43,12 @@ def watched(*names: str) -> tuple[Engine, Notes]:
 def test_an_arrival_is_told_with_what_becomes_of_it() -> None:
     engine, notes = watched("q")
     engine.run(1.5)
-    assert notes.kinds == ["Added", "Began", "Arrived", "Decided", "Submitted", "Committed"]
-    arrived, decided, submitted, committed = notes.events[2:]
+    assert notes.kinds == ["Added", "Began", "Arrived", "Decided", "Submitted", "Returned", "Committed"]
+    arrived, decided, submitted, _, committed = notes.events[2:]
     assert (arrived.stream, arrived.end, arrived.operators) == ("s", 1, (0,))  # type: ignore[union-attr]
     assert decided.decision.steps[0].nodes == (0,)  # type: ignore[union-attr]
     assert committed.result.unit is submitted.unit  # type: ignore[union-attr]
-    assert [event.now for event in notes.events] == pytest.approx([0.0, 0.0, 1.0, 1.0, 1.0, 1.1])
+    assert [event.now for event in notes.events] == pytest.approx([0.0, 0.0, 1.0, 1.0, 1.0, 1.1, 1.1])
 
 
 def test_what_happens_to_a_query_is_told() -> None:

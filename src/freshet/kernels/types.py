@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from freshet.kernels.unsupported import Unsupported
 from freshet.model import UserError
+from freshet.model.numbers import INTEGERS, common_number, is_number
 from freshet.model.schema import type_text
 
 BOOLEAN: Final = pa.bool_()
@@ -32,9 +33,8 @@ DTYPES: Final[dict[pa.DataType, np.dtype[np.generic]]] = {
 }  # fmt: skip
 """The NumPy form of the types whose columns are computed with NumPy; dates and timestamps are counts since 1970."""
 
-_PRECEDENCE: Final = (pa.int8(), pa.int16(), INT, BIGINT, FLOAT, DOUBLE)
-_INTEGRAL: Final = frozenset(_PRECEDENCE[:4])
-_FRACTIONAL: Final = frozenset(_PRECEDENCE[4:])
+_INTEGRAL: Final = frozenset(INTEGERS)
+_FRACTIONAL: Final = frozenset((FLOAT, DOUBLE))
 _DATETIME: Final = frozenset((DATE, TIMESTAMP, TIMESTAMP_NTZ))
 
 
@@ -84,11 +84,9 @@ def common_type(left: pa.DataType, right: pa.DataType) -> pa.DataType:
         return left
     if left == VOID:
         return right
-    if left in _PRECEDENCE and right in _PRECEDENCE:
-        wider = max(left, right, key=_PRECEDENCE.index)
-        return DOUBLE if wider == FLOAT else wider
-    if (is_decimal(left) and is_fractional(right)) or (is_fractional(left) and is_decimal(right)):
-        return DOUBLE
+    alike = is_fractional(left) or is_fractional(right) or (is_integral(left) and is_integral(right))
+    if alike and is_number(left) and is_number(right):
+        return common_number(left, right)
     if is_datetime(left) and is_datetime(right):
         return TIMESTAMP if TIMESTAMP in (left, right) else TIMESTAMP_NTZ
     raise Unsupported(f"{name(left)} with {name(right)}")

@@ -10,6 +10,7 @@ import pyarrow as pa
 from sqlglot import exp
 
 from freshet.model.errors import UserError
+from freshet.model.numbers import is_number
 from freshet.model.schema import parse_schema, type_text
 from freshet.sql.dialect import Suffixed
 from freshet.sql.errors import did_you_mean, fail
@@ -17,7 +18,7 @@ from freshet.sql.fitting import castable, comparable, computable, share_a_column
 from freshet.sql.functions import NOT_IN_LOG, UNIT_FUNCTIONS, arrival_form, functions, is_aggregate, name_of
 from freshet.sql.signatures import signatures
 from freshet.sql.text import to_sql
-from freshet.sql.types import Columns, is_known, is_number, is_time, type_of
+from freshet.sql.types import Columns, is_known, is_time, type_of
 
 _COMPARISONS: Final = (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.NullSafeEQ, exp.NullSafeNEQ)
 

@@ -11,11 +11,12 @@ from collections.abc import Mapping
 import pyarrow as pa
 from sqlglot import exp
 
+from freshet.model.numbers import is_number
 from freshet.model.schema import type_text
 from freshet.sql.calls import AGGREGATES
 from freshet.sql.check import ONE_COLUMN
 from freshet.sql.functions import name_of
-from freshet.sql.types import is_number, is_time, type_of
+from freshet.sql.types import is_time, type_of
 
 _ROUNDED = ("abs", "negative", "ceil", "ceiling", "floor", "round", "bround")
 _COMPARISONS = (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.NullSafeEQ, exp.NullSafeNEQ)

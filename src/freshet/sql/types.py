@@ -15,6 +15,7 @@ from sqlglot import exp
 from sqlglot.optimizer.annotate_types import annotate_types
 
 from freshet.model.errors import UserError
+from freshet.model.numbers import INTEGERS, as_decimal, common_number, is_number
 from freshet.model.operators import AggregateFunction
 from freshet.model.schema import ARRIVAL, parse_schema, type_text
 from freshet.sql.calls import AGGREGATES
@@ -22,8 +23,6 @@ from freshet.sql.dialect import Suffixed
 from freshet.sql.functions import CAST_FUNCTIONS, UNIT_FUNCTIONS, name_of
 
 UNKNOWN: Final = pa.null()
-_INTEGERS: Final = (pa.int8(), pa.int16(), pa.int32(), pa.int64())
-_DIGITS: Final = dict(zip(_INTEGERS, (3, 5, 10, 20), strict=True))
 _SAME_TYPE: Final = frozenset(["nvl", "ifnull", "coalesce", "if", "nullif", "nvl2", "greatest", "least"])
 
 Columns = Mapping[str, pa.DataType]
@@ -47,11 +46,6 @@ def is_known(kind: pa.DataType) -> bool:
     return not pa.types.is_null(kind)
 
 
-def is_number(kind: pa.DataType) -> bool:
-    """Whether a type is one of Spark's numeric types."""
-    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind))
-
-
 def is_time(kind: pa.DataType) -> bool:
     """Whether a type is a date or a timestamp."""
     return bool(pa.types.is_date(kind) or pa.types.is_timestamp(kind))
@@ -66,27 +60,12 @@ def common_type(left: pa.DataType, right: pa.DataType) -> pa.DataType:
     if left == right:
         return left
     if is_number(left) and is_number(right):
-        return _wider_number(left, right)
+        return common_number(left, right)
     if pa.types.is_date(left) and pa.types.is_timestamp(right):
         return right
     if pa.types.is_timestamp(left) and pa.types.is_date(right):
         return left
     return UNKNOWN
-
-
-def _wider_number(left: pa.DataType, right: pa.DataType) -> pa.DataType:
-    if left in _INTEGERS and right in _INTEGERS:
-        return max(left, right, key=_INTEGERS.index)
-    if pa.types.is_floating(left) or pa.types.is_floating(right):
-        return left if left == right else pa.float64()
-    one, two = _as_decimal(left), _as_decimal(right)
-    # Where both do not fit, all digits before the point stay.
-    whole, scale = max(one.precision - one.scale, two.precision - two.scale), max(one.scale, two.scale)
-    return pa.decimal128(min(38, whole + scale), min(scale, 38 - whole))
-
-
-def _as_decimal(kind: pa.DataType) -> pa.DataType:
-    return kind if pa.types.is_decimal(kind) else pa.decimal128(_DIGITS[kind], 0)
 
 
 def _decimal(precision: int, scale: int) -> pa.DataType:
@@ -124,16 +103,16 @@ def _arithmetic(tree: exp.Binary, columns: Columns) -> pa.DataType:
         return _decimal_arithmetic(tree, left, right)
     if isinstance(tree, exp.Div):
         return pa.float64()
-    return _wider_number(left, right)
+    return common_number(left, right)
 
 
 def _mixed_arithmetic(tree: exp.Binary, left: pa.DataType, right: pa.DataType) -> pa.DataType:
     """Of a number and a text, which becomes a number; of a date and days."""
     for number, other in ((left, right), (right, left)):
         if is_number(number) and pa.types.is_string(other):
-            whole = number in _INTEGERS and not isinstance(tree, exp.Div)
+            whole = number in INTEGERS and not isinstance(tree, exp.Div)
             return pa.int64() if whole else pa.float64()
-        if pa.types.is_date(other) and number in _INTEGERS[:3] and isinstance(tree, exp.Add | exp.Sub):
+        if pa.types.is_date(other) and number in INTEGERS[:3] and isinstance(tree, exp.Add | exp.Sub):
             return other if number is right or isinstance(tree, exp.Add) else UNKNOWN
     return UNKNOWN
 
@@ -157,13 +136,13 @@ def _narrow_literal(tree: exp.Expr, kind: pa.DataType) -> pa.DataType:
     # Spark gives a whole literal next to a decimal just the digits it needs, but for a tinyint.
     while isinstance(tree, exp.Paren):
         tree = tree.this
-    if isinstance(tree, Suffixed) and kind in _INTEGERS[1:]:
+    if isinstance(tree, Suffixed) and kind in INTEGERS[1:]:
         tree = tree.this
     if isinstance(tree, exp.Neg):
         tree = tree.this
-    if isinstance(tree, exp.Literal) and kind in _INTEGERS:
+    if isinstance(tree, exp.Literal) and kind in INTEGERS:
         return pa.decimal128(len(tree.name.lstrip("0")) or 1, 0)
-    return _as_decimal(kind)
+    return as_decimal(kind)
 
 
 def _cast(tree: exp.Cast, columns: Columns) -> pa.DataType:
@@ -206,13 +185,13 @@ def _call(tree: exp.Anonymous, columns: Columns) -> pa.DataType:
     if name in _SAME_TYPE and arguments:
         values = {"if": arguments[1:], "nvl2": arguments[1:], "nullif": arguments[:1]}.get(name, arguments)
         return _common_of(values, columns)
+    if name == "mod" and len(arguments) == 2:
+        return _arithmetic(exp.Mod(this=arguments[0].copy(), expression=arguments[1].copy()), columns)
     kinds = tuple(type_of(argument, columns) for argument in arguments)
     if name in AGGREGATES:
         return aggregate_type(AGGREGATES[name], kinds[0] if kinds else UNKNOWN)
     if name in UNIT_FUNCTIONS and len(kinds) == 3:
         return pa.int64() if "diff" in name else UNKNOWN
-    if name == "mod" and len(arguments) == 2:
-        return _arithmetic(exp.Mod(this=arguments[0].copy(), expression=arguments[1].copy()), columns)
     if name == "trunc":
         return pa.date32()
     if name in ("abs", "positive", "negative") and len(kinds) == 1:
@@ -239,16 +218,16 @@ def aggregate_type(function: AggregateFunction, kind: pa.DataType) -> pa.DataTyp
     if pa.types.is_decimal(kind):
         digits, after = (10, 0) if function == "sum" else (4, 4)
         return pa.decimal128(min(38, kind.precision + digits), min(38, kind.scale + after))
-    if function == "sum" and kind in _INTEGERS:
+    if function == "sum" and kind in INTEGERS:
         return pa.int64()
-    return pa.float64() if kind in _INTEGERS or pa.types.is_floating(kind) else UNKNOWN
+    return pa.float64() if kind in INTEGERS or pa.types.is_floating(kind) else UNKNOWN
 
 
 def _numeric_call(name: str, kinds: tuple[pa.DataType, ...]) -> pa.DataType:
     kind = kinds[0] if kinds else UNKNOWN
     if name in ("ceil", "ceiling", "floor") and len(kinds) == 1:
-        return pa.int64() if kind in _INTEGERS or pa.types.is_floating(kind) else UNKNOWN
-    if name in ("round", "bround") and (kind in _INTEGERS or pa.types.is_floating(kind)):
+        return pa.int64() if kind in INTEGERS or pa.types.is_floating(kind) else UNKNOWN
+    if name in ("round", "bround") and (kind in INTEGERS or pa.types.is_floating(kind)):
         return kind
     return UNKNOWN
 

@@ -9,11 +9,11 @@ from typing import ClassVar
 import pyarrow as pa
 
 from freshet.model.errors import UserError
+from freshet.model.numbers import INTEGERS, common_number
 from freshet.model.operators.base import Operator, Typer
 from freshet.model.schema import type_text
 
-_INTEGERS = (pa.int8(), pa.int16(), pa.int32(), pa.int64())
-_NUMBERS = (*_INTEGERS, pa.float32(), pa.float64())
+_NUMBERS = (*INTEGERS, pa.float32(), pa.float64())
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +66,4 @@ def wider(one: pa.DataType, other: pa.DataType) -> pa.DataType | None:
         return one
     if pa.types.is_null(other):
         return other
-    if one in _INTEGERS and other in _INTEGERS:
-        return max(one, other, key=_INTEGERS.index)
-    return pa.float64() if one in _NUMBERS and other in _NUMBERS else None
+    return common_number(one, other) if one in _NUMBERS and other in _NUMBERS else None

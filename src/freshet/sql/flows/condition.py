@@ -9,12 +9,13 @@ from typing import Literal
 import pyarrow as pa
 from sqlglot import exp
 
+from freshet.model.numbers import is_number
 from freshet.model.operators import FROM, UNTIL, WINDOW_END, WINDOW_START
 from freshet.model.schema import ARRIVAL, type_text
 from freshet.sql.errors import SqlError, fail, place_of
 from freshet.sql.inline import column_names
 from freshet.sql.limits import conjuncts
-from freshet.sql.types import common_type, is_known, is_number, type_of
+from freshet.sql.types import common_type, is_known, type_of
 
 Port = Literal[0, 1]
 PORTS: tuple[Port, Port] = (0, 1)
