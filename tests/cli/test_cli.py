@@ -243,7 +243,7 @@ def test_a_spark_that_does_not_start_is_one_line_that_names_its_output(app: Path
     assert done.returncode == 1
     lines = [line for line in done.stderr.splitlines() if not line.endswith(" ...")]
     assert len(lines) == 1, done.stderr
-    assert lines[0].startswith("Spark does not start: ")
+    assert lines[0].startswith("Spark does not start on local[2]: ")
     assert lines[0].endswith(f"(what it printed is in {app.parent / 'state' / 'spark.out'})")
     assert (app.parent / "state" / "spark.out").read_text()
 
