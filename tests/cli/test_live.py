@@ -10,6 +10,7 @@ import pytest
 from rich.console import Console, ConsoleDimensions, RenderableType
 
 from freshet.app.report import build
+from freshet.app.report_types import Report
 from freshet.cli.live import line, table
 from freshet.cli.run import _Interrupts
 from freshet.cli.screen import Screen
@@ -20,7 +21,7 @@ from freshet.quality.waiting import QueueLength
 CHAIN = Chain((0,), (Train("s", 0, 1),))
 
 
-def report(queries: int, **parts: Any) -> dict[str, Any]:
+def report(queries: int, **parts: Any) -> Report:
     """A report of real meters: query ``q7`` has been stale for 7 of 1,000 seconds."""
     meters = Meters(start=0.0, workers=2)
     for number in range(queries):
@@ -56,7 +57,7 @@ def shown(height: int, width: int = 120, queries: int = 5, **parts: Any) -> list
     return draw(table(report(queries, **parts), height), width, height)
 
 
-def lively(status: str = "running", app: str = "monitor") -> dict[str, Any]:
+def lively(status: str = "running", app: str = "monitor") -> Report:
     """A report with queries in every state, and answers of the last seconds."""
     meters = Meters(start=0.0, workers=2)
     for name, weight in (("large", 0.5), ("suspicious_logins_of_the_night", 1.0), ("stuck", 1.0), ("broken", 1.0)):

@@ -96,7 +96,7 @@ def by_content(query: Query) -> Query:
         if name != graph.root:
             read = [names.get(source, source) for source in graph.inputs[name]]
             what = repr((replace(graph.operators[name], name=""), read))
-            names[name] = f"shared.{sha256(what.encode()).hexdigest()[:12]}"
+            names[name] = f"shared:{sha256(what.encode()).hexdigest()[:12]}"
     called = {name: names.get(name, name) for name in graph.operators}
     operators = {called[name]: replace(each, name=called[name]) for name, each in graph.operators.items()}
     inputs = {called[name]: tuple(called.get(each, each) for each in read) for name, read in graph.inputs.items()}

@@ -21,6 +21,7 @@ from freshet.model import (
     Filter,
     Fold,
     Join,
+    Lifetime,
     Network,
     Operator,
     Project,
@@ -28,7 +29,6 @@ from freshet.model import (
     QueryGraph,
     Train,
     Union,
-    Validity,
 )
 from freshet.model.operators import FROM, UNTIL
 
@@ -97,7 +97,7 @@ def column(made: Made, name: str) -> list[Any]:
 
 def shared() -> World:
     """A filter whose output three queries read."""
-    common = Filter("shared.1", "v > 1")
+    common = Filter("shared:1", "v > 1")
 
     def query(name: str, text: str) -> tuple[str, QueryGraph]:
         return name, QueryGraph.straight("s", [common, Project(f"{name}.project", (("w", text),))])
@@ -117,7 +117,7 @@ def test_what_several_chains_read_is_computed_once_and_they_run_as_one_superbox(
 
 
 def test_a_join_takes_what_comes_in_at_both_ports_and_runs_once() -> None:
-    minute = Validity("ts", 60)
+    minute = Lifetime("ts", 60)
     columns: tuple[tuple[str, Any, str], ...] = (("a", 0, "v"), ("b", 1, "v"))
     join = Join("q.join", "inner", (minute, minute), (("ts",), ("ts",)), columns)
     last = Project("q.project", (("total", "a + b"),))

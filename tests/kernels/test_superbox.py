@@ -15,7 +15,7 @@ from tests.kernels.folds.test_panes import CALLS
 from freshet.kernels.folds import common_panes
 from freshet.kernels.pipeline import Memory, Piped
 from freshet.kernels.superbox import Operators, Superbox
-from freshet.model import ARRIVAL, Call, Filter, Panes, Project, Validity
+from freshet.model import ARRIVAL, Call, Filter, Lifetime, Panes, Project
 from freshet.model.operators import WINDOW_END
 
 FILTERS = ("t < 100", "b OR k IS NOT NULL", "s <> 'z'")
@@ -35,7 +35,7 @@ def sliding(
 ) -> Operators:
     size, slide = window
     before = tuple(Filter(f"{name}.filter_{place}", text) for place, text in enumerate(filters))
-    panes = Panes(name, Validity("ts", size), slide, keys, calls)
+    panes = Panes(name, Lifetime("ts", size), slide, keys, calls)
     return (*before, Project(f"{name}.input", COLUMNS), panes, Filter(f"{name}.having", f"{WINDOW_END} IS NOT NULL"))
 
 
@@ -108,7 +108,7 @@ def test_what_chains_must_have_in_common() -> None:
     others = [
         sliding("c", FILTERS[:2], (10, 5), ("f",), count),
         sliding("d", FILTERS[:1], (10, 5), ("k",), count),
-        (*same[:3], Panes("e", Validity(None, 10), 5, ("k",), count)),
+        (*same[:3], Panes("e", Lifetime(None, 10), 5, ("k",), count)),
     ]
     assert Superbox([same, *others, turned], SCHEMA).families == ((0, 4),)
 
@@ -116,7 +116,7 @@ def test_what_chains_must_have_in_common() -> None:
 def test_an_error_counts_for_the_chain_whose_it_is(shares: None) -> None:
     def chain(name: str, text: str) -> Operators:
         columns = Project(f"{name}.input", (("ts", "ts"), ("x", text)))
-        return (columns, Panes(name, Validity("ts", 10), 10, (), (Call("s", "sum", "x"),)))
+        return (columns, Panes(name, Lifetime("ts", 10), 10, (), (Call("s", "sum", "x"),)))
 
     rows = table([{**dict.fromkeys(SCHEMA.names), "ts": n, "t": n, "i": n, ARRIVAL: n} for n in range(10)])
     running = Running([chain("a", "t + 1"), chain("b", "10 / i")])

@@ -23,7 +23,7 @@ def union() -> Query:
 
 def sharing(name: str, *more: str) -> Query:
     operators = [
-        Filter("shared.1", "v > 1"),
+        Filter("shared:1", "v > 1"),
         *(Filter(f"{name}.filter_{place + 2}", text) for place, text in enumerate(more)),
         Project(f"{name}.project", (("v", "v"),)),
     ]
@@ -80,7 +80,7 @@ def test_what_was_withdrawn_leaves_no_trace() -> None:
     network.add(sharing("a"))
     network.add(sharing("b", "v < 9"))
     network.withdraw("b")
-    assert [node.name for node in network.nodes] == ["shared.1", "a.project"]
+    assert [node.name for node in network.nodes] == ["shared:1", "a.project"]
     assert network.writes(0) == ("a.project",)
     assert network.add(sharing("c")) == (0, 2)
 

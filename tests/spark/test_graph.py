@@ -17,7 +17,7 @@ from freshet.spark.suspects import Suspects
 pytestmark = pytest.mark.spark
 
 SCHEMA = parse_schema("k bigint, name string")
-COMMON = Filter("shared.1", "k % 2 = 0")
+COMMON = Filter("shared:1", "k % 2 = 0")
 INITCAP = (("n", "initcap(name)"), ("k", "k"))
 
 
@@ -56,7 +56,7 @@ def test_shared_work_runs_once_and_goes_to_readers_queues_and_outputs(harness: H
     unit = Unit(
         "shared",
         (
-            Chain((nodes["shared.1"],), (train(harness),), ("even", "c.project")),
+            Chain((nodes["shared:1"],), (train(harness),), ("even", "c.project")),
             Chain((nodes["a.project"],), (0,), ("a",)),
             Chain((nodes["b.project"],), (0,), ("b",)),
         ),
@@ -82,15 +82,15 @@ def test_forms_may_change_in_the_middle(harness: Harness, spark: SparkSession, c
         straight("a", COMMON, Project("a.1", INITCAP), Filter("a.2", "k > 2"), Project("a.3", (("n", "n"),))),
         straight("b", COMMON, Project("b.1", (("k", "k + 1"),))),
     )
-    assert harness.executor.way([nodes["shared.1"], nodes["b.1"]]) == "vectorised"
+    assert harness.executor.way([nodes["shared:1"], nodes["b.1"]]) == "vectorised"
     assert harness.executor.way([nodes["a.1"]]) == "catalyst"
     assert harness.executor.way([nodes["b.1"], nodes["a.1"]]) == "vectorised+catalyst"
-    assert harness.executor.way([nodes["shared.1"], nodes["a.1"]]) == "staged"
+    assert harness.executor.way([nodes["shared:1"], nodes["a.1"]]) == "staged"
     a = tuple(nodes[f"a.{number}"] for number in (1, 2, 3))
     unit = Unit(
         f"forms-{count}",
         (
-            Chain((nodes["shared.1"],), (train(harness, count),)),
+            Chain((nodes["shared:1"],), (train(harness, count),)),
             Chain(a, (0,), ("a", "elsewhere")),
             Chain((nodes["b.1"],), (0,), ("b",)),
         ),
@@ -118,7 +118,7 @@ def test_errors_of_a_strict_reader_are_its_own(harness: Harness):
     unit = Unit(
         "strict",
         (
-            Chain((nodes["shared.1"],), (train(harness),)),
+            Chain((nodes["shared:1"],), (train(harness),)),
             Chain((nodes["lenient.project"],), (0,), ("lenient",)),
             Chain((nodes["strict.project"],), (0,), ("queue",)),
             Chain((nodes["strict.2"],), (2,), ("strict",)),
@@ -146,7 +146,7 @@ def test_who_fails_together_with_others_is_to_run_apart(harness: Harness):
         "together",
         (
             alone,
-            Chain((nodes["shared.1"],), (whole,)),
+            Chain((nodes["shared:1"],), (whole,)),
             Chain((nodes["bad.project"],), (1,), ("bad",)),
             Chain((nodes["good.project"],), (1,), ("good",)),
         ),
@@ -154,7 +154,7 @@ def test_who_fails_together_with_others_is_to_run_apart(harness: Harness):
     result = harness.run(together)
     assert (result.apart, result.files, result.chains) == (True, (), ())
     assert "four is too much" in str(result.retry)
-    first = harness.run(Unit("first", (Chain((nodes["shared.1"],), (whole,), ("bad.project", "good.project")),)))
+    first = harness.run(Unit("first", (Chain((nodes["shared:1"],), (whole,), ("bad.project", "good.project")),)))
     queues = {name: output_train(first, f"{name}.project") for name in ("bad", "good")}
     apart = Unit(
         "apart",
@@ -183,7 +183,7 @@ def test_a_suspect_is_one_until_its_own_part_has_succeeded(spark: SparkSession, 
         )
         whole = train(harness)
         assert harness.executor.alone == {"a", "other"}
-        shared = harness.run(Unit("shared", (Chain((nodes["shared.1"],), (whole,), ("a.project", "b.project")),)))
+        shared = harness.run(Unit("shared", (Chain((nodes["shared:1"],), (whole,), ("a.project", "b.project")),)))
         assert shared.retry is None
         assert harness.executor.alone == {"a", "other"}, "shared work says nothing of what is behind it"
         queue = output_train(shared, "a.project")

@@ -11,6 +11,7 @@ from freshet.model import (
     Chain,
     Filter,
     Join,
+    Lifetime,
     Network,
     Operator,
     Panes,
@@ -21,7 +22,6 @@ from freshet.model import (
     Train,
     Union,
     Unit,
-    Validity,
     parse_schema,
 )
 from freshet.model.unit import components
@@ -103,7 +103,7 @@ def test_pieces_wait_for_other_forms_and_what_is_compiled_goes_with_its_reader()
 
 
 def test_a_large_join_is_shuffled_and_a_small_one_is_not() -> None:
-    minute = Validity("ts", 60)
+    minute = Lifetime("ts", 60)
     join = Join("q.join", "inner", (minute, minute), (("k",), ("k",)), (("v", 0, "v"),))
     installation, at = installed(
         ("q", {"q.join": (join, ("s", "t")), "q.project": (Project("q.project", (("v", "v"),)), ("q.join",))})
@@ -115,7 +115,7 @@ def test_a_large_join_is_shuffled_and_a_small_one_is_not() -> None:
 
 
 def panes(name: str, emit: Any = "closed") -> Panes:
-    return Panes(name, Validity("ts", 60), 60, ("k",), (Call("n", "count"),), emit)
+    return Panes(name, Lifetime("ts", 60), 60, ("k",), (Call("n", "count"),), emit)
 
 
 def state(fold: str) -> State:

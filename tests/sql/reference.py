@@ -11,7 +11,7 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
-from freshet.model import Call, Filter, Join, Moving, Operator, Panes, Project, Query, Union, Validity
+from freshet.model import Call, Filter, Join, Lifetime, Moving, Operator, Panes, Project, Query, Union
 
 Row = dict[str, Any]
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -94,7 +94,7 @@ def micros(value: Any) -> int:
     return value if isinstance(value, int) else (value - EPOCH) // timedelta(microseconds=1)
 
 
-def _interval(row: Row, validity: Validity) -> tuple[int, int]:
+def _interval(row: Row, validity: Lifetime) -> tuple[int, int]:
     start = row["__arrival"] if validity.time is None else micros(row[validity.time])
     if validity.until is not None:
         return start, row[validity.until]

@@ -9,6 +9,7 @@ from freshet.model import (
     Call,
     Filter,
     Join,
+    Lifetime,
     Moving,
     NotRunnable,
     Operator,
@@ -17,7 +18,6 @@ from freshet.model import (
     Query,
     Union,
     UserError,
-    Validity,
     parse_schema,
 )
 from freshet.sql import SqlError, build_query
@@ -100,7 +100,7 @@ def test_join_holds_all_that_its_run_needs(streams: dict[str, pa.Schema]) -> Non
     join = query.graph.operators["q.join_1"]
     assert isinstance(join, Join)
     assert (join.kind, join.keys, join.columns) == ("left", (("ID",), ("ID",)), (("value", 0, "value"),))
-    assert join.validity == (Validity(None, 1_000_000), Validity(None, 1))
+    assert join.validity == (Lifetime(None, 1_000_000), Lifetime(None, 1))
     assert query.graph.inputs["q.join_1"] == ("q.join_1.left.input", "q.join_1.right.input")
 
 

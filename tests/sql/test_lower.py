@@ -7,7 +7,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from freshet.model import Join, Network, NotRunnable, Panes, Project, QueryGraph, Union, Validity, parse_schema
+from freshet.model import Join, Lifetime, Network, NotRunnable, Panes, Project, QueryGraph, Union, parse_schema
 from freshet.sql import SqlError, build_query, describe, query_schema, query_schemas
 
 Times = dict[str, str | None]
@@ -123,7 +123,7 @@ def test_a_join_keeps_what_is_read(streams: Streams, times: Times) -> None:
     assert build_query("q", text, streams, times=times).graph.operators["q.join_1"] == Join(
         "q.join_1",
         "inner",
-        (Validity("__time", 5_000_000), Validity(None, 1)),
+        (Lifetime("__time", 5_000_000), Lifetime(None, 1)),
         (("size", "__c1"), ("lane", "type")),
         (("src", 0, "src"), ("value", 1, "value")),
     )
@@ -196,7 +196,7 @@ def test_without_times_all_go_by_the_arrival(streams: Streams) -> None:
     query = build_query("q", "SELECT count(*) AS n FROM packets [RANGE 1 MINUTE SLIDE 1 MINUTE]", streams)
     panes = query.graph.operators["q.aggregate"]
     assert isinstance(panes, Panes)
-    assert panes.validity == Validity(None, 60_000_000)
+    assert panes.validity == Lifetime(None, 60_000_000)
 
 
 def test_local_times_are_taken_as_utc() -> None:

@@ -23,6 +23,7 @@ from freshet.bench.stage import Stage
 
 if TYPE_CHECKING:
     from freshet.app.app import App
+    from freshet.app.report_types import Report
     from freshet.app.run import Run
 
 _HEAP: Final = "1g"
@@ -166,9 +167,7 @@ def _sizes(folder: Path) -> list[int]:
     return sizes
 
 
-def _figures(
-    samples: Sequence[Sample], warm_up: float, rate: float, report: dict[str, Any]
-) -> dict[str, float | Spread]:
+def _figures(samples: Sequence[Sample], warm_up: float, rate: float, report: Report) -> dict[str, float | Spread]:
     late = [sample for sample in samples if sample.minute > warm_up]
     minutes = [sample.minute for sample in late]
     first, last = late[0], late[-1]

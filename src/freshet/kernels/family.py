@@ -45,10 +45,10 @@ class Family:
 def families(chains: Sequence[Operators]) -> list[Family]:
     """The families of two and more.
 
-    >>> from freshet.model.operators import Validity
+    >>> from freshet.model.operators import Lifetime
     >>> def chain(*filters, key="k"):
     ...     columns = Project("i", (("ts", "ts"), ("k", key)))
-    ...     return (*(Filter("f", each) for each in filters), columns, Panes("p", Validity("ts", 9), 3, ("k",)))
+    ...     return (*(Filter("f", each) for each in filters), columns, Panes("p", Lifetime("ts", 9), 3, ("k",)))
     >>> [found] = families([chain("a > 1", "b"), chain("b", "a > 1"), chain("b"), chain("b", "a > 1", key="j")])
     >>> found.members, found.counted
     ((0, 1), {0: 0, 1: 1})

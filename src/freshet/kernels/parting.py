@@ -23,8 +23,8 @@ OVERHEAD: Final = 0.05
 def parted_at(operators: Sequence[Operator]) -> int | None:
     """The place of the aggregate up to which a chain can run in parts; None: it cannot.
 
-    >>> from freshet.model import Filter, Panes, Validity
-    >>> panes = Panes("q.panes", Validity("ts", 60), 60)
+    >>> from freshet.model import Filter, Panes, Lifetime
+    >>> panes = Panes("q.panes", Lifetime("ts", 60), 60)
     >>> parted_at([Filter("f", "a"), panes, Filter("g", "b")]), parted_at([Filter("f", "a")])
     (1, None)
     """

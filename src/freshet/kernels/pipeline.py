@@ -209,8 +209,8 @@ def _fold(compiled: CompiledFold, table: pa.Table, memory: Memory, rows: Sequenc
 def head(operators: Sequence[Operator]) -> tuple[Stateless, ...]:
     """The filters and projections that a chain begins with.
 
-    >>> from freshet.model.operators import Panes, Validity
-    >>> head([Filter("f", "a"), Panes("q.panes", Validity("ts", 60), 60), Filter("g", "b")])
+    >>> from freshet.model.operators import Panes, Lifetime
+    >>> head([Filter("f", "a"), Panes("q.panes", Lifetime("ts", 60), 60), Filter("g", "b")])
     (Filter(name='f', predicate='a'),)
     """
     pieces = split(operators)
@@ -220,8 +220,8 @@ def head(operators: Sequence[Operator]) -> tuple[Stateless, ...]:
 def split(operators: Sequence[Operator]) -> list[tuple[Stateless, ...] | Lookup | Fold]:
     """The pieces of a chain: runs of filters and projections, and each lookup and fold by itself.
 
-    >>> from freshet.model.operators import Panes, Validity
-    >>> panes = Panes("q.panes", Validity("ts", 60), 60)
+    >>> from freshet.model.operators import Panes, Lifetime
+    >>> panes = Panes("q.panes", Lifetime("ts", 60), 60)
     >>> [type(piece).__name__ for piece in split([Filter("f", "a"), Project("p", ()), panes, Filter("g", "b")])]
     ['tuple', 'Panes', 'tuple']
     """

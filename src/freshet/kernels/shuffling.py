@@ -23,8 +23,8 @@ _SHUFFLE_OVERHEAD: Final = 0.5
 def why_never_shuffled(join: Join) -> str | None:
     """Why a join stays in one task at any size; None: it need not.
 
-    >>> from freshet.model.operators import Validity
-    >>> minute = Validity("ts", 60_000_000)
+    >>> from freshet.model.operators import Lifetime
+    >>> minute = Lifetime("ts", 60_000_000)
     >>> why_never_shuffled(Join("j", "inner", (minute, minute), ((), ()), ()))
     'no equal columns tell which core a tuple belongs to'
     """

@@ -77,10 +77,10 @@ class Superbox:
     Raises:
         Unsupported: A chain has expressions that are not compiled.
 
-    >>> from freshet.model import Call, Filter, Panes, Project, Validity
+    >>> from freshet.model import Call, Filter, Panes, Project, Lifetime
     >>> def sliding(name, size, call):
     ...     columns = Project(f"{name}.input", (("ts", "ts"), ("k", "k"), ("v", "v * 2")))
-    ...     return (Filter(f"{name}.filter", "v > 0"), columns, Panes(name, Validity("ts", size), 10, ("k",), (call,)))
+    ...     return (Filter(f"{name}.filter", "v > 0"), columns, Panes(name, Lifetime("ts", size), 10, ("k",), (call,)))
     >>> schema = pa.schema([("ts", pa.int64()), ("k", pa.string()), ("v", pa.int64())])
     >>> box = Superbox([sliding("a", 10, Call("n", "count")), sliding("b", 20, Call("s", "sum", "v"))], schema)
     >>> box.families

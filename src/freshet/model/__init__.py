@@ -14,13 +14,13 @@ from freshet.model.operators import (
     Filter,
     Fold,
     Join,
+    Lifetime,
     Lookup,
     Moving,
     Operator,
     Panes,
     Project,
     Union,
-    Validity,
 )
 from freshet.model.paths import lead_to, paths, push_through
 from freshet.model.plan import NOTHING, Action, Decision, Run, Step
@@ -50,6 +50,7 @@ __all__ = [
     "FreshetError",
     "Input",
     "Join",
+    "Lifetime",
     "Lookup",
     "Moving",
     "Network",
@@ -75,7 +76,6 @@ __all__ = [
     "Unit",
     "UnitResult",
     "UserError",
-    "Validity",
     "View",
     "duration_text",
     "is_state",

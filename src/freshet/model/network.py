@@ -69,7 +69,7 @@ class Network:
     ...     return Query(name, "", QueryGraph({common: Filter(common, "v > 1"), project.name: project},
     ...                                       {common: ("s",), project.name: (common,)}, project.name))
     >>> network = Network()
-    >>> network.add(query("a", "shared.1f")), network.add(query("b", "shared.1f"))
+    >>> network.add(query("a", "shared:1f")), network.add(query("b", "shared:1f"))
     ((0, 1), (0, 2))
     >>> [(edge.kind, edge.stream) for node in network.nodes for edge in node.edges]
     [('stream', 's'), ('queue', 'a.project'), ('queue', 'b.project')]

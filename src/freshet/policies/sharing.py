@@ -18,7 +18,7 @@ import sqlglot
 
 from freshet.model import Filter, Operator, Project, Query, QueryGraph
 
-PREFIX: Final = "shared."
+PREFIX: Final = "shared:"
 """Names of shared operators begin so."""
 Mode = Literal["never", "auto", "always"]
 """When to share: where it is expected to save time, or regardless."""
@@ -58,7 +58,7 @@ _NOTHING_KNOWN: Final = OperatorFigures(0.0, 0.0, 0.0)
 def is_shared(name: str) -> bool:
     """Whether an operator, or the queue in front of it, is shared.
 
-    >>> is_shared("shared.1a2b3c4d5e6f"), is_shared("packets.filter_1")
+    >>> is_shared("shared:1a2b3c4d5e6f"), is_shared("packets.filter_1")
     (True, False)
     """
     return name.startswith(PREFIX)
@@ -102,7 +102,7 @@ def share(
     >>> texts = {"a": "SELECT k FROM s WHERE v > 1 AND k = 2", "b": "SELECT v FROM s WHERE v>1", "c": "SELECT v FROM s"}
     >>> queries = [build_query(name, text, schemas) for name, text in texts.items()]
     >>> [[name[:10] for name in query.graph.order] for query in share(queries)]
-    [['shared.be7', 'a.filter_2', 'a.project'], ['shared.be7', 'b.project'], ['c.project']]
+    [['shared:be7', 'a.filter_2', 'a.project'], ['shared:be7', 'b.project'], ['c.project']]
     """
     if mode == "never" or (mode == "auto" and costs is None):
         return tuple(queries)

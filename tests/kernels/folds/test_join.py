@@ -15,7 +15,7 @@ from tests.kernels.folds.aggregates import group_key
 from tests.kernels.folds.logs import SCHEMA, Memory, make_log, table
 
 from freshet.kernels.folds import CompiledFold, compile_fold
-from freshet.model import ARRIVAL, Join, UserError, Validity
+from freshet.model import ARRIVAL, Join, Lifetime, UserError
 from freshet.model.operators import FROM, UNTIL
 
 OTHER = SCHEMA.append(pa.field("until", pa.int64()))
@@ -35,11 +35,11 @@ SLOW = settings(max_examples=100, deadline=None, suppress_health_check=list(Heal
 Row = dict[str, Any]
 
 
-def joined(kind: Any, validity: tuple[Validity, Validity], keys: Any) -> CompiledFold:
+def joined(kind: Any, validity: tuple[Lifetime, Lifetime], keys: Any) -> CompiledFold:
     return compile_fold(Join("j", kind, validity, keys, COLUMNS), SCHEMA, OTHER)
 
 
-def span(row: Row, validity: Validity) -> tuple[int, int] | None:
+def span(row: Row, validity: Lifetime) -> tuple[int, int] | None:
     end = row["until"] if validity.size is None else row["ts"] + validity.size
     return None if end is None or end <= row["ts"] else (row["ts"], end)
 
@@ -88,7 +88,7 @@ def test_pairs_come_once(seed: int, count: int, kind: str, size: int, other: int
     for step in logs[1]:
         for row in step.rows:
             row["until"] = random.choice([None, row["ts"] - 1, row["ts"] + 1, row["ts"] + 9])
-    validity = (Validity("ts", size), Validity("ts", other, "until" if other is None else None))
+    validity = (Lifetime("ts", size), Lifetime("ts", other, "until" if other is None else None))
     fold = joined(kind, validity, keys)
     memory = Memory(fold)
     waiting = [list(log) for log in logs]
@@ -124,7 +124,7 @@ def check_bound(memory: Memory, rows: Sequence[list[Row]], marks: list[Any], val
 
 def test_many_pairs_in_several_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("freshet.kernels.folds.windows.CHUNK", 7)
-    fold = joined("inner", (Validity("ts", 5), Validity("ts", 5)), (("t",), ("t",)))
+    fold = joined("inner", (Lifetime("ts", 5), Lifetime("ts", 5)), (("t",), ("t",)))
     base: Row = dict.fromkeys(OTHER.names)
     rows = [{**base, "ts": n, "t": n % 3, "i": n, "s": str(n), ARRIVAL: n} for n in range(60)]
     memory = Memory(fold)
@@ -134,7 +134,7 @@ def test_many_pairs_in_several_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_left_tuple_waits_for_its_partner_until_none_can_come() -> None:
-    fold = joined("left", (Validity("ts", 10), Validity("ts", 10)), (("k",), ("k",)))
+    fold = joined("left", (Lifetime("ts", 10), Lifetime("ts", 10)), (("k",), ("k",)))
     base: Row = dict.fromkeys(OTHER.names)
     memory = Memory(fold)
     rows = [{**base, "ts": 5, "k": k, "i": i, ARRIVAL: i} for i, k in enumerate(["a", "b", None])]
@@ -154,12 +154,12 @@ def test_a_left_tuple_waits_for_its_partner_until_none_can_come() -> None:
 
 def test_keys_that_cannot_be_compared_are_refused() -> None:
     with pytest.raises(UserError, match="CAST one to the type of the other"):
-        joined("inner", (Validity("ts", 5), Validity("ts", 5)), (("s",), ("i",)))
+        joined("inner", (Lifetime("ts", 5), Lifetime("ts", 5)), (("s",), ("i",)))
 
 
 def test_a_left_tuple_that_was_decided_is_not_decided_again() -> None:
     """It stays in the state behind one that is still open, and its end is the watermark itself."""
-    fold = joined("left", (Validity("ts", 10), Validity("ts", 10)), (("k",), ("k",)))
+    fold = joined("left", (Lifetime("ts", 10), Lifetime("ts", 10)), (("k",), ("k",)))
     base: Row = dict.fromkeys(OTHER.names)
     memory = Memory(fold)
     rows = [{**base, "ts": ts, "k": "a", "i": ts, ARRIVAL: 0} for ts in (90, 91, 5, 92)]

@@ -12,7 +12,7 @@ from tests.kernels.folds.aggregates import close, expected, group_key
 from tests.kernels.folds.logs import SCHEMA, VALUES, Memory, Step, logs, run_steps, table
 
 from freshet.kernels.folds import compile_fold
-from freshet.model import ARRIVAL, Call, Panes, UserError, Validity
+from freshet.model import ARRIVAL, Call, Lifetime, Panes, UserError
 from freshet.model.operators import WINDOW_END, WINDOW_START
 
 NUMBERS = ["i", "t", "v", "d", "c"]
@@ -62,7 +62,7 @@ def check(
 def test_all_calls_at_all_closed_boundaries(steps: list[Step], window: tuple[int, int], keys: Any, data: Any) -> None:
     size, slide = window
     calls = tuple(data.draw(st.lists(st.sampled_from(CALLS), max_size=6, unique=True)))
-    fold = compile_fold(Panes("p", Validity("ts", size), slide, keys, calls), SCHEMA)
+    fold = compile_fold(Panes("p", Lifetime("ts", size), slide, keys, calls), SCHEMA)
     rows, _ = run_steps(fold, steps)
     watermark = steps[-1].watermark
     tuples = [row for step in steps for row in step.rows]
@@ -84,7 +84,7 @@ def test_all_calls_at_all_closed_boundaries(steps: list[Step], window: tuple[int
 @given(logs(), WINDOWS, KEYS)
 def test_state_is_bounded_by_the_panes_that_are_needed(steps: list[Step], window: tuple[int, int], keys: Any) -> None:
     size, slide = window
-    fold = compile_fold(Panes("p", Validity("ts", size), slide, keys, (Call("x", "count_distinct", "t"),)), SCHEMA)
+    fold = compile_fold(Panes("p", Lifetime("ts", size), slide, keys, (Call("x", "count_distinct", "t"),)), SCHEMA)
     _, memory = run_steps(fold, steps)
     watermark = steps[-1].watermark
     live = {
@@ -98,7 +98,7 @@ def test_state_is_bounded_by_the_panes_that_are_needed(steps: list[Step], window
 
 @pytest.mark.parametrize("moves", [True, False])
 def test_state_does_not_grow_with_tuples_or_time(moves: bool) -> None:
-    fold = compile_fold(Panes("p", Validity("ts", 100), 10, ("t",), (Call("s", "sum", "i"),)), SCHEMA)
+    fold = compile_fold(Panes("p", Lifetime("ts", 100), 10, ("t",), (Call("s", "sum", "i"),)), SCHEMA)
     memory, before, top = Memory(fold), None, 0
     base: dict[str, Any] = dict.fromkeys(SCHEMA.names)
     for step in range(300):
@@ -120,7 +120,7 @@ def test_state_does_not_grow_with_tuples_or_time(moves: bool) -> None:
 def test_changes_are_the_state_of_open_boundaries(steps: list[Step], window: tuple[int, int]) -> None:
     size, slide = window
     calls = (Call("n", "count"), Call("s", "sum", "t"), Call("x", "count_distinct", "s"), Call("lo", "min", "v"))
-    fold = compile_fold(Panes("p", Validity("ts", size), slide, ("k",), calls, "changes"), SCHEMA)
+    fold = compile_fold(Panes("p", Lifetime("ts", size), slide, ("k",), calls, "changes"), SCHEMA)
     memory, before, seen = Memory(fold), None, []
     for step in steps:
         rows = memory.run(fold, table(step.rows), [before], [step.watermark])
@@ -146,7 +146,7 @@ def test_validity_until_a_column(steps: list[Step], slide: int, data: Any) -> No
     schema = SCHEMA.append(pa.field("until", pa.int64()))
     calls = (Call("n", "count"), Call("s", "sum", "t"), Call("v", "max", "v"), Call("x", "count_distinct", "s"),
              Call("d", "stddev_pop", "t"), Call("p", "approx_percentile", "t", 0.5))  # fmt: skip
-    fold = compile_fold(Panes("p", Validity("ts", None, "until"), slide, ("k",), calls), schema)
+    fold = compile_fold(Panes("p", Lifetime("ts", None, "until"), slide, ("k",), calls), schema)
     memory, before, got = Memory(fold), None, []
     for step in steps:
         for row in step.rows:
@@ -166,7 +166,7 @@ def test_validity_until_a_column(steps: list[Step], slide: int, data: Any) -> No
 
 
 def test_no_tuple_of_another_port_is_left_out() -> None:
-    fold = compile_fold(Panes("p", Validity("ts", 10), 10, (), (Call("n", "count"),)), SCHEMA)
+    fold = compile_fold(Panes("p", Lifetime("ts", 10), 10, (), (Call("n", "count"),)), SCHEMA)
     base: dict[str, Any] = dict.fromkeys(SCHEMA.names)
     memory = Memory(fold)
     one = table([{**base, "ts": 1, ARRIVAL: 5}])
@@ -179,16 +179,16 @@ def test_no_tuple_of_another_port_is_left_out() -> None:
 def test_a_tuple_without_time_counts_nowhere_and_arrivals_are_times() -> None:
     base: dict[str, Any] = dict.fromkeys(SCHEMA.names)
     rows = table([{**base, "ts": None, ARRIVAL: 3}, {**base, "ts": 2, ARRIVAL: 14}])
-    fold = compile_fold(Panes("p", Validity("ts", 10), 10, (), (Call("n", "count"),)), SCHEMA)
+    fold = compile_fold(Panes("p", Lifetime("ts", 10), 10, (), (Call("n", "count"),)), SCHEMA)
     assert [row["n"] for row in Memory(fold).run(fold, rows, [None], [10])] == [1]
-    fold = compile_fold(Panes("p", Validity(None, 10), 10, (), (Call("n", "count"),)), SCHEMA)
+    fold = compile_fold(Panes("p", Lifetime(None, 10), 10, (), (Call("n", "count"),)), SCHEMA)
     assert fold.output.field(WINDOW_END).type == pa.timestamp("us", "UTC")
     assert [(row["n"], row[WINDOW_END]) for row in Memory(fold).run(fold, rows, [None], [20])] == [(1, 10), (1, 20)]
 
 
 def test_a_long_idle_time_costs_nothing() -> None:
     base: dict[str, Any] = dict.fromkeys(SCHEMA.names)
-    fold = compile_fold(Panes("p", Validity("ts", 1), 1, (), (Call("n", "count"),)), SCHEMA)
+    fold = compile_fold(Panes("p", Lifetime("ts", 1), 1, (), (Call("n", "count"),)), SCHEMA)
     rows = Memory(fold).run(
         fold, table([{**base, "ts": t, ARRIVAL: 3} for t in (-(10**15), 5, 10**15)]), [None], [2**60]
     )
@@ -198,7 +198,7 @@ def test_a_long_idle_time_costs_nothing() -> None:
 def test_sums_overflow_in_the_result_only() -> None:
     base: dict[str, Any] = dict.fromkeys(SCHEMA.names)
     calls = (Call("s", "sum", "i"), Call("d", "sum", "d"))
-    fold = compile_fold(Panes("p", Validity("ts", 10), 10, ("k",), calls), SCHEMA)
+    fold = compile_fold(Panes("p", Lifetime("ts", 10), 10, ("k",), calls), SCHEMA)
     big, huge = 2**63 - 1, VALUES["d"][1]
     rows = [
         {**base, "ts": 1, "k": "a", "i": i, "d": d, ARRIVAL: 0}
@@ -223,12 +223,12 @@ def test_sums_overflow_in_the_result_only() -> None:
 )
 def test_calls_that_make_no_sense_are_refused(call: Call, message: str) -> None:
     with pytest.raises(UserError, match=message):
-        compile_fold(Panes("p", Validity("ts", 10), 10, (), (call,)), SCHEMA)
+        compile_fold(Panes("p", Lifetime("ts", 10), 10, (), (call,)), SCHEMA)
 
 
 def test_times_and_keys_that_make_no_sense_are_refused() -> None:
     schema = SCHEMA.append(pa.field("l", pa.list_(pa.int64())))
     with pytest.raises(UserError, match="must be a timestamp"):
-        compile_fold(Panes("p", Validity("s", 10), 10), schema)
+        compile_fold(Panes("p", Lifetime("s", 10), 10), schema)
     with pytest.raises(UserError, match="cannot be grouped"):
-        compile_fold(Panes("p", Validity("ts", 10), 10, ("l",)), schema)
+        compile_fold(Panes("p", Lifetime("ts", 10), 10, ("l",)), schema)

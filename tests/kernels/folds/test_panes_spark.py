@@ -14,7 +14,7 @@ from tests.kernels.folds.logs import NAN, SCHEMA, VALUES, make_row, table
 from tests.kernels.folds.test_panes import CALLS
 
 from freshet.kernels.folds import compile_fold
-from freshet.model import Call, Panes, Validity
+from freshet.model import Call, Lifetime, Panes
 
 pytestmark = pytest.mark.spark
 
@@ -52,7 +52,7 @@ def test_calls_give_what_spark_gives(spark: Any, tmp_path: Path, key: str) -> No
     frame.createOrReplaceTempView("fold_rows")
     items = ", ".join(f"{text(call)} AS {call.output}" for call in EXACT)
     answer: pa.Table = spark.sql(f"SELECT {key}, {items} FROM fold_rows GROUP BY {key}").toArrow()
-    fold = compile_fold(Panes("p", Validity("ts", 10), 10, (key,), tuple(EXACT)), SCHEMA)
+    fold = compile_fold(Panes("p", Lifetime("ts", 10), 10, (key,), tuple(EXACT)), SCHEMA)
     output = fold.run(data, [state.empty_table() for state in fold.states], [None], [10]).output
     for call in EXACT:
         assert output.schema.field(call.output).type == answer.schema.field(call.output).type, call
@@ -67,7 +67,7 @@ def test_calls_give_what_spark_gives(spark: Any, tmp_path: Path, key: str) -> No
 
 
 def test_nan_is_one_group() -> None:
-    fold = compile_fold(Panes("p", Validity("ts", 10), 10, ("f",), (Call("n", "count"),)), SCHEMA)
+    fold = compile_fold(Panes("p", Lifetime("ts", 10), 10, ("f",), (Call("n", "count"),)), SCHEMA)
     base: dict[str, Any] = dict.fromkeys(SCHEMA.names)
     data = table([{**base, "ts": 1, "f": f, "__arrival": 1} for f in (NAN, -NAN, 0.0, -0.0)])
     output = fold.run(data, [state.empty_table() for state in fold.states], [None], [10]).output

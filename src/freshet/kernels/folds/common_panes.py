@@ -93,8 +93,8 @@ class CommonPanes:
 def common_width(folds: Sequence[Panes]) -> int:
     """Microseconds for which the tuples of several sliding aggregates can be merged.
 
-    >>> from freshet.model import Validity
-    >>> common_width([Panes("a", Validity("ts", 60), 20), Panes("b", Validity("ts", 40), 40)])
+    >>> from freshet.model import Lifetime
+    >>> common_width([Panes("a", Lifetime("ts", 60), 20), Panes("b", Lifetime("ts", 40), 40)])
     20
     """
     return gcd(*(length for each in folds for length in (each.validity.size or 0, each.slide, each.offset)))

@@ -41,9 +41,9 @@ def compile_fold(operator: Fold, *inputs: pa.Schema) -> CompiledFold:
     Raises:
         UserError: A column has a type that the fold cannot use.
 
-    >>> from freshet.model import Call, Panes, Validity
+    >>> from freshet.model import Call, Panes, Lifetime
     >>> schema = pa.schema({"ts": pa.int64(), "k": pa.string()})
-    >>> fold = compile_fold(Panes("q.panes", Validity("ts", 10), 10, ("k",), (Call("n", "count"),)), schema)
+    >>> fold = compile_fold(Panes("q.panes", Lifetime("ts", 10), 10, ("k",), (Call("n", "count"),)), schema)
     >>> table = pa.table({"ts": [1, 5, 12], "k": ["a", "a", "a"], "__arrival": [1, 2, 3]})
     >>> folded = fold.run(table, [each.empty_table() for each in fold.states], [None], [12])
     >>> folded.output.select(["k", "n"]).to_pylist(), folded.appended[0].num_rows

@@ -12,7 +12,7 @@ from freshet.kernels.arrow import decode
 from freshet.kernels.folds.arrays import Ints, flat
 from freshet.kernels.types import TIMESTAMP
 from freshet.kernels.value import Mask, both
-from freshet.model import ARRIVAL, UserError, Validity
+from freshet.model import ARRIVAL, Lifetime, UserError
 
 _LATEST: Final = np.iinfo(np.int64).max
 
@@ -56,7 +56,7 @@ def micros(table: pa.Table, column: str | None) -> tuple[Ints, Mask | None]:
     return value.values, value.valid
 
 
-def spans(table: pa.Table, validity: Validity) -> Spans:
+def spans(table: pa.Table, validity: Lifetime) -> Spans:
     """When the tuples of a table are valid; an end that no timestamp can hold is the last moment there is."""
     start, known = micros(table, validity.time)
     if validity.size is None:

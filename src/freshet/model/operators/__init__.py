@@ -11,7 +11,7 @@ from freshet.model.operators.codec import KINDS, fields_of, operator_of
 from freshet.model.operators.filter import Filter
 from freshet.model.operators.fold import Fold
 from freshet.model.operators.join import FROM, UNTIL, Join
-from freshet.model.operators.lifetime import Validity
+from freshet.model.operators.lifetime import Lifetime
 from freshet.model.operators.lookup import Lookup
 from freshet.model.operators.moving import Moving
 from freshet.model.operators.panes import WINDOW_END, WINDOW_START, Panes
@@ -31,6 +31,7 @@ __all__ = [
     "Filter",
     "Fold",
     "Join",
+    "Lifetime",
     "Lookup",
     "Moving",
     "Operator",
@@ -40,7 +41,6 @@ __all__ = [
     "Time",
     "Typer",
     "Union",
-    "Validity",
     "columns_text",
     "earliest",
     "fields_of",

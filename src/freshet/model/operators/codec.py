@@ -10,7 +10,7 @@ from freshet.model.operators.base import Operator
 from freshet.model.operators.call import Call
 from freshet.model.operators.filter import Filter
 from freshet.model.operators.join import Join
-from freshet.model.operators.lifetime import Validity
+from freshet.model.operators.lifetime import Lifetime
 from freshet.model.operators.lookup import Lookup
 from freshet.model.operators.moving import Moving
 from freshet.model.operators.panes import Panes
@@ -23,7 +23,7 @@ KINDS: Final[dict[str, type[Operator]]] = {
 """Operators by the tag of their stored form; a new kind is entered here."""
 
 _TAG: Final = "operator"
-_PARTS: Final[dict[str, type]] = {"calls": Call, "validity": Validity}
+_PARTS: Final[dict[str, type]] = {"calls": Call, "validity": Lifetime}
 """Fields that hold records."""
 
 
@@ -42,7 +42,7 @@ def fields_of(operator: Operator) -> dict[str, Any]:
 def operator_of(fields: Mapping[str, Any]) -> Operator:
     """The operator of plain values.
 
-    >>> panes = Panes("q.panes", Validity("ts", 60), 60, ("k",), (Call("n", "count"),))
+    >>> panes = Panes("q.panes", Lifetime("ts", 60), 60, ("k",), (Call("n", "count"),))
     >>> operator_of(fields_of(panes)) == panes
     True
     """

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from freshet.model.operators.base import Acted, Split, Time, Typer, earliest, minus
 from freshet.model.operators.fold import Fold
-from freshet.model.operators.lifetime import Validity
+from freshet.model.operators.lifetime import Lifetime
 
 FROM: Final = "__from"
 """Column (bigint, microseconds) that a join gives out: since when a pair is valid."""
@@ -42,7 +42,7 @@ class Join(Fold):
     tag: ClassVar[str] = "join"
 
     kind: Literal["inner", "left"]
-    validity: tuple[Validity, Validity]
+    validity: tuple[Lifetime, Lifetime]
     keys: tuple[tuple[str, ...], tuple[str, ...]]
     columns: tuple[tuple[str, Port, str], ...]
     behind: tuple[int, int] = (0, 0)
@@ -82,6 +82,6 @@ class Join(Fold):
         return f" ON {on}" if on else " without equal columns"
 
 
-def validity_text(validity: Validity) -> str:
+def validity_text(validity: Lifetime) -> str:
     """From when or for how long a tuple is valid."""
     return ("from " if validity.size is None else "for ") + validity.text()

@@ -8,7 +8,7 @@ from freshet.model.operators.words import span_text, time_text
 
 
 @dataclass(frozen=True, slots=True)
-class Validity:
+class Lifetime:
     """From when until when the tuples of an input count, in microseconds.
 
     Args:
@@ -16,7 +16,7 @@ class Validity:
         size: How long a tuple is valid; None: ``until`` says it.
         until: Column (bigint, microseconds) with the end of its validity.
 
-    >>> Validity("ts", 60_000_000).text(), Validity("ts", 60_000_000).for_how_long()
+    >>> Lifetime("ts", 60_000_000).text(), Lifetime("ts", 60_000_000).for_how_long()
     ('1 min of ts', 'for 1 min')
     """
 

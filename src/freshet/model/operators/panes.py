@@ -11,7 +11,7 @@ import pyarrow as pa
 from freshet.model.operators.base import Acted, Split, Time, Typer, latest
 from freshet.model.operators.call import Call, called_text
 from freshet.model.operators.fold import Fold
-from freshet.model.operators.lifetime import Validity
+from freshet.model.operators.lifetime import Lifetime
 from freshet.model.operators.words import span_text
 
 WINDOW_START: Final = "__window_start"
@@ -30,14 +30,14 @@ class Panes(Fold):
     calls, :data:`WINDOW_START` and :data:`WINDOW_END`. A boundary's rows come when no tuple before it can come any more
     (``closed``), with ``changes`` also each time that a step changed them.
 
-    >>> minute = Panes("q.aggregate", Validity("ts", 60), 60)
+    >>> minute = Panes("q.aggregate", Lifetime("ts", 60), 60)
     >>> minute.boundary(125), minute.boundary(-1)
     (120, -60)
     """
 
     tag: ClassVar[str] = "panes"
 
-    validity: Validity
+    validity: Lifetime
     slide: int
     keys: tuple[str, ...] = ()
     calls: tuple[Call, ...] = ()

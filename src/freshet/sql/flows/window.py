@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from freshet.model.operators import FROM, UNTIL, WINDOW_END, WINDOW_START, Validity
+from freshet.model.operators import FROM, UNTIL, WINDOW_END, WINDOW_START, Lifetime
 from freshet.model.schema import ARRIVAL
 from freshet.sql.flows.flow import (
     PASSES,
@@ -145,15 +145,15 @@ def partition_name(number: int) -> str:
     return f"__partition_{number + 1}"
 
 
-def validity(flow: Flow) -> tuple[Validity, tuple[tuple[str, exp.Expr], ...], str | None]:
+def validity(flow: Flow) -> tuple[Lifetime, tuple[tuple[str, exp.Expr], ...], str | None]:
     """How long a flow's tuples are valid, the columns that say it, and the column by whose times that goes."""
     span = flow.traits.span
     assert span is not None
     if span.interval:
-        return Validity(FROM, until=UNTIL), ((FROM, hidden(FROM)), (UNTIL, hidden(UNTIL))), None
+        return Lifetime(FROM, until=UNTIL), ((FROM, hidden(FROM)), (UNTIL, hidden(UNTIL))), None
     if flow.traits.clock == "arrival":
-        return Validity(None, span.size), (), None
-    return Validity(TIME, span.size), ((TIME, hidden(TIME)),), TIME
+        return Lifetime(None, span.size), (), None
+    return Lifetime(TIME, span.size), ((TIME, hidden(TIME)),), TIME
 
 
 def _span(window: Window) -> Span:
