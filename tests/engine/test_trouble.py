@@ -11,7 +11,7 @@ import pytest
 from freshet.engine import Undrained
 from freshet.engine.engine import DRAIN_PATIENCE
 from freshet.log import LogFull
-from freshet.model import Commit, UnitResult
+from freshet.model import Commit, Unit, UnitResult
 from freshet.policies import Everything, RoundRobin
 from freshet.simulation.executor import Profile, SimulatedExecutor
 from freshet.simulation.log import SimulatedLog
@@ -87,6 +87,21 @@ def test_a_query_that_raises_is_quarantined_and_the_others_go_on(monkeypatch: py
     assert (queries["bad"]["state"], queries["bad"]["reason"]) == ("quarantined", "it raised")
     assert (queries["bad"]["tuples_out"], queries["bad"]["waiting"]) == (0, 5)
     assert queries["good"]["tuples_out"] == 5
+
+
+def test_a_query_that_may_end_the_run_is_in_units_of_its_own_after_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    one = world("bad", "good", "fine", tuples=1)
+    units: list[tuple[str, ...]] = []
+    submit = SimulatedExecutor.submit
+
+    def noting(self: SimulatedExecutor, unit: Unit) -> None:
+        units.append(tuple(stream for chain in unit.chains for stream in chain.writes))
+        submit(self, unit)
+
+    monkeypatch.setattr(SimulatedExecutor, "submit", noting)
+    monkeypatch.setattr(SimulatedExecutor, "alone", frozenset({"bad"}))
+    one.run()
+    assert units == [("good", "fine"), ("bad",)]
 
 
 def test_an_output_that_takes_nothing_holds_its_query_and_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
