@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -45,7 +46,9 @@ def log(tmp_path: Path) -> Iterator[Log]:
 def start(log: Log, queries: list[Query], mode: Mode = "always", costs: Costs | None = None) -> dict[str, str]:
     """What a start does, without an engine; returns what it meant for each query."""
     log.epoch += 1
-    arrange(log, queries, mode, costs)
+    arranged = arrange(log, queries, mode, costs)
+    if arranged.forms:
+        arranged.commit()
     changes: dict[str, str] = {}
     for each in queries:
         changes[each.name] = compare(log, each)
@@ -286,3 +289,38 @@ def test_restarts_and_changes_while_running_lose_and_repeat_nothing(tmp_path: Pa
         push(run, 0, fed)
         run.drain(120)
         assert found == answers(run)
+
+
+@pytest.mark.spark
+@pytest.mark.usefixtures("spark")
+def test_queries_that_run_share_when_another_one_comes_and_part_when_it_goes(tmp_path: Path) -> None:
+    fed = 0
+
+    def until(run: Run, shared: bool) -> None:
+        """Pushes rows until queries share, or do no more: they are looked at after commits."""
+        nonlocal fed
+        ends = time.monotonic() + 120
+        while is_shared(run) != shared:
+            assert time.monotonic() < ends, "nothing changed"
+            push(run, fed, fed + 50)
+            fed += 50
+            run.drain(120)
+            time.sleep(0.1)
+
+    with make(tmp_path, "large", share="always").start() as run:
+        run.add_query("odd", SQL["odd"])
+        assert not is_shared(run)
+        until(run, True)
+        read = run.meters()["queries"]["large"]["tuples_in"]
+        assert read == fed
+        push(run, fed, fed + 100)
+        fed += 100
+        run.drop_query("odd")
+        until(run, False)
+        run.drain(120)
+        found = answers(run)["large"]
+        assert run.meters()["queries"]["large"]["tuples_in"] == fed
+    with make(tmp_path / "apart", "large").start() as run:
+        push(run, 0, fed)
+        run.drain(120)
+        assert found == answers(run)["large"]

@@ -6,7 +6,7 @@ from the output on.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -49,19 +49,7 @@ def inputs_of(graph: QueryGraph) -> list[Input]:
     >>> [(each.reader, each.stream) for each in inputs_of(graph)]
     [('q.filter_2', 'q.filter_2'), ('q.filter_1', 's')]
     """
-    return [input_of(graph, name, port) for name in names_of(graph) for port in range(len(graph.inputs[name]))]
-
-
-def names_of(graph: QueryGraph) -> list[str]:
-    """The operators of a graph, in an order that depends on its shape alone."""
-    return list(dict.fromkeys(_from_output(graph, graph.root)))
-
-
-def _from_output(graph: QueryGraph, name: str) -> Iterator[str]:
-    if name in graph.operators:
-        yield name
-        for source in graph.inputs[name]:
-            yield from _from_output(graph, source)
+    return [input_of(graph, name, port) for name in graph.from_output for port in range(len(graph.inputs[name]))]
 
 
 def readers_of(log: Log, graph: QueryGraph) -> list[ReaderState]:
@@ -78,8 +66,8 @@ def readers_of(log: Log, graph: QueryGraph) -> list[ReaderState]:
 
 def stored(graph: QueryGraph) -> dict[str, Any]:
     """A graph as plain values."""
-    operators = [fields_of(graph.operators[name]) for name in names_of(graph)]
-    return {"operators": operators, "inputs": {name: list(graph.inputs[name]) for name in names_of(graph)}}
+    operators = [fields_of(graph.operators[name]) for name in graph.from_output]
+    return {"operators": operators, "inputs": {name: list(graph.inputs[name]) for name in graph.from_output}}
 
 
 def graph_of(values: Mapping[str, Any]) -> QueryGraph:

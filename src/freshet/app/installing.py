@@ -23,13 +23,13 @@ from freshet.app.restart import (
     remember,
     remembered,
 )
-from freshet.app.sharing import Costs, arrange, form_of, joined, leave
+from freshet.app.sharing import Arrangement, Costs, arrange, form_of, joined, leave
 from freshet.app.spec import QuerySpec
 from freshet.app.takeover import old_queries, take_over
 from freshet.engine import Engine
 from freshet.log import Log, ReaderState
 from freshet.model import Query, Stream, UserError
-from freshet.policies.sharing import Mode
+from freshet.policies.sharing import Mode, OperatorFigures
 
 LookUp: TypeAlias = Callable[[Query, Mapping[str, pa.Schema]], pa.Schema]
 """The columns of a query's output over streams of these schemas, as Spark says without installing it."""
@@ -97,7 +97,36 @@ class Installer:
             self._log.declare(name, specs[name].retention, kind="output")
             take_over(self._log, query, fingerprint(query))
         candidates = [query for query in checked.queries.values() if may_share(query, checked.schemas)]
-        arrange(self._log, candidates, self._share, self._costs)
+        found = arrange(self._log, candidates, self._share, self._costs)
+        if found.forms:
+            found.commit()
+
+    def rearranged(self) -> Arrangement | None:
+        """What queries that run would share by now, where that is another thing than they do; by what was measured in
+        this run, too."""
+        board = self._engine.board
+        running = [query for query in self._queries.values() if board.queries[board.numbers[query.name]].active]
+        candidates = [query for query in running if may_share(query, self.schemas)]
+        found = arrange(self._log, candidates, self._share, self._figures())
+        return found if found.forms else None
+
+    def rearrange(self) -> None:
+        """Has queries share what :meth:`rearranged` says; the engine must be at rest."""
+        found = self.rearranged()
+        if found is not None:
+            forms = [replace(self._queries[name], graph=graph) for name, graph in found.forms.items()]
+            self._engine.reform(forms, found.commit)
+
+    def _figures(self) -> Costs | None:
+        lived = max(self._engine.clock.now() - self._engine.meters.start, 1e-3)
+        measured = {
+            operator.node.name: OperatorFigures(
+                operator.cost, operator.selectivity, operator.statistics.rows_in / lived
+            )
+            for operator in self._engine.board.operators
+            if operator.queries and operator.statistics.learned
+        }
+        return {**(self._costs or {}), **measured} or None
 
     def columns(self, spec: QuerySpec) -> tuple[str, ...]:
         """Names of the columns that a query will have; nothing is touched.

@@ -3,17 +3,17 @@
 What runs is the *form* of a query, in which shared operators may stand for its first ones; the log remembers it. A
 query takes up shared operators only *at rest*, when nothing waits for it between operators, so that its place in the
 stream is known exactly, and only with queries that stand at the same tuple. It can leave them at any time: what waits
-for it is copied to queues of its own. All moves of a start are one transaction.
+for it is copied to queues of its own. All moves that belong together are one transaction.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
-from freshet.app.forms import Input, inputs_of, names_of
+from freshet.app.forms import Input, inputs_of
 from freshet.app.moving import Move
 from freshet.app.restart import Known, fingerprint, is_parked, remembered
 from freshet.log import Log, ReaderState
@@ -32,11 +32,24 @@ def form_of(log: Log, query: Query) -> Query:
     return query if known is None or known.own != query.graph else replace(query, graph=known.form)
 
 
-def arrange(log: Log, queries: Sequence[Query], mode: Mode, costs: Costs | None) -> None:
-    """Before a start: has queries share what is worth it, and leave what is not.
+@dataclass(frozen=True, slots=True)
+class Arrangement:
+    """Queries that get another form.
 
     Args:
-        log: Of which nobody reads yet.
+        forms: What each of them runs as.
+        commit: Brings their readers there, in one transaction.
+    """
+
+    forms: Mapping[str, QueryGraph]
+    commit: Callable[[], None]
+
+
+def arrange(log: Log, queries: Sequence[Query], mode: Mode, costs: Costs | None) -> Arrangement:
+    """Has queries share what is worth it, and leave what is not.
+
+    Args:
+        log: Of which none of the queries reads now.
         queries: Those whose text says exactly what they do.
         mode: When to share.
         costs: What was measured of operators; None: nothing.
@@ -46,7 +59,7 @@ def arrange(log: Log, queries: Sequence[Query], mode: Mode, costs: Costs | None)
     places = {query.name: _place(log, query, known.get(query.name)) for query in queries}
     at_rest = [query for query in queries if places[query.name] is not None]
     free = {query.name for query in (queries if mode == "never" else at_rest)}
-    others = {name for name, each in known.items() if name not in free for name in names_of(each.form)}
+    others = {name for name, each in known.items() if name not in free for name in each.form.from_output}
     wanted = {query.name: query for query in queries}
     if mode != "never":
         shared = _shared(log, at_rest, places, current, mode, costs, others)
@@ -63,17 +76,16 @@ def arrange(log: Log, queries: Sequence[Query], mode: Mode, costs: Costs | None)
             _begin(move, form, places[query.name] or ())
         fresh = query.name not in known or known[query.name].fresh
         move.know(query.name, Known(fingerprint(query), query.graph, form, fresh).record())
-    if moved:
-        move.commit()
+    return Arrangement({name: wanted[name].graph for name in names}, move.commit)
 
 
 def joined(log: Log, query: Query, running: Sequence[Query], mode: Mode, costs: Costs | None) -> Query:
     """A new query as it begins while others run: with operators that these share already, if it is to stand where they
     do."""
     known = {name: each for name, each in remembered(log).items() if any(other.name == name for other in running)}
-    live = {name for each in known.values() for name in names_of(each.form)}
+    live = {name for each in known.values() for name in each.form.from_output}
     form = share([*running, query], mode, costs=costs, shared_now=live)[-1]
-    common = [name for name in names_of(form.graph) if name not in query.graph.operators]
+    common = [name for name in form.graph.from_output if name not in query.graph.operators]
     if not common or not live.issuperset(common):
         return query
     ours = [each for each in inputs_of(form.graph) if each.reader in common]
@@ -149,7 +161,7 @@ def _shared(
     others: Collection[str],
 ) -> tuple[Query, ...]:
     """Queries with what they share, whose names must not be those of operators that stay elsewhere."""
-    now = {name for query in queries for name in names_of(current[query.name]) if name not in query.graph.operators}
+    now = {name for query in queries for name in current[query.name].from_output if name not in query.graph.operators}
     apart = _apart(queries, places, current)
     shared = share(queries, mode, costs=costs, shared_now=now, apart=apart)
     if all(set(others).isdisjoint(query.graph.operators) for query in shared):

@@ -19,6 +19,7 @@ from freshet.app.making import make_source
 from freshet.app.outlets import Outlets, check_files
 from freshet.app.parts import Parts
 from freshet.app.problems import InvalidApp, Problem
+from freshet.app.resharing import Resharing
 from freshet.app.restart import check_owner, check_stream, claim, texts
 from freshet.app.run import Run
 from freshet.app.run_quarantine import QuarantineTeller
@@ -123,6 +124,8 @@ def _open(app: App, policy: str, master: str | None, stack: ExitStack, progress:
     installer.arrange(found, app.queries)
     for name in checked:
         installer.add(app.queries[name])
+    if app.settings.share != "never":
+        engine.observers.append(Resharing(engine, installer))
     for name in checked:
         outlets.open(app.queries[name])
     parts = Parts(log, queues, session, engine, loop, installer, outlets, tables, policy,

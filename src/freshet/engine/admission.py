@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import pyarrow as pa
 
@@ -16,6 +16,7 @@ from freshet.engine.protocols import Executor, QueueLog
 from freshet.engine.states import OperatorState, QueryState
 from freshet.model import Promises, Query, UserError
 from freshet.policies import Policy
+from freshet.quality import OperatorStatistics
 
 
 class Admission(Arrivals):
@@ -49,9 +50,8 @@ class Admission(Arrivals):
         board, known = self.board, len(self.board.operators)
         self.schemas.update(schemas)
         state = board.add(query)
-        fail = {other.name for other in board.queries if other.query.on_error == "fail"}
         try:
-            outputs = self.executor.install(board.network, self.schemas, fail)
+            outputs = self._install()
         except Exception:
             board.withdraw(state)
             raise
@@ -62,15 +62,14 @@ class Admission(Arrivals):
             elif not self._serves_others(operator, state):
                 self._start_again(operator, query)
         self._outdated |= self._running.of(number for number in state.operators if number < known)
-        self.time.changed()
         self._tell(Added(self.clock.now(), query.name, query.promises, self._streams(state)))
-        for stream in dict.fromkeys(edge.edge.stream for operator in board.of(state) for edge in operator.edges):
-            self._enqueue(stream)
-        # Its output may take nothing, and what it reads may have been of no concern to anybody until now.
-        self._look_again = -math.inf
-        self._look_at_time(range(len(board.queries)))
+        self._take_up(state)
         self.policy.changed(board, len(board.queries) - 1)
         return outputs[query.name]
+
+    def _install(self) -> Mapping[str, pa.Schema]:
+        strict = {state.name for state in self.board.queries if state.query.on_error == "fail"}
+        return self.executor.install(self.board.network, self.schemas, strict)
 
     def _serves_others(self, operator: OperatorState, state: QueryState) -> bool:
         return any(other.active for other in self.board.serving(operator) if other is not state)
@@ -103,6 +102,46 @@ class Admission(Arrivals):
         self.log.park([reader for operator in gone for reader in _readers(operator)])
         self._tell(Dropped(self.clock.now(), name))
         self.policy.changed(self.board, number)
+
+    def reform(self, queries: Sequence[Query], move: Callable[[], None]) -> None:
+        """Has queries run in other forms of the same shape from now on; nothing may be running. Their meters go on.
+
+        Args:
+            queries: They, in their new forms.
+            move: Brings their readers there.
+        """
+        board, known = self.board, len(self.board.operators)
+        learned: dict[str, OperatorStatistics] = {}
+        for query in queries:
+            number, state = self._find(query.name)
+            by_name = {operator.node.name: operator.statistics for operator in board.of(state)}
+            old = (by_name[name] for name in state.query.graph.from_output)
+            learned |= dict(zip(query.graph.from_output, old, strict=True))
+            board.drop(state)
+            self.policy.changed(board, number)
+        move()
+        first = len(board.queries)
+        states = [board.add(query) for query in queries]
+        self._install()
+        started: set[int] = set(range(known))
+        for state in states:
+            for operator in board.of(state):
+                if operator.node.number not in started:
+                    started.add(operator.node.number)
+                    operator.statistics = learned[operator.node.name]
+                    self._start(operator, state.query)
+            self._take_up(state)
+        for number in range(first, len(board.queries)):
+            self.policy.changed(board, number)
+
+    def _take_up(self, state: QueryState) -> None:
+        """Finds what waits for a query."""
+        self.time.changed()
+        for stream in dict.fromkeys(edge.edge.stream for operator in self.board.of(state) for edge in operator.edges):
+            self._enqueue(stream)
+        # Its output may take nothing, and what it reads may have been of no concern to anybody until now.
+        self._look_again = -math.inf
+        self._look_at_time(range(len(self.board.queries)))
 
     def set_promises(self, name: str, promises: Promises) -> None:
         """Promises something else to a query while it runs; with another curve its QoS is measured anew."""

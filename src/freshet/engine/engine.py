@@ -82,6 +82,7 @@ class Engine(Admission):
         self._commands: SimpleQueue[tuple[Callable[[], Any], Future[Any]]] = SimpleQueue()
         self._stop: str | None = None
         self._begun = False
+        self._at_rest: Callable[[], None] | None = None
         self._ask_again: float | None = None
         self._pause_until = -math.inf
         self._pause = 0.0
@@ -143,6 +144,10 @@ class Engine(Admission):
         self._commands.put((function, future))
         self.clock.wake()
         return future
+
+    def at_rest(self, function: Callable[[], None]) -> None:
+        """Runs a function as soon as nothing is running; until then nothing begins. On the loop's thread."""
+        self._at_rest = function
 
     def _obey(self) -> None:
         while True:
@@ -312,6 +317,11 @@ class Engine(Admission):
     # Decisions
 
     def _dispatch(self) -> None:
+        if self._at_rest is not None:
+            if self._running:
+                return
+            function, self._at_rest = self._at_rest, None
+            function()
         if self.clock.now() >= self._pause_until:
             self._follow_policy()
             self._read_ahead()

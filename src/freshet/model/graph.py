@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from graphlib import TopologicalSorter
@@ -49,6 +49,17 @@ class QueryGraph:
         """The operators, each after those that it reads."""
         reads = {name: [each for each in inputs if each in self.operators] for name, inputs in self.inputs.items()}
         return tuple(TopologicalSorter(reads).static_order())
+
+    @property
+    def from_output(self) -> tuple[str, ...]:
+        """The operators from the output on, in an order that depends on the shape of the graph alone."""
+        return tuple(dict.fromkeys(self._towards(self.root)))
+
+    def _towards(self, name: str) -> Iterator[str]:
+        if name in self.operators:
+            yield name
+            for source in self.inputs[name]:
+                yield from self._towards(source)
 
     @property
     def streams(self) -> tuple[str, ...]:
