@@ -52,7 +52,6 @@ HUGE = {
     "calls": f"SELECT {'abs(' * 100}k{')' * 100} AS x FROM s",
     "guards": f"SELECT {'ceil(' * 20}d{')' * 20} AS x FROM s",
     "remainders": f"SELECT {'mod(d, ' * 25}d{')' * 25} AS x FROM s",
-    "remainders of signs": f"SELECT {'d % (' * 25}d{')' * 25} AS x FROM s",
     "whole divisions": f"SELECT {'k div (' * 25}k{')' * 25} AS x FROM s",
     "cases": f"SELECT {'CASE WHEN ok THEN ' * 100}1{' END' * 100} AS x FROM s",
     "nots": f"SELECT k FROM s WHERE {'NOT ' * 3000} ok",

@@ -43,7 +43,7 @@ TOO_MANY_OPERATORS: Final = f"the query needs more than {MOST_OPERATORS:,} opera
 
 # From here on a chain of conditions is worth another shape.
 _LONG_CHAIN: Final = 16
-_REPEATED: Final[dict[type[exp.Expr], int]] = {exp.Neg: 2, exp.IntDiv: 3, exp.Mod: 2, exp.Bracket: 2}
+_REPEATED: Final[dict[type[exp.Expr], int]] = {exp.Neg: 2, exp.IntDiv: 3, exp.Bracket: 2}
 _REPEATED_BY_NAME: Final = {
     "abs": 2, "negative": 2, "mod": 2, "pmod": 2, "div": 3, "element_at": 4, "ceil": 5, "ceiling": 5, "floor": 5,
 }  # fmt: skip
