@@ -69,17 +69,25 @@ def test_a_kill_from_outside_is_held_against_nobody_at_first(tmp_path: Path) -> 
         suspects.clear(["bad"])  # a unit of it came to its end before the next kill
 
 
-def test_who_dies_again_and_again_without_an_end_is_found(tmp_path: Path) -> None:
-    die(tmp_path, "good", "bad")
+def test_who_takes_the_jvm_along_again_and_again_without_an_end_is_found(tmp_path: Path) -> None:
+    die(tmp_path, "good", "bad", reason="Spark's JVM has ended with exit code -9")
     assert not Suspects(tmp_path, TEXTS).alone
-    die(tmp_path, "good", "bad")
+    die(tmp_path, "good", "bad", reason="Spark's JVM has ended with exit code -9")
     suspects = Suspects(tmp_path, TEXTS)
     assert suspects.alone == {"good", "bad"}
     suspects.clear(["good"])
-    die(tmp_path, "bad")
+    die(tmp_path, "bad", reason="Spark's JVM has ended with exit code -9")
     reason = Suspects(tmp_path, TEXTS).why_out("bad", "2")
     assert reason is not None
-    assert reason.startswith("the run died again and again")
+    assert reason.startswith("Spark's JVM has ended with exit code -9")
+
+
+def test_whoever_ran_when_the_driver_was_killed_runs_alone_and_is_never_kept_out(tmp_path: Path) -> None:
+    for deaths in range(1, 20):
+        die(tmp_path, "good" if deaths > 2 else "bad", "bad")
+        suspects = Suspects(tmp_path, TEXTS)
+        assert ("bad" in suspects.alone) == (deaths >= 2)
+        assert [suspects.why_out(name, text) for name, text in TEXTS.items()] == [None] * len(TEXTS)
 
 
 def test_work_that_queries_share_keeps_all_of_them_out_where_it_dies_alone(tmp_path: Path) -> None:

@@ -1,7 +1,8 @@
 """Suspects: queries that ran when a run died. Who dies with the process again is found, and kept out of later runs.
 
 A death that the driver has seen and that came from within (a JVM out of memory) is held against those that ran then
-as two of those that may have come from outside (a kill -9). No PySpark here; see :mod:`freshet.spark.running`.
+as two of those that may have come from outside (a kill -9). One that took the driver along has them run alone, and keeps
+nobody out. No PySpark here; see :mod:`freshet.spark.running`.
 """
 
 from __future__ import annotations
@@ -69,7 +70,9 @@ class Suspects:
         together = len(death.queries) == 1 or self.alone.issuperset(death.queries)
         for name in death.queries:
             self._deaths[name] = self._deaths.get(name, 0) + (_ALONE if death.certain else 1)
-            if together and (death.certain or self._deaths[name] >= _GUILTY):
+            # A driver that died, too, was killed from outside: queries run in the JVM and in workers, and not in it.
+            guilty = death.certain or (death.reason is not None and self._deaths[name] >= _GUILTY)
+            if together and guilty:
                 del self._deaths[name]
                 self._out[name] = texts.get(name, name), _reason(death)
 
@@ -91,5 +94,4 @@ class Suspects:
 
 
 def _reason(death: LastWords) -> str:
-    what = death.reason or "the run died again and again"
-    return f"{what} while this query ran alone; {STAYS_OUT}"
+    return f"{death.reason} while this query ran alone; {STAYS_OUT}"

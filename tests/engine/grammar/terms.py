@@ -118,9 +118,11 @@ def _composed(draw: random.Random, scope: Scope, kind: Kind, depth: int) -> Term
         case "divide":
             number = some("int")
             guarded = "(CASE WHEN {1} = 0 THEN NULL ELSE {0} / {1} END)"
-            return _make(
+            quotient = _make(
                 "(({0} * 6) / {1})", kind, some("int"), number, duck=f"({guarded.replace('{0}', '({0} * 6)')})"
             )
+            # Quotients are rounded, and so their sums would depend on the order: halves of whole numbers are not.
+            return _make("({0} / 2)", kind, _cast(quotient, "int"))
         case "upper":
             return _make("upper({0})", kind, some("text"))
         case "concat":
