@@ -1,8 +1,8 @@
 """Suspects: queries that ran when a run died. Who dies with the process again is found, and kept out of later runs.
 
 A death that the driver has seen and that came from within (a JVM out of memory) is held against those that ran then
-as two of those that may have come from outside (a kill -9). One that took the driver along has them run alone, and keeps
-nobody out. No PySpark here; see :mod:`freshet.spark.running`.
+as two of those that may have come from outside (a kill -9). One that took the driver along has them run alone, and
+keeps nobody out. No PySpark here; see :mod:`freshet.spark.running`.
 """
 
 from __future__ import annotations
