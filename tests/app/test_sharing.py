@@ -296,11 +296,15 @@ def test_restarts_and_changes_while_running_lose_and_repeat_nothing(tmp_path: Pa
 def test_queries_that_run_share_when_another_one_comes_and_part_when_it_goes(tmp_path: Path) -> None:
     fed = 0
 
+    def operators(run: Run) -> set[str]:
+        network = run._parts.engine.board.network
+        return {network.nodes[number].name for number in network.of("large")}
+
     def until(run: Run, shared: bool) -> None:
         """Pushes rows until queries share, or do no more: they are looked at after commits."""
         nonlocal fed
         ends = time.monotonic() + 120
-        while is_shared(run) != shared:
+        while ("large.filter_1" not in operators(run)) != shared:
             assert time.monotonic() < ends, "nothing changed"
             push(run, fed, fed + 50)
             fed += 50
@@ -311,6 +315,7 @@ def test_queries_that_run_share_when_another_one_comes_and_part_when_it_goes(tmp
         run.add_query("odd", SQL["odd"])
         assert not is_shared(run)
         until(run, True)
+        assert is_shared(run)
         read = run.meters()["queries"]["large"]["tuples_in"]
         assert read == fed
         push(run, fed, fed + 100)
