@@ -54,6 +54,8 @@ def next_train(board: Board, unit: Unit, rows: int) -> Step | None:
 
     Only operators without a state can work on two trains at once.
     """
+    if not any(isinstance(each, Train) and each.rows == rows for chain in unit.chains for each in chain.inputs):
+        return None
     parts = [[unit.chains[place] for place in part] for part in components(unit.chains)]
     full = (chain for part in parts if _can_read_ahead(board, part, rows) for chain in part)
     nodes = tuple(number for chain in full for number in chain.nodes)
