@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import time
@@ -35,11 +36,15 @@ def crash(
     seed: Annotated[int, typer.Option(min=0, help="Names the moments of the kills.")] = 1,
     rate: Annotated[float, typer.Option(min=1.0, help="Rows a second of the generator.")] = 1000.0,
     longest: Annotated[float, typer.Option(min=0.0, help="Most seconds that a process runs before a kill.")] = 3.0,
+    before: Annotated[
+        Path | None, typer.Option(exists=True, help="Sources of an older version: the first half of the kills hit it.")
+    ] = None,
 ) -> Result:
     """An application with a generator, with pushes that are noted when acknowledged, and with queries of both physical
     forms (a UNION ALL and a query on a query among them) that write JSON lines is started as a process, killed with
     SIGKILL, started again on the same state, and so on. At the end it drains, and every output and every file of lines
-    is compared, row by row, with Spark's batch answer over the whole log.
+    is compared, row by row, with Spark's batch answer over the whole log. With --before PATH (the src folder of an
+    older version) that version runs first, and this one takes its state folder over.
     """
     from freshet.bench.crash_audit import Audit, audit
     from freshet.spark.embedded import embedded_session
@@ -48,7 +53,8 @@ def crash(
         victims = Victims(stage.folder, rate)
         stack.callback(victims.close)
         with stage.steps("killing", kills) as advance:
-            for kill in draw_kills(kills, seed):
+            for number, kill in enumerate(draw_kills(kills, seed)):
+                victims.sources = before if number < kills // 2 else None
                 victims.run_and_kill(kill, longest)
                 advance()
         stage.say("draining ...")
@@ -72,6 +78,9 @@ class Victims:
     kills: list[Kill] = field(default_factory=list)
     starts: list[float] = field(default_factory=list)
     """Seconds from the start of a process until it ran."""
+    sources: Path | None = None
+    """Of the version that runs; None: this one."""
+    kills_before: int = 0
     _child: subprocess.Popen[bytes] | None = None
     _others: list[psutil.Process] = field(default_factory=list)
     _number: int = 0
@@ -89,9 +98,11 @@ class Victims:
         self._others += kill_now(psutil.Process(child.pid), kill.tree)
         child.wait()
         self.kills.append(kill)
+        self.kills_before += self.sources is not None
 
     def drain(self) -> None:
-        """Lets a last process come to its end."""
+        """Lets a last process, of this version, come to its end."""
+        self.sources = None
         child = self._start("everything", "drain")
         self._wait_until_running(child)
         if child.wait(_LONGEST_DRAIN):
@@ -109,8 +120,9 @@ class Victims:
     def _start(self, policy: str, *more: str) -> subprocess.Popen[bytes]:
         self._number += 1
         command = [sys.executable, "-m", "freshet.bench.crash_app", str(self.folder), str(self._number), policy]
+        settings = None if self.sources is None else {**os.environ, "PYTHONPATH": str(self.sources.resolve())}
         with (self.folder / "crash_app.log").open("wb") as log:
-            self._child = subprocess.Popen([*command, str(self.rate), *more], stdout=log, stderr=log)
+            self._child = subprocess.Popen([*command, str(self.rate), *more], stdout=log, stderr=log, env=settings)
         return self._child
 
     def _wait_until_running(self, child: subprocess.Popen[bytes]) -> None:
@@ -140,6 +152,7 @@ def _figures(victims: Victims, audit: Any) -> dict[str, float | Spread]:
         "start_seconds": extremes(victims.starts),
         **{f"kills_{moment.replace('-', '_')}": moments[moment] for moment in MOMENTS},
         "kills_of_whole_tree": sum(kill.tree for kill in victims.kills),
+        "kills_of_version_before": victims.kills_before,
     }
 
 
