@@ -13,6 +13,7 @@ from typing import Final
 from sqlglot import exp
 
 from freshet.sql.functions import CAST_FUNCTIONS, functions, is_aggregate, name_of
+from freshet.sql.trees import call, cast
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,11 +38,6 @@ def attempt(node: exp.Expr) -> Attempt | None:
         return rule(node)
     name = name_of(node)
     return None if name is None else _call(node, name)
-
-
-def call(name: str, *arguments: exp.Expr) -> exp.Anonymous:
-    """A function call over copies of the arguments."""
-    return exp.Anonymous(this=name.upper(), expressions=[argument.copy() for argument in arguments])
 
 
 def null_if(condition: exp.Expr, value: exp.Expr) -> exp.Expr:
@@ -194,7 +190,7 @@ def _rounded(node: exp.Expr, arguments: tuple[exp.Expr, ...]) -> Attempt | None:
 def _call(node: exp.Expr, name: str) -> Attempt | None:
     arguments = tuple(node.expressions)
     if name in CAST_FUNCTIONS and len(arguments) == 1:
-        return _cast(exp.Cast(this=arguments[0].copy(), to=exp.DataType.build(name, dialect="spark")))
+        return _cast(cast(arguments[0], name))
     if name in _CALLS:
         return _CALLS[name](arguments, node)
     if f"try_{name}" in functions() and not is_aggregate(node):
@@ -212,11 +208,7 @@ _CALLS: Final[dict[str, Callable[[_Arguments, exp.Expr], Attempt | None]]] = {
     "element_at": lambda arguments, node: _element_at(*arguments),
     "div": lambda arguments, node: _whole_division(*arguments),
     "make_date": lambda arguments, node: Attempt(
-        exp.Cast(
-            this=call("TRY_MAKE_TIMESTAMP_NTZ", *arguments, *(exp.Literal.number(0) for _ in range(3))),
-            to=exp.DataType.build("DATE"),
-        ),
-        arguments,
+        cast(call("TRY_MAKE_TIMESTAMP_NTZ", *arguments, *[exp.Literal.number(0)] * 3), "DATE"), arguments
     ),
 }
 for _name in ("abs", "negative", "mod", "pmod", "add_months", "timestamp_seconds", "timestamp_millis"):

@@ -10,8 +10,8 @@ from sqlglot import exp
 from freshet.model.operators import Filter, Project
 from freshet.model.schema import ARRIVAL
 from freshet.sql.errors import SqlError
-from freshet.sql.inline import inline
 from freshet.sql.text import column, parse_expression, to_sql
+from freshet.sql.trees import inline
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 
 import pyarrow as pa
 from sqlglot import exp
@@ -27,10 +27,8 @@ class GraphBuilder:
         self.inputs: dict[str, tuple[str, ...]] = {}
         self.relations: dict[str, Relation] = {}
         """What each node and each stream gives out."""
-        self.notes: dict[str, tuple[exp.Expr | None, ...]] = {}
-        """Where nodes stand in the text: one place, or those of the two sides of a join."""
-        self.conditions: dict[str, exp.Expr] = {}
-        """What joins join on, over their own columns."""
+        self.places: dict[str, exp.Expr | None] = {}
+        """Where nodes stand in the text."""
         self.tables: dict[str, exp.Expr] = {}
         """Tables that are read, each with where it stands in the text first."""
         self._streams = streams
@@ -41,19 +39,19 @@ class GraphBuilder:
 
     def add(
         self,
-        name: str,
-        make: Callable[[str], Logical],
+        operator: Logical,
         inputs: tuple[Relation, ...],
         columns: tuple[tuple[str, pa.DataType], ...] | None = None,
-        *places: exp.Expr | None,
+        place: exp.Expr | None = None,
     ) -> Relation:
-        """Adds an operator under the name; returns what it gives out (by default what it reads)."""
+        """Adds an operator; returns what it gives out (by default what it reads)."""
         self._made[0] += 1
         if self._made[0] > MOST_OPERATORS:
-            raise fail(TOO_MANY_OPERATORS, places[0] if places else None)
-        self.operators[name] = make(name)
+            raise fail(TOO_MANY_OPERATORS, place)
+        name = operator.name
+        self.operators[name] = operator
         self.inputs[name] = tuple(relation.node for relation in inputs)
-        self.notes[name] = places
+        self.places[name] = place
         relation = Relation(name, inputs[0].columns if columns is None else columns, self.has_window(name))
         self.relations[name] = relation
         return relation

@@ -15,6 +15,7 @@ from freshet.sql.explicit import make_explicit
 from freshet.sql.functions import is_aggregate, name_of
 from freshet.sql.scope import Scope
 from freshet.sql.text import column, to_sql
+from freshet.sql.trees import call, rewritten
 
 _NO_AGGREGATE = "GROUP BY takes columns and expressions of one tuple"
 _OF_THE_ROW: Final = (ARRIVAL, WINDOW_START, WINDOW_END)
@@ -27,23 +28,22 @@ def in_window(tree: exp.Expr, key: exp.Expr | None) -> exp.Expr:
     Raises:
         SqlError: A window() is not that key.
     """
-    root = exp.Paren(this=tree)
     text = None if key is None else to_sql(key)
     bounds = {"start": WINDOW_START, "end": WINDOW_END}
-    for node in list(root.find_all(exp.Anonymous)):
+
+    def bound(node: exp.Expr) -> exp.Expr | None:
         if name_of(node) not in ("window", "session_window", "window_time"):
-            continue
+            return None
         if to_sql(node) != text:
             raise fail(f"{name_of(node)}() stands in GROUP BY only, as in GROUP BY window(ts, '1 minute')", node)
         field = node.parent
         if isinstance(field, exp.Dot) and field.expression.name.lower() in bounds:
             field.replace(column(bounds[field.expression.name.lower()]))
-        else:
-            parts = [part for name, bound in bounds.items() for part in (exp.Literal.string(name), column(bound))]
-            node.replace(exp.Anonymous(this="NAMED_STRUCT", expressions=parts))
-    inner: exp.Expr = root.this
-    inner.pop()
-    return inner
+            return None
+        parts = (part for name, bound in bounds.items() for part in (exp.Literal.string(name), column(bound)))
+        return call("NAMED_STRUCT", *parts)
+
+    return rewritten(tree, bound)
 
 
 def take_window(keys: Sequence[exp.Expr]) -> tuple[list[exp.Expr], exp.Expr | None]:

@@ -6,9 +6,10 @@ from functools import reduce
 
 from sqlglot import exp
 
-from freshet.sql.attempts import attempt, call, is_null, is_place
+from freshet.sql.attempts import attempt, is_null, is_place
 from freshet.sql.functions import name_of
 from freshet.sql.text import parse_expression, to_sql
+from freshet.sql.trees import call, rewritten
 
 
 def safe(expression: str) -> str:
@@ -38,15 +39,11 @@ def error_count(expression: str) -> str:
 
 
 def _safe(tree: exp.Expr) -> exp.Expr:
-    root = exp.Paren(this=tree.copy())
-    # Children come after their parents in breadth-first order, so backwards they are safe before their parents.
-    for node in reversed(list(root.walk())):
-        made = None if node is root else attempt(node)
-        if made is not None and not is_place(node):
-            node.replace(made.value)
-    inner: exp.Expr = root.this
-    inner.pop()
-    return inner
+    def tried(node: exp.Expr) -> exp.Expr | None:
+        made = attempt(node)
+        return None if made is None or is_place(node) else made.value
+
+    return rewritten(tree.copy(), tried, children_first=True)
 
 
 def _total(counts: list[exp.Expr]) -> exp.Expr:

@@ -14,7 +14,8 @@ from freshet.model.schema import ARRIVAL
 from freshet.sql.errors import did_you_mean, fail
 from freshet.sql.functions import BARE_FUNCTIONS
 from freshet.sql.limits import MOST_PARTS, TOO_MANY_PARTS, parts_of
-from freshet.sql.text import column, identifier, rename_variables
+from freshet.sql.text import column, identifier
+from freshet.sql.trees import rename_variables, rewritten
 
 _WINDOW_COLUMNS: Final = {"window_start": WINDOW_START, "window_end": WINDOW_END}
 
@@ -116,24 +117,25 @@ class Scope:
         inner_query = tree.find(exp.Query)
         if inner_query is not None:
             raise fail("a sub-query stands in FROM only: join with it instead", inner_query)
-        root = exp.Paren(this=tree.copy())
-        rename_variables(root, set(self.types))
-        parts = 0
-        for node in list(root.find_all(exp.Column)):
-            if not isinstance(node.this, exp.Star):
-                found = self._resolved(node)
-                parts += parts_of(found)
-                if parts > MOST_PARTS:
-                    raise fail(TOO_MANY_PARTS, node)
-                if isinstance(found, exp.Column):
-                    # In place: in a list of thousands each replacement would go over all of it.
-                    node.set("this", found.this)
-                    node.set("table", None)
-                else:
-                    node.replace(found)
-        inner: exp.Expr = root.this
-        inner.pop()
-        return inner
+        copy, parts = tree.copy(), 0
+        rename_variables(copy, self.types.keys())
+
+        def resolved(node: exp.Expr) -> exp.Expr | None:
+            nonlocal parts
+            if not isinstance(node, exp.Column) or isinstance(node.this, exp.Star):
+                return None
+            found = self._resolved(node)
+            parts += parts_of(found)
+            if parts > MOST_PARTS:
+                raise fail(TOO_MANY_PARTS, node)
+            if not isinstance(found, exp.Column):
+                return found
+            # In place: in a list of thousands each replacement would go over all of it.
+            node.set("this", found.this)
+            node.set("table", None)
+            return None
+
+        return rewritten(copy, resolved)
 
     def tables(self, tree: exp.Expr) -> set[str]:
         """Aliases of the members that a resolved tree reads from."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Literal
 
 import pyarrow as pa
@@ -21,16 +20,16 @@ from freshet.sql.functions import has_aggregate, is_aggregate, name_of
 from freshet.sql.graph import GraphBuilder
 from freshet.sql.grouping import check_grouping, group_keys, in_window, take_window
 from freshet.sql.items import Item, check_names, expand
-from freshet.sql.joins import FromBuilder, add_window
+from freshet.sql.joins import Ctes, FromBuilder, add_window
 from freshet.sql.limits import as_filters, conjuncts
 from freshet.sql.logical import Aggregate, Distinct, SetOperation, Window
 from freshet.sql.scope import Relation, Scope
 from freshet.sql.text import to_sql
+from freshet.sql.trees import cast
 from freshet.sql.types import common_type, is_known, type_of
 from freshet.sql.windows import window_key
 
-Ctes = Mapping[str, exp.Expr]
-Types = tuple[pa.DataType, ...]
+Columns = tuple[tuple[str, pa.DataType], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +37,7 @@ class Shape:
     """What the output of a branch of a UNION must look like: names, and types where they are known."""
 
     names: tuple[str, ...]
-    types: Types
+    types: tuple[pa.DataType, ...]
 
 
 class SelectBuilder:
@@ -65,23 +64,22 @@ class SelectBuilder:
 
     def _union(self, tree: exp.Union, prefix: str, ctes: Ctes, shape: Shape | None) -> Relation:
         built, columns = self._members(tree, _branches(tree), prefix, ctes, shape)
-        union = self._graph.add(f"{prefix}.union", Union, built, columns, tree)
+        union = self._graph.add(Union(f"{prefix}.union"), built, columns, tree)
         if not tree.args.get("distinct"):
             return union
         self._check_distinct(union.node, tree)
-        return self._graph.add(f"{prefix}.distinct", Distinct, (union,), None, tree.expression)
+        return self._graph.add(Distinct(f"{prefix}.distinct"), (union,), place=tree.expression)
 
     def _set_operation(self, tree: exp.SetOperation, prefix: str, ctes: Ctes, shape: Shape | None) -> Relation:
         kind: Literal["except", "intersect"] = "except" if isinstance(tree, exp.Except) else "intersect"
         if not tree.args.get("distinct"):
             raise fail(f"{kind.upper()} ALL is not supported: {kind.upper()} without ALL is", tree.expression)
         built, columns = self._members(tree, [tree.this, tree.expression], prefix, ctes, shape)
-        name = f"{prefix}.{kind}"
-        return self._graph.add(name, lambda _: SetOperation(name, kind), built, columns, tree.expression)
+        return self._graph.add(SetOperation(f"{prefix}.{kind}", kind), built, columns, tree.expression)
 
     def _members(
         self, tree: exp.SetOperation, branches: Sequence[exp.Expr], prefix: str, ctes: Ctes, shape: Shape | None
-    ) -> tuple[tuple[Relation, ...], tuple[tuple[str, pa.DataType], ...]]:
+    ) -> tuple[tuple[Relation, ...], Columns]:
         relations = [self._preview(branch, prefix, ctes) for branch in branches]
         shape = _union_shape(branches, relations, shape, f"{'a' if tree.key == 'union' else 'an'} {tree.key.upper()}")
         built = tuple(
@@ -101,29 +99,25 @@ class SelectBuilder:
     def _select(self, tree: exp.Select, prefix: str, ctes: Ctes, shape: Shape | None) -> Relation:
         where = tree.args.get("where")
         conditions = [] if where is None else conjuncts(where.this)
-        joined = FromBuilder(self._graph, self, prefix, ctes).build(tree, conditions)
+        joined = FromBuilder(self._graph, self.query, prefix, ctes).build(tree, conditions)
         relation, scope = joined.relation, Scope(joined.sources)
         for number, condition in enumerate(as_filters(joined.conditions), start=1):
-            make = partial(_filter, predicate=to_sql(condition))
-            relation = self._graph.add(f"{prefix}.filter_{number}", make, (relation,))
+            relation = self._graph.add(Filter(f"{prefix}.filter_{number}", to_sql(condition)), (relation,))
         if _is_grouped(tree):
             relation = self._aggregate(tree, prefix, relation, scope, shape)
         else:
             relation = self._project(tree, prefix, relation, scope, shape)
         if tree.args.get("distinct"):
             self._check_distinct(relation.node, tree)
-            place = tree.expressions[0]
-            relation = self._graph.add(f"{prefix}.distinct", Distinct, (relation,), None, place)
+            relation = self._graph.add(Distinct(f"{prefix}.distinct"), (relation,), place=tree.expressions[0])
         return relation
 
     def _project(
         self, tree: exp.Select, prefix: str, relation: Relation, scope: Scope, shape: Shape | None
     ) -> Relation:
         items = _items(tree, scope, {}, aggregates="it needs a window or GROUP BY")
-        columns = _columns(items, scope, shape)
-        texts = tuple((name, to_sql(value)) for name, value, _ in columns)
-        kinds = tuple((name, kind) for name, _, kind in columns)
-        return self._graph.add(f"{prefix}.project", lambda name: Project(name, texts), (relation,), kinds)
+        texts, columns = _columns(items, scope, shape)
+        return self._graph.add(Project(f"{prefix}.project", texts), (relation,), columns)
 
     def _aggregate(
         self, tree: exp.Select, prefix: str, relation: Relation, scope: Scope, shape: Shape | None
@@ -146,13 +140,9 @@ class SelectBuilder:
             check_grouping(item.value, keys)
             _check_calls(item.value)
         having = self._having(tree, scope, items, named, keys, window)
-        columns = _columns(items, scope, shape)
-        texts = tuple((name, to_sql(value)) for name, value, _ in columns)
-        kinds = tuple((name, kind) for name, _, kind in columns)
-        key_texts = tuple(to_sql(key) for key in keys)
-        return self._graph.add(
-            f"{prefix}.aggregate", lambda name: Aggregate(name, key_texts, texts, having), (relation,), kinds, place
-        )
+        texts, columns = _columns(items, scope, shape)
+        made = Aggregate(f"{prefix}.aggregate", tuple(map(to_sql, keys)), texts, having)
+        return self._graph.add(made, (relation,), columns, place)
 
     def _group_window(self, key: exp.Expr, name: str, relation: Relation, scope: Scope) -> tuple[Relation, Scope]:
         """Puts the window of a GROUP BY over what is grouped."""
@@ -192,10 +182,6 @@ class SelectBuilder:
                 "put for example [RANGE 1 MINUTE] after the stream's name",
                 tree.expressions[0] if tree.expressions else tree,
             )
-
-
-def _filter(name: str, predicate: str) -> Filter:
-    return Filter(name, predicate)
 
 
 def _ctes_of(tree: exp.Expr) -> dict[str, exp.Expr]:
@@ -288,9 +274,9 @@ def _items(
         value = check_functions(value, aggregates=aggregates)
         check_types(value, scope.types)
         value = make_explicit(value, scope.types)
-        items.append(Item(item.given or _text_name(item.value), value, item.place, item.given))
-        if item.given:
-            aliases.setdefault(item.given.lower(), value)
+        items.append(Item(item.name or _text_name(item.value), value, item.place))
+        if item.name:
+            aliases.setdefault(item.name.lower(), value)
     check_names(items)
     return items
 
@@ -304,16 +290,14 @@ def _text_name(value: exp.Expr) -> str:
     return plain.sql(Freshet, comments=False, normalize_functions=False).replace("`", "")
 
 
-def _columns(items: Sequence[Item], scope: Scope, shape: Shape | None) -> list[tuple[str, exp.Expr, pa.DataType]]:
-    kinds = [type_of(item.value, scope.types) for item in items]
-    if shape is None:
-        return [(item.name, item.value, kind) for item, kind in zip(items, kinds, strict=True)]
-    columns = []
-    for item, kind, name, wanted in zip(items, kinds, shape.names, shape.types, strict=True):
-        value = item.value
-        if isinstance(value, exp.Null):
+def _columns(items: Sequence[Item], scope: Scope, shape: Shape | None) -> tuple[tuple[tuple[str, str], ...], Columns]:
+    """The columns of a SELECT with their texts, and with their types."""
+    kinds = tuple(type_of(item.value, scope.types) for item in items)
+    wanted = shape or Shape(tuple(item.name for item in items), kinds)
+    texts = []
+    for item, kind, name, other in zip(items, kinds, wanted.names, wanted.types, strict=True):
+        if shape is not None and isinstance(item.value, exp.Null):
             raise fail(f"NULL has no type here: write CAST(NULL AS type) AS {name}", item.place)
-        if is_known(wanted) and kind != wanted:
-            value = exp.Cast(this=value, to=exp.DataType.build(type_text(wanted), dialect="spark"))
-        columns.append((name, value, wanted))
-    return columns
+        value = cast(item.value, type_text(other)) if is_known(other) and kind != other else item.value
+        texts.append((name, to_sql(value)))
+    return tuple(texts), tuple(zip(wanted.names, wanted.types, strict=True))
