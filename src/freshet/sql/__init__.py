@@ -4,7 +4,7 @@ from freshet.sql.build import build_query, not_run_yet
 from freshet.sql.describe import describe
 from freshet.sql.errors import NotRunYet, SqlError
 from freshet.sql.flatten import Flat, flatten
-from freshet.sql.output import SqlTyper, query_schema, query_schemas
+from freshet.sql.output import SqlTyper, query_schema
 from freshet.sql.safe import error_count, safe
 
 __all__ = [
@@ -18,6 +18,5 @@ __all__ = [
     "flatten",
     "not_run_yet",
     "query_schema",
-    "query_schemas",
     "safe",
 ]

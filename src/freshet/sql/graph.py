@@ -52,9 +52,9 @@ class GraphBuilder:
         self.operators[name] = operator
         self.inputs[name] = tuple(relation.node for relation in inputs)
         self.places[name] = place
-        relation = Relation(name, inputs[0].columns if columns is None else columns, self.has_window(name))
-        self.relations[name] = relation
-        return relation
+        windowed = isinstance(operator, Window) or any(relation.windowed for relation in inputs)
+        self.relations[name] = Relation(name, inputs[0].columns if columns is None else columns, windowed)
+        return self.relations[name]
 
     def scratch(self) -> GraphBuilder:
         """An empty graph over the same streams, to look at what a query would give out."""
@@ -62,16 +62,13 @@ class GraphBuilder:
         graph._made = self._made
         return graph
 
-    def has_window(self, node: str) -> bool:
-        """Whether a node reads a stream through a window, at whatever distance."""
-        if isinstance(self.operators.get(node), Window):
-            return True
-        return any(self.has_window(name) for name in self.inputs.get(node, ()))
+    def is_endless(self, relation: Relation) -> bool:
+        """Whether tuples of a stream come without a window and without an end."""
+        return not relation.windowed and self._reads_stream(relation.node)
 
-    def reads_tables_only(self, node: str) -> bool:
-        """Whether a node reads no stream, at whatever distance."""
+    def _reads_stream(self, node: str) -> bool:
         inputs = self.inputs.get(node)
-        return node in self.tables if inputs is None else all(map(self.reads_tables_only, inputs))
+        return node not in self.tables if inputs is None else any(map(self._reads_stream, inputs))
 
     def prefix(self, wanted: str) -> str:
         """A prefix for the names of a sub-query's operators that no other has."""

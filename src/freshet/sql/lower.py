@@ -108,7 +108,9 @@ class _Lowering:
             case Union():
                 return UnionFlow(node, inputs, place)
             case Window():
-                return WindowFlow(operator, inputs[0], self._source(self._graph.inputs[node][0]), place)
+                [source] = self._graph.inputs[node]
+                name = "the sub-query" if source in self._graph.operators else source
+                return WindowFlow(operator, inputs[0], name, place)
             case Aggregate():
                 return aggregate_flow(operator, inputs[0], place)
             case Distinct():
@@ -127,9 +129,6 @@ class _Lowering:
         clock: Clock = "arrival" if by_arrival else "none" if time is None else "event"
         return StreamFlow(name, columns, clock, time, order=self._orders.get(name, ()), ends=name in self._ends)
 
-    def _source(self, node: str) -> str:
-        return "the sub-query" if node in self._graph.operators else node
-
     def _join(self, join: Join, inputs: tuple[Flow, Flow]) -> Flow:
         columns = self._graph.relations[join.name].columns
         table = next((side.traits.table for side in inputs if side.traits.table is not None), None)
@@ -142,7 +141,7 @@ def _tell_changes(wiring: Wiring, node: str, place: Place) -> None:
     """Has the last folds in front of a node tell their changes."""
     operator = wiring.operators.get(node)
     if isinstance(operator, Panes):
-        wiring.change(replace(operator, emit="changes"))
+        wiring.operators[node] = replace(operator, emit="changes")
     elif operator is None or operator.remembers:
         raise SqlError(
             "EMIT CHANGES is for an aggregate over a window with a SLIDE, as in [RANGE 1 MINUTE SLIDE 10 SECONDS]; "
@@ -150,5 +149,5 @@ def _tell_changes(wiring: Wiring, node: str, place: Place) -> None:
             place,
         )
     else:
-        for source in wiring.inputs(node):
+        for source in wiring.inputs[node]:
             _tell_changes(wiring, source, place)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Final
@@ -11,10 +12,10 @@ from sqlglot import exp
 
 from freshet.model.operators import WINDOW_END, WINDOW_START
 from freshet.model.schema import ARRIVAL
-from freshet.sql.errors import did_you_mean, fail
+from freshet.sql.errors import SqlError, did_you_mean, fail
 from freshet.sql.functions import BARE_FUNCTIONS
 from freshet.sql.limits import MOST_PARTS, TOO_MANY_PARTS, parts_of
-from freshet.sql.text import column, identifier
+from freshet.sql.text import column, with_fields
 from freshet.sql.trees import rename_variables, rewritten
 
 _WINDOW_COLUMNS: Final = {"window_start": WINDOW_START, "window_end": WINDOW_END}
@@ -22,7 +23,7 @@ _WINDOW_COLUMNS: Final = {"window_start": WINDOW_START, "window_end": WINDOW_END
 
 @dataclass(frozen=True, slots=True)
 class Relation:
-    """What an operator or a stream gives out: the name of the node, its columns, and whether it has a window.
+    """What an operator or a stream gives out: the name of the node, its columns, and whether a window stands before it.
 
     Over a window ``window_start`` and ``window_end`` can be named, where no column has these names.
     """
@@ -47,10 +48,8 @@ class Source:
 
     def find(self, name: str) -> str | None:
         """Name of a column in the joined input, or None."""
-        for own, joined in zip(self.relation.names, self.joined, strict=True):
-            if own.lower() == name.lower():
-                return joined
-        return None
+        pairs = zip(self.relation.names, self.joined, strict=True)
+        return next((joined for own, joined in pairs if own.lower() == name.lower()), None)
 
 
 def sources_of(members: Sequence[tuple[str, Relation]]) -> tuple[Source, ...]:
@@ -60,10 +59,7 @@ def sources_of(members: Sequence[tuple[str, Relation]]) -> tuple[Source, ...]:
     >>> [source.joined for source in sources_of([("a", one), ("b", two)])]
     [('a_k', 'v'), ('b_k',)]
     """
-    count: dict[str, int] = {}
-    for _, relation in members:
-        for name in relation.names:
-            count[name.lower()] = count.get(name.lower(), 0) + 1
+    count = Counter(name.lower() for _, relation in members for name in relation.names)
     taken = {name for name, times in count.items() if times == 1}
     sources = []
     for alias, relation in members:
@@ -146,38 +142,25 @@ class Scope:
         parts = [part.name for part in node.parts]
         if any(part.startswith("__") for part in parts):
             raise fail(f"column {'.'.join(parts)} begins with two underscores, which Freshet keeps for itself", node)
-        found = self._qualified(parts) or self._unqualified(node, parts)
+        owner = next((s for s in self.sources if len(parts) > 1 and s.alias.lower() == parts[0].lower()), None)
+        found = (owner and _qualified(owner, parts)) or self._unqualified(node, parts)
         if found is None:
-            raise self._unknown(node, parts)
+            raise self._unknown(node, parts, owner)
         for part in found.find_all(exp.Identifier, exp.Anonymous):
             part.update_positions(node.this)
         return found
 
-    def _qualified(self, parts: list[str]) -> exp.Expr | None:
-        if len(parts) < 2:
-            return None
-        for source in self.sources:
-            if source.alias.lower() == parts[0].lower():
-                joined = source.find(parts[1]) or _window_column(parts[1:], [source])
-                return None if joined is None else column(joined, *parts[2:])
-        return None
-
     def _unqualified(self, node: exp.Column, parts: list[str]) -> exp.Expr | None:
-        owners = [(source, source.find(parts[0])) for source in self.sources]
-        found = [(source, joined) for source, joined in owners if joined is not None]
+        found = [(source, joined) for source in self.sources if (joined := source.find(parts[0])) is not None]
         if len(found) > 1:
             choices = " or ".join(f"{source.alias}.{parts[0]}" for source, _ in found)
             raise fail(f"column {parts[0]} is in more than one stream: write {choices}", node)
         if found and parts[0].lower() not in self._first:
-            return column(str(found[0][1]), *parts[1:])
+            return column(found[0][1], *parts[1:])
         alias = self.aliases.get(parts[0].lower())
         if alias is not None:
-            tree: exp.Expr = (
-                alias.copy() if isinstance(alias, exp.Column | exp.Anonymous) else exp.Paren(this=alias.copy())
-            )
-            for field in parts[1:]:
-                tree = exp.Dot(this=tree, expression=identifier(field))
-            return tree
+            closed = isinstance(alias, exp.Column | exp.Anonymous)
+            return with_fields(alias.copy() if closed else exp.Paren(this=alias.copy()), parts[1:])
         bound = _window_column(parts, self.sources)
         if bound is not None:
             return column(bound)
@@ -185,9 +168,8 @@ class Scope:
             return exp.Anonymous(this=parts[0].upper(), expressions=[])
         return None
 
-    def _unknown(self, node: exp.Column, parts: list[str]) -> Exception:
+    def _unknown(self, node: exp.Column, parts: list[str], owner: Source | None) -> SqlError:
         aliases = [source.alias for source in self.sources]
-        owner = next((s for s in self.sources if len(parts) > 1 and s.alias.lower() == parts[0].lower()), None)
         if len(parts) > 1 and owner is None:
             hint = did_you_mean(parts[0], aliases)
             return fail(f"{parts[0]} is not a stream of this FROM (there: {', '.join(aliases)}){hint}", node)
@@ -199,6 +181,11 @@ class Scope:
         hint = did_you_mean(name, known) or f" (columns: {_listing(known)})"
         place = node.this if owner else node
         return fail(f"unknown column {name} of {' and '.join(s.alias for s in searched)}{hint}", place)
+
+
+def _qualified(owner: Source, parts: Sequence[str]) -> exp.Expr | None:
+    joined = owner.find(parts[1]) or _window_column(parts[1:], [owner])
+    return None if joined is None else column(joined, *parts[2:])
 
 
 def _window_column(parts: Sequence[str], sources: Sequence[Source]) -> str | None:

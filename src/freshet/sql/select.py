@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -18,7 +18,7 @@ from freshet.sql.errors import fail
 from freshet.sql.explicit import make_explicit
 from freshet.sql.functions import has_aggregate, is_aggregate, name_of
 from freshet.sql.graph import GraphBuilder
-from freshet.sql.grouping import check_grouping, group_keys, in_window, take_window
+from freshet.sql.grouping import check_grouping, group_keys, in_window
 from freshet.sql.items import Item, check_names, expand
 from freshet.sql.joins import Ctes, FromBuilder, add_window
 from freshet.sql.limits import as_filters, conjuncts
@@ -67,7 +67,7 @@ class SelectBuilder:
         union = self._graph.add(Union(f"{prefix}.union"), built, columns, tree)
         if not tree.args.get("distinct"):
             return union
-        self._check_distinct(union.node, tree)
+        self._check_distinct(union, tree)
         return self._graph.add(Distinct(f"{prefix}.distinct"), (union,), place=tree.expression)
 
     def _set_operation(self, tree: exp.SetOperation, prefix: str, ctes: Ctes, shape: Shape | None) -> Relation:
@@ -108,26 +108,25 @@ class SelectBuilder:
         else:
             relation = self._project(tree, prefix, relation, scope, shape)
         if tree.args.get("distinct"):
-            self._check_distinct(relation.node, tree)
+            self._check_distinct(relation, tree)
             relation = self._graph.add(Distinct(f"{prefix}.distinct"), (relation,), place=tree.expressions[0])
         return relation
 
     def _project(
         self, tree: exp.Select, prefix: str, relation: Relation, scope: Scope, shape: Shape | None
     ) -> Relation:
-        items = _items(tree, scope, {}, aggregates="it needs a window or GROUP BY")
+        items = _items(tree, scope, aggregates="it needs a window or GROUP BY")
         texts, columns = _columns(items, scope, shape)
         return self._graph.add(Project(f"{prefix}.project", texts), (relation,), columns)
 
     def _aggregate(
         self, tree: exp.Select, prefix: str, relation: Relation, scope: Scope, shape: Shape | None
     ) -> Relation:
-        keys, named = group_keys(tree, scope)
-        keys, window = take_window(keys)
+        keys, window = group_keys(tree, scope)
         place = tree.args["group"] if tree.args.get("group") else _first_aggregate(tree)
         if window is not None:
             relation, scope = self._group_window(window, f"{prefix}.window", relation, scope)
-        elif not self._graph.has_window(relation.node) and not self._graph.reads_tables_only(relation.node):
+        elif self._graph.is_endless(relation):
             what = "GROUP BY" if tree.args.get("group") else "an aggregate"
             example = "[RANGE 1 MINUTE]" if what == "GROUP BY" else "[RANGE 1 MINUTE] or [UNBOUNDED]"
             raise fail(
@@ -135,13 +134,13 @@ class SelectBuilder:
                 + (", or write GROUP BY window(ts, '1 minute')" if what == "GROUP BY" else ""),
                 place,
             )
-        items = _items(tree, scope, named, aggregates=None, window=window)
+        items = _items(tree, scope, aggregates=None, window=window)
         for item in items:
             check_grouping(item.value, keys)
             _check_calls(item.value)
-        having = self._having(tree, scope, items, named, keys, window)
+        having = _having(tree, scope, items, keys, window)
         texts, columns = _columns(items, scope, shape)
-        made = Aggregate(f"{prefix}.aggregate", tuple(map(to_sql, keys)), texts, having)
+        made = Aggregate(f"{prefix}.aggregate", keys, texts, having)
         return self._graph.add(made, (relation,), columns, place)
 
     def _group_window(self, key: exp.Expr, name: str, relation: Relation, scope: Scope) -> tuple[Relation, Scope]:
@@ -152,31 +151,8 @@ class SelectBuilder:
         sources = [replace(source, relation=replace(source.relation, windowed=True)) for source in scope.sources]
         return windowed, Scope(sources)
 
-    def _having(
-        self,
-        tree: exp.Select,
-        scope: Scope,
-        items: Sequence[Item],
-        named: Mapping[str, exp.Expr],
-        keys: Sequence[exp.Expr],
-        window: exp.Expr | None,
-    ) -> str | None:
-        clause = tree.args.get("having")
-        if clause is None:
-            return None
-        aliases = {item.name.lower(): item.value for item in items} | dict(named)
-        # As in Spark, an alias hides a column that is not grouped by.
-        first = set(aliases) - {to_sql(key).lower() for key in keys}
-        resolved = in_window(Scope(scope.sources, aliases, first).resolve(clause.this), window)
-        condition = check_functions(resolved, aggregates=None)
-        check_condition(condition, scope.types, "HAVING")
-        condition = make_explicit(condition, scope.types)
-        check_grouping(condition, keys)
-        _check_calls(condition)
-        return to_sql(condition)
-
-    def _check_distinct(self, node: str, tree: exp.Expr) -> None:
-        if not self._graph.has_window(node) and not self._graph.reads_tables_only(node):
+    def _check_distinct(self, relation: Relation, tree: exp.Expr) -> None:
+        if self._graph.is_endless(relation):
             raise fail(
                 "DISTINCT over a stream without an end needs a window: "
                 "put for example [RANGE 1 MINUTE] after the stream's name",
@@ -262,13 +238,12 @@ def _check_calls(tree: exp.Expr) -> None:
 def _items(
     tree: exp.Select,
     scope: Scope,
-    named: Mapping[str, exp.Expr],
     aggregates: str | None,
     window: exp.Expr | None = None,
 ) -> list[Item]:
     """The columns of a SELECT, resolved and checked; one may use the aliases before it, as in Spark."""
     items: list[Item] = []
-    aliases = dict(named)
+    aliases = _named(window)
     for item in expand(tree, scope):
         value = in_window(Scope(scope.sources, aliases).resolve(item.value), window)
         value = check_functions(value, aggregates=aggregates)
@@ -279,6 +254,29 @@ def _items(
             aliases.setdefault(item.name.lower(), value)
     check_names(items)
     return items
+
+
+def _having(
+    tree: exp.Select, scope: Scope, items: Sequence[Item], keys: Sequence[str], window: exp.Expr | None
+) -> str | None:
+    clause = tree.args.get("having")
+    if clause is None:
+        return None
+    aliases = {item.name.lower(): item.value for item in items} | _named(window)
+    # As in Spark, an alias hides a column that is not grouped by.
+    first = set(aliases) - {key.lower() for key in keys}
+    resolved = in_window(Scope(scope.sources, aliases, first).resolve(clause.this), window)
+    condition = check_functions(resolved, aggregates=None)
+    check_condition(condition, scope.types, "HAVING")
+    condition = make_explicit(condition, scope.types)
+    check_grouping(condition, keys)
+    _check_calls(condition)
+    return to_sql(condition)
+
+
+def _named(window: exp.Expr | None) -> dict[str, exp.Expr]:
+    """The name by which a SELECT may call the key ``window(ts, ...)``."""
+    return {} if window is None else {"window": window}
 
 
 def _text_name(value: exp.Expr) -> str:

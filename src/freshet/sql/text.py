@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 import sys
+from collections.abc import Iterable
 from functools import lru_cache
 from threading import Lock
 from typing import Final
@@ -72,7 +73,11 @@ def identifier(name: str) -> exp.Identifier:
 
 def column(name: str, *fields: str) -> exp.Expr:
     """A column, or a field within a column that is a struct."""
-    tree: exp.Expr = exp.Column(this=identifier(name))
+    return with_fields(exp.Column(this=identifier(name)), fields)
+
+
+def with_fields(tree: exp.Expr, fields: Iterable[str]) -> exp.Expr:
+    """A field within a struct, which may be a field within a struct itself."""
     for field in fields:
         tree = exp.Dot(this=tree, expression=identifier(field))
     return tree

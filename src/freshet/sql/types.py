@@ -208,7 +208,10 @@ def _call(tree: exp.Anonymous, columns: Columns) -> pa.DataType:
     if name in ("abs", "positive", "negative") and len(kinds) == 1:
         return kinds[0]
     if name in ("round", "bround", "ceil", "ceiling", "floor", "sequence"):
-        return _numeric_call(name, kinds)
+        simple = bool(kinds) and (kinds[0] in INTEGERS or pa.types.is_floating(kinds[0]))
+        if name in ("round", "bround"):
+            return kinds[0] if simple else UNKNOWN
+        return pa.int64() if simple and len(kinds) == 1 and name != "sequence" else UNKNOWN
     return _function_type(name, tuple(type_text(kind) if is_known(kind) else None for kind in kinds))
 
 
@@ -230,15 +233,6 @@ def aggregate_type(function: AggregateFunction, kind: pa.DataType) -> pa.DataTyp
     if function == "sum" and kind in INTEGERS:
         return pa.int64()
     return pa.float64() if kind in INTEGERS or pa.types.is_floating(kind) else UNKNOWN
-
-
-def _numeric_call(name: str, kinds: tuple[pa.DataType, ...]) -> pa.DataType:
-    kind = kinds[0] if kinds else UNKNOWN
-    if name in ("ceil", "ceiling", "floor") and len(kinds) == 1:
-        return pa.int64() if kind in INTEGERS or pa.types.is_floating(kind) else UNKNOWN
-    if name in ("round", "bround") and (kind in INTEGERS or pa.types.is_floating(kind)):
-        return kind
-    return UNKNOWN
 
 
 _SURE: Final = (
