@@ -14,6 +14,7 @@ from freshet.model.numbers import is_number
 from freshet.model.schema import parse_schema, type_text
 from freshet.sql.dialect import Suffixed
 from freshet.sql.errors import did_you_mean, fail
+from freshet.sql.explicit import make_explicit
 from freshet.sql.fitting import castable, comparable, computable, share_a_column
 from freshet.sql.functions import NOT_IN_LOG, UNIT_FUNCTIONS, arrival_form, functions, is_aggregate, name_of
 from freshet.sql.signatures import signatures
@@ -30,7 +31,7 @@ def check_functions(tree: exp.Expr, *, aggregates: str | None) -> exp.Expr:
         aggregates: Why an aggregate may not stand here; None where it may.
     """
 
-    def checked(node: exp.Expr) -> exp.Expr | None:
+    def arrived(node: exp.Expr) -> exp.Expr | None:
         if isinstance(node, exp.Window):
             raise fail("OVER is not for streams: put a window after the stream's name, as in s [ROWS 10]", node)
         if isinstance(node, exp.Placeholder | exp.Parameter):
@@ -45,7 +46,7 @@ def check_functions(tree: exp.Expr, *, aggregates: str | None) -> exp.Expr:
                 _check_aggregate(node, name, aggregates)
         return arrival
 
-    return rewritten(tree, checked)
+    return rewritten(tree, arrived)
 
 
 def _check_name(node: exp.Expr, name: str) -> None:
@@ -54,17 +55,13 @@ def _check_name(node: exp.Expr, name: str) -> None:
     kind = functions().get(name)
     if kind is None:
         hint = did_you_mean(name, functions()) or "; Spark SQL has no function of this name"
-        raise fail(f"unknown function {name}{hint}", _name_only(node))
+        only = exp.Var(this=node.name)
+        only.meta.update({key: node.meta[key] for key in ("start", "end") if key in node.meta})
+        raise fail(f"unknown function {name}{hint}", only)
     if kind == "window":
         raise fail(f"{name}() ranks rows within OVER, which is not for streams", node)
     if kind == "generator":
         raise fail(f"{name}() makes several rows of one; only functions that give one value can stand here", node)
-
-
-def _name_only(node: exp.Expr) -> exp.Expr:
-    named = exp.Var(this=node.name)
-    named.meta.update({key: node.meta[key] for key in ("start", "end") if key in node.meta})
-    return named
 
 
 def _check_aggregate(node: exp.Expr, name: str, why_not: str | None) -> None:
@@ -75,19 +72,25 @@ def _check_aggregate(node: exp.Expr, name: str, why_not: str | None) -> None:
         raise fail(f"{name_of(inside)}() stands inside {name}(): use a sub-query for the inner aggregate", inside)
 
 
-def check_types(tree: exp.Expr, columns: Columns) -> None:
-    """Rejects what is wrong for sure by its types; what is not known passes."""
+def checked(tree: exp.Expr, columns: Columns, *, aggregates: str | None, clause: str | None = None) -> exp.Expr:
+    """An expression with resolved columns, checked, with what Spark does by types written out; it is changed.
+
+    What is wrong for sure by its types is rejected, what is not known passes.
+
+    Args:
+        tree: The expression.
+        columns: Types of the columns.
+        aggregates: Why an aggregate may not stand here; None where it may.
+        clause: The clause whose condition it is; None: it is a value.
+    """
+    tree = check_functions(tree, aggregates=aggregates)
+    if clause is not None:
+        _check_boolean(tree, columns, f"{clause} takes a condition")
     for node in tree.walk():
-        for kinds, check in _CHECKS:
-            if isinstance(node, kinds):
-                check(node, columns)
-                break
-
-
-def check_condition(tree: exp.Expr, columns: Columns, clause: str) -> None:
-    """Rejects a WHERE, HAVING or ON that is not a condition."""
-    _check_boolean(tree, columns, f"{clause} takes a condition")
-    check_types(tree, columns)
+        check = next((check for kinds, check in _CHECKS if isinstance(node, kinds)), None)
+        if check is not None:
+            check(node, columns)
+    return make_explicit(tree, columns)
 
 
 def _check_boolean(tree: exp.Expr, columns: Columns, what: str) -> None:
@@ -107,14 +110,10 @@ def _check_arithmetic(node: exp.Binary, columns: Columns) -> None:
         _check_operand(operand, columns)
     left, right = type_of(node.left, columns), type_of(node.right, columns)
     if not computable(type(node), left, right):
-        sign = _SIGNS[type(node)]
-        raise fail(f"{type_text(left)} {sign} {type_text(right)} has no meaning{_remedy(node, left, right)}", node)
-
-
-def _remedy(node: exp.Binary, left: pa.DataType, right: pa.DataType) -> str:
-    if is_time(left) and is_number(right) and isinstance(node, exp.Add | exp.Sub):
-        return f": use an interval, as in {_SIGNS[type(node)]} INTERVAL 5 SECONDS"
-    return ": CAST one of them"
+        sign, remedy = _SIGNS[type(node)], "CAST one of them"
+        if is_time(left) and is_number(right) and isinstance(node, exp.Add | exp.Sub):
+            remedy = f"use an interval, as in {sign} INTERVAL 5 SECONDS"
+        raise fail(f"{type_text(left)} {sign} {type_text(right)} has no meaning: {remedy}", node)
 
 
 def _check_negative(node: exp.Neg, columns: Columns) -> None:

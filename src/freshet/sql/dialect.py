@@ -36,14 +36,9 @@ _KEPT_FUNCTION_PARSERS: Final = ("CAST", "TRY_CAST", "EXTRACT", "TRIM", "SUBSTRI
 class StreamWindow(exp.Expression):
     """A window after the name of a stream or a sub-query; ``time`` is the column that TUMBLE and HOP name."""
 
-    arg_types: ClassVar[dict[str, bool]] = {
-        "size": False,
-        "slide": False,
-        "rows": False,
-        "partition": False,
-        "time": False,
-        "offset": False,
-    }
+    arg_types: ClassVar[dict[str, bool]] = dict.fromkeys(
+        ("size", "slide", "rows", "partition", "time", "offset"), False
+    )
 
 
 class Suffixed(exp.Cast):
@@ -163,19 +158,15 @@ class FreshetParser(SparkParser):
     def _add_window(self, node: exp.Expr) -> bool:
         if not self._match(TokenType.L_BRACKET):
             return False
-        node.set("window", self._parse_stream_window())
+        opening = self._prev
+        node.set("window", self._parse_stream_window().update_positions(opening))
+        if not self._match(TokenType.R_BRACKET):
+            raise self._wrong(f"a window is {WINDOW_FORMS}")
         if self._curr and self._curr.token_type == TokenType.L_BRACKET:
             raise self._wrong("a stream has one window")
         return True
 
     def _parse_stream_window(self) -> StreamWindow:
-        opening = self._prev
-        window = self._parse_window_body().update_positions(opening)
-        if not self._match(TokenType.R_BRACKET):
-            raise self._wrong(f"a window is {WINDOW_FORMS}")
-        return window
-
-    def _parse_window_body(self) -> StreamWindow:
         if self._match_text_seq("RANGE"):
             size = self._parse_window_duration("RANGE")
             slide = self._parse_window_duration("SLIDE") if self._match_text_seq("SLIDE") else None
@@ -195,8 +186,7 @@ class FreshetParser(SparkParser):
         raise self._wrong(f"unknown window [{self._curr.text} ...]: a window is {WINDOW_FORMS}{hint}")
 
     def _parse_window_duration(self, word: str) -> float:
-        tokens = self._tokens[self._index :]
-        seconds, used = read_duration(tokens, word)
+        seconds, used = read_duration(self._tokens[self._index :], word)
         self._advance(used)
         return seconds
 

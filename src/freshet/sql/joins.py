@@ -8,10 +8,9 @@ from typing import Literal
 
 from sqlglot import exp
 
-from freshet.sql.check import check_condition, check_functions
+from freshet.sql.check import checked
 from freshet.sql.dialect import StreamWindow
 from freshet.sql.errors import fail
-from freshet.sql.explicit import make_explicit
 from freshet.sql.graph import GraphBuilder
 from freshet.sql.limits import MOST_MEMBERS
 from freshet.sql.logical import Join, Window
@@ -68,9 +67,8 @@ class FromBuilder:
         return Joined(relation, sources, tuple(conditions))
 
     def _condition(self, tree: exp.Expr, scope: Scope, clause: str) -> exp.Expr:
-        resolved = check_functions(scope.resolve(tree), aggregates=_NO_AGGREGATE.format(clause)).unnest()
-        check_condition(resolved, scope.types, clause)
-        return make_explicit(resolved, scope.types)
+        aggregates = _NO_AGGREGATE.format(clause)
+        return checked(scope.resolve(tree), scope.types, aggregates=aggregates, clause=clause).unnest()
 
     def _member(self, node: exp.Expr) -> tuple[str, Relation]:
         if isinstance(node, exp.Subquery):

@@ -6,6 +6,7 @@ The limits are far above what people write and what most programs write. They ar
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import zip_longest
 from typing import Final
 
 from sqlglot import exp
@@ -64,13 +65,10 @@ def balance(tree: exp.Expr) -> None:
         operands = list(node.flatten(unnest=False))
         if len(operands) >= _LONG_CHAIN:
             while len(operands) > 2:
-                operands = [_joined(type(node), operands[i : i + 2]) for i in range(0, len(operands), 2)]
+                pairs = zip_longest(operands[::2], operands[1::2])
+                operands = [one if two is None else type(node)(this=one, expression=two) for one, two in pairs]
             node.set("this", operands[0])
             node.set("expression", operands[1])
-
-
-def _joined(kind: type[exp.Expr], pair: list[exp.Expr]) -> exp.Expr:
-    return kind(this=pair[0], expression=pair[1]) if len(pair) == 2 else pair[0]
 
 
 def conjuncts(tree: exp.Expr) -> list[exp.Expr]:

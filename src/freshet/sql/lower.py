@@ -10,7 +10,7 @@ reads.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from freshet.model.graph import QueryGraph
 from freshet.model.operators import Filter, Panes, Project, Union
@@ -83,22 +83,22 @@ def _run_graph(
     return wiring.graph(end)
 
 
+@dataclass(frozen=True, slots=True)
 class _Lowering:
     """Flows of the nodes of a graph."""
 
-    def __init__(self, graph: GraphBuilder, times: Times, orders: Mapping[str, Order], ends: Collection[str]) -> None:
-        self._graph = graph
-        self._times = times
-        self._orders = orders
-        self._ends = ends
+    graph: GraphBuilder
+    times: Times
+    orders: Mapping[str, Order]
+    ends: Collection[str]
 
     def flow(self, node: str) -> Flow:
         """The flow of a node."""
-        operator = self._graph.operators.get(node)
+        operator = self.graph.operators.get(node)
         if operator is None:
             return self._stream(node)
-        inputs = [self.flow(name) for name in self._graph.inputs[node]]
-        place = self._graph.places[node]
+        inputs = [self.flow(name) for name in self.graph.inputs[node]]
+        place = self.graph.places[node]
         match operator:
             case Filter():
                 return FilterFlow(node, parse_expression(operator.predicate), inputs[0])
@@ -108,8 +108,8 @@ class _Lowering:
             case Union():
                 return UnionFlow(node, inputs, place)
             case Window():
-                [source] = self._graph.inputs[node]
-                name = "the sub-query" if source in self._graph.operators else source
+                [source] = self.graph.inputs[node]
+                name = "the sub-query" if source in self.graph.operators else source
                 return WindowFlow(operator, inputs[0], name, place)
             case Aggregate():
                 return aggregate_flow(operator, inputs[0], place)
@@ -121,20 +121,20 @@ class _Lowering:
                 return self._join(operator, (inputs[0], inputs[1]))
 
     def _stream(self, name: str) -> Flow:
-        columns = self._graph.relations[name].columns
-        if name in self._graph.tables:
+        columns = self.graph.relations[name].columns
+        if name in self.graph.tables:
             return StreamFlow(name, columns, "none", None, table=True)
-        time = None if self._times is None else self._times.get(name)
-        by_arrival = self._times is None or (time is None and name in self._times)
+        time = None if self.times is None else self.times.get(name)
+        by_arrival = self.times is None or (time is None and name in self.times)
         clock: Clock = "arrival" if by_arrival else "none" if time is None else "event"
-        return StreamFlow(name, columns, clock, time, order=self._orders.get(name, ()), ends=name in self._ends)
+        return StreamFlow(name, columns, clock, time, order=self.orders.get(name, ()), ends=name in self.ends)
 
     def _join(self, join: Join, inputs: tuple[Flow, Flow]) -> Flow:
-        columns = self._graph.relations[join.name].columns
+        columns = self.graph.relations[join.name].columns
         table = next((side.traits.table for side in inputs if side.traits.table is not None), None)
         if table is None:
             return JoinFlow(join, columns, inputs)
-        return LookupFlow(join, columns, inputs, self._graph.relations[table].columns)
+        return LookupFlow(join, columns, inputs, self.graph.relations[table].columns)
 
 
 def _tell_changes(wiring: Wiring, node: str, place: Place) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 import pyarrow as pa
@@ -75,6 +75,7 @@ def _free(name: str, taken: set[str]) -> str:
     return name
 
 
+@dataclass(frozen=True, slots=True)
 class Scope:
     """Resolves the names in expressions over the members of one FROM.
 
@@ -85,17 +86,10 @@ class Scope:
         later: Aliases that cannot be named here because they are computed after it.
     """
 
-    def __init__(
-        self,
-        sources: Sequence[Source],
-        aliases: Mapping[str, exp.Expr] | None = None,
-        first: Set[str] = frozenset(),
-        later: Set[str] = frozenset(),
-    ) -> None:
-        self.sources = tuple(sources)
-        self.aliases = dict(aliases or {})
-        self._first = first
-        self._later = later
+    sources: Sequence[Source]
+    aliases: Mapping[str, exp.Expr] = field(default_factory=dict)
+    first: Set[str] = frozenset()
+    later: Set[str] = frozenset()
 
     @property
     def types(self) -> dict[str, pa.DataType]:
@@ -155,7 +149,7 @@ class Scope:
         if len(found) > 1:
             choices = " or ".join(f"{source.alias}.{parts[0]}" for source, _ in found)
             raise fail(f"column {parts[0]} is in more than one stream: write {choices}", node)
-        if found and parts[0].lower() not in self._first:
+        if found and parts[0].lower() not in self.first:
             return column(found[0][1], *parts[1:])
         alias = self.aliases.get(parts[0].lower())
         if alias is not None:
@@ -173,7 +167,7 @@ class Scope:
         if len(parts) > 1 and owner is None:
             hint = did_you_mean(parts[0], aliases)
             return fail(f"{parts[0]} is not a stream of this FROM (there: {', '.join(aliases)}){hint}", node)
-        if len(parts) == 1 and parts[0].lower() in self._later:
+        if len(parts) == 1 and parts[0].lower() in self.later:
             return fail(f"{parts[0]} is an alias of the SELECT, which WHERE cannot see: repeat its expression", node)
         searched = [owner] if owner else list(self.sources)
         known = [name for source in searched for name in source.relation.names]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Literal
 
 import pyarrow as pa
@@ -12,10 +12,9 @@ from sqlglot import exp
 from freshet.model.operators import Filter, Project, Union
 from freshet.model.schema import type_text
 from freshet.sql.calls import read_call
-from freshet.sql.check import check_condition, check_functions, check_types
+from freshet.sql.check import checked
 from freshet.sql.dialect import Freshet
 from freshet.sql.errors import fail
-from freshet.sql.explicit import make_explicit
 from freshet.sql.functions import has_aggregate, is_aggregate, name_of
 from freshet.sql.graph import GraphBuilder
 from freshet.sql.grouping import check_grouping, group_keys, in_window
@@ -30,14 +29,7 @@ from freshet.sql.types import common_type, is_known, type_of
 from freshet.sql.windows import window_key
 
 Columns = tuple[tuple[str, pa.DataType], ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Shape:
-    """What the output of a branch of a UNION must look like: names, and types where they are known."""
-
-    names: tuple[str, ...]
-    types: tuple[pa.DataType, ...]
+"""Names and types of columns; of what a branch of a UNION must give out, types where they are known."""
 
 
 class SelectBuilder:
@@ -47,7 +39,7 @@ class SelectBuilder:
         self._graph = graph
         self._previews = {} if previews is None else previews
 
-    def query(self, tree: exp.Expr, prefix: str, ctes: Ctes | None = None, shape: Shape | None = None) -> Relation:
+    def query(self, tree: exp.Expr, prefix: str, ctes: Ctes | None = None, shape: Columns | None = None) -> Relation:
         """Builds a SELECT or a UNION; operators are named ``<prefix>.<kind>``."""
         prefix = self._graph.prefix(prefix)
         known = {**(ctes or {}), **_ctes_of(tree)}
@@ -62,7 +54,7 @@ class SelectBuilder:
             raise fail("a continuous query is a SELECT", tree)
         return self._select(tree, prefix, known, shape)
 
-    def _union(self, tree: exp.Union, prefix: str, ctes: Ctes, shape: Shape | None) -> Relation:
+    def _union(self, tree: exp.Union, prefix: str, ctes: Ctes, shape: Columns | None) -> Relation:
         built, columns = self._members(tree, _branches(tree), prefix, ctes, shape)
         union = self._graph.add(Union(f"{prefix}.union"), built, columns, tree)
         if not tree.args.get("distinct"):
@@ -70,7 +62,7 @@ class SelectBuilder:
         self._check_distinct(union, tree)
         return self._graph.add(Distinct(f"{prefix}.distinct"), (union,), place=tree.expression)
 
-    def _set_operation(self, tree: exp.SetOperation, prefix: str, ctes: Ctes, shape: Shape | None) -> Relation:
+    def _set_operation(self, tree: exp.SetOperation, prefix: str, ctes: Ctes, shape: Columns | None) -> Relation:
         kind: Literal["except", "intersect"] = "except" if isinstance(tree, exp.Except) else "intersect"
         if not tree.args.get("distinct"):
             raise fail(f"{kind.upper()} ALL is not supported: {kind.upper()} without ALL is", tree.expression)
@@ -78,7 +70,7 @@ class SelectBuilder:
         return self._graph.add(SetOperation(f"{prefix}.{kind}", kind), built, columns, tree.expression)
 
     def _members(
-        self, tree: exp.SetOperation, branches: Sequence[exp.Expr], prefix: str, ctes: Ctes, shape: Shape | None
+        self, tree: exp.SetOperation, branches: Sequence[exp.Expr], prefix: str, ctes: Ctes, shape: Columns | None
     ) -> tuple[tuple[Relation, ...], Columns]:
         relations = [self._preview(branch, prefix, ctes) for branch in branches]
         shape = _union_shape(branches, relations, shape, f"{'a' if tree.key == 'union' else 'an'} {tree.key.upper()}")
@@ -86,7 +78,7 @@ class SelectBuilder:
             self.query(branch, f"{prefix}.branch_{number}", ctes, shape)
             for number, branch in enumerate(branches, start=1)
         )
-        return built, tuple(zip(shape.names, shape.types, strict=True))
+        return built, shape
 
     def _preview(self, tree: exp.Expr, prefix: str, ctes: Ctes) -> Relation:
         # The output names and types of all branches are needed before the first branch can be built. A branch that has
@@ -96,34 +88,29 @@ class SelectBuilder:
             self._previews[key] = SelectBuilder(self._graph.scratch(), self._previews).query(tree, prefix, ctes)
         return self._previews[key]
 
-    def _select(self, tree: exp.Select, prefix: str, ctes: Ctes, shape: Shape | None) -> Relation:
+    def _select(self, tree: exp.Select, prefix: str, ctes: Ctes, shape: Columns | None) -> Relation:
         where = tree.args.get("where")
         conditions = [] if where is None else conjuncts(where.this)
         joined = FromBuilder(self._graph, self.query, prefix, ctes).build(tree, conditions)
         relation, scope = joined.relation, Scope(joined.sources)
         for number, condition in enumerate(as_filters(joined.conditions), start=1):
             relation = self._graph.add(Filter(f"{prefix}.filter_{number}", to_sql(condition)), (relation,))
-        if _is_grouped(tree):
-            relation = self._aggregate(tree, prefix, relation, scope, shape)
+        grouping = _grouping(tree)
+        if grouping is not None:
+            relation = self._aggregate(tree, prefix, relation, scope, shape, grouping)
         else:
-            relation = self._project(tree, prefix, relation, scope, shape)
+            items = _items(tree, scope, aggregates="it needs a window or GROUP BY")
+            texts, columns = _columns(items, scope, shape)
+            relation = self._graph.add(Project(f"{prefix}.project", texts), (relation,), columns)
         if tree.args.get("distinct"):
             self._check_distinct(relation, tree)
             relation = self._graph.add(Distinct(f"{prefix}.distinct"), (relation,), place=tree.expressions[0])
         return relation
 
-    def _project(
-        self, tree: exp.Select, prefix: str, relation: Relation, scope: Scope, shape: Shape | None
-    ) -> Relation:
-        items = _items(tree, scope, aggregates="it needs a window or GROUP BY")
-        texts, columns = _columns(items, scope, shape)
-        return self._graph.add(Project(f"{prefix}.project", texts), (relation,), columns)
-
     def _aggregate(
-        self, tree: exp.Select, prefix: str, relation: Relation, scope: Scope, shape: Shape | None
+        self, tree: exp.Select, prefix: str, relation: Relation, scope: Scope, shape: Columns | None, place: exp.Expr
     ) -> Relation:
         keys, window = group_keys(tree, scope)
-        place = tree.args["group"] if tree.args.get("group") else _first_aggregate(tree)
         if window is not None:
             relation, scope = self._group_window(window, f"{prefix}.window", relation, scope)
         elif self._graph.is_endless(relation):
@@ -184,10 +171,9 @@ def _branches(tree: exp.Expr) -> list[exp.Expr]:
 
 
 def _union_shape(
-    branches: Sequence[exp.Expr], relations: Sequence[Relation], outer: Shape | None, operation: str
-) -> Shape:
-    first = relations[0]
-    kinds = [kind for _, kind in first.columns]
+    branches: Sequence[exp.Expr], relations: Sequence[Relation], outer: Columns | None, operation: str
+) -> Columns:
+    kinds = [kind for _, kind in relations[0].columns]
     for branch, relation in zip(branches[1:], relations[1:], strict=True):
         if len(relation.columns) != len(kinds):
             raise fail(
@@ -200,9 +186,8 @@ def _union_shape(
             for kind, (name, other) in zip(kinds, relation.columns, strict=True)
         ]
     if outer is None:
-        return Shape(first.names, tuple(kinds))
-    wanted = zip(kinds, outer.types, strict=True)
-    return Shape(outer.names, tuple(kind if is_known(kind) else other for other, kind in wanted))
+        return tuple(zip(relations[0].names, kinds, strict=True))
+    return tuple((name, kind if is_known(kind) else own) for (name, kind), own in zip(outer, kinds, strict=True))
 
 
 def _common(one: pa.DataType, two: pa.DataType, name: str, branch: exp.Expr, operation: str) -> pa.DataType:
@@ -217,15 +202,11 @@ def _common(one: pa.DataType, two: pa.DataType, name: str, branch: exp.Expr, ope
     return kind
 
 
-def _is_grouped(tree: exp.Select) -> bool:
-    if tree.args.get("group") or tree.args.get("having"):
-        return True
-    return any(has_aggregate(item) for item in tree.expressions)
-
-
-def _first_aggregate(tree: exp.Select) -> exp.Expr:
-    parts = [*tree.expressions, *filter(None, [tree.args.get("having")])]
-    return next((node for part in parts for node in part.walk() if has_aggregate(node)), tree)
+def _grouping(tree: exp.Select) -> exp.Expr | None:
+    """The place that makes a SELECT one of groups: GROUP BY, or the first part with an aggregate; None: it is not."""
+    group, having = tree.args.get("group"), tree.args.get("having")
+    parts = [*tree.expressions, *filter(None, [having])]
+    return group or next((part for part in parts if has_aggregate(part)), having and tree)
 
 
 def _check_calls(tree: exp.Expr) -> None:
@@ -246,9 +227,7 @@ def _items(
     aliases = _named(window)
     for item in expand(tree, scope):
         value = in_window(Scope(scope.sources, aliases).resolve(item.value), window)
-        value = check_functions(value, aggregates=aggregates)
-        check_types(value, scope.types)
-        value = make_explicit(value, scope.types)
+        value = checked(value, scope.types, aggregates=aggregates)
         items.append(Item(item.name or _text_name(item.value), value, item.place))
         if item.name:
             aliases.setdefault(item.name.lower(), value)
@@ -266,9 +245,7 @@ def _having(
     # As in Spark, an alias hides a column that is not grouped by.
     first = set(aliases) - {key.lower() for key in keys}
     resolved = in_window(Scope(scope.sources, aliases, first).resolve(clause.this), window)
-    condition = check_functions(resolved, aggregates=None)
-    check_condition(condition, scope.types, "HAVING")
-    condition = make_explicit(condition, scope.types)
+    condition = checked(resolved, scope.types, aggregates=None, clause="HAVING")
     check_grouping(condition, keys)
     _check_calls(condition)
     return to_sql(condition)
@@ -288,14 +265,14 @@ def _text_name(value: exp.Expr) -> str:
     return plain.sql(Freshet, comments=False, normalize_functions=False).replace("`", "")
 
 
-def _columns(items: Sequence[Item], scope: Scope, shape: Shape | None) -> tuple[tuple[tuple[str, str], ...], Columns]:
+def _columns(items: Sequence[Item], scope: Scope, shape: Columns | None) -> tuple[tuple[tuple[str, str], ...], Columns]:
     """The columns of a SELECT with their texts, and with their types."""
-    kinds = tuple(type_of(item.value, scope.types) for item in items)
-    wanted = shape or Shape(tuple(item.name for item in items), kinds)
+    own = tuple((item.name, type_of(item.value, scope.types)) for item in items)
+    wanted = own if shape is None else shape
     texts = []
-    for item, kind, name, other in zip(items, kinds, wanted.names, wanted.types, strict=True):
+    for item, (_, kind), (name, other) in zip(items, own, wanted, strict=True):
         if shape is not None and isinstance(item.value, exp.Null):
             raise fail(f"NULL has no type here: write CAST(NULL AS type) AS {name}", item.place)
         value = cast(item.value, type_text(other)) if is_known(other) and kind != other else item.value
         texts.append((name, to_sql(value)))
-    return tuple(texts), tuple(zip(wanted.names, wanted.types, strict=True))
+    return tuple(texts), wanted
