@@ -22,10 +22,11 @@ from freshet.model.promises import Promises
 from freshet.model.query import Query
 from freshet.sql.errors import NotRunYet, SqlError
 from freshet.sql.graph import GraphBuilder
-from freshet.sql.limits import TOO_DEEP, check_growth
+from freshet.sql.limits import TOO_DEEP
 from freshet.sql.lower import lower
+from freshet.sql.safe import check_growth
 from freshet.sql.select import SelectBuilder
-from freshet.sql.text import parse_query, shared_expression
+from freshet.sql.text import parse_query
 
 
 def build_query(
@@ -82,7 +83,7 @@ def build_query(
         # What a periodic query sees is decided at its release.
         if promised.period is None:
             query = lower(query, graph, times, orders or {}, ends, tree.meta.get("emit"))
-        check_growth(query.graph, shared_expression)
+        check_growth(query.graph)
     except SqlError as error:
         raise error.within(name, text) from None
     except RecursionError:

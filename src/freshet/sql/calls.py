@@ -25,13 +25,7 @@ AGGREGATES: Final[dict[str, AggregateFunction]] = {
 
 @dataclass(frozen=True, slots=True)
 class Aggregated:
-    """A call.
-
-    Args:
-        function: What it computes.
-        argument: Over which values; None: ``count(*)``.
-        parameter: The share of ``approx_percentile``.
-    """
+    """A function over the values of an argument (None: ``count(*)``), for ``approx_percentile`` with its share."""
 
     function: AggregateFunction
     argument: exp.Expr | None

@@ -16,12 +16,7 @@ from freshet.sql.trees import inline
 
 @dataclass(frozen=True, slots=True)
 class Flat:
-    """A chain in terms of its input columns.
-
-    Args:
-        predicates: One for each filter, in order.
-        columns: ``(name, expression)`` of the output.
-    """
+    """A chain in terms of its input columns: a predicate for each filter, and its output as ``(name, expression)``."""
 
     predicates: tuple[str, ...]
     columns: tuple[tuple[str, str], ...]

@@ -15,12 +15,7 @@ from freshet.sql.scope import Relation
 
 
 class GraphBuilder:
-    """Collects operators and what they read.
-
-    Args:
-        streams: Schemas of the streams by name, and of the tables.
-        tables: Names of those that are tables.
-    """
+    """Collects operators and what they read: streams, of which some are tables."""
 
     def __init__(self, streams: Mapping[str, pa.Schema], tables: Collection[str] = ()) -> None:
         self.operators: dict[str, Logical] = {}

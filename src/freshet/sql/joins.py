@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Literal
 
 from sqlglot import exp
@@ -22,15 +21,6 @@ Ctes = Mapping[str, exp.Expr]
 """The queries of a WITH, by name in lower case."""
 
 
-@dataclass(frozen=True, slots=True)
-class Joined:
-    """A FROM that was built: what it gives out, its members, and the conditions of WHERE that are left."""
-
-    relation: Relation
-    sources: tuple[Source, ...]
-    conditions: tuple[exp.Expr, ...]
-
-
 class FromBuilder:
     """Builds the FROM of one SELECT; ``query`` builds its sub-queries."""
 
@@ -44,8 +34,8 @@ class FromBuilder:
         self._windows = 0
         self._unnamed = 0
 
-    def build(self, tree: exp.Select, where: Sequence[exp.Expr]) -> Joined:
-        """Builds the members and their joins; conditions of WHERE that a join takes over are used up."""
+    def build(self, tree: exp.Select, where: Sequence[exp.Expr]) -> tuple[Relation, Scope, list[exp.Expr]]:
+        """Builds the members and their joins; returns what they give out, and the conditions that no join took over."""
         clause = tree.args.get("from_")
         if clause is None:
             raise fail("a continuous query reads a stream: add FROM and its name", tree)
@@ -64,7 +54,7 @@ class FromBuilder:
         relation = sources[0].relation
         for number, join in enumerate(joins, start=1):
             relation = self._join(number, join, relation, sources, conditions)
-        return Joined(relation, sources, tuple(conditions))
+        return relation, Scope(sources), conditions
 
     def _condition(self, tree: exp.Expr, scope: Scope, clause: str) -> exp.Expr:
         aggregates = _NO_AGGREGATE.format(clause)

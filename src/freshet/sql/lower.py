@@ -41,13 +41,9 @@ def lower(
 ) -> Query:
     """A query as it runs: its operators, and what is known of the times and the order of its output.
 
-    Args:
-        query: The query; the root of its graph is the node that gives out its answer.
-        graph: What it asks for.
-        times: The time of what it reads; None: all go by the arrival. What is not in it has no time.
-        orders: The order of what it reads; what is not in it comes in that of the log.
-        ends: What of it goes by the ends of windows.
-        changes: Where EMIT CHANGES stands: a window's rows come each time that they change.
+    The root of its graph is the node that gives out its answer. ``times``, ``orders`` and ``ends`` are those of
+    :func:`~freshet.sql.build_query`. ``changes`` is where EMIT CHANGES stands: a window's rows come each time that they
+    change.
 
     Raises:
         SqlError: A part has no meaning without a bound, or is not run.

@@ -91,9 +91,8 @@ class SelectBuilder:
     def _select(self, tree: exp.Select, prefix: str, ctes: Ctes, shape: Columns | None) -> Relation:
         where = tree.args.get("where")
         conditions = [] if where is None else conjuncts(where.this)
-        joined = FromBuilder(self._graph, self.query, prefix, ctes).build(tree, conditions)
-        relation, scope = joined.relation, Scope(joined.sources)
-        for number, condition in enumerate(as_filters(joined.conditions), start=1):
+        relation, scope, left = FromBuilder(self._graph, self.query, prefix, ctes).build(tree, conditions)
+        for number, condition in enumerate(as_filters(left), start=1):
             relation = self._graph.add(Filter(f"{prefix}.filter_{number}", to_sql(condition)), (relation,))
         grouping = _grouping(tree)
         if grouping is not None:

@@ -217,6 +217,7 @@ def _offset(text: str, line: int, col: int) -> int:
 
 def _check_brackets(tokens: list[Token]) -> None:
     open_brackets: list[Token] = []
+    closing = {"(": ")", "[": "]"}
     for token in tokens:
         if token.token_type in _CLOSING:
             open_brackets.append(token)
@@ -227,12 +228,10 @@ def _check_brackets(tokens: list[Token]) -> None:
                 raise SqlError(f"this {token.text} closes nothing: remove it or open it before", span_of(token))
             opened = open_brackets.pop()
             if _CLOSING[opened.token_type] != token.token_type:
-                closing = ")" if opened.text == "(" else "]"
-                raise SqlError(f"this {opened.text} is not closed by a {closing}", span_of(opened))
+                raise SqlError(f"this {opened.text} is not closed by a {closing[opened.text]}", span_of(opened))
     if open_brackets:
         opened = open_brackets[-1]
-        closing = ")" if opened.text == "(" else "]"
-        raise SqlError(f"this {opened.text} is not closed: a {closing} is missing", span_of(opened))
+        raise SqlError(f"this {opened.text} is not closed: a {closing[opened.text]} is missing", span_of(opened))
 
 
 def _parse_error(error: ParseError, text: str, tokens: list[Token]) -> SqlError:

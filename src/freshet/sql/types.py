@@ -261,12 +261,9 @@ def _column(tree: exp.Column, columns: Columns) -> pa.DataType:
 
 
 def _field(tree: exp.Dot, columns: Columns) -> pa.DataType:
-    outer = type_of(tree.this, columns)
-    if pa.types.is_struct(outer):
-        for field in outer:
-            if field.name.lower() == tree.expression.name.lower():
-                return field.type
-    return UNKNOWN
+    outer, name = type_of(tree.this, columns), tree.expression.name.lower()
+    fields = outer if pa.types.is_struct(outer) else ()
+    return next((field.type for field in fields if field.name.lower() == name), UNKNOWN)
 
 
 def _element(tree: exp.Bracket, columns: Columns) -> pa.DataType:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import Literal
 
 import pyarrow as pa
@@ -32,29 +31,23 @@ _LEFT = (
 _HIDDEN = {ARRIVAL, WINDOW_START, WINDOW_END, FROM, UNTIL}
 
 
-@dataclass(frozen=True, slots=True)
-class Condition:
-    """An ON taken apart: pairs of keys, conditions on one side, and those that need both; over the joined columns."""
-
-    keys: tuple[tuple[exp.Expr, exp.Expr], ...]
-    own: tuple[tuple[Named, ...], tuple[Named, ...]]
-    both: tuple[Named, ...]
-
-
 class Sides:
-    """The two inputs of a join, and which of them a joined column is from.
+    """The two inputs of a join: which of them a joined column is from, and what the condition of the join asks of each.
 
     Args:
+        join: The join.
         columns: Names and types of the joined columns, those of the left input first.
         inputs: The inputs.
-        hidden: Inputs that the time, the validity and the window of what is joined belong to.
+        stream: The input that is joined with a table; None: both are streams. The time, the validity and the window of
+            what is joined are its own, and pairs can be looked at before it is known which of it have no partner.
     """
 
     def __init__(
         self,
+        join: Join,
         columns: Sequence[tuple[str, pa.DataType]],
         inputs: tuple[Flow, Flow],
-        hidden: Collection[Port] = PORTS,
+        stream: Port | None = None,
     ) -> None:
         self._types = {name.lower(): kind for name, kind in columns}
         own = [(port, name) for port in PORTS for name in inputs[port].traits.names]
@@ -63,7 +56,14 @@ class Sides:
         }
         """Joined columns (lower case), each with the input and the name there."""
         self._own = {joined: column(name) for joined, (_, name) in self.places.items()}
-        self._hidden = set(hidden)
+        self._hidden = set(PORTS) if stream is None else {stream}
+        self.keys: list[tuple[exp.Expr, exp.Expr]] = []
+        """Pairs of keys, over the joined columns."""
+        self.own: tuple[list[Named], list[Named]] = ([], [])
+        """Conditions on one side, over the joined columns."""
+        self.both: list[Named] = []
+        """Conditions that need both sides, over the joined columns."""
+        self._take_apart(join, pairs=stream is not None)
 
     def of(self, tree: exp.Expr) -> set[Port]:
         """The inputs that a condition over the joined columns reads."""
@@ -79,16 +79,7 @@ class Sides:
         """Conditions over joined columns of one input, over the columns of that input."""
         return tuple((name, self.inside(predicate)) for name, predicate in conditions)
 
-    def taken_apart(self, join: Join, pairs: bool = False) -> Condition:
-        """The condition of a join.
-
-        Args:
-            join: The join.
-            pairs: Whether pairs can be looked at before it is known which of a LEFT JOIN have no partner.
-        """
-        keys: list[tuple[exp.Expr, exp.Expr]] = []
-        own: tuple[list[Named], list[Named]] = ([], [])
-        both: list[Named] = []
+    def _take_apart(self, join: Join, pairs: bool) -> None:
         for number, part in enumerate([] if join.condition is None else conjuncts(join.condition), start=1):
             named, sides = (f"{join.name}.on_{number}", part), self.of(part)
             pair = self._key(part)
@@ -96,14 +87,13 @@ class Sides:
             if is_same_window(part):
                 continue
             if pair is not None:
-                keys.append(pair)
+                self.keys.append(pair)
             elif lonely and not pairs:
                 raise fail(_LEFT, join.places[1] if place_of(part) is None else part)
             elif len(sides) == 1 and not lonely:
-                own[sides.pop()].append(named)
+                self.own[sides.pop()].append(named)
             else:
-                both.append(named)
-        return Condition(tuple(keys), (tuple(own[0]), tuple(own[1])), tuple(both))
+                self.both.append(named)
 
     def _key(self, part: exp.Expr) -> tuple[exp.Expr, exp.Expr] | None:
         if not isinstance(part, exp.EQ):

@@ -29,13 +29,7 @@ from freshet.sql.text import column
 
 
 class JoinFlow(Flow):
-    """A join of two flows with windows.
-
-    Args:
-        join: The operator.
-        columns: Names and types of the joined columns, those of the left input first.
-        inputs: The two inputs.
-    """
+    """A join of two flows with windows; its columns are those of the left input, then those of the right one."""
 
     def __init__(
         self, join: LogicalJoin, columns: Sequence[tuple[str, pa.DataType]], inputs: tuple[Flow, Flow]
@@ -44,18 +38,15 @@ class JoinFlow(Flow):
         super().__init__(Traits(names, "none"), join.places[1])
         self._name, self._kind = join.name, join.kind
         self._inputs = inputs
-        self._sides = Sides(columns, inputs)
-        self._places = self._sides.places
         spans = [_side_span(inputs[port], join.aliases[port], join.places[port]) for port in PORTS]
-        self._condition = self._sides.taken_apart(join)
+        self._sides = Sides(join, columns, inputs)
+        self._places = self._sides.places
+        clocks = {side.traits.clock for side in inputs}
+        clock: Clock = "arrival" if clocks == {"arrival"} else "none"
         self.traits = replace(
-            self.traits, clock=self._clock(), span=self._pair_span(spans), events=self._events(), order=None,
+            self.traits, clock=clock, span=self._pair_span(spans), events=self._events(), order=None,
             bounds={WINDOW_START: WINDOW_START, WINDOW_END: WINDOW_END},
         )  # fmt: skip
-
-    def _clock(self) -> Clock:
-        clocks = {side.traits.clock for side in self._inputs}
-        return "arrival" if clocks == {"arrival"} else "none"
 
     def _pair_span(self, spans: Sequence[Span]) -> Span:
         left, right = spans
@@ -87,8 +78,8 @@ class JoinFlow(Flow):
         return self._inputs[port].lag(own)
 
     def emit(self, want: Want, wiring: Wiring) -> str:
-        filters = (*self._condition.both, *self._together())
-        pushed: tuple[list[Named], list[Named]] = (list(self._condition.own[0]), list(self._condition.own[1]))
+        filters = (*self._sides.both, *self._together())
+        pushed: tuple[list[Named], list[Named]] = (list(self._sides.own[0]), list(self._sides.own[1]))
         kept: list[Named] = []
         for name, predicate in want.filters:
             sides = self._sides.of(predicate)
@@ -105,9 +96,7 @@ class JoinFlow(Flow):
     def _emit(self, behind: Want, pushed: tuple[list[Named], list[Named]], time: str | None, wiring: Wiring) -> str:
         asked = behind.reads()
         taken = (Inputs(), Inputs())
-        keys = [
-            tuple(taken[port].name(self._sides.inside(pair[port])) for pair in self._condition.keys) for port in PORTS
-        ]
+        keys = [tuple(taken[port].name(self._sides.inside(pair[port])) for pair in self._sides.keys) for port in PORTS]
         columns = tuple(
             (name, port, taken[port].name(column(place)))
             for name, (port, place) in zip(self.traits.names, self._places.values(), strict=True)

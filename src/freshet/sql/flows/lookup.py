@@ -28,11 +28,7 @@ _ROWS = (
 class LookupFlow(Flow):
     """A join of a flow with a table. What is known of the flow stays true: its times, its windows, its order.
 
-    Args:
-        join: The operator.
-        columns: Names and types of the joined columns, those of the left input first.
-        inputs: The two inputs; one of them is a table.
-        schema: Columns of the table.
+    Its columns are those of the left input, then those of the right one; ``schema`` has all columns of the table.
     """
 
     def __init__(
@@ -58,8 +54,7 @@ class LookupFlow(Flow):
         self._child, self._rows = inputs[stream], inputs[1 - stream]
         self._name, self._kind, self._table, self._stream = join.name, join.kind, table, stream
         self._schema = {name.lower(): (name, type_text(kind)) for name, kind in schema}
-        self._sides = Sides(columns, inputs, (stream,))
-        self._condition = self._sides.taken_apart(join, pairs=True)
+        self._sides = Sides(join, columns, inputs, stream)
         own = {joined: name.lower() for joined, (port, name) in self._sides.places.items() if port == stream}
         traits = self._child.traits.renamed(tuple(name for name, _ in columns), own)
         by_rows = traits.span is not None and traits.span.rows is not None
@@ -71,20 +66,20 @@ class LookupFlow(Flow):
         return self._child.lag(own)
 
     def emit(self, want: Want, wiring: Wiring) -> str:
-        pushed = list(self._condition.own[self._stream])
+        pushed = list(self._sides.own[self._stream])
         # What the table alone decides is seen behind the join: it runs there in either form. Only what makes a tuple of
         # a LEFT JOIN lonely must be known before.
         outer = self._kind == "left"
-        before = self._condition.own[1 - self._stream] if outer else ()
-        kept = [] if outer else [*self._condition.both, *self._condition.own[1 - self._stream]]
+        before = self._sides.own[1 - self._stream] if outer else ()
+        kept = [] if outer else [*self._sides.both, *self._sides.own[1 - self._stream]]
         for named in want.filters:
             (pushed if self._sides.of(named[1]) == {self._stream} else kept).append(named)
         return self._emit(replace(want, filters=tuple(kept)), pushed, before, wiring)
 
     def _emit(self, behind: Want, pushed: Sequence[Named], before: Sequence[Named], wiring: Wiring) -> str:
         tuples, rows = Inputs(), Inputs()
-        keys = [(pair[self._stream], pair[1 - self._stream]) for pair in self._condition.keys]
-        conditions = [predicate for _, predicate in self._condition.both] if self._kind == "left" else []
+        keys = [(pair[self._stream], pair[1 - self._stream]) for pair in self._sides.keys]
+        conditions = [predicate for _, predicate in self._sides.both] if self._kind == "left" else []
         asked = behind.reads() | {name for predicate in conditions for name in column_names(predicate)}
         columns = self._columns(asked, tuples, rows)
         named = (
