@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from freshet.model import Join, Lifetime, Network, NotRunnable, Panes, Project, QueryGraph, Union, parse_schema
-from freshet.sql import SqlError, build_query, describe, query_schema, query_schemas
+from freshet.sql import SqlError, SqlTyper, build_query, describe, query_schema
 
 Times = dict[str, str | None]
 Streams = dict[str, pa.Schema]
@@ -54,7 +54,7 @@ def _members(graph: QueryGraph, name: str) -> list[str]:
 @pytest.mark.parametrize("text", [text for text, _ in cases()])
 def test_the_members_of_a_union_have_the_same_columns(text: str, streams: Streams, times: Times) -> None:
     query = build_query("q", text, streams, times=times)
-    schemas = query_schemas(query, streams)
+    schemas = query.graph.schemas(streams, SqlTyper())
     for name, operator in query.graph.operators.items():
         if isinstance(operator, Union):
             assert len({schemas[source] for source in query.graph.inputs[name]}) == 1

@@ -13,7 +13,7 @@ from freshet.app.problems import Problem
 from freshet.app.spec import QuerySpec
 from freshet.kernels.table_join import CompiledLookup, table_program
 from freshet.model import Lookup, Moving, Query, QueryGraph, Stream, UserError
-from freshet.sql import SqlError, build_query, not_run_yet, query_schema, query_schemas
+from freshet.sql import SqlError, SqlTyper, build_query, not_run_yet, query_schema
 from freshet.sql.text import shared_query
 
 
@@ -162,7 +162,7 @@ def check_lookups(query: Query, schemas: Mapping[str, pa.Schema]) -> None:
     for operator in lookups:
         table_program(operator)
     if any(operator.conditions for operator in lookups):
-        known = query_schemas(query, schemas)
+        known = query.graph.schemas(schemas, SqlTyper())
         for operator in lookups:
             schema = known[query.graph.inputs[operator.name][0]]
             # What only Spark knows the type of is looked at when it has been asked.

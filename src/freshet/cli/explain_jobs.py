@@ -12,7 +12,7 @@ from freshet.app.forms import inputs_of
 from freshet.kernels import why_not
 from freshet.kernels.parting import parted_at, rows_for_parts
 from freshet.model import Filter, Operator, Project, Query, QueryGraph
-from freshet.sql import query_schemas
+from freshet.sql import SqlTyper
 
 _CORES = (2, 8, 64)
 
@@ -37,7 +37,7 @@ def explain_jobs(query: Query, checked: Checked) -> Iterator[str]:
     for each in inputs_of(query.graph):
         if not each.is_queue:
             yield f"reads {each.stream}: reader {each.reader}"
-    jobs = jobs_of(query.graph, query_schemas(query, checked.schemas))
+    jobs = jobs_of(query.graph, query.graph.schemas(checked.schemas, SqlTyper()))
     if len(jobs) == 1:
         yield f"one job a step: {_form(jobs[0])}"
     else:

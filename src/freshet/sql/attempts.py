@@ -6,13 +6,14 @@ A part is *attempted*: its safe form has the same value and type, but is NULL wh
 from __future__ import annotations
 
 import datetime
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from sqlglot import exp
 
 from freshet.sql.functions import CAST_FUNCTIONS, functions, is_aggregate, name_of
+from freshet.sql.trees import call, cast
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,27 +31,34 @@ class Attempt:
     fails: exp.Expr | None = None
 
 
+_Trees = Sequence[exp.Expr]
+_Rule = Callable[[exp.Expr, _Trees], Attempt | None]
+"""From a node and its arguments, or its operands, to its attempt."""
+
+
 def attempt(node: exp.Expr) -> Attempt | None:
     """The attempt of a node whose children are safe already; None if the node itself cannot fail."""
-    rule = _RULES.get(type(node))
-    if rule is not None:
-        return rule(node)
     name = name_of(node)
-    return None if name is None else _call(node, name)
+    if name is None:
+        rule = _OPERATORS.get(type(node))
+        return None if rule is None else rule(node, [node.this, node.expression])
+    arguments = node.expressions
+    if name in CAST_FUNCTIONS and len(arguments) == 1:
+        return _cast(cast(arguments[0], name), arguments)
+    if name in _CALLS:
+        return _CALLS[name](node, arguments)
+    if f"try_{name}" in functions() and not is_aggregate(node):
+        return Attempt(call(f"try_{name}", *arguments), tuple(arguments))
+    return None
 
 
-def call(name: str, *arguments: exp.Expr) -> exp.Anonymous:
-    """A function call over copies of the arguments."""
-    return exp.Anonymous(this=name.upper(), expressions=[argument.copy() for argument in arguments])
-
-
-def null_if(condition: exp.Expr, value: exp.Expr) -> exp.Expr:
+def _null_if(condition: exp.Expr, value: exp.Expr) -> exp.Expr:
     """NULL where the condition is true, else the value, which is computed only then."""
     return call("IF", condition, exp.Null(), value)
 
 
 def _guarded(fails: exp.Expr, value: exp.Expr, *arguments: exp.Expr) -> Attempt:
-    return Attempt(null_if(fails, value), arguments, fails)
+    return Attempt(_null_if(fails, value), arguments, fails)
 
 
 def is_null(tree: exp.Expr) -> exp.Expr:
@@ -67,43 +75,38 @@ def _inner(tree: exp.Expr) -> exp.Expr:
     return tree.this if isinstance(tree, exp.Paren) else tree
 
 
-def _binary(function: str) -> Callable[[exp.Expr], Attempt | None]:
-    def rule(node: exp.Expr) -> Attempt:
-        left, right = _inner(node.this), _inner(node.expression)
+def _binary(function: str) -> _Rule:
+    def rule(node: exp.Expr, operands: _Trees) -> Attempt | None:
+        # INTERVAL 1 DAY 2 HOURS comes as a sum of intervals.
+        if isinstance(node, exp.Add) and all(isinstance(operand, exp.Interval) for operand in operands):
+            return None
+        left, right = map(_inner, operands)
         return Attempt(call(function, left, right), (left, right))
 
     return rule
 
 
-def _interval_sum(node: exp.Expr) -> Attempt | None:
-    # INTERVAL 1 DAY 2 HOURS comes as a sum of intervals.
-    if isinstance(node.this, exp.Interval) and isinstance(node.expression, exp.Interval):
-        return None
-    return _binary("TRY_ADD")(node)
+def _negative(node: exp.Expr, operands: _Trees) -> Attempt | None:
+    return None if isinstance(node.this, exp.Literal | exp.Interval) else _tried(node, [node.this])
 
 
-def _negative(node: exp.Expr) -> Attempt | None:
-    if isinstance(node.this, exp.Literal | exp.Interval):
-        return None
-    return _tried(node, node.this)
-
-
-def _tried(value: exp.Expr, *arguments: exp.Expr) -> Attempt:
+def _tried(value: exp.Expr, arguments: _Trees) -> Attempt:
     """What has no try_ form of its own: an interval times its hash, in the try_ form, is NULL where it raises."""
     nothing = exp.Interval(this=exp.Literal.string("0"), unit=exp.Var(this="SECOND"))
     return _guarded(is_null(call("TRY_MULTIPLY", nothing, call("HASH", value))), value, *map(_inner, arguments))
 
 
-def _whole_division(left: exp.Expr, right: exp.Expr) -> Attempt:
+def _whole_division(node: exp.Expr, operands: _Trees) -> Attempt:
     # Of decimals it overflows for many pairs, and not only by -1.
-    return _tried(exp.IntDiv(this=_operand(left), expression=_operand(right)), left, right)
+    left, right = operands
+    return _tried(exp.IntDiv(this=_operand(left), expression=_operand(right)), operands)
 
 
 def _is_zero(tree: exp.Expr) -> exp.Expr:
     return exp.EQ(this=_operand(tree), expression=exp.Literal.number(0))
 
 
-def _cast(node: exp.Expr) -> Attempt | None:
+def _cast(node: exp.Expr, operands: _Trees) -> Attempt | None:
     if type(node) is not exp.Cast or _is_sure(node):
         return None
     return Attempt(exp.TryCast(this=node.this.copy(), to=node.to.copy(), safe=True), (node.this,))
@@ -131,35 +134,29 @@ def _is_sure(node: exp.Cast) -> bool:
         return False
 
 
-def _element(node: exp.Expr) -> Attempt | None:
-    index = node.expressions[0]
+def _element(node: exp.Expr, arguments: _Trees) -> Attempt | None:
+    """``a[i]``, which counts from 0, and ``element_at(a, i)``, which counts from 1, and from the end."""
+    outer, index = (node.this, node.expressions[0]) if isinstance(node, exp.Bracket) else arguments
     if isinstance(index, exp.Literal) and index.is_string:
         return None  # a key of a map or a field of a struct, which gives NULL by itself
-    size = call("SIZE", node.this)
-    outside = exp.or_(
-        exp.LT(this=_operand(index), expression=exp.Literal.number(0)),
-        exp.GTE(this=_operand(index), expression=size),
-    )
-    return Attempt(call("GET", node.this, index), (node.this, index), outside)
-
-
-def _element_at(outer: exp.Expr, index: exp.Expr) -> Attempt | None:
-    if isinstance(index, exp.Literal) and index.is_string:
-        return None  # a key of a map, which gives NULL by itself
     size = call("SIZE", outer)
+    if isinstance(node, exp.Bracket):
+        negative = exp.LT(this=_operand(index), expression=exp.Literal.number(0))
+        outside = exp.or_(negative, exp.GTE(this=_operand(index), expression=size))
+        return Attempt(call("GET", outer, index), (outer, index), outside)
     outside = exp.or_(
         _is_zero(index),
         exp.GT(this=_operand(index), expression=size),
         exp.LT(this=_operand(index), expression=exp.Neg(this=size.copy())),
     )
     # An index of 0 raises even in the try_ form.
-    return Attempt(null_if(_is_zero(index), call("TRY_ELEMENT_AT", outer, index)), (outer, index), outside)
+    return Attempt(_null_if(_is_zero(index), call("TRY_ELEMENT_AT", outer, index)), (outer, index), outside)
 
 
-def _to_bigint(node: exp.Expr, arguments: tuple[exp.Expr, ...]) -> Attempt | None:
+def _to_bigint(node: exp.Expr, arguments: _Trees) -> Attempt | None:
     """CEIL and FLOOR of a float give a bigint and overflow, of other types they do not; to a place all of them may."""
     if len(arguments) != 1:
-        return _tried(node, *arguments)
+        return _tried(node, arguments)
     argument = arguments[0]
     bound = exp.Literal.number("9.223372036854775807E18")
     outside = exp.or_(
@@ -186,48 +183,31 @@ def is_place(node: exp.Expr) -> bool:
     return False
 
 
-def _rounded(node: exp.Expr, arguments: tuple[exp.Expr, ...]) -> Attempt | None:
+def _rounded(node: exp.Expr, arguments: _Trees) -> Attempt | None:
     """ROUND and BROUND to tens, hundreds and so on overflow; to decimals, the usual case, they do not."""
-    return None if isinstance(arguments[-1], exp.Literal) or len(arguments) == 1 else _tried(node, *arguments)
+    return None if isinstance(arguments[-1], exp.Literal) or len(arguments) == 1 else _tried(node, arguments)
 
 
-def _call(node: exp.Expr, name: str) -> Attempt | None:
-    arguments = tuple(node.expressions)
-    if name in CAST_FUNCTIONS and len(arguments) == 1:
-        return _cast(exp.Cast(this=arguments[0].copy(), to=exp.DataType.build(name, dialect="spark")))
-    if name in _CALLS:
-        return _CALLS[name](arguments, node)
-    if f"try_{name}" in functions() and not is_aggregate(node):
-        return Attempt(call(f"try_{name}", *arguments), arguments)
-    return None
+def _date(node: exp.Expr, arguments: _Trees) -> Attempt:
+    midnight = [exp.Literal.number(0)] * 3
+    return Attempt(cast(call("TRY_MAKE_TIMESTAMP_NTZ", *arguments, *midnight), "DATE"), tuple(arguments))
 
 
-_Arguments = tuple[exp.Expr, ...]
-_CALLS: Final[dict[str, Callable[[_Arguments, exp.Expr], Attempt | None]]] = {
-    "round": lambda arguments, node: _rounded(node, arguments),
-    "bround": lambda arguments, node: _rounded(node, arguments),
-    "ceil": lambda arguments, node: _to_bigint(node, arguments),
-    "ceiling": lambda arguments, node: _to_bigint(node, arguments),
-    "floor": lambda arguments, node: _to_bigint(node, arguments),
-    "element_at": lambda arguments, node: _element_at(*arguments),
-    "div": lambda arguments, node: _whole_division(*arguments),
-    "make_date": lambda arguments, node: Attempt(
-        exp.Cast(
-            this=call("TRY_MAKE_TIMESTAMP_NTZ", *arguments, *(exp.Literal.number(0) for _ in range(3))),
-            to=exp.DataType.build("DATE"),
-        ),
-        arguments,
-    ),
+_CALLS: Final[dict[str, _Rule]] = {
+    **dict.fromkeys(("abs", "negative", "mod", "pmod", "add_months", "timestamp_seconds", "timestamp_millis"), _tried),
+    **dict.fromkeys(("round", "bround"), _rounded),
+    **dict.fromkeys(("ceil", "ceiling", "floor"), _to_bigint),
+    "element_at": _element,
+    "div": _whole_division,
+    "make_date": _date,
 }
-for _name in ("abs", "negative", "mod", "pmod", "add_months", "timestamp_seconds", "timestamp_millis"):
-    _CALLS[_name] = lambda arguments, node: _tried(node, *arguments)
-_RULES: Final[dict[type[exp.Expr], Callable[[exp.Expr], Attempt | None]]] = {
-    exp.Add: _interval_sum,
+_OPERATORS: Final[dict[type[exp.Expr], _Rule]] = {
+    exp.Add: _binary("TRY_ADD"),
     exp.Sub: _binary("TRY_SUBTRACT"),
     exp.Mul: _binary("TRY_MULTIPLY"),
     exp.Div: _binary("TRY_DIVIDE"),
     exp.Mod: _binary("TRY_MOD"),
-    exp.IntDiv: lambda node: _whole_division(node.this, node.expression),
+    exp.IntDiv: _whole_division,
     exp.Neg: _negative,
     exp.Cast: _cast,
     exp.Bracket: _element,

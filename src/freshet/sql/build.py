@@ -16,16 +16,17 @@ from typing import Literal
 
 import pyarrow as pa
 
-from freshet.model.errors import UserError
+from freshet.model.errors import NotRunnable, UserError
 from freshet.model.graph import QueryGraph
 from freshet.model.promises import Promises
 from freshet.model.query import Query
-from freshet.sql.errors import SqlError
+from freshet.sql.errors import NotRunYet, SqlError
 from freshet.sql.graph import GraphBuilder
-from freshet.sql.limits import TOO_DEEP, check_growth
+from freshet.sql.limits import TOO_DEEP
 from freshet.sql.lower import lower
+from freshet.sql.safe import check_growth
 from freshet.sql.select import SelectBuilder
-from freshet.sql.text import parse_query, shared_expression
+from freshet.sql.text import parse_query
 
 
 def build_query(
@@ -73,41 +74,36 @@ def build_query(
     if name in streams:
         raise UserError(f"query {name}: a stream has this name already; choose another")
     try:
-        query = _built(name, text, streams, times, tables, orders or {}, ends)
+        tree = parse_query(text)
+        graph = GraphBuilder(streams, tables)
+        output = SelectBuilder(graph).query(tree, name)
+        promised = replace(promises or Promises(), period=tree.meta.get("period"), deadline=tree.meta.get("deadline"))
+        asked = QueryGraph({}, {}, output.node)
+        query = Query(name, text, asked, promised, start, on_error, output.names, has_time=False, order=None)
+        # What a periodic query sees is decided at its release.
+        if promised.period is None:
+            query = lower(query, graph, times, orders or {}, ends, tree.meta.get("emit"))
+        check_growth(query.graph)
     except SqlError as error:
         raise error.within(name, text) from None
     except RecursionError:
         raise SqlError(TOO_DEEP, None, text, name) from None
-    written = query.promises
-    promised = replace(promises or Promises(), period=written.period, deadline=written.deadline)
-    return replace(query, promises=promised, start=start, on_error=on_error)
-
-
-def _built(
-    name: str,
-    text: str,
-    streams: Mapping[str, pa.Schema],
-    times: Mapping[str, str | None] | None,
-    tables: Collection[str],
-    orders: Mapping[str, tuple[str, ...] | None],
-    ends: Collection[str],
-) -> Query:
-    tree = parse_query(text)
-    graph = GraphBuilder(streams, tables)
-    output = SelectBuilder(graph).query(tree, name)
-    # What a periodic query sees is decided at its release.
-    periodic, emit = "period" in tree.meta, tree.meta.get("emit")
-    lowered = None if periodic else lower(name, graph, output.node, times, orders, ends, emit)
-    query = Query(
-        name=name,
-        text=text,
-        graph=QueryGraph({}, {}, output.node) if lowered is None else lowered.graph,
-        promises=Promises(period=tree.meta.get("period"), deadline=tree.meta.get("deadline")),
-        columns=output.names,
-        event_time=None if lowered is None else lowered.event_time,
-        has_time=lowered is not None and lowered.has_time,
-        order=None if lowered is None else lowered.order,
-        ends=lowered is not None and lowered.ends,
-    )
-    check_growth(query.graph, shared_expression)
     return query
+
+
+def not_run_yet(query: Query) -> NotRunYet | None:
+    """Why a query that is right cannot run, at the place in its text; None: it can.
+
+    >>> from freshet.model import parse_schema
+    >>> print(not_run_yet(build_query("q", "SELECT v FROM s PERIOD 5 SECONDS", {"s": parse_schema("v int")})))
+    query q, line 1: PERIOD is parsed and checked, but not run by this version
+      SELECT v FROM s PERIOD 5 SECONDS
+                      ^^^^^^
+    """
+    try:
+        query.check_runnable()
+    except NotRunnable as error:
+        start = query.text.upper().rfind("PERIOD")
+        place = (start, start + len("PERIOD") - 1)
+        return NotRunYet(str(error).removeprefix(f"query {query.name}: "), place, query.text, query.name)
+    return None

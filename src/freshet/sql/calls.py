@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, get_args
 
 from sqlglot import exp
 
@@ -12,21 +12,12 @@ from freshet.sql.errors import fail
 from freshet.sql.functions import is_aggregate, name_of
 
 AGGREGATES: Final[dict[str, AggregateFunction]] = {
-    "count": "count",
+    **{function: function for function in get_args(AggregateFunction) if function != "count_distinct"},
     "count_if": "count",
-    "sum": "sum",
-    "avg": "avg",
     "mean": "avg",
-    "min": "min",
-    "max": "max",
     "std": "stddev_samp",
     "stddev": "stddev_samp",
-    "stddev_samp": "stddev_samp",
-    "stddev_pop": "stddev_pop",
     "variance": "var_samp",
-    "var_samp": "var_samp",
-    "var_pop": "var_pop",
-    "approx_percentile": "approx_percentile",
     "percentile_approx": "approx_percentile",
 }
 """The aggregates that are computed over windows, by the names that users know them by."""
@@ -34,13 +25,7 @@ AGGREGATES: Final[dict[str, AggregateFunction]] = {
 
 @dataclass(frozen=True, slots=True)
 class Aggregated:
-    """A call.
-
-    Args:
-        function: What it computes.
-        argument: Over which values; None: ``count(*)``.
-        parameter: The share of ``approx_percentile``.
-    """
+    """A function over the values of an argument (None: ``count(*)``), for ``approx_percentile`` with its share."""
 
     function: AggregateFunction
     argument: exp.Expr | None

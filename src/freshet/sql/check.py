@@ -14,13 +14,13 @@ from freshet.model.numbers import is_number
 from freshet.model.schema import parse_schema, type_text
 from freshet.sql.dialect import Suffixed
 from freshet.sql.errors import did_you_mean, fail
+from freshet.sql.explicit import make_explicit
 from freshet.sql.fitting import castable, comparable, computable, share_a_column
 from freshet.sql.functions import NOT_IN_LOG, UNIT_FUNCTIONS, arrival_form, functions, is_aggregate, name_of
 from freshet.sql.signatures import signatures
 from freshet.sql.text import to_sql
-from freshet.sql.types import Columns, is_known, is_time, type_of
-
-_COMPARISONS: Final = (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.NullSafeEQ, exp.NullSafeNEQ)
+from freshet.sql.trees import rewritten
+from freshet.sql.types import COMPARISONS, Columns, alternatives, compared, is_known, is_time, type_of
 
 
 def check_functions(tree: exp.Expr, *, aggregates: str | None) -> exp.Expr:
@@ -30,29 +30,23 @@ def check_functions(tree: exp.Expr, *, aggregates: str | None) -> exp.Expr:
         tree: An expression with resolved columns; it is changed.
         aggregates: Why an aggregate may not stand here; None where it may.
     """
-    root = exp.Paren(this=tree)
-    for node in list(root.walk()):
-        _check_shape(node)
+
+    def arrived(node: exp.Expr) -> exp.Expr | None:
+        if isinstance(node, exp.Window):
+            raise fail("OVER is not for streams: put a window after the stream's name, as in s [ROWS 10]", node)
+        if isinstance(node, exp.Placeholder | exp.Parameter):
+            raise fail("a query has no parameters: write the value", node)
         name = name_of(node)
         if name is None:
-            continue
+            return None
         arrival = arrival_form(name, len(node.expressions))
-        if arrival is not None:
-            node.replace(arrival)
-            continue
-        _check_name(node, name)
-        if is_aggregate(node):
-            _check_aggregate(node, name, aggregates)
-    inner: exp.Expr = root.this
-    inner.pop()
-    return inner
+        if arrival is None:
+            _check_name(node, name)
+            if is_aggregate(node):
+                _check_aggregate(node, name, aggregates)
+        return arrival
 
-
-def _check_shape(node: exp.Expr) -> None:
-    if isinstance(node, exp.Window):
-        raise fail("OVER is not for streams: put a window after the stream's name, as in s [ROWS 10]", node)
-    if isinstance(node, exp.Placeholder | exp.Parameter):
-        raise fail("a query has no parameters: write the value", node)
+    return rewritten(tree, arrived)
 
 
 def _check_name(node: exp.Expr, name: str) -> None:
@@ -61,17 +55,13 @@ def _check_name(node: exp.Expr, name: str) -> None:
     kind = functions().get(name)
     if kind is None:
         hint = did_you_mean(name, functions()) or "; Spark SQL has no function of this name"
-        raise fail(f"unknown function {name}{hint}", _name_only(node))
+        only = exp.Var(this=node.name)
+        only.meta.update({key: node.meta[key] for key in ("start", "end") if key in node.meta})
+        raise fail(f"unknown function {name}{hint}", only)
     if kind == "window":
         raise fail(f"{name}() ranks rows within OVER, which is not for streams", node)
     if kind == "generator":
         raise fail(f"{name}() makes several rows of one; only functions that give one value can stand here", node)
-
-
-def _name_only(node: exp.Expr) -> exp.Expr:
-    named = exp.Var(this=node.name)
-    named.meta.update({key: node.meta[key] for key in ("start", "end") if key in node.meta})
-    return named
 
 
 def _check_aggregate(node: exp.Expr, name: str, why_not: str | None) -> None:
@@ -82,19 +72,25 @@ def _check_aggregate(node: exp.Expr, name: str, why_not: str | None) -> None:
         raise fail(f"{name_of(inside)}() stands inside {name}(): use a sub-query for the inner aggregate", inside)
 
 
-def check_types(tree: exp.Expr, columns: Columns) -> None:
-    """Rejects what is wrong for sure by its types; what is not known passes."""
+def checked(tree: exp.Expr, columns: Columns, *, aggregates: str | None, clause: str | None = None) -> exp.Expr:
+    """An expression with resolved columns, checked, with what Spark does by types written out; it is changed.
+
+    What is wrong for sure by its types is rejected, what is not known passes.
+
+    Args:
+        tree: The expression.
+        columns: Types of the columns.
+        aggregates: Why an aggregate may not stand here; None where it may.
+        clause: The clause whose condition it is; None: it is a value.
+    """
+    tree = check_functions(tree, aggregates=aggregates)
+    if clause is not None:
+        _check_boolean(tree, columns, f"{clause} takes a condition")
     for node in tree.walk():
-        for kinds, check in _CHECKS:
-            if isinstance(node, kinds):
-                check(node, columns)
-                break
-
-
-def check_condition(tree: exp.Expr, columns: Columns, clause: str) -> None:
-    """Rejects a WHERE, HAVING or ON that is not a condition."""
-    _check_boolean(tree, columns, f"{clause} takes a condition")
-    check_types(tree, columns)
+        check = next((check for kinds, check in _CHECKS if isinstance(node, kinds)), None)
+        if check is not None:
+            check(node, columns)
+    return make_explicit(tree, columns)
 
 
 def _check_boolean(tree: exp.Expr, columns: Columns, what: str) -> None:
@@ -103,13 +99,10 @@ def _check_boolean(tree: exp.Expr, columns: Columns, what: str) -> None:
         raise fail(f"{what}, but this is {type_text(kind)}: compare it with something", tree)
 
 
-def _check_logic(node: exp.Connector, columns: Columns) -> None:
-    _check_boolean(node.left, columns, f"{node.key.upper()} joins conditions")
-    _check_boolean(node.right, columns, f"{node.key.upper()} joins conditions")
-
-
-def _check_not(node: exp.Not, columns: Columns) -> None:
-    _check_boolean(node.this, columns, "NOT takes a condition")
+def _check_logic(node: exp.Connector | exp.Not, columns: Columns) -> None:
+    what = "NOT takes a condition" if isinstance(node, exp.Not) else f"{node.key.upper()} joins conditions"
+    for operand in node.iter_expressions():
+        _check_boolean(operand, columns, what)
 
 
 def _check_arithmetic(node: exp.Binary, columns: Columns) -> None:
@@ -117,14 +110,10 @@ def _check_arithmetic(node: exp.Binary, columns: Columns) -> None:
         _check_operand(operand, columns)
     left, right = type_of(node.left, columns), type_of(node.right, columns)
     if not computable(type(node), left, right):
-        sign = _SIGNS[type(node)]
-        raise fail(f"{type_text(left)} {sign} {type_text(right)} has no meaning{_remedy(node, left, right)}", node)
-
-
-def _remedy(node: exp.Binary, left: pa.DataType, right: pa.DataType) -> str:
-    if is_time(left) and is_number(right) and isinstance(node, exp.Add | exp.Sub):
-        return f": use an interval, as in {_SIGNS[type(node)]} INTERVAL 5 SECONDS"
-    return ": CAST one of them"
+        sign, remedy = _SIGNS[type(node)], "CAST one of them"
+        if is_time(left) and is_number(right) and isinstance(node, exp.Add | exp.Sub):
+            remedy = f"use an interval, as in {sign} INTERVAL 5 SECONDS"
+        raise fail(f"{type_text(left)} {sign} {type_text(right)} has no meaning: {remedy}", node)
 
 
 def _check_negative(node: exp.Neg, columns: Columns) -> None:
@@ -140,39 +129,29 @@ def _check_operand(tree: exp.Expr, columns: Columns) -> None:
         raise fail(f"arithmetic takes numbers, but this is {type_text(kind)}", tree)
 
 
-def _check_comparison(node: exp.Binary, columns: Columns) -> None:
-    _check_comparable(node, [node.left, node.right], columns)
+def _check_comparison(node: exp.Expr, columns: Columns) -> None:
+    value, *others = compared(node)
+    for other in others:
+        _check_comparable(node, value, other, columns)
 
 
-def _check_between(node: exp.Between, columns: Columns) -> None:
-    for bound in (node.args["low"], node.args["high"]):
-        _check_comparable(node, [node.this, bound], columns)
-
-
-def _check_in(node: exp.In, columns: Columns) -> None:
-    for value in node.expressions:
-        _check_comparable(node, [node.this, value], columns)
-
-
-def _check_comparable(node: exp.Expr, pair: list[exp.Expr], columns: Columns) -> None:
-    left, right = (type_of(tree, columns) for tree in pair)
+def _check_comparable(node: exp.Expr, value: exp.Expr, other: exp.Expr, columns: Columns) -> None:
+    left, right = type_of(value, columns), type_of(other, columns)
     if not comparable(left, right):
         raise fail(f"{type_text(left)} cannot be compared with {type_text(right)}: CAST one of them", node)
 
 
 def _check_case(node: exp.Case, columns: Columns) -> None:
-    branches = node.args["ifs"]
-    for branch in branches:
+    for branch in node.args["ifs"]:
         if node.this is None:
             _check_boolean(branch.this, columns, "WHEN takes a condition")
         else:
-            _check_comparable(branch.this, [node.this, branch.this], columns)
-    results = [*(branch.args["true"] for branch in branches), node.args.get("default")]
-    _check_one_column([result for result in results if result is not None], columns, "the branches of a CASE")
+            _check_comparable(branch.this, node.this, branch.this, columns)
+    _check_one_column(node, columns, "the branches of a CASE")
 
 
-def _check_one_column(values: Sequence[exp.Expr], columns: Columns, what: str) -> None:
-    known = [(value, type_of(value, columns)) for value in values if not isinstance(value, exp.Null)]
+def _check_one_column(node: exp.Expr, columns: Columns, what: str) -> None:
+    known = [(value, type_of(value, columns)) for value in alternatives(node) if not isinstance(value, exp.Null)]
     for (_, first), (value, other) in pairwise(known):
         if not share_a_column(first, other):
             raise fail(
@@ -257,21 +236,15 @@ def _check_arguments(name: str, arguments: Sequence[exp.Expr], node: exp.Expr, c
         if known.refuses(place, len(arguments), kind):
             which = ("first", "second", "third")[place]
             raise fail(f"{name}() does not take {type_text(kind)} as its {which} argument: CAST it", argument)
-    if name in ONE_COLUMN:
-        _check_one_column(arguments[ONE_COLUMN[name] :], columns, f"the values of {name}()")
+    _check_one_column(node, columns, f"the values of {name}()")
 
 
-ONE_COLUMN: Final = {"coalesce": 0, "nvl": 0, "ifnull": 0, "greatest": 0, "least": 0, "if": 1, "nvl2": 1}
-"""Functions that give one of their arguments, from the numbered one on."""
 _SIGNS: Final = {exp.Add: "+", exp.Sub: "-", exp.Mul: "*", exp.Div: "/", exp.Mod: "%", exp.IntDiv: "div"}
 _CHECKS: Final[tuple[tuple[tuple[type[exp.Expr], ...], Callable[..., None]], ...]] = (
-    ((exp.And, exp.Or), _check_logic),
-    ((exp.Not,), _check_not),
+    ((exp.And, exp.Or, exp.Not), _check_logic),
     (tuple(_SIGNS), _check_arithmetic),
     ((exp.Neg,), _check_negative),
-    (_COMPARISONS, _check_comparison),
-    ((exp.Between,), _check_between),
-    ((exp.In,), _check_in),
+    (COMPARISONS, _check_comparison),
     ((exp.Case,), _check_case),
     ((exp.Cast,), _check_cast),
     ((exp.Like, exp.ILike, exp.RegexpLike), _check_text),

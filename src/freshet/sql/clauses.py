@@ -86,12 +86,9 @@ def check_clauses(tree: exp.Expr) -> None:
         allowed = _ALLOWED.get(type(node))
         for key, value in node.args.items() if allowed is not None else ():
             if value and key not in (allowed or ()) and not key.startswith("_"):
-                raise fail(_refusal(key), _place(value, node))
+                other = f"{key.strip('_').upper()} is not taken in a continuous query: leave it out"
+                raise fail(_REFUSED.get(key, other), _place(value, node))
         _check_node(node)
-
-
-def _refusal(key: str) -> str:
-    return _REFUSED.get(key, f"{key.strip('_').upper()} is not taken in a continuous query: leave it out")
 
 
 def _place(value: object, node: exp.Expr) -> exp.Expr:

@@ -36,15 +36,9 @@ _KEPT_FUNCTION_PARSERS: Final = ("CAST", "TRY_CAST", "EXTRACT", "TRIM", "SUBSTRI
 class StreamWindow(exp.Expression):
     """A window after the name of a stream or a sub-query; ``time`` is the column that TUMBLE and HOP name."""
 
-    arg_types: ClassVar[dict[str, bool]] = {
-        "kind": True,
-        "size": False,
-        "slide": False,
-        "rows": False,
-        "partition": False,
-        "time": False,
-        "offset": False,
-    }
+    arg_types: ClassVar[dict[str, bool]] = dict.fromkeys(
+        ("size", "slide", "rows", "partition", "time", "offset"), False
+    )
 
 
 class Suffixed(exp.Cast):
@@ -113,7 +107,7 @@ class FreshetParser(SparkParser):
             if item is not None:
                 items.append(item)
             elif not items or self._curr.token_type != TokenType.VAR:
-                raise SqlError(_COMMA, _span(comma))
+                raise SqlError(_COMMA, span_of(comma))
         return items
 
     def _parse_join(self, *args: Any, **kwargs: Any) -> Any:
@@ -121,7 +115,7 @@ class FreshetParser(SparkParser):
         with self._joining(True):
             join = super()._parse_join(*args, **kwargs)
         if join is None and first.token_type == TokenType.COMMA and self._prev is first:
-            raise SqlError(_COMMA, _span(first))
+            raise SqlError(_COMMA, span_of(first))
         return join
 
     def _parse_joins(self, *args: Any, **kwargs: Any) -> Iterator[Any]:
@@ -138,7 +132,7 @@ class FreshetParser(SparkParser):
 
     def _parse_as_command(self, start: Token) -> exp.Command:
         # sqlglot would take any text behind such a word, and write a warning to the log.
-        raise SqlError("a continuous query begins with SELECT", _span(start))
+        raise SqlError("a continuous query begins with SELECT", span_of(start))
 
     def _parse_table_parts(
         self, schema: bool = False, is_db_reference: bool = False, wildcard: bool = False, fast: bool = False
@@ -164,40 +158,35 @@ class FreshetParser(SparkParser):
     def _add_window(self, node: exp.Expr) -> bool:
         if not self._match(TokenType.L_BRACKET):
             return False
-        node.set("window", self._parse_stream_window())
+        opening = self._prev
+        node.set("window", self._parse_stream_window().update_positions(opening))
+        if not self._match(TokenType.R_BRACKET):
+            raise self._wrong(f"a window is {WINDOW_FORMS}")
         if self._curr and self._curr.token_type == TokenType.L_BRACKET:
             raise self._wrong("a stream has one window")
         return True
 
     def _parse_stream_window(self) -> StreamWindow:
-        opening = self._prev
-        window = self._parse_window_body().update_positions(opening)
-        if not self._match(TokenType.R_BRACKET):
-            raise self._wrong(f"a window is {WINDOW_FORMS}")
-        return window
-
-    def _parse_window_body(self) -> StreamWindow:
         if self._match_text_seq("RANGE"):
             size = self._parse_window_duration("RANGE")
             slide = self._parse_window_duration("SLIDE") if self._match_text_seq("SLIDE") else None
-            return StreamWindow(kind="range", size=size, slide=slide)
+            return StreamWindow(size=size, slide=slide)
         if self._match_text_seq("ROWS"):
-            return StreamWindow(kind="rows", rows=self._parse_window_rows())
+            return StreamWindow(rows=self._parse_window_rows())
         if self._match(TokenType.PARTITION_BY):
             keys = self._parse_csv(self._parse_column)
             if not self._match_text_seq("ROWS"):
                 raise self._wrong("PARTITION BY in a window is followed by ROWS: [PARTITION BY k ROWS 10]")
-            return StreamWindow(kind="rows", rows=self._parse_window_rows(), partition=keys)
+            return StreamWindow(rows=self._parse_window_rows(), partition=keys)
         if self._match_text_seq("NOW"):
-            return StreamWindow(kind="now")
+            return StreamWindow(size=1e-6, slide=1e-6)
         if self._match_text_seq("UNBOUNDED"):
-            return StreamWindow(kind="unbounded")
+            return StreamWindow()
         hint = did_you_mean(self._curr.text, ["RANGE", "ROWS", "PARTITION", "NOW", "UNBOUNDED"])
         raise self._wrong(f"unknown window [{self._curr.text} ...]: a window is {WINDOW_FORMS}{hint}")
 
     def _parse_window_duration(self, word: str) -> float:
-        tokens = self._tokens[self._index :]
-        seconds, used = read_duration(tokens, word)
+        seconds, used = read_duration(self._tokens[self._index :], word)
         self._advance(used)
         return seconds
 
@@ -209,11 +198,11 @@ class FreshetParser(SparkParser):
         return int(text)
 
     def _wrong(self, problem: str) -> SqlError:
-        token = self._curr or self._prev
-        return SqlError(problem, (token.start, token.end))
+        return SqlError(problem, span_of(self._curr or self._prev))
 
 
-def _span(token: Token) -> Place:
+def span_of(token: Token) -> Place:
+    """First and last character of a token."""
     return token.start, token.end
 
 
@@ -255,14 +244,13 @@ def split_promises(tokens: list[Token]) -> tuple[list[Token], dict[str, float]]:
     while place < len(tokens) and tokens[place].token_type != TokenType.SEMICOLON:
         word = tokens[place].text.upper()
         if word not in _PROMISES or word.lower() in promises:
-            span = (tokens[place].start, tokens[place].end)
-            raise SqlError("after PERIOD 10 SECONDS [DEADLINE 5 SECONDS] the query ends", span)
+            raise SqlError("after PERIOD 10 SECONDS [DEADLINE 5 SECONDS] the query ends", span_of(tokens[place]))
         seconds, used = read_duration(tokens[place + 1 :], word)
         promises[word.lower()] = seconds
         place += 1 + used
     if "period" not in promises:
-        span = (tokens[first].start, tokens[first].end)
-        raise SqlError("DEADLINE needs a PERIOD before it: PERIOD 10 SECONDS DEADLINE 5 SECONDS", span)
+        problem = "DEADLINE needs a PERIOD before it: PERIOD 10 SECONDS DEADLINE 5 SECONDS"
+        raise SqlError(problem, span_of(tokens[first]))
     return tokens[:first] + tokens[place:], promises
 
 
@@ -275,8 +263,8 @@ def split_emit(tokens: list[Token]) -> tuple[list[Token], dict[str, Place]]:
     if end < 2 or tokens[end - 2].text.upper() != "EMIT" or tokens[end - 2].token_type != TokenType.VAR:
         return tokens, {}
     if tokens[end - 1].text.upper() != "CHANGES":
-        span = (tokens[end - 1].start, tokens[end - 1].end)
-        raise SqlError("EMIT is followed by CHANGES; without it a window's rows come once, when it closes", span)
+        problem = "EMIT is followed by CHANGES; without it a window's rows come once, when it closes"
+        raise SqlError(problem, span_of(tokens[end - 1]))
     return tokens[: end - 2] + tokens[end:], {"emit": (tokens[end - 2].start, tokens[end - 1].end)}
 
 
@@ -308,7 +296,7 @@ def read_duration(tokens: list[Token], word: str) -> tuple[float, int]:
     except UserError:
         seconds = 0.0
     if seconds <= 0.0:
-        span = (tokens[0].start, tokens[0].end) if tokens else None
         example = f"such as {word} 10 SECONDS, and at most 36500 days"
-        raise SqlError(f"{word} is followed by a duration above 0 with its unit, {example}", span)
+        place = span_of(tokens[0]) if tokens else None
+        raise SqlError(f"{word} is followed by a duration above 0 with its unit, {example}", place)
     return seconds, used

@@ -28,7 +28,7 @@ def castable(one: pa.DataType, other: pa.DataType) -> bool:
     >>> castable(pa.timestamp("us", tz="UTC"), pa.int64()), castable(pa.date32(), pa.int64())
     (True, False)
     """
-    left, right = family(one), family(other)
+    left, right = letter_of(one), letter_of(other)
     return left is None or right is None or right in _CASTS[left]
 
 
@@ -38,18 +38,12 @@ def comparable(one: pa.DataType, other: pa.DataType) -> bool:
     >>> comparable(pa.string(), pa.int32()), comparable(pa.date32(), pa.int32())
     (True, False)
     """
-    left, right = family(one), family(other)
-    if "m" in (left, right):
-        return False
-    return _alike(left, right)
+    return not (pa.types.is_map(one) or pa.types.is_map(other)) and share_a_column(one, other)
 
 
 def share_a_column(one: pa.DataType, other: pa.DataType) -> bool:
     """Whether a value may be of one type or the other: the branches of a CASE, the arguments of COALESCE."""
-    return _alike(family(one), family(other))
-
-
-def _alike(left: str | None, right: str | None) -> bool:
+    left, right = letter_of(one), letter_of(other)
     if left is None or right is None or left == right:
         return True
     if "s" in (left, right):
@@ -63,7 +57,7 @@ def computable(operator: type[exp.Expr], one: pa.DataType, other: pa.DataType) -
     >>> computable(exp.Add, pa.date32(), pa.int32()), computable(exp.Add, pa.timestamp("us", tz="UTC"), pa.int32())
     (True, False)
     """
-    left, right = family(one), family(other)
+    left, right = letter_of(one), letter_of(other)
     if left is None or right is None:
         return True
     both = {left, right}
@@ -74,10 +68,3 @@ def computable(operator: type[exp.Expr], one: pa.DataType, other: pa.DataType) -
     if operator is exp.IntDiv and ("f" in both or both == {"n", "s"}):
         return False
     return both != {"s"}
-
-
-def family(kind: pa.DataType) -> str | None:
-    """The letter of a type; ``z`` is a timestamp without a zone."""
-    if pa.types.is_timestamp(kind) and kind.tz is None:
-        return "z"
-    return letter_of(kind)

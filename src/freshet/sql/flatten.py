@@ -10,18 +10,13 @@ from sqlglot import exp
 from freshet.model.operators import Filter, Project
 from freshet.model.schema import ARRIVAL
 from freshet.sql.errors import SqlError
-from freshet.sql.inline import inline
 from freshet.sql.text import column, parse_expression, to_sql
+from freshet.sql.trees import inline
 
 
 @dataclass(frozen=True, slots=True)
 class Flat:
-    """A chain in terms of its input columns.
-
-    Args:
-        predicates: One for each filter, in order.
-        columns: ``(name, expression)`` of the output.
-    """
+    """A chain in terms of its input columns: a predicate for each filter, and its output as ``(name, expression)``."""
 
     predicates: tuple[str, ...]
     columns: tuple[tuple[str, str], ...]

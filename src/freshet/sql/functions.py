@@ -21,6 +21,7 @@ from typing import Final
 from sqlglot import exp
 
 from freshet.model.schema import ARRIVAL
+from freshet.sql.trees import call, cast
 
 IN_GRAMMAR: Final = ("timestampadd", "timestampdiff")
 """Functions that Spark's parser knows and its registry does not."""
@@ -53,22 +54,10 @@ def has_aggregate(tree: exp.Expr) -> bool:
     return any(is_aggregate(node) for node in tree.walk())
 
 
-CAST_FUNCTIONS: Final = frozenset(
-    [
-        "boolean",
-        "tinyint",
-        "smallint",
-        "int",
-        "bigint",
-        "float",
-        "double",
-        "decimal",
-        "date",
-        "timestamp",
-        "binary",
-        "string",
-    ]
-)
+CAST_FUNCTIONS: Final = frozenset((
+    "boolean", "tinyint", "smallint", "int", "bigint", "float", "double", "decimal", "date", "timestamp", "binary",
+    "string",
+))  # fmt: skip
 """Functions that are a CAST to the type of their name."""
 
 UNIT_FUNCTIONS: Final = frozenset(["dateadd", "date_add", "datediff", "date_diff", "timestampadd", "timestampdiff"])
@@ -98,16 +87,16 @@ def arrival_form(name: str, arguments: int) -> exp.Expr | None:
     >>> arrival_form("now", 0).sql("spark")
     'TIMESTAMP_MICROS(__arrival)'
     """
-    arrival = exp.Anonymous(this="TIMESTAMP_MICROS", expressions=[exp.column(ARRIVAL)])
-    if name in ("now", "current_timestamp") and arguments == 0:
+    arrival = call("TIMESTAMP_MICROS", exp.column(ARRIVAL))
+    if arguments:
+        return None
+    if name in ("now", "current_timestamp"):
         return arrival
-    if name in ("current_date", "curdate") and arguments == 0:
-        return exp.Cast(this=arrival, to=exp.DataType.build("DATE"))
-    if name == "localtimestamp" and arguments == 0:
-        return exp.Cast(this=arrival, to=exp.DataType.build("TIMESTAMP_NTZ", dialect="spark"))
-    if name == "unix_timestamp" and arguments == 0:
-        return exp.Anonymous(this="UNIX_TIMESTAMP", expressions=[arrival])
-    return None
+    if name in ("current_date", "curdate"):
+        return cast(arrival, "DATE")
+    if name == "localtimestamp":
+        return cast(arrival, "TIMESTAMP_NTZ")
+    return call("UNIX_TIMESTAMP", arrival) if name == "unix_timestamp" else None
 
 
 BARE_FUNCTIONS: Final = frozenset(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 
 import pyarrow as pa
 from sqlglot import exp
@@ -15,22 +15,15 @@ from freshet.sql.scope import Relation
 
 
 class GraphBuilder:
-    """Collects operators and what they read.
-
-    Args:
-        streams: Schemas of the streams by name, and of the tables.
-        tables: Names of those that are tables.
-    """
+    """Collects operators and what they read: streams, of which some are tables."""
 
     def __init__(self, streams: Mapping[str, pa.Schema], tables: Collection[str] = ()) -> None:
         self.operators: dict[str, Logical] = {}
         self.inputs: dict[str, tuple[str, ...]] = {}
         self.relations: dict[str, Relation] = {}
         """What each node and each stream gives out."""
-        self.notes: dict[str, tuple[exp.Expr | None, ...]] = {}
-        """Where nodes stand in the text: one place, or those of the two sides of a join."""
-        self.conditions: dict[str, exp.Expr] = {}
-        """What joins join on, over their own columns."""
+        self.places: dict[str, exp.Expr | None] = {}
+        """Where nodes stand in the text."""
         self.tables: dict[str, exp.Expr] = {}
         """Tables that are read, each with where it stands in the text first."""
         self._streams = streams
@@ -41,22 +34,22 @@ class GraphBuilder:
 
     def add(
         self,
-        name: str,
-        make: Callable[[str], Logical],
+        operator: Logical,
         inputs: tuple[Relation, ...],
         columns: tuple[tuple[str, pa.DataType], ...] | None = None,
-        *places: exp.Expr | None,
+        place: exp.Expr | None = None,
     ) -> Relation:
-        """Adds an operator under the name; returns what it gives out (by default what it reads)."""
+        """Adds an operator; returns what it gives out (by default what it reads)."""
         self._made[0] += 1
         if self._made[0] > MOST_OPERATORS:
-            raise fail(TOO_MANY_OPERATORS, places[0] if places else None)
-        self.operators[name] = make(name)
+            raise fail(TOO_MANY_OPERATORS, place)
+        name = operator.name
+        self.operators[name] = operator
         self.inputs[name] = tuple(relation.node for relation in inputs)
-        self.notes[name] = places
-        relation = Relation(name, inputs[0].columns if columns is None else columns, self.has_window(name))
-        self.relations[name] = relation
-        return relation
+        self.places[name] = place
+        windowed = isinstance(operator, Window) or any(relation.windowed for relation in inputs)
+        self.relations[name] = Relation(name, inputs[0].columns if columns is None else columns, windowed)
+        return self.relations[name]
 
     def scratch(self) -> GraphBuilder:
         """An empty graph over the same streams, to look at what a query would give out."""
@@ -64,16 +57,13 @@ class GraphBuilder:
         graph._made = self._made
         return graph
 
-    def has_window(self, node: str) -> bool:
-        """Whether a node reads a stream through a window, at whatever distance."""
-        if isinstance(self.operators.get(node), Window):
-            return True
-        return any(self.has_window(name) for name in self.inputs.get(node, ()))
+    def is_endless(self, relation: Relation) -> bool:
+        """Whether tuples of a stream come without a window and without an end."""
+        return not relation.windowed and self._reads_stream(relation.node)
 
-    def reads_tables_only(self, node: str) -> bool:
-        """Whether a node reads no stream, at whatever distance."""
+    def _reads_stream(self, node: str) -> bool:
         inputs = self.inputs.get(node)
-        return node in self.tables if inputs is None else all(map(self.reads_tables_only, inputs))
+        return node not in self.tables if inputs is None else any(map(self._reads_stream, inputs))
 
     def prefix(self, wanted: str) -> str:
         """A prefix for the names of a sub-query's operators that no other has."""

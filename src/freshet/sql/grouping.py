@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection
 from typing import Final
 
 from sqlglot import exp
@@ -15,6 +15,7 @@ from freshet.sql.explicit import make_explicit
 from freshet.sql.functions import is_aggregate, name_of
 from freshet.sql.scope import Scope
 from freshet.sql.text import column, to_sql
+from freshet.sql.trees import call, rewritten
 
 _NO_AGGREGATE = "GROUP BY takes columns and expressions of one tuple"
 _OF_THE_ROW: Final = (ARRIVAL, WINDOW_START, WINDOW_END)
@@ -27,52 +28,45 @@ def in_window(tree: exp.Expr, key: exp.Expr | None) -> exp.Expr:
     Raises:
         SqlError: A window() is not that key.
     """
-    root = exp.Paren(this=tree)
     text = None if key is None else to_sql(key)
     bounds = {"start": WINDOW_START, "end": WINDOW_END}
-    for node in list(root.find_all(exp.Anonymous)):
+
+    def bound(node: exp.Expr) -> exp.Expr | None:
         if name_of(node) not in ("window", "session_window", "window_time"):
-            continue
+            return None
         if to_sql(node) != text:
             raise fail(f"{name_of(node)}() stands in GROUP BY only, as in GROUP BY window(ts, '1 minute')", node)
         field = node.parent
         if isinstance(field, exp.Dot) and field.expression.name.lower() in bounds:
             field.replace(column(bounds[field.expression.name.lower()]))
-        else:
-            parts = [part for name, bound in bounds.items() for part in (exp.Literal.string(name), column(bound))]
-            node.replace(exp.Anonymous(this="NAMED_STRUCT", expressions=parts))
-    inner: exp.Expr = root.this
-    inner.pop()
-    return inner
+            return None
+        parts = (part for name, bound in bounds.items() for part in (exp.Literal.string(name), column(bound)))
+        return call("NAMED_STRUCT", *parts)
+
+    return rewritten(tree, bound)
 
 
-def take_window(keys: Sequence[exp.Expr]) -> tuple[list[exp.Expr], exp.Expr | None]:
-    """The keys without ``window(ts, ...)``, and that key."""
-    windows = [key for key in keys if name_of(key) in ("window", "session_window")]
-    for key in windows:
-        if name_of(key) == "session_window":
-            raise fail("session_window() is not supported: write GROUP BY window(ts, '1 minute')", key)
-    if len(windows) > 1:
-        raise fail("a GROUP BY has one window", windows[1])
-    return [key for key in keys if not any(key is window for window in windows)], windows[0] if windows else None
-
-
-def group_keys(tree: exp.Select, scope: Scope) -> tuple[list[exp.Expr], dict[str, exp.Expr]]:
-    """The keys of a GROUP BY, and names by which a SELECT may call them (``window`` of ``window(ts, ...)``)."""
+def group_keys(tree: exp.Select, scope: Scope) -> tuple[tuple[str, ...], exp.Expr | None]:
+    """The texts of the keys of a GROUP BY, and its key ``window(ts, ...)``, which is not among them."""
     clause = tree.args.get("group")
     if clause is None:
-        return [], {}
-    for key in ("grouping_sets", "cube", "rollup", "totals", "all"):
-        if clause.args.get(key):
-            raise fail(f"GROUP BY {key.replace('_', ' ').upper()} is not supported: name the columns", clause)
+        return (), None
+    for part in ("grouping_sets", "cube", "rollup", "totals", "all"):
+        if clause.args.get(part):
+            raise fail(f"GROUP BY {part.replace('_', ' ').upper()} is not supported: name the columns", clause)
     for node in clause.expressions:
         if isinstance(node, exp.Rollup | exp.Cube | exp.GroupingSets):
             name = "GROUPING SETS" if isinstance(node, exp.GroupingSets) else node.key.upper()
             raise fail(f"GROUP BY {name} is not supported: name the columns", node)
     aliases = {item.alias.lower(): item.this for item in tree.expressions if isinstance(item, exp.Alias)}
     keys = [_key(node, tree, scope, aliases) for node in clause.expressions]
-    named = {str(name_of(key)): key for key in keys if name_of(key) in ("window", "session_window")}
-    return keys, named
+    for key in keys:
+        if name_of(key) == "session_window":
+            raise fail("session_window() is not supported: write GROUP BY window(ts, '1 minute')", key)
+    windows = [key for key in keys if name_of(key) == "window"]
+    if len(windows) > 1:
+        raise fail("a GROUP BY has one window", windows[1])
+    return tuple(to_sql(key) for key in keys if name_of(key) != "window"), windows[0] if windows else None
 
 
 def _key(node: exp.Expr, tree: exp.Select, scope: Scope, aliases: dict[str, exp.Expr]) -> exp.Expr:
@@ -92,21 +86,11 @@ def _inner(value: exp.Expr, scope: Scope) -> exp.Expr:
     return scope.resolve(value) if own <= known else value
 
 
-def check_grouping(tree: exp.Expr, keys: Sequence[exp.Expr]) -> None:
+def check_grouping(tree: exp.Expr, keys: Collection[str]) -> None:
     """Raises where a column stands neither in GROUP BY nor inside an aggregate."""
-    texts = {to_sql(key) for key in keys}
-    _check(tree, texts)
-
-
-def _check(tree: exp.Expr, keys: set[str]) -> None:
     if is_aggregate(tree) or to_sql(tree) in keys:
         return
-    if isinstance(tree, exp.Column) and tree.name.lower() in _OF_THE_ROW:
-        return
-    if isinstance(tree, exp.Filter):
-        return _check(tree.this, keys)
-    if isinstance(tree, exp.Column):
+    if isinstance(tree, exp.Column) and tree.name.lower() not in _OF_THE_ROW:
         raise fail(f"column {tree.name} must stand in GROUP BY or inside an aggregate such as max({tree.name})", tree)
-    for child in tree.iter_expressions():
-        _check(child, keys)
-    return None
+    for child in [tree.this] if isinstance(tree, exp.Filter) else tree.iter_expressions():
+        check_grouping(child, keys)

@@ -9,8 +9,7 @@ from sqlglot import exp
 
 from freshet.model.schema import KEPT, is_kept
 from freshet.sql.errors import did_you_mean, fail
-from freshet.sql.scope import Scope, Source
-from freshet.sql.text import column
+from freshet.sql.scope import Scope
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,16 +17,14 @@ class Item:
     """A column of a SELECT.
 
     Args:
-        name: Name of the output column.
+        name: The name that the text gives: an alias or the name of a column; empty for other expressions.
         value: Its expression.
         place: Where it stands in the text.
-        given: The name that the text gives: an alias or the name of a column; None for other expressions.
     """
 
     name: str
     value: exp.Expr
     place: exp.Expr
-    given: str | None = None
 
 
 def expand(tree: exp.Select, scope: Scope) -> Iterator[Item]:
@@ -37,9 +34,9 @@ def expand(tree: exp.Select, scope: Scope) -> Iterator[Item]:
         if isinstance(star, exp.Star):
             yield from _star(item, star, scope)
         elif isinstance(item, exp.Alias):
-            yield Item(item.alias, item.this, item.args["alias"], item.alias)
+            yield Item(item.alias, item.this, item.args["alias"])
         elif isinstance(item, exp.Column | exp.Dot):
-            yield Item(item.name, item, item, item.name)
+            yield Item(item.name, item, item)
         elif isinstance(item, exp.Aliases):
             raise fail("one column has one name: write AS name", item)
         else:
@@ -68,26 +65,18 @@ def _star(item: exp.Expr, star: exp.Star, scope: Scope) -> Iterator[Item]:
             hint = did_you_mean(item.table, [source.alias for source in scope.sources])
             raise fail(f"{item.table} is not a stream of this FROM{hint}", item)
     left_out = {name.name.lower() for name in star.args.get("except_") or ()}
-    columns = [(name, joined) for source in sources for name, joined in _pairs(source)]
-    unknown = left_out - {name.lower() for name, _ in columns}
+    columns = [
+        (source.alias, name, joined)
+        for source in sources
+        for name, joined in zip(source.relation.names, source.joined, strict=True)
+    ]
+    known = [name for _, name, _ in columns]
+    unknown = left_out - {name.lower() for name in known}
     if unknown:
-        raise fail(f"unknown column {min(unknown)} in EXCEPT{did_you_mean(min(unknown), dict(columns))}", item)
-    for name, joined in columns:
+        raise fail(f"unknown column {min(unknown)} in EXCEPT{did_you_mean(min(unknown), known)}", item)
+    for alias, name, joined in columns:
         if name.lower() not in left_out:
-            # A column is named as in the joined input: over several streams a shared name tells its stream.
-            yield Item(joined, _placed(column(joined), scope), item, joined)
-
-
-def _pairs(source: Source) -> Iterator[tuple[str, str]]:
-    return zip(source.relation.names, source.joined, strict=True)
-
-
-def _placed(tree: exp.Expr, scope: Scope) -> exp.Expr:
-    """Qualifies a column of the joined input by its stream, so that it resolves like one the user wrote."""
-    for source in scope.sources:
-        for name, joined in _pairs(source):
-            if joined == tree.name:
-                return exp.column(
-                    exp.to_identifier(name, quoted=True), table=exp.to_identifier(source.alias, quoted=True)
-                )
-    return tree
+            # It is named as in the joined input (over several streams a shared name tells its stream), and resolves
+            # like a column that the user wrote.
+            value = exp.column(exp.to_identifier(name, quoted=True), table=exp.to_identifier(alias, quoted=True))
+            yield Item(joined, value, item)

@@ -5,14 +5,13 @@ The limits are far above what people write and what most programs write. They ar
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
+from itertools import zip_longest
 from typing import Final
 
 from sqlglot import exp
 
-from freshet.model.graph import QueryGraph
-from freshet.model.operators import Filter, Project
-from freshet.sql.errors import SqlError, fail
+from freshet.sql.errors import fail
 
 MOST_CHARACTERS: Final = 200_000
 """Characters of a query's text."""
@@ -43,10 +42,6 @@ TOO_MANY_OPERATORS: Final = f"the query needs more than {MOST_OPERATORS:,} opera
 
 # From here on a chain of conditions is worth another shape.
 _LONG_CHAIN: Final = 16
-_REPEATED: Final[dict[type[exp.Expr], int]] = {exp.Neg: 2, exp.IntDiv: 3, exp.Bracket: 2}
-_REPEATED_BY_NAME: Final = {
-    "abs": 2, "negative": 2, "mod": 2, "pmod": 2, "div": 3, "element_at": 4, "ceil": 5, "ceiling": 5, "floor": 5,
-}  # fmt: skip
 _AROUND: Final = (exp.Query, exp.From, exp.Join, exp.With, exp.CTE, exp.Table)
 
 
@@ -64,13 +59,10 @@ def balance(tree: exp.Expr) -> None:
         operands = list(node.flatten(unnest=False))
         if len(operands) >= _LONG_CHAIN:
             while len(operands) > 2:
-                operands = [_joined(type(node), operands[i : i + 2]) for i in range(0, len(operands), 2)]
+                pairs = zip_longest(operands[::2], operands[1::2])
+                operands = [one if two is None else type(node)(this=one, expression=two) for one, two in pairs]
             node.set("this", operands[0])
             node.set("expression", operands[1])
-
-
-def _joined(kind: type[exp.Expr], pair: list[exp.Expr]) -> exp.Expr:
-    return kind(this=pair[0], expression=pair[1]) if len(pair) == 2 else pair[0]
 
 
 def conjuncts(tree: exp.Expr) -> list[exp.Expr]:
@@ -101,12 +93,13 @@ def as_filters(conditions: Sequence[exp.Expr]) -> list[exp.Expr]:
 
 def check_levels(tree: exp.Expr) -> None:
     """Refuses expressions with too many levels; what stands around them (sub-queries, joins) does not count."""
-    for node, levels in _levels(tree):
+    for node, levels in levels_of(tree):
         if levels > MOST_LEVELS:
             raise fail(TOO_DEEP, node)
 
 
-def _levels(tree: exp.Expr) -> Iterable[tuple[exp.Expr, int]]:
+def levels_of(tree: exp.Expr) -> Iterable[tuple[exp.Expr, int]]:
+    """The nodes of a tree, parents first, each with its level; what stands around expressions has level 0."""
     waiting = [(tree, 0)]
     while waiting:
         node, above = waiting.pop()
@@ -118,46 +111,3 @@ def _levels(tree: exp.Expr) -> Iterable[tuple[exp.Expr, int]]:
 def parts_of(tree: exp.Expr) -> int:
     """How many columns, constants and operators an expression has."""
     return sum(1 for _ in tree.walk())
-
-
-def check_growth(graph: QueryGraph, parse: Callable[[str], exp.Expr]) -> None:
-    """Refuses a graph whose expressions are too large when each is put into those that use it.
-
-    Args:
-        graph: Filters and projections, whatever stands between them.
-        parse: From the text of an expression to its tree.
-    """
-    sizes: dict[str, dict[str, tuple[int, int]]] = {}
-    for name in graph.order:
-        operator, before = graph.operators[name], sizes.get(graph.inputs[name][0], {})
-        sizes[name] = {}
-        if isinstance(operator, Project):
-            sizes[name] = {column.lower(): _grown(parse(text), before) for column, text in operator.columns}
-        elif isinstance(operator, Filter):
-            _grown(parse(operator.predicate), before)
-            sizes[name] = before
-
-
-def _grown(tree: exp.Expr, sizes: Mapping[str, tuple[int, int]]) -> tuple[int, int]:
-    """Parts and levels of an expression over columns that have some themselves."""
-    nodes = list(_levels(tree))
-    parts: dict[int, int] = {}
-    most = 0
-    # Children come after their parents, so backwards they are counted before them.
-    for node, levels in reversed(nodes):
-        inner = sizes.get(node.name.lower(), (0, 0)) if isinstance(node, exp.Column) else (0, 0)
-        below = inner[0] + sum(parts[id(child)] for child in node.iter_expressions())
-        parts[id(node)] = 1 + below * _repeats(node)
-        most = max(most, levels + inner[1])
-    if parts[id(tree)] > MOST_PARTS:
-        raise SqlError(TOO_MANY_PARTS)
-    if most > MOST_LEVELS:
-        raise SqlError(TOO_DEEP)
-    return parts[id(tree)], most
-
-
-def _repeats(node: exp.Expr) -> int:
-    """How often the arguments of a node stand in its safe form (:mod:`freshet.sql.attempts`)."""
-    if isinstance(node, exp.Anonymous):
-        return _REPEATED_BY_NAME.get(str(node.name).lower(), 1)
-    return _REPEATED.get(type(node), 1)

@@ -5,19 +5,20 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from sqlglot import exp
+
 from freshet.model.operators import Filter, Project, Union
 
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """A window over its input, such as ``[RANGE w SLIDE d]``, ``[PARTITION BY k ROWS n]``, ``[NOW]``.
+    """A window over its input, such as ``[RANGE w SLIDE d]`` (in seconds) or ``[PARTITION BY k ROWS n]``.
 
-    ``time`` is the column that TUMBLE, HOP or window() name; None: the input's own time. Windows end at multiples of
-    the slide since the epoch, ``offset`` seconds later.
+    Without a size and a number of rows it has no end. ``time`` is the column that TUMBLE, HOP or window() name; None:
+    the input's own time. Windows end at multiples of the slide since the epoch, ``offset`` seconds later.
     """
 
     name: str
-    kind: Literal["range", "rows", "now", "unbounded"]
     size: float | None = None
     slide: float | None = None
     rows: int | None = None
@@ -28,18 +29,16 @@ class Window:
 
 @dataclass(frozen=True, slots=True)
 class Join:
-    """Joins its two inputs on a condition.
+    """Joins its two inputs on a condition over its own columns; none: every pair meets it.
 
-    ``left`` and ``right`` are the names under which the condition and the output columns
-    ``(name, expression)`` call the inputs: ``left.k = right.k``.
+    ``aliases`` are what the text calls the inputs, ``places`` where they stand in it.
     """
 
     name: str
-    kind: Literal["inner", "left", "cross"]
-    condition: str | None
-    left: str = "left_input"
-    right: str = "right_input"
-    columns: tuple[tuple[str, str], ...] = ()
+    kind: Literal["inner", "left"]
+    condition: exp.Expr | None
+    aliases: tuple[str, str]
+    places: tuple[exp.Expr, exp.Expr]
 
 
 @dataclass(frozen=True, slots=True)

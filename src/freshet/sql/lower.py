@@ -12,13 +12,12 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 
-from sqlglot import exp
-
 from freshet.model.graph import QueryGraph
 from freshet.model.operators import Filter, Panes, Project, Union
+from freshet.model.query import Query
 from freshet.sql.errors import Place, SqlError
 from freshet.sql.flows.aggregate import aggregate_flow, distinct_flow, set_flow
-from freshet.sql.flows.flow import Flow, Order, Want, refuse_table
+from freshet.sql.flows.flow import Clock, Flow, Order, Want, refuse_table
 from freshet.sql.flows.join import JoinFlow
 from freshet.sql.flows.lookup import LookupFlow
 from freshet.sql.flows.stateless import FilterFlow, ProjectFlow, StreamFlow, UnionFlow
@@ -32,87 +31,70 @@ Times = Mapping[str, str | None] | None
 """Column of event time of each stream and query that has a time; None: the arrival."""
 
 
-@dataclass(frozen=True, slots=True)
-class Lowered:
-    """A query as it runs.
-
-    Args:
-        graph: Its operators.
-        event_time: Column of its output that carries event time.
-        has_time: Whether its output has a time: that column, or the arrival.
-        order: Columns within which the order of its output is one of the log (:attr:`Query.order`).
-        ends: Whether that column is the end of a window (:attr:`Query.ends`).
-    """
-
-    graph: QueryGraph
-    event_time: str | None
-    has_time: bool
-    order: Order
-    ends: bool
-
-
 def lower(
-    query: str,
+    query: Query,
     graph: GraphBuilder,
-    root: str,
     times: Times,
     orders: Mapping[str, Order],
     ends: Collection[str],
     changes: Place | None = None,
-) -> Lowered:
-    """A query as it runs.
+) -> Query:
+    """A query as it runs: its operators, and what is known of the times and the order of its output.
 
-    Args:
-        query: Its name.
-        graph: What it asks for.
-        root: The node that gives out its answer.
-        times: The time of what it reads; None: all go by the arrival. What is not in it has no time.
-        orders: The order of what it reads; what is not in it comes in that of the log.
-        ends: What of it goes by the ends of windows.
-        changes: Where EMIT CHANGES stands: a window's rows come each time that they change.
+    The root of its graph is the node that gives out its answer. ``times``, ``orders`` and ``ends`` are those of
+    :func:`~freshet.sql.build_query`. ``changes`` is where EMIT CHANGES stands: a window's rows come each time that they
+    change.
 
     Raises:
         SqlError: A part has no meaning without a bound, or is not run.
     """
-    flow = _Lowering(graph, times, orders, ends).flow(root)
+    flow = _Lowering(graph, times, orders, ends).flow(query.graph.root)
     refuse_table(
         flow,
         "a continuous query reads a stream; join one with it, as in FROM s JOIN {0} ON s.k = {0}.k",
         graph.tables.get(flow.traits.table or ""),
     )
-    shown = {name.lower(): name for name in flow.traits.names}
-    event_time = next((shown[name] for name in shown if name in flow.traits.events), None)
-    has_time = event_time is not None or flow.traits.clock == "arrival"
-    is_end = event_time is not None and flow.traits.events[event_time.lower()]
-    order = None if changes is not None else flow.traits.order
+    event_time = next((name for name in flow.traits.names if name.lower() in flow.traits.events), None)
+    return replace(
+        query,
+        graph=_run_graph(query, graph, flow, event_time, changes),
+        event_time=event_time,
+        has_time=event_time is not None or flow.traits.clock == "arrival",
+        order=None if changes is not None else flow.traits.order,
+        ends=event_time is not None and flow.traits.events[event_time.lower()],
+    )
+
+
+def _run_graph(
+    query: Query, graph: GraphBuilder, flow: Flow, event_time: str | None, changes: Place | None
+) -> QueryGraph:
     plain = {name: each for name, each in graph.operators.items() if isinstance(each, Filter | Project | Union)}
     if len(plain) == len(graph.operators) and changes is None:
-        return Lowered(QueryGraph(plain, graph.inputs, root), event_time, has_time, order, is_end)
+        return QueryGraph(plain, graph.inputs, query.graph.root)
     wiring = Wiring()
     columns = tuple((name, column(name)) for name in flow.traits.names)
-    end = flow.emit(Want(f"{query}.project", columns, time=event_time), wiring)
+    end = flow.emit(Want(f"{query.name}.project", columns, time=event_time), wiring)
     if changes is not None:
         _tell_changes(wiring, end, changes)
-    return Lowered(wiring.graph(end), event_time, has_time, order, is_end)
+    return wiring.graph(end)
 
 
+@dataclass(frozen=True, slots=True)
 class _Lowering:
     """Flows of the nodes of a graph."""
 
-    def __init__(self, graph: GraphBuilder, times: Times, orders: Mapping[str, Order], ends: Collection[str]) -> None:
-        self._graph = graph
-        self._times = times
-        self._orders = orders
-        self._ends = ends
+    graph: GraphBuilder
+    times: Times
+    orders: Mapping[str, Order]
+    ends: Collection[str]
 
     def flow(self, node: str) -> Flow:
         """The flow of a node."""
-        operator = self._graph.operators.get(node)
+        operator = self.graph.operators.get(node)
         if operator is None:
             return self._stream(node)
-        inputs = [self.flow(name) for name in self._graph.inputs[node]]
-        note = self._graph.notes.get(node, ())
-        place = note[0] if note else None
+        inputs = [self.flow(name) for name in self.graph.inputs[node]]
+        place = self.graph.places[node]
         match operator:
             case Filter():
                 return FilterFlow(node, parse_expression(operator.predicate), inputs[0])
@@ -122,7 +104,9 @@ class _Lowering:
             case Union():
                 return UnionFlow(node, inputs, place)
             case Window():
-                return WindowFlow(operator, inputs[0], self._source(self._graph.inputs[node][0]), place)
+                [source] = self.graph.inputs[node]
+                name = "the sub-query" if source in self.graph.operators else source
+                return WindowFlow(operator, inputs[0], name, place)
             case Aggregate():
                 return aggregate_flow(operator, inputs[0], place)
             case Distinct():
@@ -130,39 +114,30 @@ class _Lowering:
             case SetOperation():
                 return set_flow(node, operator.kind, inputs, place)
             case Join():
-                return self._join(operator, (inputs[0], inputs[1]), note)
+                return self._join(operator, (inputs[0], inputs[1]))
 
     def _stream(self, name: str) -> Flow:
-        columns = self._graph.relations[name].columns
-        if name in self._graph.tables:
+        columns = self.graph.relations[name].columns
+        if name in self.graph.tables:
             return StreamFlow(name, columns, "none", None, table=True)
-        order = self._orders.get(name, ())
-        if self._times is None or self._times.get(name, "") is None:
-            return StreamFlow(name, columns, "arrival", None, order=order)
-        time = self._times.get(name)
-        return StreamFlow(
-            name, columns, "none" if time is None else "event", time, order=order, ends=name in self._ends
-        )
+        time = None if self.times is None else self.times.get(name)
+        by_arrival = self.times is None or (time is None and name in self.times)
+        clock: Clock = "arrival" if by_arrival else "none" if time is None else "event"
+        return StreamFlow(name, columns, clock, time, order=self.orders.get(name, ()), ends=name in self.ends)
 
-    def _source(self, node: str) -> str:
-        return "the sub-query" if node in self._graph.operators else node
-
-    def _join(self, join: Join, inputs: tuple[Flow, Flow], places: tuple[exp.Expr | None, ...]) -> Flow:
-        columns = self._graph.relations[join.name].columns
-        left, right = places
-        condition = self._graph.conditions.get(join.name)
-        for table in (side.traits.table for side in inputs):
-            if table is not None:
-                schema = self._graph.relations[table].columns
-                return LookupFlow(join, condition, columns, inputs, schema, (left, right))
-        return JoinFlow(join, condition, columns, inputs, (left, right))
+    def _join(self, join: Join, inputs: tuple[Flow, Flow]) -> Flow:
+        columns = self.graph.relations[join.name].columns
+        table = next((side.traits.table for side in inputs if side.traits.table is not None), None)
+        if table is None:
+            return JoinFlow(join, columns, inputs)
+        return LookupFlow(join, columns, inputs, self.graph.relations[table].columns)
 
 
 def _tell_changes(wiring: Wiring, node: str, place: Place) -> None:
     """Has the last folds in front of a node tell their changes."""
     operator = wiring.operators.get(node)
     if isinstance(operator, Panes):
-        wiring.change(replace(operator, emit="changes"))
+        wiring.operators[node] = replace(operator, emit="changes")
     elif operator is None or operator.remembers:
         raise SqlError(
             "EMIT CHANGES is for an aggregate over a window with a SLIDE, as in [RANGE 1 MINUTE SLIDE 10 SECONDS]; "
@@ -170,5 +145,5 @@ def _tell_changes(wiring: Wiring, node: str, place: Place) -> None:
             place,
         )
     else:
-        for source in wiring.inputs(node):
+        for source in wiring.inputs[node]:
             _tell_changes(wiring, source, place)

@@ -33,16 +33,6 @@ class SqlTyper:
         return aggregate_type(call.function, UNKNOWN if call.column is None else schema.field(call.column).type)
 
 
-def query_schemas(query: Query, schemas: Mapping[str, pa.Schema]) -> dict[str, pa.Schema]:
-    """The columns of each operator of a query.
-
-    Args:
-        query: The query.
-        schemas: Columns of what it reads.
-    """
-    return query.graph.schemas(schemas, SqlTyper())
-
-
 def query_schema(query: Query, schemas: Mapping[str, pa.Schema]) -> pa.Schema:
     """The columns of a query's output.
 
@@ -53,4 +43,4 @@ def query_schema(query: Query, schemas: Mapping[str, pa.Schema]) -> pa.Schema:
     k: int32
     m: double
     """
-    return query_schemas(query, schemas)[query.graph.root]
+    return query.graph.schemas(schemas, SqlTyper())[query.graph.root]

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import reduce
+from typing import Final
 
 from sqlglot import exp
 
-from freshet.sql.attempts import attempt, call, is_null, is_place
+from freshet.model.graph import QueryGraph
+from freshet.model.operators import Filter, Project
+from freshet.sql.attempts import attempt, is_null, is_place
+from freshet.sql.errors import SqlError
 from freshet.sql.functions import name_of
-from freshet.sql.text import parse_expression, to_sql
+from freshet.sql.limits import MOST_LEVELS, MOST_PARTS, TOO_DEEP, TOO_MANY_PARTS, levels_of
+from freshet.sql.text import parse_expression, shared_expression, to_sql
+from freshet.sql.trees import call, rewritten
 
 
 def safe(expression: str) -> str:
@@ -38,15 +45,11 @@ def error_count(expression: str) -> str:
 
 
 def _safe(tree: exp.Expr) -> exp.Expr:
-    root = exp.Paren(this=tree.copy())
-    # Children come after their parents in breadth-first order, so backwards they are safe before their parents.
-    for node in reversed(list(root.walk())):
-        made = None if node is root else attempt(node)
-        if made is not None and not is_place(node):
-            node.replace(made.value)
-    inner: exp.Expr = root.this
-    inner.pop()
-    return inner
+    def tried(node: exp.Expr) -> exp.Expr | None:
+        made = attempt(node)
+        return None if made is None or is_place(node) else made.value
+
+    return rewritten(tree.copy(), tried, children_first=True)
 
 
 def _total(counts: list[exp.Expr]) -> exp.Expr:
@@ -128,3 +131,41 @@ _LAZY = {
     "ifnull": _coalesce_errors,
     "nvl2": _nvl2_errors,
 }
+
+
+_REPEATED: Final[dict[str | type[exp.Expr], int]] = {
+    exp.Neg: 2, exp.IntDiv: 3, exp.Bracket: 2, "abs": 2, "negative": 2, "mod": 2, "pmod": 2, "div": 3, "element_at": 4,
+    "ceil": 5, "ceiling": 5, "floor": 5,
+}  # fmt: skip
+"""How often the arguments of a function or an operator stand in its safe form (:mod:`freshet.sql.attempts`)."""
+
+
+def check_growth(graph: QueryGraph) -> None:
+    """Refuses a graph whose expressions are too large when each is put into those that use it, and made safe."""
+    sizes: dict[str, dict[str, tuple[int, int]]] = {}
+    for name in graph.order:
+        operator, before = graph.operators[name], sizes.get(graph.inputs[name][0], {})
+        sizes[name] = {}
+        if isinstance(operator, Project):
+            sizes[name] = {column.lower(): _grown(shared_expression(text), before) for column, text in operator.columns}
+        elif isinstance(operator, Filter):
+            _grown(shared_expression(operator.predicate), before)
+            sizes[name] = before
+
+
+def _grown(tree: exp.Expr, sizes: Mapping[str, tuple[int, int]]) -> tuple[int, int]:
+    """Parts and levels of an expression over columns that have some themselves."""
+    nodes = list(levels_of(tree))
+    parts: dict[int, int] = {}
+    most = 0
+    # Children come after their parents, so backwards they are counted before them.
+    for node, levels in reversed(nodes):
+        inner = sizes.get(node.name.lower(), (0, 0)) if isinstance(node, exp.Column) else (0, 0)
+        below = inner[0] + sum(parts[id(child)] for child in node.iter_expressions())
+        parts[id(node)] = 1 + below * _REPEATED.get(name_of(node) or type(node), 1)
+        most = max(most, levels + inner[1])
+    if parts[id(tree)] > MOST_PARTS:
+        raise SqlError(TOO_MANY_PARTS)
+    if most > MOST_LEVELS:
+        raise SqlError(TOO_DEEP)
+    return parts[id(tree)], most

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 import pyarrow as pa
@@ -11,17 +12,18 @@ from sqlglot import exp
 
 from freshet.model.operators import WINDOW_END, WINDOW_START
 from freshet.model.schema import ARRIVAL
-from freshet.sql.errors import did_you_mean, fail
+from freshet.sql.errors import SqlError, did_you_mean, fail
 from freshet.sql.functions import BARE_FUNCTIONS
 from freshet.sql.limits import MOST_PARTS, TOO_MANY_PARTS, parts_of
-from freshet.sql.text import column, identifier, rename_variables
+from freshet.sql.text import column, with_fields
+from freshet.sql.trees import rename_variables, rewritten
 
 _WINDOW_COLUMNS: Final = {"window_start": WINDOW_START, "window_end": WINDOW_END}
 
 
 @dataclass(frozen=True, slots=True)
 class Relation:
-    """What an operator or a stream gives out: the name of the node, its columns, and whether it has a window.
+    """What an operator or a stream gives out: the name of the node, its columns, and whether a window stands before it.
 
     Over a window ``window_start`` and ``window_end`` can be named, where no column has these names.
     """
@@ -46,10 +48,8 @@ class Source:
 
     def find(self, name: str) -> str | None:
         """Name of a column in the joined input, or None."""
-        for own, joined in zip(self.relation.names, self.joined, strict=True):
-            if own.lower() == name.lower():
-                return joined
-        return None
+        pairs = zip(self.relation.names, self.joined, strict=True)
+        return next((joined for own, joined in pairs if own.lower() == name.lower()), None)
 
 
 def sources_of(members: Sequence[tuple[str, Relation]]) -> tuple[Source, ...]:
@@ -59,10 +59,7 @@ def sources_of(members: Sequence[tuple[str, Relation]]) -> tuple[Source, ...]:
     >>> [source.joined for source in sources_of([("a", one), ("b", two)])]
     [('a_k', 'v'), ('b_k',)]
     """
-    count: dict[str, int] = {}
-    for _, relation in members:
-        for name in relation.names:
-            count[name.lower()] = count.get(name.lower(), 0) + 1
+    count = Counter(name.lower() for _, relation in members for name in relation.names)
     taken = {name for name, times in count.items() if times == 1}
     sources = []
     for alias, relation in members:
@@ -78,6 +75,7 @@ def _free(name: str, taken: set[str]) -> str:
     return name
 
 
+@dataclass(frozen=True, slots=True)
 class Scope:
     """Resolves the names in expressions over the members of one FROM.
 
@@ -88,17 +86,10 @@ class Scope:
         later: Aliases that cannot be named here because they are computed after it.
     """
 
-    def __init__(
-        self,
-        sources: Sequence[Source],
-        aliases: Mapping[str, exp.Expr] | None = None,
-        first: Set[str] = frozenset(),
-        later: Set[str] = frozenset(),
-    ) -> None:
-        self.sources = tuple(sources)
-        self.aliases = dict(aliases or {})
-        self._first = first
-        self._later = later
+    sources: Sequence[Source]
+    aliases: Mapping[str, exp.Expr] = field(default_factory=dict)
+    first: Set[str] = frozenset()
+    later: Set[str] = frozenset()
 
     @property
     def types(self) -> dict[str, pa.DataType]:
@@ -116,24 +107,25 @@ class Scope:
         inner_query = tree.find(exp.Query)
         if inner_query is not None:
             raise fail("a sub-query stands in FROM only: join with it instead", inner_query)
-        root = exp.Paren(this=tree.copy())
-        rename_variables(root, set(self.types))
-        parts = 0
-        for node in list(root.find_all(exp.Column)):
-            if not isinstance(node.this, exp.Star):
-                found = self._resolved(node)
-                parts += parts_of(found)
-                if parts > MOST_PARTS:
-                    raise fail(TOO_MANY_PARTS, node)
-                if isinstance(found, exp.Column):
-                    # In place: in a list of thousands each replacement would go over all of it.
-                    node.set("this", found.this)
-                    node.set("table", None)
-                else:
-                    node.replace(found)
-        inner: exp.Expr = root.this
-        inner.pop()
-        return inner
+        copy, parts = tree.copy(), 0
+        rename_variables(copy, self.types.keys())
+
+        def resolved(node: exp.Expr) -> exp.Expr | None:
+            nonlocal parts
+            if not isinstance(node, exp.Column) or isinstance(node.this, exp.Star):
+                return None
+            found = self._resolved(node)
+            parts += parts_of(found)
+            if parts > MOST_PARTS:
+                raise fail(TOO_MANY_PARTS, node)
+            if not isinstance(found, exp.Column):
+                return found
+            # In place: in a list of thousands each replacement would go over all of it.
+            node.set("this", found.this)
+            node.set("table", None)
+            return None
+
+        return rewritten(copy, resolved)
 
     def tables(self, tree: exp.Expr) -> set[str]:
         """Aliases of the members that a resolved tree reads from."""
@@ -144,38 +136,25 @@ class Scope:
         parts = [part.name for part in node.parts]
         if any(part.startswith("__") for part in parts):
             raise fail(f"column {'.'.join(parts)} begins with two underscores, which Freshet keeps for itself", node)
-        found = self._qualified(parts) or self._unqualified(node, parts)
+        owner = next((s for s in self.sources if len(parts) > 1 and s.alias.lower() == parts[0].lower()), None)
+        found = (owner and _qualified(owner, parts)) or self._unqualified(node, parts)
         if found is None:
-            raise self._unknown(node, parts)
+            raise self._unknown(node, parts, owner)
         for part in found.find_all(exp.Identifier, exp.Anonymous):
             part.update_positions(node.this)
         return found
 
-    def _qualified(self, parts: list[str]) -> exp.Expr | None:
-        if len(parts) < 2:
-            return None
-        for source in self.sources:
-            if source.alias.lower() == parts[0].lower():
-                joined = source.find(parts[1]) or _window_column(parts[1:], [source])
-                return None if joined is None else column(joined, *parts[2:])
-        return None
-
     def _unqualified(self, node: exp.Column, parts: list[str]) -> exp.Expr | None:
-        owners = [(source, source.find(parts[0])) for source in self.sources]
-        found = [(source, joined) for source, joined in owners if joined is not None]
+        found = [(source, joined) for source in self.sources if (joined := source.find(parts[0])) is not None]
         if len(found) > 1:
             choices = " or ".join(f"{source.alias}.{parts[0]}" for source, _ in found)
             raise fail(f"column {parts[0]} is in more than one stream: write {choices}", node)
-        if found and parts[0].lower() not in self._first:
-            return column(str(found[0][1]), *parts[1:])
+        if found and parts[0].lower() not in self.first:
+            return column(found[0][1], *parts[1:])
         alias = self.aliases.get(parts[0].lower())
         if alias is not None:
-            tree: exp.Expr = (
-                alias.copy() if isinstance(alias, exp.Column | exp.Anonymous) else exp.Paren(this=alias.copy())
-            )
-            for field in parts[1:]:
-                tree = exp.Dot(this=tree, expression=identifier(field))
-            return tree
+            closed = isinstance(alias, exp.Column | exp.Anonymous)
+            return with_fields(alias.copy() if closed else exp.Paren(this=alias.copy()), parts[1:])
         bound = _window_column(parts, self.sources)
         if bound is not None:
             return column(bound)
@@ -183,13 +162,12 @@ class Scope:
             return exp.Anonymous(this=parts[0].upper(), expressions=[])
         return None
 
-    def _unknown(self, node: exp.Column, parts: list[str]) -> Exception:
+    def _unknown(self, node: exp.Column, parts: list[str], owner: Source | None) -> SqlError:
         aliases = [source.alias for source in self.sources]
-        owner = next((s for s in self.sources if len(parts) > 1 and s.alias.lower() == parts[0].lower()), None)
         if len(parts) > 1 and owner is None:
             hint = did_you_mean(parts[0], aliases)
             return fail(f"{parts[0]} is not a stream of this FROM (there: {', '.join(aliases)}){hint}", node)
-        if len(parts) == 1 and parts[0].lower() in self._later:
+        if len(parts) == 1 and parts[0].lower() in self.later:
             return fail(f"{parts[0]} is an alias of the SELECT, which WHERE cannot see: repeat its expression", node)
         searched = [owner] if owner else list(self.sources)
         known = [name for source in searched for name in source.relation.names]
@@ -197,6 +175,11 @@ class Scope:
         hint = did_you_mean(name, known) or f" (columns: {_listing(known)})"
         place = node.this if owner else node
         return fail(f"unknown column {name} of {' and '.join(s.alias for s in searched)}{hint}", place)
+
+
+def _qualified(owner: Source, parts: Sequence[str]) -> exp.Expr | None:
+    joined = owner.find(parts[1]) or _window_column(parts[1:], [owner])
+    return None if joined is None else column(joined, *parts[2:])
 
 
 def _window_column(parts: Sequence[str], sources: Sequence[Source]) -> str | None:

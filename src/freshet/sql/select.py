@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import partial
+from collections.abc import Hashable, Sequence
+from dataclasses import replace
 from typing import Literal
 
 import pyarrow as pa
@@ -13,32 +12,24 @@ from sqlglot import exp
 from freshet.model.operators import Filter, Project, Union
 from freshet.model.schema import type_text
 from freshet.sql.calls import read_call
-from freshet.sql.check import check_condition, check_functions, check_types
+from freshet.sql.check import checked
 from freshet.sql.dialect import Freshet
 from freshet.sql.errors import fail
-from freshet.sql.explicit import make_explicit
 from freshet.sql.functions import has_aggregate, is_aggregate, name_of
 from freshet.sql.graph import GraphBuilder
-from freshet.sql.grouping import check_grouping, group_keys, in_window, take_window
+from freshet.sql.grouping import check_grouping, group_keys, in_window
 from freshet.sql.items import Item, check_names, expand
-from freshet.sql.joins import FromBuilder, add_window
+from freshet.sql.joins import Ctes, FromBuilder, add_window
 from freshet.sql.limits import as_filters, conjuncts
 from freshet.sql.logical import Aggregate, Distinct, SetOperation, Window
 from freshet.sql.scope import Relation, Scope
 from freshet.sql.text import to_sql
+from freshet.sql.trees import cast
 from freshet.sql.types import common_type, is_known, type_of
 from freshet.sql.windows import window_key
 
-Ctes = Mapping[str, exp.Expr]
-Types = tuple[pa.DataType, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Shape:
-    """What the output of a branch of a UNION must look like: names, and types where they are known."""
-
-    names: tuple[str, ...]
-    types: Types
+Columns = tuple[tuple[str, pa.DataType], ...]
+"""Names and types of columns; of what a branch of a UNION must give out, types where they are known."""
 
 
 class SelectBuilder:
@@ -48,7 +39,7 @@ class SelectBuilder:
         self._graph = graph
         self._previews = {} if previews is None else previews
 
-    def query(self, tree: exp.Expr, prefix: str, ctes: Ctes | None = None, shape: Shape | None = None) -> Relation:
+    def query(self, tree: exp.Expr, prefix: str, ctes: Ctes | None = None, shape: Columns | None = None) -> Relation:
         """Builds a SELECT or a UNION; operators are named ``<prefix>.<kind>``."""
         prefix = self._graph.prefix(prefix)
         known = {**(ctes or {}), **_ctes_of(tree)}
@@ -63,32 +54,31 @@ class SelectBuilder:
             raise fail("a continuous query is a SELECT", tree)
         return self._select(tree, prefix, known, shape)
 
-    def _union(self, tree: exp.Union, prefix: str, ctes: Ctes, shape: Shape | None) -> Relation:
+    def _union(self, tree: exp.Union, prefix: str, ctes: Ctes, shape: Columns | None) -> Relation:
         built, columns = self._members(tree, _branches(tree), prefix, ctes, shape)
-        union = self._graph.add(f"{prefix}.union", Union, built, columns, tree)
+        union = self._graph.add(Union(f"{prefix}.union"), built, columns, tree)
         if not tree.args.get("distinct"):
             return union
-        self._check_distinct(union.node, tree)
-        return self._graph.add(f"{prefix}.distinct", Distinct, (union,), None, tree.expression)
+        self._check_distinct(union, tree)
+        return self._graph.add(Distinct(f"{prefix}.distinct"), (union,), place=tree.expression)
 
-    def _set_operation(self, tree: exp.SetOperation, prefix: str, ctes: Ctes, shape: Shape | None) -> Relation:
+    def _set_operation(self, tree: exp.SetOperation, prefix: str, ctes: Ctes, shape: Columns | None) -> Relation:
         kind: Literal["except", "intersect"] = "except" if isinstance(tree, exp.Except) else "intersect"
         if not tree.args.get("distinct"):
             raise fail(f"{kind.upper()} ALL is not supported: {kind.upper()} without ALL is", tree.expression)
         built, columns = self._members(tree, [tree.this, tree.expression], prefix, ctes, shape)
-        name = f"{prefix}.{kind}"
-        return self._graph.add(name, lambda _: SetOperation(name, kind), built, columns, tree.expression)
+        return self._graph.add(SetOperation(f"{prefix}.{kind}", kind), built, columns, tree.expression)
 
     def _members(
-        self, tree: exp.SetOperation, branches: Sequence[exp.Expr], prefix: str, ctes: Ctes, shape: Shape | None
-    ) -> tuple[tuple[Relation, ...], tuple[tuple[str, pa.DataType], ...]]:
+        self, tree: exp.SetOperation, branches: Sequence[exp.Expr], prefix: str, ctes: Ctes, shape: Columns | None
+    ) -> tuple[tuple[Relation, ...], Columns]:
         relations = [self._preview(branch, prefix, ctes) for branch in branches]
         shape = _union_shape(branches, relations, shape, f"{'a' if tree.key == 'union' else 'an'} {tree.key.upper()}")
         built = tuple(
             self.query(branch, f"{prefix}.branch_{number}", ctes, shape)
             for number, branch in enumerate(branches, start=1)
         )
-        return built, tuple(zip(shape.names, shape.types, strict=True))
+        return built, shape
 
     def _preview(self, tree: exp.Expr, prefix: str, ctes: Ctes) -> Relation:
         # The output names and types of all branches are needed before the first branch can be built. A branch that has
@@ -98,42 +88,31 @@ class SelectBuilder:
             self._previews[key] = SelectBuilder(self._graph.scratch(), self._previews).query(tree, prefix, ctes)
         return self._previews[key]
 
-    def _select(self, tree: exp.Select, prefix: str, ctes: Ctes, shape: Shape | None) -> Relation:
+    def _select(self, tree: exp.Select, prefix: str, ctes: Ctes, shape: Columns | None) -> Relation:
         where = tree.args.get("where")
         conditions = [] if where is None else conjuncts(where.this)
-        joined = FromBuilder(self._graph, self, prefix, ctes).build(tree, conditions)
-        relation, scope = joined.relation, Scope(joined.sources)
-        for number, condition in enumerate(as_filters(joined.conditions), start=1):
-            make = partial(_filter, predicate=to_sql(condition))
-            relation = self._graph.add(f"{prefix}.filter_{number}", make, (relation,))
-        if _is_grouped(tree):
-            relation = self._aggregate(tree, prefix, relation, scope, shape)
+        relation, scope, left = FromBuilder(self._graph, self.query, prefix, ctes).build(tree, conditions)
+        for number, condition in enumerate(as_filters(left), start=1):
+            relation = self._graph.add(Filter(f"{prefix}.filter_{number}", to_sql(condition)), (relation,))
+        grouping = _grouping(tree)
+        if grouping is not None:
+            relation = self._aggregate(tree, prefix, relation, scope, shape, grouping)
         else:
-            relation = self._project(tree, prefix, relation, scope, shape)
+            items = _items(tree, scope, aggregates="it needs a window or GROUP BY")
+            texts, columns = _columns(items, scope, shape)
+            relation = self._graph.add(Project(f"{prefix}.project", texts), (relation,), columns)
         if tree.args.get("distinct"):
-            self._check_distinct(relation.node, tree)
-            place = tree.expressions[0]
-            relation = self._graph.add(f"{prefix}.distinct", Distinct, (relation,), None, place)
+            self._check_distinct(relation, tree)
+            relation = self._graph.add(Distinct(f"{prefix}.distinct"), (relation,), place=tree.expressions[0])
         return relation
 
-    def _project(
-        self, tree: exp.Select, prefix: str, relation: Relation, scope: Scope, shape: Shape | None
-    ) -> Relation:
-        items = _items(tree, scope, {}, aggregates="it needs a window or GROUP BY")
-        columns = _columns(items, scope, shape)
-        texts = tuple((name, to_sql(value)) for name, value, _ in columns)
-        kinds = tuple((name, kind) for name, _, kind in columns)
-        return self._graph.add(f"{prefix}.project", lambda name: Project(name, texts), (relation,), kinds)
-
     def _aggregate(
-        self, tree: exp.Select, prefix: str, relation: Relation, scope: Scope, shape: Shape | None
+        self, tree: exp.Select, prefix: str, relation: Relation, scope: Scope, shape: Columns | None, place: exp.Expr
     ) -> Relation:
-        keys, named = group_keys(tree, scope)
-        keys, window = take_window(keys)
-        place = tree.args["group"] if tree.args.get("group") else _first_aggregate(tree)
+        keys, window = group_keys(tree, scope)
         if window is not None:
             relation, scope = self._group_window(window, f"{prefix}.window", relation, scope)
-        elif not self._graph.has_window(relation.node) and not self._graph.reads_tables_only(relation.node):
+        elif self._graph.is_endless(relation):
             what = "GROUP BY" if tree.args.get("group") else "an aggregate"
             example = "[RANGE 1 MINUTE]" if what == "GROUP BY" else "[RANGE 1 MINUTE] or [UNBOUNDED]"
             raise fail(
@@ -141,18 +120,14 @@ class SelectBuilder:
                 + (", or write GROUP BY window(ts, '1 minute')" if what == "GROUP BY" else ""),
                 place,
             )
-        items = _items(tree, scope, named, aggregates=None, window=window)
+        items = _items(tree, scope, aggregates=None, window=window)
         for item in items:
             check_grouping(item.value, keys)
             _check_calls(item.value)
-        having = self._having(tree, scope, items, named, keys, window)
-        columns = _columns(items, scope, shape)
-        texts = tuple((name, to_sql(value)) for name, value, _ in columns)
-        kinds = tuple((name, kind) for name, _, kind in columns)
-        key_texts = tuple(to_sql(key) for key in keys)
-        return self._graph.add(
-            f"{prefix}.aggregate", lambda name: Aggregate(name, key_texts, texts, having), (relation,), kinds, place
-        )
+        having = _having(tree, scope, items, keys, window)
+        texts, columns = _columns(items, scope, shape)
+        made = Aggregate(f"{prefix}.aggregate", keys, texts, having)
+        return self._graph.add(made, (relation,), columns, place)
 
     def _group_window(self, key: exp.Expr, name: str, relation: Relation, scope: Scope) -> tuple[Relation, Scope]:
         """Puts the window of a GROUP BY over what is grouped."""
@@ -162,40 +137,13 @@ class SelectBuilder:
         sources = [replace(source, relation=replace(source.relation, windowed=True)) for source in scope.sources]
         return windowed, Scope(sources)
 
-    def _having(
-        self,
-        tree: exp.Select,
-        scope: Scope,
-        items: Sequence[Item],
-        named: Mapping[str, exp.Expr],
-        keys: Sequence[exp.Expr],
-        window: exp.Expr | None,
-    ) -> str | None:
-        clause = tree.args.get("having")
-        if clause is None:
-            return None
-        aliases = {item.name.lower(): item.value for item in items} | dict(named)
-        # As in Spark, an alias hides a column that is not grouped by.
-        first = set(aliases) - {to_sql(key).lower() for key in keys}
-        resolved = in_window(Scope(scope.sources, aliases, first).resolve(clause.this), window)
-        condition = check_functions(resolved, aggregates=None)
-        check_condition(condition, scope.types, "HAVING")
-        condition = make_explicit(condition, scope.types)
-        check_grouping(condition, keys)
-        _check_calls(condition)
-        return to_sql(condition)
-
-    def _check_distinct(self, node: str, tree: exp.Expr) -> None:
-        if not self._graph.has_window(node) and not self._graph.reads_tables_only(node):
+    def _check_distinct(self, relation: Relation, tree: exp.Expr) -> None:
+        if self._graph.is_endless(relation):
             raise fail(
                 "DISTINCT over a stream without an end needs a window: "
                 "put for example [RANGE 1 MINUTE] after the stream's name",
                 tree.expressions[0] if tree.expressions else tree,
             )
-
-
-def _filter(name: str, predicate: str) -> Filter:
-    return Filter(name, predicate)
 
 
 def _ctes_of(tree: exp.Expr) -> dict[str, exp.Expr]:
@@ -222,10 +170,9 @@ def _branches(tree: exp.Expr) -> list[exp.Expr]:
 
 
 def _union_shape(
-    branches: Sequence[exp.Expr], relations: Sequence[Relation], outer: Shape | None, operation: str
-) -> Shape:
-    first = relations[0]
-    kinds = [kind for _, kind in first.columns]
+    branches: Sequence[exp.Expr], relations: Sequence[Relation], outer: Columns | None, operation: str
+) -> Columns:
+    kinds = [kind for _, kind in relations[0].columns]
     for branch, relation in zip(branches[1:], relations[1:], strict=True):
         if len(relation.columns) != len(kinds):
             raise fail(
@@ -238,9 +185,8 @@ def _union_shape(
             for kind, (name, other) in zip(kinds, relation.columns, strict=True)
         ]
     if outer is None:
-        return Shape(first.names, tuple(kinds))
-    wanted = zip(kinds, outer.types, strict=True)
-    return Shape(outer.names, tuple(kind if is_known(kind) else other for other, kind in wanted))
+        return tuple(zip(relations[0].names, kinds, strict=True))
+    return tuple((name, kind if is_known(kind) else own) for (name, kind), own in zip(outer, kinds, strict=True))
 
 
 def _common(one: pa.DataType, two: pa.DataType, name: str, branch: exp.Expr, operation: str) -> pa.DataType:
@@ -255,15 +201,11 @@ def _common(one: pa.DataType, two: pa.DataType, name: str, branch: exp.Expr, ope
     return kind
 
 
-def _is_grouped(tree: exp.Select) -> bool:
-    if tree.args.get("group") or tree.args.get("having"):
-        return True
-    return any(has_aggregate(item) for item in tree.expressions)
-
-
-def _first_aggregate(tree: exp.Select) -> exp.Expr:
-    parts = [*tree.expressions, *filter(None, [tree.args.get("having")])]
-    return next((node for part in parts for node in part.walk() if has_aggregate(node)), tree)
+def _grouping(tree: exp.Select) -> exp.Expr | None:
+    """The place that makes a SELECT one of groups: GROUP BY, or the first part with an aggregate; None: it is not."""
+    group, having = tree.args.get("group"), tree.args.get("having")
+    parts = [*tree.expressions, *filter(None, [having])]
+    return group or next((part for part in parts if has_aggregate(part)), having and tree)
 
 
 def _check_calls(tree: exp.Expr) -> None:
@@ -276,23 +218,41 @@ def _check_calls(tree: exp.Expr) -> None:
 def _items(
     tree: exp.Select,
     scope: Scope,
-    named: Mapping[str, exp.Expr],
     aggregates: str | None,
     window: exp.Expr | None = None,
 ) -> list[Item]:
     """The columns of a SELECT, resolved and checked; one may use the aliases before it, as in Spark."""
     items: list[Item] = []
-    aliases = dict(named)
+    aliases = _named(window)
     for item in expand(tree, scope):
         value = in_window(Scope(scope.sources, aliases).resolve(item.value), window)
-        value = check_functions(value, aggregates=aggregates)
-        check_types(value, scope.types)
-        value = make_explicit(value, scope.types)
-        items.append(Item(item.given or _text_name(item.value), value, item.place, item.given))
-        if item.given:
-            aliases.setdefault(item.given.lower(), value)
+        value = checked(value, scope.types, aggregates=aggregates)
+        items.append(Item(item.name or _text_name(item.value), value, item.place))
+        if item.name:
+            aliases.setdefault(item.name.lower(), value)
     check_names(items)
     return items
+
+
+def _having(
+    tree: exp.Select, scope: Scope, items: Sequence[Item], keys: Sequence[str], window: exp.Expr | None
+) -> str | None:
+    clause = tree.args.get("having")
+    if clause is None:
+        return None
+    aliases = {item.name.lower(): item.value for item in items} | _named(window)
+    # As in Spark, an alias hides a column that is not grouped by.
+    first = set(aliases) - {key.lower() for key in keys}
+    resolved = in_window(Scope(scope.sources, aliases, first).resolve(clause.this), window)
+    condition = checked(resolved, scope.types, aggregates=None, clause="HAVING")
+    check_grouping(condition, keys)
+    _check_calls(condition)
+    return to_sql(condition)
+
+
+def _named(window: exp.Expr | None) -> dict[str, exp.Expr]:
+    """The name by which a SELECT may call the key ``window(ts, ...)``."""
+    return {} if window is None else {"window": window}
 
 
 def _text_name(value: exp.Expr) -> str:
@@ -304,16 +264,14 @@ def _text_name(value: exp.Expr) -> str:
     return plain.sql(Freshet, comments=False, normalize_functions=False).replace("`", "")
 
 
-def _columns(items: Sequence[Item], scope: Scope, shape: Shape | None) -> list[tuple[str, exp.Expr, pa.DataType]]:
-    kinds = [type_of(item.value, scope.types) for item in items]
-    if shape is None:
-        return [(item.name, item.value, kind) for item, kind in zip(items, kinds, strict=True)]
-    columns = []
-    for item, kind, name, wanted in zip(items, kinds, shape.names, shape.types, strict=True):
-        value = item.value
-        if isinstance(value, exp.Null):
+def _columns(items: Sequence[Item], scope: Scope, shape: Columns | None) -> tuple[tuple[tuple[str, str], ...], Columns]:
+    """The columns of a SELECT with their texts, and with their types."""
+    own = tuple((item.name, type_of(item.value, scope.types)) for item in items)
+    wanted = own if shape is None else shape
+    texts = []
+    for item, (_, kind), (name, other) in zip(items, own, wanted, strict=True):
+        if shape is not None and isinstance(item.value, exp.Null):
             raise fail(f"NULL has no type here: write CAST(NULL AS type) AS {name}", item.place)
-        if is_known(wanted) and kind != wanted:
-            value = exp.Cast(this=value, to=exp.DataType.build(type_text(wanted), dialect="spark"))
-        columns.append((name, value, wanted))
-    return columns
+        value = cast(item.value, type_text(other)) if is_known(other) and kind != other else item.value
+        texts.append((name, to_sql(value)))
+    return tuple(texts), wanted

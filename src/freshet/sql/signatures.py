@@ -99,11 +99,8 @@ def signatures() -> dict[str, Signature]:
 
 
 def letter_of(kind: pa.DataType) -> str | None:
-    """The letter of a type; None where it is not known, or goes with no other."""
-    for letter, test in _TESTS.items():
-        if test(kind):
-            return letter
-    return None
+    """The letter of a type; ``z`` is a timestamp without a zone. None where it is not known, or goes with no other."""
+    return next((letter for letter, test in _TESTS.items() if test(kind)), None)
 
 
 _TESTS: Final = {
@@ -116,6 +113,7 @@ _TESTS: Final = {
     "x": pa.types.is_binary,
     "d": pa.types.is_date,
     "t": lambda kind: pa.types.is_timestamp(kind) and kind.tz is not None,
+    "z": lambda kind: pa.types.is_timestamp(kind) and kind.tz is None,
     "a": pa.types.is_list,
     "m": pa.types.is_map,
     "r": pa.types.is_struct,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 import sys
-from collections.abc import Set
+from collections.abc import Iterable
 from functools import lru_cache
 from threading import Lock
 from typing import Final
@@ -15,118 +15,31 @@ from sqlglot.errors import ParseError, TokenError
 from sqlglot.tokenizer_core import Token, TokenType
 
 from freshet.sql.clauses import check_clauses
-from freshet.sql.dialect import Freshet, Suffixed
-from freshet.sql.errors import Place, SqlError, did_you_mean
+from freshet.sql.dialect import Freshet, Suffixed, span_of
+from freshet.sql.errors import SqlError, did_you_mean
 from freshet.sql.functions import CAST_FUNCTIONS, UNIT_FUNCTIONS, name_of
 from freshet.sql.limits import MOST_BRACKETS, MOST_CHARACTERS, MOST_LEVELS, MOST_WORDS, TOO_DEEP, check_levels
 from freshet.sql.signatures import signatures
+from freshet.sql.trees import rewritten
 from freshet.sql.windows import spread_table_functions
 
 _PLAIN_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-_RESERVED: Final = frozenset(
-    [
-        "all",
-        "and",
-        "anti",
-        "any",
-        "as",
-        "authorization",
-        "between",
-        "both",
-        "case",
-        "cast",
-        "check",
-        "collate",
-        "column",
-        "constraint",
-        "create",
-        "cross",
-        "current_date",
-        "current_time",
-        "current_timestamp",
-        "current_user",
-        "distinct",
-        "div",
-        "else",
-        "end",
-        "escape",
-        "except",
-        "exists",
-        "false",
-        "fetch",
-        "filter",
-        "for",
-        "foreign",
-        "from",
-        "full",
-        "grant",
-        "group",
-        "having",
-        "ilike",
-        "in",
-        "inner",
-        "intersect",
-        "interval",
-        "into",
-        "is",
-        "join",
-        "lateral",
-        "leading",
-        "left",
-        "like",
-        "limit",
-        "localtimestamp",
-        "minus",
-        "natural",
-        "not",
-        "null",
-        "offset",
-        "on",
-        "only",
-        "or",
-        "order",
-        "outer",
-        "overlaps",
-        "primary",
-        "references",
-        "right",
-        "rlike",
-        "select",
-        "semi",
-        "session_user",
-        "some",
-        "table",
-        "then",
-        "to",
-        "trailing",
-        "true",
-        "union",
-        "unique",
-        "unknown",
-        "user",
-        "using",
-        "values",
-        "when",
-        "where",
-        "with",
-        "within",
-    ]
-)
+_RESERVED: Final = frozenset((
+    "all", "and", "anti", "any", "as", "authorization", "between", "both", "case", "cast", "check", "collate",
+    "column", "constraint", "create", "cross", "current_date", "current_time", "current_timestamp", "current_user",
+    "distinct", "div", "else", "end", "escape", "except", "exists", "false", "fetch", "filter", "for", "foreign",
+    "from", "full", "grant", "group", "having", "ilike", "in", "inner", "intersect", "interval", "into", "is", "join",
+    "lateral", "leading", "left", "like", "limit", "localtimestamp", "minus", "natural", "not", "null", "offset",
+    "on", "only", "or", "order", "outer", "overlaps", "primary", "references", "right", "rlike", "select", "semi",
+    "session_user", "some", "table", "then", "to", "trailing", "true", "union", "unique", "unknown", "user", "using",
+    "values", "when", "where", "with", "within",
+))  # fmt: skip
 _CLAUSES: Final = [
     "SELECT", "FROM", "WHERE", "GROUP", "BY", "HAVING", "UNION", "ALL", "JOIN", "LEFT", "INNER",
     "ON", "AS", "DISTINCT", "AND", "OR", "NOT", "PERIOD", "DEADLINE", "EXCEPT", "INTERSECT",
 ]  # fmt: skip
 _TYPES: Final = [*sorted(CAST_FUNCTIONS), "timestamp_ntz", "array", "map", "struct"]
 _CLOSING: Final = {TokenType.L_PAREN: TokenType.R_PAREN, TokenType.L_BRACKET: TokenType.R_BRACKET}
-
-
-def is_reserved(name: str) -> bool:
-    """Whether a name is a word of SQL, which can stand for itself in quotes only.
-
-    >>> is_reserved("select"), is_reserved("price")
-    (True, False)
-    """
-    return name.lower() in _RESERVED
 
 
 @lru_cache(maxsize=1024)
@@ -154,13 +67,17 @@ def identifier(name: str) -> exp.Identifier:
     >>> to_sql(identifier("price")), to_sql(identifier("order")), to_sql(identifier("a b"))
     ('price', '`order`', '`a b`')
     """
-    plain = _PLAIN_NAME.fullmatch(name) is not None and not is_reserved(name)
+    plain = _PLAIN_NAME.fullmatch(name) is not None and name.lower() not in _RESERVED
     return exp.Identifier(this=name, quoted=not plain)
 
 
 def column(name: str, *fields: str) -> exp.Expr:
     """A column, or a field within a column that is a struct."""
-    tree: exp.Expr = exp.Column(this=identifier(name))
+    return with_fields(exp.Column(this=identifier(name)), fields)
+
+
+def with_fields(tree: exp.Expr, fields: Iterable[str]) -> exp.Expr:
+    """A field within a struct, which may be a field within a struct itself."""
     for field in fields:
         tree = exp.Dot(this=tree, expression=identifier(field))
     return tree
@@ -197,12 +114,12 @@ def shared_expression(text: str) -> exp.Expr:
         raise SqlError(TOO_DEEP) from None
     if tree is None:
         raise SqlError("the expression is empty")
-    tree = _tidy(tree)
-    for node in list(tree.find_all(exp.Column)):
-        parts = [part.name for part in node.parts]
-        if len(parts) > 1:
-            tree = _replace(tree, node, column(*parts))
-    return tree
+    return rewritten(_tidy(tree), _field)
+
+
+def _field(node: exp.Expr) -> exp.Expr | None:
+    parts = [part.name for part in node.parts] if isinstance(node, exp.Column) else []
+    return column(*parts) if len(parts) > 1 else None
 
 
 def parse_expression(text: str) -> exp.Expr:
@@ -212,21 +129,6 @@ def parse_expression(text: str) -> exp.Expr:
     'a'
     """
     return shared_expression(text).copy()
-
-
-def rename_variables(tree: exp.Expr, taken: Set[str]) -> None:
-    """Renames variables of lambdas that are called like a column (lower case), so that none is captured by mistake."""
-    for function in tree.find_all(exp.Lambda):
-        for variable in function.expressions:
-            if variable.name.lower() not in taken:
-                continue
-            old, new = variable.name.lower(), f"{variable.name}_"
-            while new.lower() in taken:
-                new += "_"
-            for node in [variable, *function.this.find_all(exp.Identifier)]:
-                is_name = not isinstance(node.parent, exp.Column | exp.Dot) or node.arg_key == "this"
-                if node.name.lower() == old and is_name and not isinstance(node.parent, exp.Column):
-                    node.set("this", new)
 
 
 def parse_query(text: str) -> exp.Expr:
@@ -248,43 +150,35 @@ def shared_query(text: str) -> exp.Expr:
     if len(trees) > 1:
         raise SqlError("this is more than one query: a query is one SELECT (or SELECTs joined by UNION ALL)")
     if not trees or not isinstance(trees[0], exp.Query):
-        place = (tokens[0].start, tokens[0].end) if tokens else None
-        raise SqlError("a continuous query begins with SELECT", place)
+        raise SqlError("a continuous query begins with SELECT", span_of(tokens[0]) if tokens else None)
     check_levels(trees[0])
     check_clauses(trees[0])
     spread_table_functions(trees[0])
     return _tidy(trees[0])
 
 
-def _replace(root: exp.Expr, node: exp.Expr, new: exp.Expr) -> exp.Expr:
-    if node is root:
-        return new
-    node.replace(new)
-    return root
-
-
 def _tidy(tree: exp.Expr) -> exp.Expr:
-    for negative in list(tree.find_all(exp.Neg)):
-        number = negative.this
-        # -9223372036854775808L is one literal to Spark; here it comes as the negative of one that is too large.
-        if isinstance(number, Suffixed) and isinstance(number.this, exp.Literal):
-            tree = _replace(tree, negative, Suffixed(this=exp.Neg(this=number.this.copy()), to=number.to.copy()))
-    for node in list(tree.find_all(exp.Add)):
-        # INTERVAL 1 DAY 2 HOURS comes as a sum without the brackets that it needs after a minus.
-        if _is_interval(node) and isinstance(node.parent, exp.Binary) and not _is_interval(node.parent):
-            node.replace(exp.Paren(this=node.copy()))
-    for call in list(tree.find_all(exp.Anonymous)):
-        if name_of(call) in UNIT_FUNCTIONS and len(call.expressions) == 3:
-            unit = call.expressions[0]
-            if isinstance(unit, exp.Column) and not unit.table:
-                unit.replace(exp.Var(this=unit.name))
-    return tree
+    return rewritten(tree, _tidied, children_first=True)
 
 
-def _is_interval(tree: exp.Expr) -> bool:
-    if isinstance(tree, exp.Add):
-        return _is_interval(tree.this) and _is_interval(tree.expression)
-    return isinstance(tree, exp.Interval)
+def _tidied(node: exp.Expr) -> exp.Expr | None:
+    number = node.this
+    # -9223372036854775808L is one literal to Spark; here it comes as the negative of one that is too large.
+    if isinstance(node, exp.Neg) and isinstance(number, Suffixed) and isinstance(number.this, exp.Literal):
+        return Suffixed(this=exp.Neg(this=number.this.copy()), to=number.to.copy())
+    # INTERVAL 1 DAY 2 HOURS comes as a sum without the brackets that it needs after a minus.
+    if _is_interval_sum(node) and isinstance(node.parent, exp.Binary) and not _is_interval_sum(node.parent):
+        return exp.Paren(this=node.copy())
+    if name_of(node) in UNIT_FUNCTIONS and len(node.expressions) == 3:
+        unit = node.expressions[0]
+        if isinstance(unit, exp.Column) and not unit.table:
+            unit.replace(exp.Var(this=unit.name))
+    return None
+
+
+def _is_interval_sum(tree: exp.Expr) -> bool:
+    sides = (tree.this, tree.expression) if isinstance(tree, exp.Add) else ()
+    return bool(sides) and all(isinstance(side, exp.Interval) or _is_interval_sum(side) for side in sides)
 
 
 def _tokens(text: str) -> list[Token]:
@@ -311,9 +205,9 @@ def _check_numbers(tokens: list[Token]) -> None:
         if token.token_type == TokenType.NUMBER and len(token.text) > 5:
             mantissa, exponent, _ = token.text.lower().partition("e")
             if not exponent and sum(map(str.isdigit, mantissa.lstrip("0"))) > 38:
-                raise SqlError("a number has at most 38 digits: use an exponent, as in 1e40", _span(token))
+                raise SqlError("a number has at most 38 digits: use an exponent, as in 1e40", span_of(token))
             if exponent and not math.isfinite(float(token.text)):
-                raise SqlError("this number is too large: at most 1.7976931348623157e308 is allowed", _span(token))
+                raise SqlError("this number is too large: at most 1.7976931348623157e308 is allowed", span_of(token))
 
 
 def _offset(text: str, line: int, col: int) -> int:
@@ -323,26 +217,21 @@ def _offset(text: str, line: int, col: int) -> int:
 
 def _check_brackets(tokens: list[Token]) -> None:
     open_brackets: list[Token] = []
+    closing = {"(": ")", "[": "]"}
     for token in tokens:
         if token.token_type in _CLOSING:
             open_brackets.append(token)
             if len(open_brackets) > MOST_BRACKETS:
-                raise SqlError(TOO_DEEP, _span(token))
+                raise SqlError(TOO_DEEP, span_of(token))
         elif token.token_type in _CLOSING.values():
             if not open_brackets:
-                raise SqlError(f"this {token.text} closes nothing: remove it or open it before", _span(token))
+                raise SqlError(f"this {token.text} closes nothing: remove it or open it before", span_of(token))
             opened = open_brackets.pop()
             if _CLOSING[opened.token_type] != token.token_type:
-                closing = ")" if opened.text == "(" else "]"
-                raise SqlError(f"this {opened.text} is not closed by a {closing}", _span(opened))
+                raise SqlError(f"this {opened.text} is not closed by a {closing[opened.text]}", span_of(opened))
     if open_brackets:
         opened = open_brackets[-1]
-        closing = ")" if opened.text == "(" else "]"
-        raise SqlError(f"this {opened.text} is not closed: a {closing} is missing", _span(opened))
-
-
-def _span(token: Token) -> Place:
-    return token.start, token.end
+        raise SqlError(f"this {opened.text} is not closed: a {closing[opened.text]} is missing", span_of(opened))
 
 
 def _parse_error(error: ParseError, text: str, tokens: list[Token]) -> SqlError:
@@ -351,17 +240,17 @@ def _parse_error(error: ParseError, text: str, tokens: list[Token]) -> SqlError:
     index = next((i for i, token in enumerate(tokens) if token.start <= end <= token.end), len(tokens) - 1)
     token = tokens[index]
     if str(detail.get("description", "")).startswith("Required keyword"):
-        return _too_few(tokens, index) or SqlError(f"something is missing after {token.text}", _span(token))
+        return _too_few(tokens, index) or SqlError(f"something is missing after {token.text}", span_of(token))
     unknown = _unknown_type(str(detail.get("description", "")), tokens, index)
     if unknown is not None:
         return unknown
     for suspect in tokens[index::-1][:3]:
         hint = did_you_mean(suspect.text, _CLAUSES) if len(suspect.text) > 2 else ""
         if hint and suspect.token_type == TokenType.VAR and suspect.text.upper() not in _CLAUSES:
-            return SqlError(f"{suspect.text} is not expected here{hint}", _span(suspect))
+            return SqlError(f"{suspect.text} is not expected here{hint}", span_of(suspect))
     expected = str(detail.get("description") or "")
     remedy = f" ({expected[0].lower()}{expected[1:]})" if expected.startswith("Expect") else ""
-    return SqlError(f"{token.text} is not expected here{remedy}; {_EXPECTED}", _span(token))
+    return SqlError(f"{token.text} is not expected here{remedy}; {_EXPECTED}", span_of(token))
 
 
 def _unknown_type(expected: str, tokens: list[Token], index: int) -> SqlError | None:
@@ -375,7 +264,7 @@ def _unknown_type(expected: str, tokens: list[Token], index: int) -> SqlError | 
     token = tokens[min(index, len(tokens) - 1)]
     if _PLAIN_NAME.fullmatch(token.text) is None:
         return None
-    return SqlError(f"unknown type {token.text}{did_you_mean(token.text, _TYPES)}", _span(token))
+    return SqlError(f"unknown type {token.text}{did_you_mean(token.text, _TYPES)}", span_of(token))
 
 
 def _too_few(tokens: list[Token], closing: int) -> SqlError | None:
@@ -390,7 +279,7 @@ def _too_few(tokens: list[Token], closing: int) -> SqlError | None:
             count = commas + 1 if closing - index > 1 else 0
             if found is None or found.takes(count):
                 return None
-            return SqlError(f"{before.text.lower()}() takes {found.wanted}, not {count}", _span(before))
+            return SqlError(f"{before.text.lower()}() takes {found.wanted}, not {count}", span_of(before))
     return None
 
 

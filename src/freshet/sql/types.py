@@ -5,8 +5,8 @@ Operators follow Spark's rules in ANSI mode. Functions are left to sqlglot's kno
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache
+from collections.abc import Callable, Mapping
+from functools import lru_cache, reduce
 from typing import Final
 
 import pyarrow as pa
@@ -23,7 +23,11 @@ from freshet.sql.dialect import Suffixed
 from freshet.sql.functions import CAST_FUNCTIONS, UNIT_FUNCTIONS, name_of
 
 UNKNOWN: Final = pa.null()
-_SAME_TYPE: Final = frozenset(["nvl", "ifnull", "coalesce", "if", "nullif", "nvl2", "greatest", "least"])
+COMPARISONS: Final = (
+    exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.NullSafeEQ, exp.NullSafeNEQ, exp.Between, exp.In,
+)  # fmt: skip
+_ALTERNATIVES: Final = {"coalesce": 0, "nvl": 0, "ifnull": 0, "greatest": 0, "least": 0, "if": 1, "nvl2": 1}
+"""Functions that give one of their arguments, from the numbered one on."""
 
 Columns = Mapping[str, pa.DataType]
 
@@ -39,6 +43,24 @@ def type_of(tree: exp.Expr, columns: Columns) -> pa.DataType:
         if isinstance(tree, kinds):
             return rule(tree, columns)
     return UNKNOWN
+
+
+def compared(node: exp.Expr) -> list[exp.Expr]:
+    """A value that is compared and those that it meets, each by itself; nothing where the node is no comparison."""
+    if isinstance(node, exp.Between):
+        return [node.this, node.args["low"], node.args["high"]]
+    if isinstance(node, exp.In):
+        return [node.this, *node.expressions]
+    return [node.this, node.expression] if isinstance(node, COMPARISONS) else []
+
+
+def alternatives(node: exp.Expr) -> list[exp.Expr]:
+    """The values of which a node gives one, as the branches of a CASE; nothing for other nodes."""
+    if isinstance(node, exp.Case):
+        results = [*(branch.args["true"] for branch in node.args["ifs"]), node.args.get("default")]
+        return [result for result in results if result is not None]
+    name = name_of(node)
+    return node.expressions[_ALTERNATIVES[name] :] if name in _ALTERNATIVES else []
 
 
 def is_known(kind: pa.DataType) -> bool:
@@ -157,22 +179,10 @@ def _named_type(name: str) -> pa.DataType:
         return UNKNOWN
 
 
-def _common(kinds: Sequence[pa.DataType]) -> pa.DataType:
-    result = kinds[0]
-    for kind in kinds[1:]:
-        result = common_type(result, kind)
-    return result
-
-
-def _branches(tree: exp.Case, columns: Columns) -> pa.DataType:
-    results = [branch.args["true"] for branch in tree.args["ifs"]] + [tree.args.get("default")]
-    return _common_of([result for result in results if result is not None], columns)
-
-
-def _common_of(trees: Sequence[exp.Expr], columns: Columns) -> pa.DataType:
+def _common(tree: exp.Expr, columns: Columns) -> pa.DataType:
     # A NULL takes the type of the others.
-    kinds = [type_of(tree, columns) for tree in trees if not isinstance(tree, exp.Null)]
-    return _common(kinds) if kinds else UNKNOWN
+    kinds = [type_of(each, columns) for each in alternatives(tree) if not isinstance(each, exp.Null)]
+    return reduce(common_type, kinds) if kinds else UNKNOWN
 
 
 def _call(tree: exp.Anonymous, columns: Columns) -> pa.DataType:
@@ -182,9 +192,10 @@ def _call(tree: exp.Anonymous, columns: Columns) -> pa.DataType:
         return _named_type(name)
     if name in ("timestamp_micros", "timestamp_millis", "timestamp_seconds"):
         return pa.timestamp("us", tz="UTC")
-    if name in _SAME_TYPE and arguments:
-        values = {"if": arguments[1:], "nvl2": arguments[1:], "nullif": arguments[:1]}.get(name, arguments)
-        return _common_of(values, columns)
+    if name in _ALTERNATIVES and arguments:
+        return _common(tree, columns)
+    if name == "nullif" and arguments:
+        return type_of(arguments[0], columns)
     if name == "mod" and len(arguments) == 2:
         return _arithmetic(exp.Mod(this=arguments[0].copy(), expression=arguments[1].copy()), columns)
     kinds = tuple(type_of(argument, columns) for argument in arguments)
@@ -197,10 +208,11 @@ def _call(tree: exp.Anonymous, columns: Columns) -> pa.DataType:
     if name in ("abs", "positive", "negative") and len(kinds) == 1:
         return kinds[0]
     if name in ("round", "bround", "ceil", "ceiling", "floor", "sequence"):
-        return _numeric_call(name, kinds)
-    if not all(is_known(kind) for kind in kinds):
-        kinds = tuple(kind if is_known(kind) else None for kind in kinds)
-    return _function_type(name, tuple(None if kind is None else type_text(kind) for kind in kinds))
+        simple = bool(kinds) and (kinds[0] in INTEGERS or pa.types.is_floating(kinds[0]))
+        if name in ("round", "bround"):
+            return kinds[0] if simple else UNKNOWN
+        return pa.int64() if simple and len(kinds) == 1 and name != "sequence" else UNKNOWN
+    return _function_type(name, tuple(type_text(kind) if is_known(kind) else None for kind in kinds))
 
 
 def aggregate_type(function: AggregateFunction, kind: pa.DataType) -> pa.DataType:
@@ -221,15 +233,6 @@ def aggregate_type(function: AggregateFunction, kind: pa.DataType) -> pa.DataTyp
     if function == "sum" and kind in INTEGERS:
         return pa.int64()
     return pa.float64() if kind in INTEGERS or pa.types.is_floating(kind) else UNKNOWN
-
-
-def _numeric_call(name: str, kinds: tuple[pa.DataType, ...]) -> pa.DataType:
-    kind = kinds[0] if kinds else UNKNOWN
-    if name in ("ceil", "ceiling", "floor") and len(kinds) == 1:
-        return pa.int64() if kind in INTEGERS or pa.types.is_floating(kind) else UNKNOWN
-    if name in ("round", "bround") and (kind in INTEGERS or pa.types.is_floating(kind)):
-        return kind
-    return UNKNOWN
 
 
 _SURE: Final = (
@@ -258,12 +261,9 @@ def _column(tree: exp.Column, columns: Columns) -> pa.DataType:
 
 
 def _field(tree: exp.Dot, columns: Columns) -> pa.DataType:
-    outer = type_of(tree.this, columns)
-    if pa.types.is_struct(outer):
-        for field in outer:
-            if field.name.lower() == tree.expression.name.lower():
-                return field.type
-    return UNKNOWN
+    outer, name = type_of(tree.this, columns), tree.expression.name.lower()
+    fields = outer if pa.types.is_struct(outer) else ()
+    return next((field.type for field in fields if field.name.lower() == name), UNKNOWN)
 
 
 def _element(tree: exp.Bracket, columns: Columns) -> pa.DataType:
@@ -302,7 +302,7 @@ _RULES: Final[tuple[tuple[tuple[type[exp.Expr], ...], Callable[..., pa.DataType]
     ((exp.IntDiv,), _always(pa.int64())),
     ((exp.Neg,), _negative),
     ((exp.Paren, exp.BitwiseNot, exp.Filter), _inner),
-    ((exp.Case,), _branches),
+    ((exp.Case,), _common),
     ((exp.Anonymous,), _call),
     ((exp.Dot,), _field),
     ((exp.Bracket,), _element),

@@ -68,7 +68,7 @@ def _window(call: exp.Expr, time: exp.Expr, size: float, slide: float, start: fl
     if not isinstance(time, exp.Column):
         raise fail("a window goes by a time column of its stream: compute it in the query before", time)
     offset = (round(start * 1e6) + round(size * 1e6)) % round(slide * 1e6) / 1e6
-    window = StreamWindow(kind="range", size=size, slide=slide, time=time.copy(), offset=offset)
+    window = StreamWindow(size=size, slide=slide, time=time.copy(), offset=offset)
     place = place_of(call)
     if place is not None:
         window.meta.update(start=place[0], end=place[1])

@@ -5,16 +5,16 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Final, Literal
+from typing import Final, Literal, TypeVar
 
 from sqlglot import exp
 
 from freshet.model.operators import Filter, Project
 from freshet.sql.errors import SqlError, fail
 from freshet.sql.flows.wiring import Wiring
-from freshet.sql.inline import column_names, inline
 from freshet.sql.limits import as_filters
 from freshet.sql.text import column, to_sql
+from freshet.sql.trees import call, column_names, inline
 
 TIME: Final = "__time"
 """Hidden column: the time of a tuple, a timestamp."""
@@ -23,6 +23,7 @@ PASSES: Final = "__passes"
 MEMBER: Final = "__member"
 """Hidden column: number of the member of a set operation that a tuple is from."""
 
+_T = TypeVar("_T")
 Order = tuple[str, ...] | None
 """See :attr:`Traits.order`."""
 Clock = Literal["arrival", "event", "none"]
@@ -82,6 +83,16 @@ class Traits:
     marked: bool = False
     table: str | None = None
 
+    def renamed(self, names: tuple[str, ...], own: Mapping[str, str]) -> Traits:
+        """The same of a flow with other columns; ``own[name]`` is the column of this one that a name stands for."""
+
+        def kept(known: Mapping[str, _T]) -> dict[str, _T]:
+            hidden = {name: value for name, value in known.items() if name.startswith("__")}
+            return {name: known[column] for name, column in own.items() if column in known} | hidden
+
+        events, bounds = kept(self.events), kept(self.bounds)
+        return replace(self, names=names, events=events, bounds=bounds, order=renamed(self.order, own))
+
 
 @dataclass(frozen=True, slots=True)
 class Want:
@@ -121,6 +132,41 @@ class Want:
         for (name, _), value in zip(self.filters, conditions, strict=False):
             source = wiring.add(Filter(name, to_sql(value)), source)
         return wiring.add(Project(self.name, tuple((name, to_sql(value)) for name, value in self.columns)), source)
+
+
+class Inputs:
+    """The projection in front of a fold: collects the columns that it reads; equal expressions become one column.
+
+    A column keeps its name, anything else is called ``__c1``, ``__c2`` and so on.
+    """
+
+    def __init__(self) -> None:
+        self._columns: dict[str, tuple[str, exp.Expr]] = {}
+
+    @property
+    def columns(self) -> tuple[tuple[str, exp.Expr], ...]:
+        """``(name, expression)`` in the order in which they were asked for."""
+        return tuple(self._columns.values())
+
+    def name(self, value: exp.Expr) -> str:
+        """The name of the column with this value."""
+        text = to_sql(value).lower() if isinstance(value, exp.Column) else to_sql(value)
+        if text not in self._columns:
+            computed = sum(1 for name, each in self._columns.values() if not isinstance(each, exp.Column))
+            name = value.name if isinstance(value, exp.Column) else f"__c{computed + 1}"
+            self._columns[text] = (name, value.copy())
+        return self._columns[text][0]
+
+    def copy(self) -> Inputs:
+        """Another one with the same columns."""
+        other = Inputs()
+        other._columns = dict(self._columns)
+        return other
+
+    def add(self, *names: str) -> None:
+        """Takes hidden columns in under their own names."""
+        for name in names:
+            self.name(column(name))
 
 
 class Flow(ABC):
@@ -166,18 +212,18 @@ def renamed(order: Order, names: Mapping[str, str]) -> Order:
 
 def micros(time: exp.Expr) -> exp.Expr:
     """Microseconds since the epoch of a timestamp."""
-    return exp.Anonymous(this="UNIX_MICROS", expressions=[time.copy()])
+    return call("UNIX_MICROS", time)
 
 
 def timestamp(microseconds: exp.Expr) -> exp.Expr:
     """The timestamp of microseconds since the epoch."""
-    return exp.Anonymous(this="TIMESTAMP_MICROS", expressions=[microseconds.copy()])
+    return call("TIMESTAMP_MICROS", microseconds)
 
 
 def plus(tree: exp.Expr, number: int) -> exp.Expr:
     """A tree plus a number."""
     kind = exp.Add if number >= 0 else exp.Sub
-    return kind(this=tree.copy(), expression=_whole(abs(number)))
+    return kind(this=tree.copy(), expression=exp.Literal.number(abs(number)))
 
 
 def boundary(microseconds: exp.Expr, span: Span) -> exp.Expr:
@@ -185,18 +231,9 @@ def boundary(microseconds: exp.Expr, span: Span) -> exp.Expr:
     slide = span.slide
     assert slide is not None
     since = plus(microseconds, -span.offset) if span.offset else microseconds.copy()
-    remainder = exp.Mod(
-        this=exp.Paren(this=since) if isinstance(since, exp.Binary) else since, expression=_whole(slide)
-    )
-    positive = exp.Paren(this=exp.Add(this=remainder, expression=_whole(slide)))
-    floor = exp.Mod(this=positive, expression=_whole(slide))
+    since = exp.Paren(this=since) if isinstance(since, exp.Binary) else since
+    width = exp.Literal.number(slide)
+    remainder = exp.Mod(this=since, expression=width)
+    positive = exp.Paren(this=exp.Add(this=remainder, expression=width.copy()))
+    floor = exp.Mod(this=positive, expression=width.copy())
     return exp.Sub(this=microseconds.copy(), expression=exp.Paren(this=floor))
-
-
-def hidden(name: str) -> exp.Expr:
-    """A column by name."""
-    return column(name)
-
-
-def _whole(number: int) -> exp.Expr:
-    return exp.Literal.number(number)

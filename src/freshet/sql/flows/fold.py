@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from sqlglot import exp
 
@@ -14,19 +14,19 @@ from freshet.sql.flows.flow import (
     PASSES,
     TIME,
     Flow,
+    Inputs,
     Span,
     Traits,
     Want,
-    hidden,
     micros,
     plus,
     refuse_table,
     renamed,
     timestamp,
 )
-from freshet.sql.flows.inputs import Inputs
 from freshet.sql.flows.window import NO_WINDOW_COLUMNS, order_problem, partition_name, validity
 from freshet.sql.flows.wiring import Wiring
+from freshet.sql.text import column
 
 _NEEDS_SLIDE = (
     "over several streams or a join this needs windows with the same SLIDE, as in [RANGE 1 MINUTE SLIDE 10 SECONDS]: "
@@ -42,62 +42,59 @@ _OUTER = (
 )
 
 
-@dataclass(frozen=True, slots=True)
 class Computation:
-    """What to compute over a window: for each combination of keys, some calls. Names are those of the fold's input."""
-
-    inputs: Inputs
-    keys: tuple[str, ...]
-    calls: tuple[Call, ...]
-
-    def plain_keys(self) -> set[str]:
-        """Names in lower case of the keys that are columns of what it is computed over."""
-        columns = self.inputs.columns
-        return {value.name.lower() for name, value in columns if name in self.keys and isinstance(value, exp.Column)}
-
-
-class Computing:
-    """Collects the keys and calls of a computation over a flow.
+    """What to compute over a window of a flow: for each combination of keys, some calls.
 
     >>> from freshet.sql.text import parse_expression
-    >>> computing = Computing(marked=False)
-    >>> computing.key(parse_expression("src")), computing.call(Aggregated("sum", parse_expression("size * 2")))
+    >>> computation = Computation(marked=False)
+    >>> computation.key(parse_expression("src")), computation.call(Aggregated("sum", parse_expression("size * 2")))
     ('src', '__a1')
-    >>> computing.done().calls
+    >>> computation.calls
     (Call(output='__a1', function='sum', column='__c1', parameter=None),)
     """
 
     def __init__(self, marked: bool) -> None:
         self._marked = marked
-        self._inputs = Inputs()
-        self._keys: list[str] = []
+        self.inputs = Inputs()
+        self._keys: dict[str, exp.Expr] = {}
         self._calls: dict[tuple[str, str | None, float | None], Call] = {}
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """Names of the keys in the fold's input."""
+        return tuple(self._keys)
+
+    @property
+    def calls(self) -> tuple[Call, ...]:
+        """The calls over columns of the fold's input."""
+        return tuple(self._calls.values())
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of what it gives out: the keys, and the answers of the calls."""
+        return (*self._keys, *(call.output for call in self._calls.values()))
+
+    def plain_keys(self) -> set[str]:
+        """Names in lower case of the keys that are columns of what it is computed over."""
+        return {value.name.lower() for value in self._keys.values() if isinstance(value, exp.Column)}
 
     def key(self, value: exp.Expr) -> str:
         """The column of a key."""
         if self._marked and not isinstance(value, exp.Column):
             # Tuples that do not pass only take up room in the window: nothing of theirs is evaluated.
-            value = when(hidden(PASSES), value)
-        name = self._inputs.name(value)
-        if name not in self._keys:
-            self._keys.append(name)
+            value = when(column(PASSES), value)
+        name = self.inputs.name(value)
+        self._keys.setdefault(name, value)
         return name
 
     def call(self, call: Aggregated) -> str:
         """The column of a call's answer."""
         argument = call.argument
         if self._marked:
-            argument = when(hidden(PASSES), argument)
-        column = None if argument is None else self._inputs.name(argument)
-        key = (call.function, column, call.parameter)
-        if key not in self._calls:
-            output = f"__a{len(self._calls) + 1}"
-            self._calls[key] = Call(output, call.function, column, call.parameter)
-        return self._calls[key].output
-
-    def done(self) -> Computation:
-        """All of it."""
-        return Computation(self._inputs, tuple(self._keys), tuple(self._calls.values()))
+            argument = when(column(PASSES), argument)
+        over = None if argument is None else self.inputs.name(argument)
+        made = Call(f"__a{len(self._calls) + 1}", call.function, over, call.parameter)
+        return self._calls.setdefault((call.function, over, call.parameter), made).output
 
 
 def fold_flow(name: str, computation: Computation, child: Flow, place: exp.Expr | None) -> Flow:
@@ -150,22 +147,20 @@ class PanesFlow(Flow):
         span = child.traits.span
         assert span is not None
         assert span.slide is not None
-        names = (*computation.keys, *(call.output for call in computation.calls))
         own = Span(1, span.slide, width=span.width, interval=True, offset=span.offset)
         # Boundary by boundary, but the groups of a boundary come as they lie in the state.
         order = tuple(key.lower() for key in computation.keys)
-        super().__init__(
-            Traits(names, "event", own, {WINDOW_END: True, TIME: True}, {WINDOW_END: WINDOW_END}, order), place
-        )
-        self._validity, needed, self._time = validity(child)
+        events, bounds = {WINDOW_END: True, TIME: True}, {WINDOW_END: WINDOW_END}
+        super().__init__(Traits(computation.names, "event", own, events, bounds, order), place)
+        valid, needed, self._time = validity(child)
         inputs = computation.inputs.copy()
-        inputs.add(needed)
+        inputs.add(*needed)
         self._columns = inputs.columns
-        self._panes = Panes(name, self._validity, span.slide, computation.keys, computation.calls, offset=span.offset)
+        self._panes = Panes(name, valid, span.slide, computation.keys, computation.calls, offset=span.offset)
         self._child = child
 
     def emit(self, want: Want, wiring: Wiring) -> str:
-        end = hidden(WINDOW_END)
+        end = column(WINDOW_END)
         values = {TIME: end, FROM: plus(micros(end), -1), UNTIL: micros(end)}
         if self._panes.validity.size is None and WINDOW_START in want.reads():
             # Only here is it known how wide the windows of pairs, or of rows of a window, are.
@@ -183,14 +178,13 @@ class MovingFlow(Flow):
 
     def __init__(self, name: str, computation: Computation, child: Flow, place: exp.Expr | None) -> None:
         traits = child.traits
-        names = (*computation.keys, *(call.output for call in computation.calls))
         keys = [key.lower() for key in computation.keys]
         events = {key: traits.events[key] for key in keys if key in traits.events}
         if traits.clock != "none":
             events |= dict.fromkeys((WINDOW_END, TIME), traits.events.get(TIME, False))
         bounds = {WINDOW_END: WINDOW_END, WINDOW_START: WINDOW_START}
-        order = renamed(traits.order, {key.lower(): key.lower() for key in computation.keys})
-        super().__init__(Traits(names, traits.clock, None, events, bounds, order), place)
+        order = renamed(traits.order, dict(zip(keys, keys, strict=True)))
+        super().__init__(Traits(computation.names, traits.clock, None, events, bounds, order), place)
         self._name = name
         self._computation = computation
         self._child = child
@@ -199,16 +193,16 @@ class MovingFlow(Flow):
         span, marked = self._child.traits.span, self._child.traits.marked
         assert span is not None
         inputs, carried = self._computation.inputs.copy(), list(self._computation.keys)
-        partition = tuple(inputs.name(hidden(partition_name(number))) for number in range(span.partitions))
+        partition = tuple(inputs.name(column(partition_name(number))) for number in range(span.partitions))
         want = self._windowed(want, span)
         by_event = self._child.traits.clock == "event"
         if by_event and (TIME in want.reads() or span.size is not None):
-            inputs.name(hidden(TIME))
+            inputs.name(column(TIME))
         if by_event and TIME in want.reads():
             carried.append(TIME)
         if marked:
-            carried.append(inputs.name(hidden(PASSES)))
-            want = replace(want, filters=((f"{self._name}.passed", hidden(PASSES)), *want.filters))
+            carried.append(inputs.name(column(PASSES)))
+            want = replace(want, filters=((f"{self._name}.passed", column(PASSES)), *want.filters))
         time = TIME if by_event and span.size is not None else None
         moving = Moving(
             self._name, time, span.size, span.rows, partition, self._computation.keys, self._computation.calls,
@@ -219,7 +213,7 @@ class MovingFlow(Flow):
 
     def _windowed(self, want: Want, span: Span) -> Want:
         arrival = self._child.traits.clock == "arrival"
-        time = timestamp(hidden(ARRIVAL)) if arrival else hidden(TIME)
+        time = timestamp(column(ARRIVAL)) if arrival else column(TIME)
         values = {TIME: time} if arrival else {}
         asked = want.reads()
         if WINDOW_END in asked:
@@ -229,6 +223,6 @@ class MovingFlow(Flow):
         if WINDOW_START in asked:
             if span.size is None:
                 raise self.wrong("window_start is not known of a window without a RANGE")
-            start = hidden(ARRIVAL) if arrival else micros(time)
+            start = column(ARRIVAL) if arrival else micros(time)
             values[WINDOW_START] = timestamp(plus(start, -span.size))
         return want.inlined(values)

@@ -4,94 +4,49 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Literal
 
 import pyarrow as pa
 from sqlglot import exp
 
 from freshet.model.operators import FROM, UNTIL, WINDOW_END, WINDOW_START, Join
 from freshet.sql.errors import fail
-from freshet.sql.flows.condition import PORTS, SIDES, Named, Port, Sides, is_same_window
+from freshet.sql.flows.condition import PORTS, SIDES, Named, Sides, is_same_window
 from freshet.sql.flows.flow import (
     Clock,
     Flow,
+    Inputs,
     Span,
     Traits,
     Want,
     boundary,
-    hidden,
     plus,
     timestamp,
 )
-from freshet.sql.flows.inputs import Inputs
 from freshet.sql.flows.window import NO_WINDOW_COLUMNS, validity
 from freshet.sql.flows.wiring import Wiring
-from freshet.sql.inline import inline
 from freshet.sql.logical import Join as LogicalJoin
 from freshet.sql.text import column
 
 
 class JoinFlow(Flow):
-    """A join of two flows with windows.
-
-    Args:
-        join: The operator.
-        condition: Its ON over the joined columns.
-        columns: Names and types of the joined columns, those of the left input first.
-        inputs: The two inputs.
-        sides: Where they stand in the text.
-    """
+    """A join of two flows with windows; its columns are those of the left input, then those of the right one."""
 
     def __init__(
-        self,
-        join: LogicalJoin,
-        condition: exp.Expr | None,
-        columns: Sequence[tuple[str, pa.DataType]],
-        inputs: tuple[Flow, Flow],
-        sides: tuple[exp.Expr | None, exp.Expr | None],
+        self, join: LogicalJoin, columns: Sequence[tuple[str, pa.DataType]], inputs: tuple[Flow, Flow]
     ) -> None:
         names = tuple(name for name, _ in columns)
-        super().__init__(Traits(names, "none"), sides[1])
-        self._name = join.name
-        self._kind: Literal["inner", "left"] = "left" if join.kind == "left" else "inner"
+        super().__init__(Traits(names, "none"), join.places[1])
+        self._name, self._kind = join.name, join.kind
         self._inputs = inputs
-        self._sides = Sides(columns, (inputs[0].traits.names, inputs[1].traits.names))
+        spans = [_side_span(inputs[port], join.aliases[port], join.places[port]) for port in PORTS]
+        self._sides = Sides(join, columns, inputs)
         self._places = self._sides.places
-        spans = [self._span(inputs[port], (join.left, join.right)[port], sides[port]) for port in PORTS]
-        outer: Port | None = 0 if self._kind == "left" else None
-        self._condition = self._sides.taken_apart(join.name, condition, outer, sides[1])
+        clocks = {side.traits.clock for side in inputs}
+        clock: Clock = "arrival" if clocks == {"arrival"} else "none"
         self.traits = replace(
-            self.traits, clock=self._clock(), span=self._pair_span(spans), events=self._events(), order=None,
+            self.traits, clock=clock, span=self._pair_span(spans), events=self._events(), order=None,
             bounds={WINDOW_START: WINDOW_START, WINDOW_END: WINDOW_END},
         )  # fmt: skip
-
-    def _span(self, side: Flow, alias: str, place: exp.Expr | None) -> Span:
-        span = side.traits.span
-        if span is None:
-            raise fail(
-                f"{alias} needs a window in a join, as in [RANGE 1 MINUTE]: "
-                "else all its tuples would have to be remembered for ever",
-                place,
-            )
-        if span.problem is not None:
-            raise fail(span.problem, place)
-        if span.rows is not None:
-            raise fail(
-                f"{alias} has a window of rows: which rows meet in a join would depend on the order in which streams "
-                "came; write a window of time, as in [RANGE 10 SECONDS]",
-                place,
-            )
-        if span.size is None:
-            raise fail(
-                f"{alias} [UNBOUNDED] would have to be remembered for ever in a join: write how long a tuple counts, "
-                "as in [RANGE 1 DAY]",
-                place,
-            )
-        return span
-
-    def _clock(self) -> Clock:
-        clocks = {side.traits.clock for side in self._inputs}
-        return "arrival" if clocks == {"arrival"} else "none"
 
     def _pair_span(self, spans: Sequence[Span]) -> Span:
         left, right = spans
@@ -123,8 +78,8 @@ class JoinFlow(Flow):
         return self._inputs[port].lag(own)
 
     def emit(self, want: Want, wiring: Wiring) -> str:
-        filters = (*self._condition.both, *self._together())
-        pushed: tuple[list[Named], list[Named]] = (list(self._condition.own[0]), list(self._condition.own[1]))
+        filters = (*self._sides.both, *self._together())
+        pushed: tuple[list[Named], list[Named]] = (list(self._sides.own[0]), list(self._sides.own[1]))
         kept: list[Named] = []
         for name, predicate in want.filters:
             sides = self._sides.of(predicate)
@@ -141,10 +96,7 @@ class JoinFlow(Flow):
     def _emit(self, behind: Want, pushed: tuple[list[Named], list[Named]], time: str | None, wiring: Wiring) -> str:
         asked = behind.reads()
         taken = (Inputs(), Inputs())
-        own = {joined: column(name) for joined, (_, name) in self._places.items()}
-        keys = tuple(
-            tuple(taken[port].name(inline(pair[port], own)) for pair in self._condition.keys) for port in PORTS
-        )
+        keys = [tuple(taken[port].name(self._sides.inside(pair[port])) for pair in self._sides.keys) for port in PORTS]
         columns = tuple(
             (name, port, taken[port].name(column(place)))
             for name, (port, place) in zip(self.traits.names, self._places.values(), strict=True)
@@ -154,13 +106,10 @@ class JoinFlow(Flow):
         join = Join(self._name, self._kind, (valid[0][0], valid[1][0]), (keys[0], keys[1]), columns, self._behind(time))
         sources = []
         for port in PORTS:
-            taken[port].add(valid[port][1])
-            wanted = Want(
-                f"{self._name}.{SIDES[port]}.input",
-                taken[port].columns,
-                tuple((each, inline(predicate, own)) for each, predicate in pushed[port]),
-                valid[port][2],
-            )
+            _, needed, clock = valid[port]
+            taken[port].add(*needed)
+            filters = self._sides.filters(pushed[port])
+            wanted = Want(f"{self._name}.{SIDES[port]}.input", taken[port].columns, filters, clock)
             sources.append(self._inputs[port].emit(wanted, wiring))
         return behind.after(wiring, wiring.add(join, *sources))
 
@@ -183,8 +132,8 @@ class JoinFlow(Flow):
         span = self.traits.span
         if span is None or span.slide is None or span.slide == 1 or span.size == 1:
             return ()
-        last = boundary(hidden(UNTIL), span)
-        return ((f"{self._name}.together", exp.GT(this=last, expression=hidden(FROM))),)
+        last = boundary(column(UNTIL), span)
+        return ((f"{self._name}.together", exp.GT(this=last, expression=column(FROM))),)
 
     def _window_values(self, want: Want) -> Mapping[str, exp.Expr]:
         if not {WINDOW_START, WINDOW_END} & want.reads():
@@ -192,7 +141,7 @@ class JoinFlow(Flow):
         span = self.traits.span
         if span is None or span.slide is None or span.slide != span.width:
             raise self.wrong(NO_WINDOW_COLUMNS)
-        end = boundary(hidden(UNTIL), span)
+        end = boundary(column(UNTIL), span)
         return {WINDOW_START: timestamp(plus(end, -span.slide)), WINDOW_END: timestamp(end)}
 
 
@@ -202,3 +151,28 @@ def _common_slide(left: Span, right: Span) -> int | None:
     # What is there for one moment meets what is there then, at that moment.
     moments = [span.slide for span in (left, right) if span.slide == 1]
     return 1 if moments and None in (left.slide, right.slide) else None
+
+
+def _side_span(side: Flow, alias: str, place: exp.Expr | None) -> Span:
+    span = side.traits.span
+    if span is None:
+        raise fail(
+            f"{alias} needs a window in a join, as in [RANGE 1 MINUTE]: "
+            "else all its tuples would have to be remembered for ever",
+            place,
+        )
+    if span.problem is not None:
+        raise fail(span.problem, place)
+    if span.rows is not None:
+        raise fail(
+            f"{alias} has a window of rows: which rows meet in a join would depend on the order in which streams "
+            "came; write a window of time, as in [RANGE 10 SECONDS]",
+            place,
+        )
+    if span.size is None:
+        raise fail(
+            f"{alias} [UNBOUNDED] would have to be remembered for ever in a join: write how long a tuple counts, "
+            "as in [RANGE 1 DAY]",
+            place,
+        )
+    return span

@@ -20,12 +20,11 @@ from freshet.sql.flows.flow import (
     Span,
     Traits,
     Want,
-    hidden,
     refuse_table,
-    renamed,
     timestamp,
 )
 from freshet.sql.flows.wiring import Wiring
+from freshet.sql.text import column
 
 
 class StreamFlow(Flow):
@@ -60,7 +59,7 @@ class StreamFlow(Flow):
         self._is_local = kind == pa.timestamp("us")
 
     def emit(self, want: Want, wiring: Wiring) -> str:
-        time = timestamp(hidden(ARRIVAL)) if self._event_time is None else hidden(self._event_time)
+        time = timestamp(column(ARRIVAL)) if self._event_time is None else column(self._event_time)
         if self._is_local:
             time = exp.Cast(this=time, to=exp.DataType.build("TIMESTAMP"))
         want = want.inlined({TIME: time})
@@ -83,8 +82,11 @@ class FilterFlow(Flow):
         if PASSES not in want.reads():
             return self._child.emit(replace(want, filters=((self._name, self._predicate), *want.filters)), wiring)
         # The tuples that a window of rows counts are those before the filter, so that they must all go on.
-        both = exp.And(this=_operand(self._predicate), expression=hidden(PASSES)) if self._child.traits.marked else None
-        return self._child.emit(want.inlined({PASSES: self._predicate if both is None else both}), wiring)
+        predicate = self._predicate
+        if self._child.traits.marked:
+            operand = exp.Paren(this=predicate.copy()) if isinstance(predicate, exp.Or) else predicate.copy()
+            predicate = exp.And(this=operand, expression=column(PASSES))
+        return self._child.emit(want.inlined({PASSES: predicate}), wiring)
 
     def lag(self, name: str) -> int:
         return self._child.lag(name)
@@ -97,19 +99,7 @@ class ProjectFlow(Flow):
         self._child = child
         self._values = {name.lower(): value for name, value in columns}
         plain = {name: value.name.lower() for name, value in self._values.items() if isinstance(value, exp.Column)}
-        traits = child.traits
-        events = {name: traits.events[source] for name, source in plain.items() if source in traits.events}
-        bounds = {name: traits.bounds[source] for name, source in plain.items() if source in traits.bounds}
-        super().__init__(
-            replace(
-                traits,
-                names=tuple(name for name, _ in columns),
-                events=events | {name: ends for name, ends in traits.events.items() if name.startswith("__")},
-                bounds=bounds | {name: which for name, which in traits.bounds.items() if name.startswith("__")},
-                order=renamed(traits.order, plain),
-            ),
-            child.place,
-        )
+        super().__init__(child.traits.renamed(tuple(name for name, _ in columns), plain), child.place)
 
     def emit(self, want: Want, wiring: Wiring) -> str:
         return self._child.emit(want.inlined(self._values), wiring)
@@ -172,7 +162,3 @@ def _common_span(spans: Sequence[Span | None], same_clock: bool) -> Span | None:
     sizes = [span.size for span in known if span.size is not None]
     width = widths.pop() if len(widths) == 1 else None
     return Span(max(sizes), known[0].slide, width=width, interval=True, offset=known[0].offset)
-
-
-def _operand(tree: exp.Expr) -> exp.Expr:
-    return exp.Paren(this=tree.copy()) if isinstance(tree, exp.Or) else tree.copy()

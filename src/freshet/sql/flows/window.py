@@ -18,7 +18,6 @@ from freshet.sql.flows.flow import (
     Span,
     Want,
     boundary,
-    hidden,
     micros,
     plus,
     refuse_table,
@@ -26,7 +25,7 @@ from freshet.sql.flows.flow import (
 )
 from freshet.sql.flows.wiring import Wiring
 from freshet.sql.logical import Window
-from freshet.sql.text import parse_expression
+from freshet.sql.text import column, parse_expression
 
 _NO_TIME = (
     "a window needs the time of its tuples, and {} has none: select the time column in it "
@@ -70,11 +69,10 @@ class WindowFlow(Flow):
             child, "no window is written for it, each tuple meets the rows that are there when it comes", place
         )
         self._child = child
-        self._partition = window.partition
+        self._partition = [parse_expression(text) for text in window.partition]
         self._span = _span(window)
         if self._span.size is None:
-            columns = [parse_expression(text) for text in window.partition]
-            covered = {each.name.lower() for each in columns if isinstance(each, exp.Column)}
+            covered = {each.name.lower() for each in self._partition if isinstance(each, exp.Column)}
             problem = order_problem(child.traits.order, covered, "[PARTITION BY {} ROWS 10]")
             self._span = self._span if problem is None else Span(problem=problem)
         self._column: str | None = None
@@ -98,46 +96,41 @@ class WindowFlow(Flow):
 
     def _time(self, window: Window, source: str) -> tuple[Clock, str | None]:
         traits = self._child.traits
+        declared = next((name for name in traits.events if not name.startswith("__")), None)
         if window.time is not None:
             if window.time.lower() in traits.events:
                 return "event", window.time
-            declared = next((name for name in traits.events if not name.startswith("__")), None)
             instead = (
                 f"declare event_time = '{window.time}' for the stream" if declared is None else f"that is {declared}"
             )
             raise self.wrong(f"{window.time} is not the event time of {source}: {instead}")
         if traits.clock != "none":
             return traits.clock, None
-        column = next((name for name in traits.events if not name.startswith("__")), None)
-        if column is None:
+        if declared is None:
             raise self.wrong(_NO_TIME.format(source))
-        return "event", column
+        return "event", declared
 
     def emit(self, want: Want, wiring: Wiring) -> str:
         if want.time is None and self.traits.clock == "event" and {FROM, UNTIL} & want.reads():
             # How long a tuple counts is told by its time here.
             want = replace(want, time=TIME)
-        time = hidden(TIME) if self._column is None else hidden(self._column)
+        time = column(self._column or TIME)
         values = {} if self._column is None else {TIME: time}
-        values |= {PASSES: exp.true()} | self._partition_values()
-        size = self._span.size
+        values |= {PASSES: exp.true()}
+        values |= {partition_name(number): value for number, value in enumerate(self._partition)}
+        size, asks_window = self._span.size, {WINDOW_START, WINDOW_END} & want.reads()
+        if asks_window and (size is None or self._span.slide != size):
+            raise self.wrong(NO_WINDOW_COLUMNS)
         if size is not None:
-            start = hidden(ARRIVAL) if self.traits.clock == "arrival" else micros(time)
+            start = column(ARRIVAL) if self.traits.clock == "arrival" else micros(time)
             if self._ends:
                 start = plus(start, -1)
                 values[TIME] = timestamp(start)
             values |= {FROM: start, UNTIL: plus(start, size)}
-            if {WINDOW_START, WINDOW_END} & want.reads():
-                if self._span.slide != size:
-                    raise self.wrong(NO_WINDOW_COLUMNS)
+            if asks_window:
                 first = boundary(start, self._span)
                 values |= {WINDOW_START: timestamp(first), WINDOW_END: timestamp(plus(first, size))}
-        elif {WINDOW_START, WINDOW_END} & want.reads():
-            raise self.wrong(NO_WINDOW_COLUMNS)
         return self._child.emit(want.inlined(values), wiring)
-
-    def _partition_values(self) -> dict[str, exp.Expr]:
-        return {partition_name(number): parse_expression(text) for number, text in enumerate(self._partition)}
 
 
 def partition_name(number: int) -> str:
@@ -145,29 +138,18 @@ def partition_name(number: int) -> str:
     return f"__partition_{number + 1}"
 
 
-def validity(flow: Flow) -> tuple[Lifetime, tuple[tuple[str, exp.Expr], ...], str | None]:
-    """How long a flow's tuples are valid, the columns that say it, and the column by whose times that goes."""
+def validity(flow: Flow) -> tuple[Lifetime, tuple[str, ...], str | None]:
+    """How long a flow's tuples are valid, the hidden columns that say it, and the one by whose times that goes."""
     span = flow.traits.span
     assert span is not None
     if span.interval:
-        return Lifetime(FROM, until=UNTIL), ((FROM, hidden(FROM)), (UNTIL, hidden(UNTIL))), None
+        return Lifetime(FROM, until=UNTIL), (FROM, UNTIL), None
     if flow.traits.clock == "arrival":
         return Lifetime(None, span.size), (), None
-    return Lifetime(TIME, span.size), ((TIME, hidden(TIME)),), TIME
+    return Lifetime(TIME, span.size), (TIME,), TIME
 
 
 def _span(window: Window) -> Span:
-    match window.kind:
-        case "range":
-            size, slide = _micros(window.size or 0.0), None if window.slide is None else _micros(window.slide)
-            return Span(size, slide, width=size, offset=round(window.offset * 1e6))
-        case "now":
-            return Span(1, 1, width=1)
-        case "rows":
-            return Span(rows=window.rows, partitions=len(window.partition))
-        case "unbounded":
-            return Span()
-
-
-def _micros(seconds: float) -> int:
-    return max(1, round(seconds * 1e6))
+    size, slide = (None if each is None else max(1, round(each * 1e6)) for each in (window.size, window.slide))
+    offset = round(window.offset * 1e6)
+    return Span(size, slide, window.rows, len(window.partition), width=size, offset=offset)

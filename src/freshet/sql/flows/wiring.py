@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import replace
 from typing import Final
 
@@ -27,7 +26,7 @@ class Wiring:
 
     def __init__(self) -> None:
         self.operators: dict[str, Operator] = {}
-        self._inputs: dict[str, tuple[str, ...]] = {}
+        self.inputs: dict[str, tuple[str, ...]] = {}
 
     def add(self, operator: Operator, *inputs: str) -> str:
         """Adds an operator; returns its name."""
@@ -36,17 +35,9 @@ class Wiring:
             number += 1
             name = f"{operator.name}{AGAIN}{number}"
         self.operators[name] = operator if number == 1 else replace(operator, name=name)
-        self._inputs[name] = inputs
+        self.inputs[name] = inputs
         return name
-
-    def change(self, operator: Operator) -> None:
-        """Puts an operator in the place of the one of its name."""
-        self.operators[operator.name] = operator
-
-    def inputs(self, name: str) -> Iterable[str]:
-        """What an operator reads."""
-        return self._inputs[name]
 
     def graph(self, root: str) -> QueryGraph:
         """All of it."""
-        return QueryGraph(self.operators, self._inputs, root)
+        return QueryGraph(self.operators, self.inputs, root)
