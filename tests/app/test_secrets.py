@@ -62,7 +62,7 @@ def test_problems_show_no_password(section: str, place: str, tmp_path: Path) -> 
 def test_the_report_shows_no_password() -> None:
     told = f"cannot reach postgresql://me:{HIDDEN}@host"
     report = build(
-        app="x", status="stopped", policy="everything", meters={}, streams={}, changes={}, notes=[told], error=told,
+        app="x", status="stopped", policy="everything", streams={}, changes={}, notes=[told], error=told,
         sources={"s": {"reason": told}}, sinks={"q/table": {"reason": told}}, tables={"t": {"error": told}},
         settings={"spark": {"spark.hadoop.fs.s3a.secret.key": HIDDEN, "spark.executor.memory": "2g"}},
     )  # fmt: skip

@@ -35,6 +35,7 @@ from freshet.model import Stream, UserError, parse_duration, parse_schema
 from freshet.model.places import check_local
 from freshet.policies import create
 from freshet.policies.sharing import Mode
+from freshet.sources import KINDS as SOURCES
 from freshet.spark.settings import check_settings
 
 if TYPE_CHECKING:
@@ -135,7 +136,7 @@ class App:
                         self.stream(name, stream.columns, source=source)
             if name not in self.streams:
                 broken.add(name)
-                problems += check_options(source, f"streams.{name}.source")
+                problems += check_options(source, SOURCES, f"streams.{name}.source")
         for name, table in read.file.tables.items():
             if name not in broken:
                 with _noted(problems, f"tables.{name}", f"table {name}: "):

@@ -13,6 +13,7 @@ from freshet.app.problems import Problem
 from freshet.app.spec import QuerySpec
 from freshet.kernels.table_join import CompiledLookup, table_program
 from freshet.model import Lookup, Moving, Query, QueryGraph, Stream, UserError
+from freshet.model.errors import NotRunnable
 from freshet.sql import SqlError, build_query, not_run_yet, query_schema, query_schemas
 from freshet.sql.text import shared_query
 
@@ -92,45 +93,45 @@ def check_queries(
         times={name: stream.event_time for name, stream in streams.items()},
         broken=set(broken),
     )
-    reads = {name: reads_of(spec.sql) & (specs.keys() | broken) for name, spec in specs.items()}
+    reads = {name: _reads_of(spec.sql) & (specs.keys() | broken) for name, spec in specs.items()}
     for name in _in_order(reads, checked):
         spec = specs[name]
         if reads[name] & checked.broken:
             checked.broken.add(name)
             continue
+        query = None
         try:
             query = checked.build(spec)
-            later = not_run_yet(query)
-            if later is None:
-                check_lateness(query, streams)
-                check_lookups(query, checked.schemas)
-                checked.schemas[name] = query_schema(query, checked.schemas)
-                checked.queries[name] = query
-                checked.learn(query)
-                continue
-            # Its columns are known by name, so that queries on it can be checked all the same.
-            checked.schemas[name] = pa.schema([(column, pa.null()) for column in query.columns])
-            checked.problems.append(Problem(f"queries.{name}.sql", sentence(later, name)))
+            check_query(query, streams, checked.schemas)
+            checked.schemas[name] = query_schema(query, checked.schemas)
+            checked.queries[name] = query
+            checked.learn(query)
         except UserError as error:
-            checked.problems.append(Problem(f"queries.{name}.sql", sentence(error, name)))
-            checked.broken.add(name)
+            checked.problems.append(Problem(f"queries.{name}.sql", _sentence(error, name)))
+            if query is not None and isinstance(error, NotRunnable):
+                # Its columns are known by name, so that queries on it can be checked all the same.
+                checked.schemas[name] = pa.schema([(column, pa.null()) for column in query.columns])
+            else:
+                checked.broken.add(name)
     return checked
 
 
-def make_query(spec: QuerySpec, known: Known) -> Query:
-    """The query of a declaration, over what is known.
+def check_query(query: Query, streams: Mapping[str, Stream], schemas: Mapping[str, pa.Schema]) -> None:
+    """Refuses what cannot run: a part that this version does not run, windows that never end, some joins with tables.
 
-    Raises:
-        UserError: Its text is wrong, or a part of it is not run by this version.
+    Args:
+        query: Its text is right.
+        streams: The declared streams.
+        schemas: Columns of all that it may read.
     """
-    query = known.build(spec)
     later = not_run_yet(query)
     if later is not None:
         raise later
-    return query
+    _check_lateness(query, streams)
+    _check_lookups(query, schemas)
 
 
-def check_lateness(query: Query, streams: Mapping[str, Stream]) -> None:
+def _check_lateness(query: Query, streams: Mapping[str, Stream]) -> None:
     """Refuses windows of time over a stream that never says when its windows are complete."""
     for name in timed_streams(query.graph):
         stream = streams.get(name)
@@ -153,7 +154,7 @@ def timed_streams(graph: QueryGraph) -> list[str]:
     return [stream for stream in graph.streams if timed.get(stream)]
 
 
-def check_lookups(query: Query, schemas: Mapping[str, pa.Schema]) -> None:
+def _check_lookups(query: Query, schemas: Mapping[str, pa.Schema]) -> None:
     """Refuses joins with tables that cannot be run.
 
     What is computed of a table's rows first is compiled, and so is what decides whether a tuple has a row.
@@ -176,10 +177,10 @@ def may_share(query: Query, schemas: Mapping[str, pa.Schema]) -> bool:
     return graph.is_straight and not any(pa.types.is_null(kind) for kind in schemas[graph.streams[0]].types)
 
 
-def reads_of(sql: str) -> set[str]:
+def _reads_of(sql: str) -> set[str]:
     """Names in the FROMs of a query; none where its text cannot be parsed (the check says why).
 
-    >>> sorted(reads_of("SELECT v FROM s UNION ALL SELECT v FROM q"))
+    >>> sorted(_reads_of("SELECT v FROM s UNION ALL SELECT v FROM q"))
     ['q', 's']
     """
     try:
@@ -190,7 +191,7 @@ def reads_of(sql: str) -> set[str]:
     return {table.name for table in tree.find_all(exp.Table)} - own
 
 
-def sentence(error: UserError, query: str) -> str:
+def _sentence(error: UserError, query: str) -> str:
     """The text of an error without the name of the query, which its place says already."""
     text = str(error)
     if isinstance(error, SqlError):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from freshet.log.private import write_private
 from freshet.policies.sharing import OperatorFigures
@@ -22,27 +22,14 @@ def read_figures(state: Path) -> dict[str, OperatorFigures] | None:
         return None  # it is not synced: after a power cut nothing is known
 
 
-def write_figures(state: Path, queries: Mapping[str, Any], seconds: float) -> None:
-    """Keeps what a run has measured, besides what is known of operators that had nothing to do.
-
-    Args:
-        state: The folder.
-        queries: Of the run's report.
-        seconds: How long it ran.
+def write_figures(state: Path, figures: Mapping[str, OperatorFigures] | None) -> None:
+    """Keeps what was measured, by operator; None: nothing.
 
     >>> import tempfile
-    >>> measured = {"tuples_in": 100, "cost_s": 2e-6, "selectivity": 0.5}
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     write_figures(Path(folder), {"q": {"operators": {"q.filter_1": measured}}}, 10.0)
+    ...     write_figures(Path(folder), {"q.filter_1": OperatorFigures(cost=2e-6, selectivity=0.5, rate=10.0)})
     ...     read_figures(Path(folder))
     {'q.filter_1': OperatorFigures(cost=2e-06, selectivity=0.5, rate=10.0)}
     """
-    operators = {name: each for query in queries.values() for name, each in query["operators"].items()}
-    measured = {
-        name: OperatorFigures(each["cost_s"], each["selectivity"], each["tuples_in"] / seconds)
-        for name, each in operators.items()
-        if each["tuples_in"]
-    }
-    known = (read_figures(state) or {}) | measured
-    if known:
-        write_private(state / _FILE, json.dumps(known))
+    if figures:
+        write_private(state / _FILE, json.dumps(figures))

@@ -4,61 +4,39 @@ from __future__ import annotations
 
 import logging
 import threading
-import time
-from collections.abc import Callable, Mapping
-from pathlib import Path
-from typing import Any, Final
-
-from freshet.app.report import write
-from freshet.log import Log
-
-REPORT: Final = 1.0
-"""Seconds between reports."""
-COLLECT: Final = 3.0
-"""Seconds between collections of what retention no longer keeps."""
+from collections.abc import Callable
+from typing import Final
 
 _LOGGER: Final = logging.getLogger(__name__)
 
 
-class Housekeeping:
-    """A thread that collects what the log need not keep, and refreshes the report.
+class Rounds:
+    """A thread that does something again and again, until it is stopped.
 
     Args:
-        log: To collect in.
-        report: Makes the report.
-        path: Where the report goes; None: nowhere.
+        name: Of the thread.
+        seconds: From one round to the next.
+        work: What is done. Where it fails, as with a full disk, the next round tries again.
     """
 
-    def __init__(self, log: Log, report: Callable[[], Mapping[str, Any]], path: Path | None) -> None:
-        self._log, self._report, self._path = log, report, path
+    def __init__(self, name: str, seconds: float, work: Callable[[], object]) -> None:
+        self._seconds, self._work = seconds, work
         self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="freshet-housekeeping", daemon=True)
+        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
 
     def start(self) -> None:
         """Starts the thread."""
         self._thread.start()
 
     def stop(self) -> None:
-        """Ends the thread."""
+        """Ends the thread, if it was started."""
         self._stop.set()
-        self._thread.join()
+        if self._thread.ident is not None:
+            self._thread.join()
 
     def _run(self) -> None:
-        collected = time.monotonic()
-        while not self._stop.wait(REPORT):
-            self._try(self.write)
-            if time.monotonic() - collected >= COLLECT:
-                self._try(self._log.collect)
-                collected = time.monotonic()
-
-    def _try(self, work: Callable[[], object]) -> None:
-        """A full disk is no reason to end: the next round tries again."""
-        try:
-            work()
-        except Exception as error:
-            _LOGGER.warning("housekeeping: %s", error)
-
-    def write(self) -> None:
-        """Writes the report now."""
-        if self._path is not None:
-            write(self._report(), self._path)
+        while not self._stop.wait(self._seconds):
+            try:
+                self._work()
+            except Exception as error:
+                _LOGGER.warning("housekeeping: %s", error)

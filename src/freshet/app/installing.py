@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from freshet.app.checking import Checked, Known, check_lateness, check_lookups, make_query, may_share
+from freshet.app.checking import Checked, Known, check_query, may_share
+from freshet.app.figures import read_figures
 from freshet.app.forms import readers_of
 from freshet.app.problems import did_you_mean
 from freshet.app.restart import (
@@ -28,47 +29,43 @@ from freshet.app.spec import QuerySpec
 from freshet.app.takeover import old_queries, take_over
 from freshet.engine import Engine
 from freshet.log import Log, ReaderState
-from freshet.model import Query, Stream, UserError
-from freshet.policies.sharing import Mode, OperatorFigures
+from freshet.model import Query, UserError
+from freshet.policies.sharing import OperatorFigures
 
-LookUp: TypeAlias = Callable[[Query, Mapping[str, pa.Schema]], pa.Schema]
-"""The columns of a query's output over streams of these schemas, as Spark says without installing it."""
+if TYPE_CHECKING:
+    from freshet.app.app import App
+    from freshet.spark.embedded import SparkSession
 
 
 class Installer:
     """Adds queries to an engine, mindful of what the log remembers of them. Only on the engine's thread.
 
     Args:
+        app: What declares them.
         engine: Runs the queries.
         log: Remembers them.
-        streams: The declared streams.
-        expected: Schemas that the outputs will have at the first start of each query, where that was looked up.
-        look_up: Says it of others.
-        tables: Columns of the tables.
+        session: Says of a query what columns it will have.
+        expected: Schemas that the outputs will have at the first start of each query, where Spark was asked already.
         why_out: Why a query with this fingerprint stays out of the run; None: it does not.
-        share: When queries share operators.
-        costs: What earlier runs measured of operators; None: nothing.
     """
 
     def __init__(
         self,
+        app: App,
         engine: Engine,
         log: Log,
-        streams: Mapping[str, Stream],
+        session: SparkSession,
         expected: Mapping[str, pa.Schema],
-        look_up: LookUp,
-        tables: Mapping[str, pa.Schema] | None = None,
-        why_out: Callable[[str, str], str | None] = lambda query, text: None,
-        share: Mode = "never",
-        costs: Costs | None = None,
+        why_out: Callable[[str, str], str | None],
     ) -> None:
-        self._engine, self._log, self._declared = engine, log, streams
-        self._expected, self._look_up = dict(expected), look_up
-        self._why_out, self._share, self._costs = why_out, share, costs
-        self.schemas = {name: stream.schema for name, stream in streams.items()}
+        self._engine, self._log, self._session = engine, log, session
+        self._expected, self._why_out = dict(expected), why_out
+        self._share, self._costs = app.settings.share, read_figures(app.state)
+        self._declared = {name: spec.stream for name, spec in app.streams.items()}
+        self.schemas = {name: stream.schema for name, stream in self._declared.items()}
         """Columns of streams and of the outputs of queries, with Spark's types."""
-        times = {name: stream.event_time for name, stream in streams.items()}
-        self._known = Known(self.schemas, dict(tables or {}), times)
+        tables = {name: spec.schema for name, spec in app.tables.items()}
+        self._known = Known(self.schemas, tables, {name: each.event_time for name, each in self._declared.items()})
         self._queries: dict[str, Query] = {}
         self.changes: dict[str, Change] = {}
         """What the start of this run meant for each query."""
@@ -107,7 +104,7 @@ class Installer:
         board = self._engine.board
         running = [query for query in self._queries.values() if board.queries[board.numbers[query.name]].active]
         candidates = [query for query in running if may_share(query, self.schemas)]
-        found = arrange(self._log, candidates, self._share, self._figures())
+        found = arrange(self._log, candidates, self._share, self.figures())
         return found if found.forms else None
 
     def rearrange(self) -> None:
@@ -117,7 +114,8 @@ class Installer:
             forms = [replace(self._queries[name], graph=graph) for name, graph in found.forms.items()]
             self._engine.reform(forms, found.commit)
 
-    def _figures(self) -> Costs | None:
+    def figures(self) -> Costs | None:
+        """What this run has measured of operators, and earlier ones of those that had nothing to do; None: nothing."""
         lived = max(self._engine.clock.now() - self._engine.meters.start, 1e-3)
         measured = {
             operator.node.name: OperatorFigures(
@@ -143,13 +141,14 @@ class Installer:
         # The output of a query that was dropped stays readable, but nothing new can come from it.
         there = self._declared.keys() | self._queries.keys()
         readable = {name: schema for name, schema in self.schemas.items() if name in there}
-        query = make_query(spec, self._known.among(readable))
-        check_lateness(query, self._declared)
-        check_lookups(query, readable)
+        query = self._known.among(readable).build(spec)
+        check_query(query, self._declared, readable)
         return query, readable
 
     def add(self, spec: QuerySpec) -> None:
         """Starts a query: where it was, if it ran before and is unchanged, else where it says."""
+        from freshet.spark.embedded import outputs_of
+
         query, readable = self._made(spec)
         self._log.declare(spec.name, spec.retention, kind="output")
         take_over(self._log, query, fingerprint(query))
@@ -158,8 +157,8 @@ class Installer:
         expected = self._expected.pop(spec.name, None)
         if change == "changed":
             # Before its cursors are lost: who goes back to the old text must find them.
-            columns = self._look_up(query, readable) if expected is None else expected
-            removed = check_output(self._log, spec.name, columns)
+            expected = expected or outputs_of(self._session, [query], readable)[spec.name]
+            removed = check_output(self._log, spec.name, expected)
         make_ready(self._log, query, change)
         form = self._form(query)
         remember(self._log, query, form.graph, fresh=change in ("new", "changed"))

@@ -58,10 +58,6 @@ class Loop:
         with self._asking:
             return function()
 
-    def stop(self, drain: bool) -> None:
-        """Asks the engine to end."""
-        self.engine.stop(drain)
-
     def join(self, timeout: float | None = None) -> bool:
         """Waits for the end; returns whether it has come."""
         if self._thread.ident is not None:

@@ -102,7 +102,7 @@ def check_sources(specs: Iterable[StreamSpec], settings: Mapping[str, str]) -> I
         place, declared, name = f"streams.{spec.stream.name}.source", spec.source, spec.stream.name
         if not isinstance(declared, Mapping):
             continue
-        wrong = list(check_options(declared, place))
+        wrong = list(check_options(declared, sources.KINDS, place))
         yield from wrong
         if wrong:
             continue
@@ -117,11 +117,6 @@ def check_sources(specs: Iterable[StreamSpec], settings: Mapping[str, str]) -> I
             yield Problem(place, str(error).removeprefix(f"stream {name}: source {declared['kind']}: "))
 
 
-def check_options(declared: Mapping[str, Any], place: str) -> Iterator[Problem]:
-    """What is wrong with the options of a source, whatever its stream."""
-    return _wrong_options(declared, sources.KINDS, place)
-
-
 def check_sinks(specs: Iterable[QuerySpec], columns: Mapping[str, Sequence[str]] | None = None) -> Iterator[Problem]:
     """What is wrong with the sinks of queries, whose columns are given as far as they are known."""
     taken: dict[tuple[Any, ...], str] = {}
@@ -131,7 +126,7 @@ def check_sinks(specs: Iterable[QuerySpec], columns: Mapping[str, Sequence[str]]
             if not isinstance(declared, Mapping):
                 continue
             options = {key: value for key, value in declared.items() if key != "name"}
-            yield from _wrong_options(options, sinks.KINDS, place)
+            yield from check_options(options, sinks.KINDS, place)
             yield from _wrong_path(options, place, taken)
             yield from _wrong_keys(options, place, (columns or {}).get(spec.name))
 
@@ -161,9 +156,10 @@ def _wrong_keys(options: Mapping[str, Any], place: str, columns: Sequence[str] |
             yield Problem(f"{place}.keys", f"the query has no column {key!r}{hint}")
 
 
-def _wrong_options(
+def check_options(
     declared: Mapping[str, Any], kinds: Mapping[str, tuple[type[BaseModel], Any]], place: str
 ) -> Iterator[Problem]:
+    """What is wrong with the options of a source or a sink by itself."""
     kind = str(declared.get("kind") or "")
     if kind not in kinds:
         known = ", ".join(kinds)

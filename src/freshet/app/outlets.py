@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, replace
 from typing import Any, Final
 
@@ -96,9 +96,9 @@ class Outlets:
         for runner in self._runners():
             runner.hasten(query)
         until = time.monotonic() + LAST_WORDS
-        while any(self._hopes(status) for status in self._statuses() if status.query == query):
-            if time.monotonic() > until:
-                break
+        while time.monotonic() <= until and any(
+            status.query == query and status.waiting and status.state == "running" for status in self._statuses()
+        ):
             self.wake()
             time.sleep(0.02)
         names = [f"{query}/{name}" for name in self._sinks.pop(query, {})]
@@ -108,9 +108,6 @@ class Outlets:
             runner.remove(query)
         self._log.park(names)
         self._specs.pop(query, None)
-
-    def _hopes(self, status: SinkStatus) -> bool:
-        return status.waiting > 0 and status.state == "running"
 
     def wake(self) -> None:
         """Says that there is new output."""
@@ -173,31 +170,27 @@ def check_files(log: Log, specs: Iterable[QuerySpec], origin: str = "") -> None:
     Raises:
         InvalidApp: With every such place; nothing has been touched.
     """
-    problems = list(_strange_files(log, specs))
-    if problems:
-        raise InvalidApp(problems, origin)
-
-
-def _strange_files(log: Log, specs: Iterable[QuerySpec]) -> Iterator[Problem]:
+    problems: list[Problem] = []
     readers = log.readers()
     owners = {reader.state["path"]: reader for reader in readers.values()
               if reader.kind == "sink" and "path" in reader.state}  # fmt: skip
     for spec in specs:
         for number, named in enumerate(named_sinks(spec)):
+            place = f"queries.{spec.name}.sinks[{number}]"
             try:
                 sink, known = named.make(), readers.get(named.reader)
             except UserError as error:  # a module that cannot be imported
-                yield Problem(f"queries.{spec.name}.sinks[{number}]", str(error))
+                problems.append(Problem(place, str(error)))
                 continue
             if not isinstance(sink, JsonlSink | ParquetSink | TableSink):
                 continue
             why = sink.refusal({} if known is None else known.state)
             if why is None:
                 continue
-            place = "table" if isinstance(sink, TableSink) else "path"
             owner = None if isinstance(sink, TableSink) else owners.get(str(sink.path))
-            text = why
             if owner is not None and owner.owner == spec.name:
                 name = owner.name.removeprefix(f"{spec.name}/")
-                text += f"; sink {owner.name} wrote it: with name = {name!r} this one goes on there"
-            yield Problem(f"queries.{spec.name}.sinks[{number}].{place}", text)
+                why += f"; sink {owner.name} wrote it: with name = {name!r} this one goes on there"
+            problems.append(Problem(f"{place}.{'table' if isinstance(sink, TableSink) else 'path'}", why))
+    if problems:
+        raise InvalidApp(problems, origin)

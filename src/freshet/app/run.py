@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 from types import TracebackType
 from typing import TYPE_CHECKING, Final, Literal, Self
@@ -13,22 +15,26 @@ import pyarrow as pa
 
 from freshet.app.app import App
 from freshet.app.figures import write_figures
-from freshet.app.housekeeping import Housekeeping
-from freshet.app.observing import meters_of, report_of
-from freshet.app.parts import Parts
+from freshet.app.housekeeping import Rounds
+from freshet.app.installing import Installer
+from freshet.app.loop import Loop
+from freshet.app.outlets import Outlets
 from freshet.app.problems import did_you_mean
+from freshet.app.report import meters_of, report_of, write
 from freshet.app.report_types import Report
 from freshet.app.spec import CurveLike, SinkLike, declare_query
-from freshet.engine import Undrained
-from freshet.log import Receipt, Retention
+from freshet.app.tables import Tables
+from freshet.engine import Engine, LogQueues, Undrained
+from freshet.log import Log, Receipt, Retention
 from freshet.model import ARRIVAL, Curve, FreshetError, UserError
 from freshet.policies import create
 from freshet.quality.snapshots import EngineSnapshot
 from freshet.sinks import MemorySink
+from freshet.sources import Feeder
 from freshet.sources.push import PushedRows, PushSource
 
 if TYPE_CHECKING:
-    from freshet.spark.embedded import DataFrame
+    from freshet.spark.embedded import DataFrame, SparkSession
 
 STEP: Final = 0.1
 """Seconds between looks at whether a run has ended."""
@@ -37,7 +43,30 @@ PATIENCE: Final = 20.0
 LONGEST: Final = 30.0
 """Seconds after which it is left alone: its threads end with the process."""
 
+REPORT: Final = 1.0
+"""Seconds between reports."""
+COLLECT: Final = 3.0
+"""Seconds between collections of what retention no longer keeps."""
+
 Status = Literal["running", "draining", "stopped", "failed"]
+
+
+@dataclass(slots=True)
+class Parts:
+    """The parts of a run, connected; :mod:`freshet.app.wiring` puts them together."""
+
+    log: Log
+    queues: LogQueues
+    session: SparkSession
+    engine: Engine
+    loop: Loop
+    installer: Installer
+    outlets: Outlets
+    tables: Tables
+    policy: str
+    master: str
+    feeders: dict[str, Feeder] = field(default_factory=dict)
+    pushes: dict[str, PushSource] = field(default_factory=dict)
 
 
 class Run:
@@ -45,17 +74,26 @@ class Run:
 
     As a context manager it stops at the end of the block: after draining where the block ended well, at once where it
     raised.
+
+    Args:
+        app: The application.
+        parts: What it is made of.
+        close: Closes all of that, in the reverse of the order in which it was opened.
     """
 
-    def __init__(self, app: App, parts: Parts) -> None:
+    def __init__(self, app: App, parts: Parts, close: Callable[[], None]) -> None:
         self.app = app
-        self._parts = parts
+        self._parts, self._close_parts = parts, close
         self._status: Status = "running"
         self._stopping = threading.Lock()
         self._hurried: float | None = None
         self._last: Report | None = None
-        self._housekeeping = Housekeeping(parts.log, self.report, app.report)
-        self._housekeeping.start()
+        self._rounds = (
+            Rounds("freshet-report", REPORT, self._write_report),
+            Rounds("freshet-collect", COLLECT, parts.log.collect),
+        )
+        for each in self._rounds:
+            each.start()
 
     def __enter__(self) -> Self:
         return self
@@ -218,8 +256,12 @@ class Run:
         return meters_of(self.app, self._parts)
 
     def report(self) -> Report:
-        """The report now, or the last one where it has ended; see :func:`freshet.app.report.build`."""
+        """The report now, or the last one where it has ended; see :class:`freshet.app.report_types.Report`."""
         return self._last or report_of(self.app, self._parts, self._status)
+
+    def _write_report(self) -> None:
+        if self.app.report is not None:
+            write(self.report(), self.app.report)
 
     @property
     def exhausted(self) -> bool:
@@ -234,14 +276,7 @@ class Run:
         Raises:
             Exception: Whatever has ended the engine.
         """
-        until = None if timeout is None else time.monotonic() + timeout
-        while self._parts.loop.running and not self.exhausted:
-            left = STEP if until is None else min(STEP, until - time.monotonic())
-            if left <= 0:
-                return False
-            self._parts.loop.join(left)
-        self._raise()
-        return True
+        return self._await(lambda: self.exhausted or not self._parts.loop.running, STEP, timeout)
 
     def drain(self, timeout: float | None = None) -> bool:
         """Waits until every query has answered all that has come so far; returns whether that is so.
@@ -252,12 +287,16 @@ class Run:
         Raises:
             Exception: Whatever has ended the engine.
         """
-        until = None if timeout is None else time.monotonic() + timeout
-        while not self._parts.loop.ask(self._parts.engine.is_idle):
-            self._raise()
-            if until is not None and time.monotonic() >= until:
+        loop, engine = self._parts.loop, self._parts.engine
+        return self._await(lambda: loop.ask(engine.is_idle) or loop.error is not None, STEP / 10, timeout)
+
+    def _await(self, ended: Callable[[], bool], step: float, timeout: float | None) -> bool:
+        until = math.inf if timeout is None else time.monotonic() + timeout
+        while not ended():
+            left = until - time.monotonic()
+            if left <= 0:
                 return False
-            self._parts.loop.join(STEP / 10)
+            self._parts.loop.join(min(step, left))
         self._raise()
         return True
 
@@ -292,7 +331,7 @@ class Run:
         self._hurried = time.monotonic() if self._hurried is None else self._hurried
         self._parts.outlets.hurry()
         self._parts.queues.close()
-        self._parts.loop.stop(drain=False)
+        self._parts.engine.stop(drain=False)
 
     def _stop(self, drain: bool) -> None:
         parts = self._parts
@@ -301,7 +340,7 @@ class Run:
         for feeder in parts.feeders.values():
             self._within_patience(feeder.stop)
         if drain and self._hurried is None:
-            parts.loop.stop(drain=True)
+            parts.engine.stop(drain=True)
         if not self._within_patience(parts.loop.join):
             parts.loop.error = FreshetError("what was running did not end; it is left, and the next run does it again")
         parts.outlets.stop(drain and isinstance(parts.loop.error, Undrained | None))
@@ -321,9 +360,10 @@ class Run:
     def _close(self) -> None:
         self._status = "failed" if self._parts.loop.error is not None else "stopped"
         try:
-            self._housekeeping.stop()
+            for each in self._rounds:
+                each.stop()
             self._last = self.report()
-            write_figures(self.app.state, self._last["queries"], self._last["seconds"])
-            self._housekeeping.write()
+            write_figures(self.app.state, self._parts.loop.ask(self._parts.installer.figures))
+            self._write_report()
         finally:
-            self._parts.close()
+            self._close_parts()

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import logging
-import threading
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import pyarrow as pa
 
+from freshet.app.housekeeping import Rounds
 from freshet.app.problems import InvalidApp, Problem
+from freshet.app.report_types import TableReport
 from freshet.app.spec import TableSpec
 from freshet.log import Log, LogFull, TableVersions
 from freshet.model import UserError
@@ -24,25 +24,6 @@ _LOGGER: Final = logging.getLogger(__name__)
 
 Stamp = tuple[int, int, int]
 """What tells that a file has changed: when it was written, its size, and which file it is."""
-
-
-@dataclass(frozen=True, slots=True)
-class TableStatus:
-    """What became of a table.
-
-    Args:
-        versions: How many versions there have been.
-        kept: How many of them are kept, because a tuple may still meet them.
-        rows: Of the newest version.
-        bytes: Of those that are kept.
-        error: Why what is in the file now is not the newest version; None: it is.
-    """
-
-    versions: int
-    kept: int
-    rows: int
-    bytes: int
-    error: str | None
 
 
 def check_tables(specs: Iterable[TableSpec]) -> Iterator[Problem]:
@@ -108,11 +89,17 @@ class WatchedTable:
         self.error = error
 
     @property
-    def status(self) -> TableStatus:
+    def status(self) -> TableReport:
         """For the report."""
         kept = self.versions.kept
         size = self._log.bytes(self.versions.stream, kept.first, kept.end)
-        return TableStatus(self.versions.number, kept.rows, self._rows, size, self.error)
+        return {
+            "versions": self.versions.number,
+            "kept": kept.rows,
+            "rows": self._rows,
+            "bytes": size,
+            "error": self.error,
+        }
 
 
 class Tables:
@@ -149,19 +136,16 @@ class Tables:
                 problems.append(Problem(f"tables.{spec.name}.file", str(error)))
         if problems:
             raise InvalidApp(problems, origin)
-        self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="freshet-tables", daemon=True)
+        self._rounds = Rounds("freshet-tables", LOOK, self._look)
 
     def start(self) -> None:
         """Starts the thread, where there is something to look at."""
         if self._tables:
-            self._thread.start()
+            self._rounds.start()
 
     def stop(self) -> None:
         """Ends the thread."""
-        self._stop.set()
-        if self._thread.ident is not None:
-            self._thread.join()
+        self._rounds.stop()
 
     def rows(self, table: str) -> pa.Table:
         """The newest version of a table."""
@@ -169,19 +153,18 @@ class Tables:
         assert rows is not None, f"{table} has its first version since the start"
         return rows
 
-    def states(self) -> dict[str, dict[str, Any]]:
+    def states(self) -> dict[str, TableReport]:
         """For the report, by table."""
-        return {name: asdict(table.status) for name, table in self._tables.items()}
+        return {name: table.status for name, table in self._tables.items()}
 
-    def _run(self) -> None:
-        while not self._stop.wait(LOOK):
-            for name, table in self._tables.items():
-                try:
-                    table.look()
-                    if table.versions.kept.rows > 1:
-                        table.versions.release(self._streams, self._before(name))
-                except Exception as error:  # a full disk, say: the next look tries again
-                    _LOGGER.warning("table %s: %s", name, error)
+    def _look(self) -> None:
+        for name, table in self._tables.items():
+            try:
+                table.look()
+                if table.versions.kept.rows > 1:
+                    table.versions.release(self._streams, self._before(name))
+            except Exception as error:  # a full disk, say: the next look tries again
+                _LOGGER.warning("table %s: %s", name, error)
 
 
 def _stamp(file: Path) -> Stamp | None:

@@ -5,23 +5,20 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
 
 from freshet.app.app import App
-from freshet.app.figures import read_figures
 from freshet.app.installing import Installer
 from freshet.app.loop import Loop
 from freshet.app.making import make_source
 from freshet.app.outlets import Outlets, check_files
-from freshet.app.parts import Parts
 from freshet.app.problems import InvalidApp, Problem
 from freshet.app.resharing import Resharing
 from freshet.app.restart import check_owner, check_stream, claim, texts
-from freshet.app.run import Run
+from freshet.app.run import Parts, Run
 from freshet.app.run_quarantine import QuarantineTeller
 from freshet.app.spec import check_master
 from freshet.app.tables import Tables
@@ -68,7 +65,7 @@ def start(
         parts.loop.start()
         parts.tables.start()
         # From here on the run itself closes everything.
-        return Run(app, replace(parts, close=stack.pop_all().close))
+        return Run(app, parts, stack.pop_all().close)
 
 
 def _open(app: App, policy: str, master: str | None, stack: ExitStack, progress: Progress, try_again: bool) -> Parts:
@@ -83,8 +80,7 @@ def _open(app: App, policy: str, master: str | None, stack: ExitStack, progress:
     check_files(log, app.queries.values(), app.origin)
     suspects = Suspects(app.state, texts(log), try_again=try_again)
     session, executor, clock = _spark(app, master, suspects, stack, progress)
-    schemas = {name: spec.stream.schema for name, spec in app.streams.items()}
-    expected = _expected(app, session, checked.values(), schemas)
+    expected = _expected(app, session, checked.values())
     _check_formats(app, session)
     # Until here nothing of the application is in the folder: a start that fails leaves it to others.
     claim(app.state, app.name)
@@ -94,7 +90,6 @@ def _open(app: App, policy: str, master: str | None, stack: ExitStack, progress:
     engine = Engine(
         queues, executor, clock, made, most_rows=app.settings.max_train_rows, observers=[QuarantineTeller()]
     )
-    streams = {name: spec.stream for name, spec in app.streams.items()}
     loop = Loop(engine)
     tables = Tables(
         log,
@@ -104,18 +99,7 @@ def _open(app: App, policy: str, master: str | None, stack: ExitStack, progress:
         app.origin,
     )
     stack.callback(tables.stop)
-    columns = {name: spec.schema for name, spec in app.tables.items()}
-    installer = Installer(
-        engine,
-        log,
-        streams,
-        expected,
-        partial(_look_up, session),
-        columns,
-        suspects.why_out,
-        app.settings.share,
-        read_figures(app.state),
-    )
+    installer = Installer(app, engine, log, session, expected, suspects.why_out)
     installer.park_others(checked)
     outlets = Outlets(log, installer.notes)
     stack.callback(outlets.stop, False)
@@ -129,14 +113,12 @@ def _open(app: App, policy: str, master: str | None, stack: ExitStack, progress:
     for name in checked:
         outlets.open(app.queries[name])
     parts = Parts(log, queues, session, engine, loop, installer, outlets, tables, policy,
-                  str(session.sparkContext.master), lambda: None)  # fmt: skip
+                  str(session.sparkContext.master))  # fmt: skip
     _feed(app, parts, clock)
     return parts
 
 
-def _expected(
-    app: App, session: SparkSession, queries: Iterable[Query], schemas: Mapping[str, pa.Schema]
-) -> Mapping[str, pa.Schema]:
+def _expected(app: App, session: SparkSession, queries: Iterable[Query]) -> Mapping[str, pa.Schema]:
     """Asks Spark about all queries before any cursor is touched.
 
     Raises:
@@ -144,6 +126,7 @@ def _expected(
     """
     from freshet.spark.embedded import analysed
 
+    schemas = {name: spec.stream.schema for name, spec in app.streams.items()}
     outputs, refused = analysed(session, queries, schemas)
     if refused:
         raise InvalidApp([Problem(f"queries.{name}.sql", text) for name, text in refused.items()], app.origin)
@@ -177,12 +160,6 @@ def _check_formats(app: App, session: SparkSession) -> None:
     ]
     if problems:
         raise InvalidApp(problems, app.origin)
-
-
-def _look_up(session: SparkSession, query: Query, schemas: Mapping[str, pa.Schema]) -> pa.Schema:
-    from freshet.spark.embedded import outputs_of
-
-    return outputs_of(session, [query], schemas)[query.name]
 
 
 def _spark(
@@ -223,16 +200,12 @@ def _spark(
 def _feed(app: App, parts: Parts, clock: RealClock) -> None:
     for name, spec in app.streams.items():
         source = make_source(spec.source, spec.stream)
-        parts.feeders[name] = Feeder(
-            source, Intake(parts.log, spec.stream), parts.log, name, wake=_waker(parts.queues, clock, name)
-        )
+        wake = partial(_wake, parts.queues, clock, name)
+        parts.feeders[name] = Feeder(source, Intake(parts.log, spec.stream), parts.log, name, wake=wake)
         if isinstance(source, PushSource):
             parts.pushes[name] = source
 
 
-def _waker(queues: LogQueues, clock: RealClock, stream: str) -> Callable[[], None]:
-    def wake() -> None:
-        queues.notice(stream)
-        clock.wake()
-
-    return wake
+def _wake(queues: LogQueues, clock: RealClock, stream: str) -> None:
+    queues.notice(stream)
+    clock.wake()
