@@ -21,8 +21,8 @@ from freshet.app.restart import (
     make_ready,
     missed,
     out,
+    recalled,
     remember,
-    remembered,
 )
 from freshet.app.sharing import Arrangement, Costs, arrange, form_of, joined, leave
 from freshet.app.spec import QuerySpec
@@ -85,7 +85,7 @@ class Installer:
 
     def _readers(self, name: str) -> list[ReaderState]:
         """The readers that the log has of a query."""
-        known = remembered(self._log).get(name)
+        known = recalled(self._log, name)
         return list(old_queries(self._log).get(name, ())) if known is None else readers_of(self._log, known.form)
 
     def arrange(self, checked: Checked, specs: Mapping[str, QuerySpec]) -> None:
@@ -111,8 +111,7 @@ class Installer:
         """Has queries share what :meth:`rearranged` says; the engine must be at rest."""
         found = self.rearranged()
         if found is not None:
-            forms = [replace(self._queries[name], graph=graph) for name, graph in found.forms.items()]
-            self._engine.reform(forms, found.commit)
+            self._engine.reform(found.forms, found.commit)
 
     def figures(self) -> Costs | None:
         """What this run has measured of operators, and earlier ones of those that had nothing to do; None: nothing."""
@@ -126,30 +125,26 @@ class Installer:
         }
         return {**(self._costs or {}), **measured} or None
 
-    def columns(self, spec: QuerySpec) -> tuple[str, ...]:
-        """Names of the columns that a query will have; nothing is touched.
+    def make(self, spec: QuerySpec) -> Query:
+        """The query of a declaration; nothing is touched.
 
         Raises:
             UserError: It cannot be added.
         """
-        return self._made(spec)[0].columns
-
-    def _made(self, spec: QuerySpec) -> tuple[Query, dict[str, pa.Schema]]:
-        """The query of a declaration, and what it may read."""
         if spec.name in self._queries:
             raise UserError(f"query {spec.name} is there already; drop it first")
         # The output of a query that was dropped stays readable, but nothing new can come from it.
-        there = self._declared.keys() | self._queries.keys()
-        readable = {name: schema for name, schema in self.schemas.items() if name in there}
-        query = self._known.among(readable).build(spec)
-        check_query(query, self._declared, readable)
-        return query, readable
+        readable = self._known.among(self._declared.keys() | self._queries.keys())
+        query = readable.build(spec)
+        check_query(query, self._declared, readable.schemas)
+        return query
 
     def add(self, spec: QuerySpec) -> None:
         """Starts a query: where it was, if it ran before and is unchanged, else where it says."""
         from freshet.spark.embedded import outputs_of
 
-        query, readable = self._made(spec)
+        query = self.make(spec)
+        streams = {name: self.schemas[name] for name in query.graph.streams}
         self._log.declare(spec.name, spec.retention, kind="output")
         take_over(self._log, query, fingerprint(query))
         before = {reader.name: reader for reader in self._readers(spec.name)}
@@ -157,12 +152,12 @@ class Installer:
         expected = self._expected.pop(spec.name, None)
         if change == "changed":
             # Before its cursors are lost: who goes back to the old text must find them.
-            expected = expected or outputs_of(self._session, [query], readable)[spec.name]
+            expected = expected or outputs_of(self._session, [query], streams)[spec.name]
             removed = check_output(self._log, spec.name, expected)
         make_ready(self._log, query, change)
         form = self._form(query)
         remember(self._log, query, form.graph, fresh=change in ("new", "changed"))
-        schema = self._engine.add_query(form, {name: self.schemas[name] for name in form.graph.streams})
+        schema = self._engine.add_query(form, streams)
         try:
             removed += check_output(self._log, spec.name, schema)
         except BaseException:
@@ -174,7 +169,9 @@ class Installer:
         self.schemas[spec.name] = schema
         self._queries[spec.name] = query
         self._known.learn(query)
-        self._keep_out(query)
+        reason = self._why_out(query.name, fingerprint(query))
+        if reason is not None:
+            self._engine.quarantine(query.name, reason)
         self._tell(spec, change, removed, missed(self._log, before) if change == "back" else 0)
 
     def _form(self, query: Query) -> Query:
@@ -183,12 +180,6 @@ class Installer:
             return form_of(self._log, query)
         running = [other for other in self._queries.values() if may_share(other, self.schemas)]
         return joined(self._log, query, running, self._share, self._costs)
-
-    def _keep_out(self, query: Query) -> None:
-        """Quarantines a query that runs have died with."""
-        reason = self._why_out(query.name, fingerprint(query))
-        if reason is not None:
-            self._engine.quarantine(query.name, reason)
 
     def _tell(self, spec: QuerySpec, change: Change, removed: int, missed: int) -> None:
         self.changes[spec.name] = change

@@ -8,7 +8,6 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from types import TracebackType
 from typing import TYPE_CHECKING, Final, Literal, Self
 
 import pyarrow as pa
@@ -98,9 +97,7 @@ class Run:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         self.stop(drain=error is None)
 
     @property
@@ -212,8 +209,8 @@ class Run:
         # A query that was dropped may come back, and of one that is there the installer says so.
         taken = {other: kind for other, kind in self._names().items() if (other, kind) != (name, "query")}
         spec = declare_query(taken, name, sql, weight, start, on_error, sinks, retention, curve)
-        columns = self._parts.loop.ask(lambda: self._parts.installer.columns(spec))
-        self._parts.outlets.check(spec, columns)
+        query = self._parts.loop.ask(lambda: self._parts.installer.make(spec))
+        self._parts.outlets.check(spec, query.columns)
         self._parts.loop.ask(lambda: self._parts.installer.add(spec))
         try:
             self._parts.outlets.open(spec)

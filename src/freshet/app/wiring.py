@@ -17,7 +17,7 @@ from freshet.app.making import make_source
 from freshet.app.outlets import Outlets, check_files
 from freshet.app.problems import InvalidApp, Problem
 from freshet.app.resharing import Resharing
-from freshet.app.restart import check_owner, check_stream, claim, texts
+from freshet.app.restart import check_owner, check_stream, claim
 from freshet.app.run import Parts, Run
 from freshet.app.run_quarantine import QuarantineTeller
 from freshet.app.spec import check_master
@@ -78,7 +78,8 @@ def _open(app: App, policy: str, master: str | None, stack: ExitStack, progress:
     for name, spec in app.streams.items():
         check_stream(log, name, spec.stream.schema)
     check_files(log, app.queries.values(), app.origin)
-    suspects = Suspects(app.state, texts(log), try_again=try_again)
+    fingerprints = {name: record.fingerprint for name, record in log.queries().items()}
+    suspects = Suspects(app.state, fingerprints, try_again=try_again)
     session, executor, clock = _spark(app, master, suspects, stack, progress)
     expected = _expected(app, session, checked.values())
     _check_formats(app, session)
