@@ -13,7 +13,7 @@ from freshet.app.checking import Checked, check_queries
 from freshet.app.file import Read, read_leniently
 from freshet.app.making import check_options, check_sinks, check_sources, placed
 from freshet.app.places import check_places
-from freshet.app.problems import InvalidApp, Problem
+from freshet.app.problems import InvalidApp, Problem, refuse
 from freshet.app.report_types import Report
 from freshet.app.spec import (
     CurveLike,
@@ -286,14 +286,13 @@ class App:
             InvalidApp: With every problem that was found.
         """
         checked = self._examine()
-        if checked.problems:
-            raise InvalidApp(checked.problems, self.origin)
+        refuse(checked.problems, self.origin)
         return checked
 
     def _examine(self, broken: frozenset[str] = frozenset()) -> Checked:
         streams = {name: spec.stream for name, spec in self.streams.items()}
         tables = {name: spec.schema for name, spec in self.tables.items()}
-        checked = check_queries(streams, self.queries, broken, tables)
+        checked = check_queries(streams, tables, self.queries, broken)
         checked.problems += check_tables(self.tables.values())
         checked.problems += check_sources(self.streams.values(), self.settings.spark)
         columns = {name: checked.schemas[name].names for name in self.queries if name in checked.schemas}
@@ -321,7 +320,8 @@ class App:
         """
         from freshet.app.wiring import start
 
-        return start(self, policy=policy, master=master, progress=progress, try_again=try_again)
+        tell, settings = progress or (lambda text: None), self.settings
+        return start(self, policy or settings.policy, master or settings.master, tell, try_again)
 
     def run(self, for_: str | float | None = None, **start: Any) -> Report:
         """Runs it for some time, or until its sources have ended or an interrupt; drains; returns the report."""

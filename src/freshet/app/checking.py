@@ -81,15 +81,14 @@ class Checked(Known):
 
 def check_queries(
     streams: Mapping[str, Stream],
+    tables: Mapping[str, pa.Schema],
     specs: Mapping[str, QuerySpec],
-    broken: frozenset[str] = frozenset(),
-    tables: Mapping[str, pa.Schema] | None = None,
+    broken: frozenset[str],
 ) -> Checked:
     """Checks queries over streams and tables; ``broken`` are those whose own problems are known already."""
-    known = dict(tables or {})
     checked = Checked(
-        schemas={name: stream.schema for name, stream in streams.items()} | known,
-        tables=known,
+        schemas={name: stream.schema for name, stream in streams.items()} | dict(tables),
+        tables=tables,
         times={name: stream.event_time for name, stream in streams.items()},
         broken=set(broken),
     )
@@ -107,7 +106,9 @@ def check_queries(
             checked.queries[name] = query
             checked.learn(query)
         except UserError as error:
-            checked.problems.append(Problem(f"queries.{name}.sql", _sentence(error, name)))
+            # The place says already which query it is.
+            text = str(error).removeprefix(f"query {name}").lstrip(",: ") if isinstance(error, SqlError) else str(error)
+            checked.problems.append(Problem(f"queries.{name}.sql", text))
             if query is not None and isinstance(error, NotRunnable):
                 # Its columns are known by name, so that queries on it can be checked all the same.
                 checked.schemas[name] = pa.schema([(column, pa.null()) for column in query.columns])
@@ -117,13 +118,7 @@ def check_queries(
 
 
 def check_query(query: Query, streams: Mapping[str, Stream], schemas: Mapping[str, pa.Schema]) -> None:
-    """Refuses what cannot run: a part that this version does not run, windows that never end, some joins with tables.
-
-    Args:
-        query: Its text is right.
-        streams: The declared streams.
-        schemas: Columns of all that it may read.
-    """
+    """Refuses what cannot run: parts that this version does not run, windows that never end, some joins with tables."""
     later = not_run_yet(query)
     if later is not None:
         raise later
@@ -189,14 +184,6 @@ def _reads_of(sql: str) -> set[str]:
         return set()
     own = {part.alias for part in tree.find_all(exp.CTE)}
     return {table.name for table in tree.find_all(exp.Table)} - own
-
-
-def _sentence(error: UserError, query: str) -> str:
-    """The text of an error without the name of the query, which its place says already."""
-    text = str(error)
-    if isinstance(error, SqlError):
-        text = text.removeprefix(f"query {query}").lstrip(",: ")
-    return text
 
 
 def _in_order(reads: Mapping[str, set[str]], checked: Checked) -> list[str]:

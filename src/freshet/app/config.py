@@ -56,16 +56,13 @@ def _quantity(parse: Callable[[Any], Any], kind: str, whole: bool = False) -> Be
     return BeforeValidator(check)
 
 
-def _bound(size: int | None) -> int | None:
-    if size is not None and size <= 0:
-        raise ValueError(f"must be above 0 (else nothing is ever taken in) or 'unlimited', not {size}")
-    return size
+def _above_zero(otherwise: str) -> AfterValidator:
+    def check(value: float | None) -> float | None:
+        if value is not None and value <= 0:
+            raise ValueError(f"must be above 0 (else {otherwise}) or 'unlimited', not {value:g}")
+        return value
 
-
-def _above_zero(seconds: float | None) -> float | None:
-    if seconds is not None and seconds <= 0:
-        raise ValueError(f"must be above 0 (else nothing could ever run) or 'unlimited', not {seconds:g}")
-    return seconds
+    return AfterValidator(check)
 
 
 def _or_unlimited(parse: Callable[[Any], Any]) -> Callable[[Any], Any]:
@@ -111,7 +108,7 @@ class RetentionSection(Section):
     """How long tuples stay readable after every reader has consumed them, or "unlimited"."""
     history_bytes: SizeOrUnlimited = DEFAULT.history_bytes
     """Consumed tuples stay while they are among the newest so many bytes, or "unlimited"."""
-    bound: Annotated[SizeOrUnlimited, AfterValidator(_bound)] = DEFAULT.bound_bytes
+    bound: Annotated[SizeOrUnlimited, _above_zero("nothing is ever taken in")] = DEFAULT.bound_bytes
     """With so many bytes waiting for a reader nothing more is taken in (the source is held back), or "unlimited"."""
 
     def retention(self) -> Retention:
@@ -194,7 +191,7 @@ class AppSection(Section):
     """How many units may run at once."""
     max_train_rows: int = Field(default=500_000, ge=1)
     """Most tuples that a unit takes from a queue at once."""
-    unit_timeout: Annotated[DurationOrUnlimited, AfterValidator(_above_zero)] = 600.0
+    unit_timeout: Annotated[DurationOrUnlimited, _above_zero("nothing could ever run")] = 600.0
     """How long a job of a unit may take, or "unlimited"; the query that takes longer is found and quarantined."""
     max_rows_out_per_row: int = Field(default=10_000, ge=1)
     """Most rows that a unit of a query may give out for each row that it reads; beyond it the query is quarantined."""

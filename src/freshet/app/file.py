@@ -47,24 +47,19 @@ def read_leniently(path: Path) -> Read:
         UserError: Where the file cannot be read at all.
     """
     try:
-        content = _content(path).decode()
+        # A pipe may never end and a device has no end: only a file is read, and no more of it than is allowed.
+        if path.exists() and not path.is_file():
+            raise UserError(f"{path}: is not a file: name an application file, such as app.toml")
+        with path.open("rb") as file:
+            content = file.read(MOST_BYTES + 1)
+        if len(content) > MOST_BYTES:
+            raise UserError(f"{path}: has more than {MOST_BYTES >> 20} MiB, the most that an application file may have")
+        return parse_leniently(content.decode(), str(path))
     except FileNotFoundError:
         raise UserError(f"{path}: there is no such file") from None
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
         raise UserError(f"{path}: cannot be read: {reason}") from None
-    return parse_leniently(content, str(path))
-
-
-def _content(path: Path) -> bytes:
-    # A pipe may never end and a device has no end: only a file is read, and no more of it than is allowed.
-    if path.exists() and not path.is_file():
-        raise UserError(f"{path}: is not a file: name an application file, such as app.toml")
-    with path.open("rb") as file:
-        content = file.read(MOST_BYTES + 1)
-    if len(content) > MOST_BYTES:
-        raise UserError(f"{path}: has more than {MOST_BYTES >> 20} MiB, the most that an application file may have")
-    return content
 
 
 def parse_leniently(content: str, origin: str = "") -> Read:

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from freshet.app.checking import Checked, Known, check_query, may_share
-from freshet.app.figures import read_figures
 from freshet.app.forms import readers_of
 from freshet.app.problems import did_you_mean
 from freshet.app.restart import (
@@ -24,7 +23,7 @@ from freshet.app.restart import (
     recalled,
     remember,
 )
-from freshet.app.sharing import Arrangement, Costs, arrange, form_of, joined, leave
+from freshet.app.sharing import Arrangement, Costs, arrange, form_of, joined, leave, read_figures
 from freshet.app.spec import QuerySpec
 from freshet.app.takeover import old_queries, take_over
 from freshet.engine import Engine

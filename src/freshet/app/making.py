@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
@@ -79,21 +80,17 @@ def named_sinks(spec: QuerySpec) -> list[NamedSink]:
     >>> [sink.name for sink in named_sinks(QuerySpec("q", "", sinks=({"kind": "console"}, {"kind": "console"}, print)))]
     ['console', 'console_2', 'callback']
     """
-    taken: dict[str, int] = {}
+    taken: Counter[str] = Counter()
     named = []
     for declared in spec.sinks:
-        given = declared.get("name") if isinstance(declared, Mapping) else None
-        base = str(given or _kind(declared))
-        taken[base] = taken.get(base, 0) + 1
+        if isinstance(declared, Mapping):
+            base = str(declared.get("name") or declared.get("kind"))
+        else:
+            base = "callback" if callable(declared) else type(declared).__name__
+        taken[base] += 1
         name = base if taken[base] == 1 else f"{base}_{taken[base]}"
         named.append(NamedSink(spec.name, name, declared))
     return named
-
-
-def _kind(declared: SinkLike) -> str:
-    if isinstance(declared, Mapping):
-        return str(declared.get("kind"))
-    return "callback" if callable(declared) else type(declared).__name__
 
 
 def check_sources(specs: Iterable[StreamSpec], settings: Mapping[str, str]) -> Iterator[Problem]:

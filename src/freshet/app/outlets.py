@@ -9,7 +9,7 @@ from dataclasses import asdict, replace
 from typing import Any, Final
 
 from freshet.app.making import check_sinks, named_sinks
-from freshet.app.problems import InvalidApp, Problem
+from freshet.app.problems import Problem, refuse
 from freshet.app.spec import QuerySpec
 from freshet.log import Log
 from freshet.model import UserError
@@ -48,17 +48,10 @@ class Outlets:
         self._specs: dict[str, QuerySpec] = {}
 
     def check(self, spec: QuerySpec, columns: Sequence[str]) -> None:
-        """Refuses sinks that are declared wrongly, that write where another one does, or that must not write there.
-
-        Args:
-            spec: A query that is to be added.
-            columns: What it will have.
-        """
+        """Refuses sinks of a query that are declared wrongly, that write where another one does, or that must not."""
         others = [other for other in list(self._specs.values()) if other.name != spec.name]
         found = check_sinks([*others, spec], {spec.name: columns})
-        problems = [problem for problem in found if problem.place.startswith(f"queries.{spec.name}.")]
-        if problems:
-            raise InvalidApp(problems)
+        refuse(problem for problem in found if problem.place.startswith(f"queries.{spec.name}."))
         check_files(self._log, [spec])
 
     def park_others(self, specs: Iterable[QuerySpec]) -> None:
@@ -192,5 +185,4 @@ def check_files(log: Log, specs: Iterable[QuerySpec], origin: str = "") -> None:
                 name = owner.name.removeprefix(f"{spec.name}/")
                 why += f"; sink {owner.name} wrote it: with name = {name!r} this one goes on there"
             problems.append(Problem(f"{place}.{'table' if isinstance(sink, TableSink) else 'path'}", why))
-    if problems:
-        raise InvalidApp(problems, origin)
+    refuse(problems, origin)

@@ -16,8 +16,7 @@ from typing import Final, Literal
 
 import pyarrow as pa
 
-from freshet.app.forms import graph_of, inputs_of, readers_of, stored
-from freshet.app.moving import Move
+from freshet.app.forms import Move, graph_of, inputs_of, readers_of, stored
 from freshet.app.takeover import forget_old, is_out, old_queries
 from freshet.log import Log, QueryRecord, ReaderState, Retention
 from freshet.log.private import write_private
@@ -123,7 +122,7 @@ def forget_query(log: Log, query: str) -> None:
         return
     readers = {name: {each.name for each in readers_of(log, known.form)} for name, known in remembered(log).items()}
     move = Move(log)
-    for reader in readers.pop(query).difference(*readers.values()):
+    for reader in sorted(readers.pop(query).difference(*readers.values())):
         move.drop(reader)
     move.know(query, None)
     move.commit()

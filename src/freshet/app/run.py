@@ -13,14 +13,13 @@ from typing import TYPE_CHECKING, Final, Literal, Self
 import pyarrow as pa
 
 from freshet.app.app import App
-from freshet.app.figures import write_figures
-from freshet.app.housekeeping import Rounds
 from freshet.app.installing import Installer
-from freshet.app.loop import Loop
+from freshet.app.loop import Loop, Rounds
 from freshet.app.outlets import Outlets
 from freshet.app.problems import did_you_mean
 from freshet.app.report import meters_of, report_of, write
 from freshet.app.report_types import Report
+from freshet.app.sharing import write_figures
 from freshet.app.spec import CurveLike, SinkLike, declare_query
 from freshet.app.tables import Tables
 from freshet.engine import Engine, LogQueues, Undrained

@@ -8,15 +8,18 @@ for it is copied to queues of its own. All moves that belong together are one tr
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TypeAlias
+from functools import partial
+from pathlib import Path
+from typing import Final, TypeAlias
 
-from freshet.app.forms import Input, inputs_of
-from freshet.app.moving import Move
+from freshet.app.forms import Input, Move, inputs_of
 from freshet.app.restart import Known, fingerprint, is_parked, recalled, remembered
 from freshet.log import Log, ReaderState
+from freshet.log.private import write_private
 from freshet.model import Query, QueryGraph
 from freshet.policies.sharing import Mode, OperatorFigures, share
 
@@ -24,6 +27,8 @@ Place: TypeAlias = tuple[tuple[str, int], ...]
 """The streams that a query reads, each with its offset there."""
 Costs: TypeAlias = Mapping[str, OperatorFigures]
 """What was measured of operators, by name."""
+_COSTS: Final = "costs.json"
+"""File of a state folder that keeps it from one run to the next: it decides what queries share."""
 
 
 def form_of(log: Log, query: Query) -> Query:
@@ -46,21 +51,22 @@ class Arrangement:
 
 
 def arrange(log: Log, queries: Sequence[Query], mode: Mode, costs: Costs | None) -> Arrangement:
-    """Has queries share what is worth it, and leave what is not.
+    """Has queries whose text says exactly what they do share what is worth it, and leave what is not.
 
-    Args:
-        log: Of which none of the queries reads now.
-        queries: Those whose text says exactly what they do.
-        mode: When to share.
-        costs: What was measured of operators; None: nothing.
+    None of them reads of the log now.
     """
     known = remembered(log)
     current = {query.name: form_of(log, query).graph for query in queries}
     places = {query.name: _place(log, query, known.get(query.name)) for query in queries}
     free = [query for query in queries if mode == "never" or places[query.name] is not None]
+    now = {name for query in free for name in current[query.name].from_output if name not in query.graph.operators}
+    shared = partial(share, free, mode, costs=costs, shared_now=now)
+    wanted = shared(apart=_apart(free, places, current))
     names = {query.name for query in free}
     others = {name for query, each in known.items() if query not in names for name in each.form.from_output}
-    wanted = _shared(log, free, places, current, mode, costs, others)
+    if any(not others.isdisjoint(form.graph.operators) for form in wanted):
+        # Names of what they share must not be those of operators that stay elsewhere.
+        wanted = shared(apart={name: (places[name], log.epoch) for name in names})
     moved = [(query, form) for query, form in zip(free, wanted, strict=True) if form.graph != current[query.name]]
     move = Move(log, _readers_of_others(known, {query.name for query, _ in moved}))
     for query, form in moved:
@@ -136,25 +142,6 @@ def _stands(log: Log, inputs: Iterable[Input]) -> Place | None:
     return tuple(place)
 
 
-def _shared(
-    log: Log,
-    queries: Sequence[Query],
-    places: Mapping[str, Place | None],
-    current: Mapping[str, QueryGraph],
-    mode: Mode,
-    costs: Costs | None,
-    others: Collection[str],
-) -> tuple[Query, ...]:
-    """Queries with what they share, whose names must not be those of operators that stay elsewhere."""
-    now = {name for query in queries for name in current[query.name].from_output if name not in query.graph.operators}
-    apart = _apart(queries, places, current)
-    shared = share(queries, mode, costs=costs, shared_now=now, apart=apart)
-    if all(set(others).isdisjoint(query.graph.operators) for query in shared):
-        return shared
-    apart = {query.name: (places[query.name], log.epoch) for query in queries}
-    return share(queries, mode, costs=costs, shared_now=now, apart=apart)
-
-
 def _apart(
     queries: Sequence[Query], places: Mapping[str, Place | None], current: Mapping[str, QueryGraph]
 ) -> dict[str, Hashable]:
@@ -168,3 +155,25 @@ def _apart(
     for place, _ in weight.most_common():
         first.setdefault(tuple(stream for stream, _ in place or ()), place)
     return {query.name: place for query in queries if (place := places[query.name]) not in first.values()}
+
+
+def read_figures(state: Path) -> Costs | None:
+    """What runs over a state folder have measured, by operator; None: nothing."""
+    try:
+        found = json.loads((state / _COSTS).read_text(encoding="utf-8"))
+        return {str(name): OperatorFigures(*map(float, figures)) for name, figures in found.items()}
+    except (OSError, ValueError, TypeError, AttributeError):
+        return None  # it is not synced: after a power cut nothing is known
+
+
+def write_figures(state: Path, figures: Costs | None) -> None:
+    """Keeps what was measured, by operator; None: nothing.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_figures(Path(folder), {"q.filter_1": OperatorFigures(cost=2e-6, selectivity=0.5, rate=10.0)})
+    ...     read_figures(Path(folder))
+    {'q.filter_1': OperatorFigures(cost=2e-06, selectivity=0.5, rate=10.0)}
+    """
+    if figures:
+        write_private(state / _COSTS, json.dumps(figures))

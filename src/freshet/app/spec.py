@@ -83,12 +83,7 @@ class Settings:
 
 def check_free(name: str, kind: str, taken: Mapping[str, str]) -> None:
     """A name that can stand in SQL and in the names of operators, and that nothing has yet: names that differ by case
-    only are one name in SQL.
-
-    Args:
-        name: It.
-        kind: What it shall name.
-        taken: What there is, with its kind.
+    only are one name in SQL. What is taken comes with its kind.
 
     >>> check_free("2fast", "query", {})
     Traceback (most recent call last):

@@ -5,17 +5,20 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
 
-from freshet.app.housekeeping import Rounds
-from freshet.app.problems import InvalidApp, Problem
+from freshet.app.loop import Rounds
+from freshet.app.problems import Problem, refuse
 from freshet.app.report_types import TableReport
 from freshet.app.spec import TableSpec
 from freshet.log import Log, LogFull, TableVersions
 from freshet.model import UserError
-from freshet.sources.table_file import read_table_file, table_format
+from freshet.sources.table_file import FORMATS, read_table_file
+
+if TYPE_CHECKING:
+    from freshet.app.app import App
 
 LOOK: Final = 1.0
 """Seconds between looks at the files."""
@@ -30,14 +33,10 @@ def check_tables(specs: Iterable[TableSpec]) -> Iterator[Problem]:
     """What is wrong with the files of tables."""
     for spec in specs:
         try:
-            table_format(spec.file, spec.format)
-        except UserError as error:
-            yield Problem(f"tables.{spec.name}.{'file' if spec.format is None else 'format'}", str(error))
-            continue
-        try:
             read_table_file(spec.file, spec.schema, spec.format)
         except UserError as error:
-            yield Problem(f"tables.{spec.name}.file", str(error))
+            key = "file" if spec.format in (None, *FORMATS) else "format"
+            yield Problem(f"tables.{spec.name}.{key}", str(error))
 
 
 class WatchedTable:
@@ -108,34 +107,24 @@ class Tables:
     The first versions are in the log when it has been made, before any tuple can be taken in.
 
     Args:
-        log: The log.
-        specs: The tables.
-        streams: The declared streams.
+        log: Has the versions.
+        app: Declares the tables.
         before: Says which other streams hold tuples that may still meet a table.
-        origin: The file that declares all this, as the user named it.
 
     Raises:
         InvalidApp: With every table that cannot be read.
     """
 
-    def __init__(
-        self,
-        log: Log,
-        specs: Iterable[TableSpec],
-        streams: Iterable[str],
-        before: Callable[[str], Iterable[str]],
-        origin: str = "",
-    ) -> None:
-        self._streams, self._before = tuple(streams), before
+    def __init__(self, log: Log, app: App, before: Callable[[str], Iterable[str]]) -> None:
+        self._streams, self._before = tuple(app.streams), before
         self._tables: dict[str, WatchedTable] = {}
         problems = []
-        for spec in specs:
+        for spec in app.tables.values():
             try:
                 self._tables[spec.name] = WatchedTable(log, spec)
             except UserError as error:
                 problems.append(Problem(f"tables.{spec.name}.file", str(error)))
-        if problems:
-            raise InvalidApp(problems, origin)
+        refuse(problems, app.origin)
         self._rounds = Rounds("freshet-tables", LOOK, self._look)
 
     def start(self) -> None:

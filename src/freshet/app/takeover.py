@@ -13,8 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Final
 
-from freshet.app.forms import Input, input_of, inputs_of, stored
-from freshet.app.moving import Move
+from freshet.app.forms import Input, Move, input_of, inputs_of, stored
 from freshet.log import Log, QueryRecord, ReaderState
 from freshet.model import Join, Operator, Query, QueryGraph, Union
 
@@ -85,12 +84,16 @@ def take_over(log: Log, query: Query, fingerprint: str) -> None:
 
 def forget_old(log: Log, query: str) -> None:
     """Forgets the readers and queues of a query that has changed."""
+    _drop_readers(log, query)
+    _clear(log)
+
+
+def _drop_readers(log: Log, owner: str) -> None:
     move = Move(log)
     for reader in log.readers().values():
-        if reader.owner == query and reader.kind in ("operator", "state"):
+        if reader.owner == owner and reader.kind in ("operator", "state"):
             move.drop(reader.name)
     move.commit()
-    _clear(log)
 
 
 def paths_of(graph: QueryGraph) -> list[tuple[str, list[Place]]]:
@@ -181,11 +184,7 @@ def _clear(log: Log) -> None:
         if not unread:
             break
         for work in unread:
-            move = Move(log)
-            for reader in readers:
-                if reader.owner == work:
-                    move.drop(reader.name)
-            move.commit()
+            _drop_readers(log, work)
             if work in log.streams():
                 log.forget(work)
     for reader in log.readers().values():

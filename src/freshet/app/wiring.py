@@ -14,12 +14,11 @@ from freshet.app.app import App
 from freshet.app.installing import Installer
 from freshet.app.loop import Loop
 from freshet.app.making import make_source
+from freshet.app.observers import QuarantineTeller, Resharing
 from freshet.app.outlets import Outlets, check_files
-from freshet.app.problems import InvalidApp, Problem
-from freshet.app.resharing import Resharing
+from freshet.app.problems import Problem, refuse
 from freshet.app.restart import check_owner, check_stream, claim
 from freshet.app.run import Parts, Run
-from freshet.app.run_quarantine import QuarantineTeller
 from freshet.app.spec import check_master
 from freshet.app.tables import Tables
 from freshet.engine import Engine, LogQueues, RealClock
@@ -43,22 +42,13 @@ LAST_WORDS: Final = 5.0
 """Seconds that a source gets to end before it is left alone."""
 
 
-def start(
-    app: App,
-    *,
-    policy: str | None = None,
-    master: str | None = None,
-    progress: Progress | None = None,
-    try_again: bool = False,
-) -> Run:
+def start(app: App, policy: str, master: str | None, progress: Progress, try_again: bool) -> Run:
     """Starts an application; what was opened is closed again where a later part fails."""
-    chosen = master or app.settings.master
     # Whatever the environment says has not been looked at before.
-    if wanted := chosen or os.environ.get("SPARK_MASTER"):
+    if wanted := master or os.environ.get("SPARK_MASTER"):
         check_master(wanted)
     with ExitStack() as stack:
-        tell = progress or (lambda text: None)
-        parts = _open(app, policy or app.settings.policy, chosen, stack, tell, try_again)
+        parts = _open(app, policy, master, stack, progress, try_again)
         for feeder in parts.feeders.values():
             stack.callback(feeder.stop, LAST_WORDS)
             feeder.start()
@@ -69,9 +59,13 @@ def start(
 
 
 def _open(app: App, policy: str, master: str | None, stack: ExitStack, progress: Progress, try_again: bool) -> Parts:
+    from freshet.spark.embedded import runs_already
+    from freshet.spark.masters import check_reachable
+
     found, made = app.checked(), create(policy)
     checked = found.queries
-    _check_master(master)
+    if (wanted := master or os.environ.get("SPARK_MASTER")) and not runs_already():
+        check_reachable(wanted)
     # The lock first: a second instance is refused before it starts a Spark.
     log = stack.enter_context(Log.open(app.state))
     check_owner(app.state, app.name)
@@ -92,13 +86,7 @@ def _open(app: App, policy: str, master: str | None, stack: ExitStack, progress:
         queues, executor, clock, made, most_rows=app.settings.max_train_rows, observers=[QuarantineTeller()]
     )
     loop = Loop(engine)
-    tables = Tables(
-        log,
-        app.tables.values(),
-        app.streams,
-        lambda table: loop.ask(lambda: streams_before(engine.board, table)),
-        app.origin,
-    )
+    tables = Tables(log, app, lambda table: loop.ask(lambda: streams_before(engine.board, table)))
     stack.callback(tables.stop)
     installer = Installer(app, engine, log, session, expected, suspects.why_out)
     installer.park_others(checked)
@@ -129,19 +117,8 @@ def _expected(app: App, session: SparkSession, queries: Iterable[Query]) -> Mapp
 
     schemas = {name: spec.stream.schema for name, spec in app.streams.items()}
     outputs, refused = analysed(session, queries, schemas)
-    if refused:
-        raise InvalidApp([Problem(f"queries.{name}.sql", text) for name, text in refused.items()], app.origin)
+    refuse((Problem(f"queries.{name}.sql", text) for name, text in refused.items()), app.origin)
     return outputs
-
-
-def _check_master(master: str | None) -> None:
-    """Looks whether a master can be reached, unless a Spark runs already."""
-    from freshet.spark.embedded import runs_already
-    from freshet.spark.masters import check_reachable
-
-    wanted = master or os.environ.get("SPARK_MASTER")
-    if wanted and not runs_already():
-        check_reachable(wanted)
 
 
 def _check_formats(app: App, session: SparkSession) -> None:
@@ -154,13 +131,12 @@ def _check_formats(app: App, session: SparkSession) -> None:
         for name, spec in app.streams.items()
         if isinstance(spec.source, Mapping) and spec.source.get("kind") == "spark"
     }
-    problems = [
+    problems = (
         Problem(f"streams.{name}.source.format", f"Spark has no {format_}: {advice(format_)}")
         for name, format_ in wanted.items()
         if not knows_format(session, format_)
-    ]
-    if problems:
-        raise InvalidApp(problems, app.origin)
+    )
+    refuse(problems, app.origin)
 
 
 def _spark(

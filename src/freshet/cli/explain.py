@@ -50,7 +50,7 @@ def explain(
     from freshet.cli.explain_steps import common_steps
 
     parts += ["\n".join(lines) for lines in common_steps(checked, chosen)]
-    from freshet.app.figures import read_figures
+    from freshet.app.sharing import read_figures
     from freshet.cli.explain_shared import shared_work
 
     shared = shared_work(checked, chosen, made.settings.share, read_figures(made.state))
