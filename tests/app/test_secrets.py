@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import freshet
-from freshet.app.making import named_sinks
+from freshet.app.endpoints import named_sinks
 from freshet.app.report import build
 from freshet.cli.explain import _options
 from freshet.log import Log

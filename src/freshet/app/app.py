@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from freshet.app.checking import Checked, check_queries
+from freshet.app.endpoints import check_options, check_sinks, check_sources, placed
 from freshet.app.file import Read, read_leniently
-from freshet.app.making import check_options, check_sinks, check_sources, placed
 from freshet.app.places import check_places
 from freshet.app.problems import InvalidApp, Problem, refuse
 from freshet.app.report_types import Report

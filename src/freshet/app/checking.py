@@ -19,19 +19,23 @@ from freshet.sql.text import shared_query
 
 
 @dataclass(slots=True)
-class Known:
-    """What is known of what a query may read."""
+class Readable:
+    """What a query may read, and what is known of that."""
 
+    streams: Mapping[str, Stream]
+    tables: Mapping[str, pa.Schema]
     schemas: dict[str, pa.Schema] = field(default_factory=dict)
-    """Columns of streams, tables and outputs; the type is null where only Spark knows it."""
-    tables: Mapping[str, pa.Schema] = field(default_factory=dict)
-    """Those of them that are tables."""
+    """Columns of streams and outputs; the type is null where only Spark knows it."""
     times: dict[str, str | None] = field(default_factory=dict)
     """Columns of event time of what a window can go by; None: the arrival."""
     orders: dict[str, tuple[str, ...] | None] = field(default_factory=dict)
     """Columns within which the rows of each output come in an order of the log; None: in none."""
     ends: set[str] = field(default_factory=set)
     """Queries whose event time is the end of a window."""
+
+    def __post_init__(self) -> None:
+        self.schemas = {name: stream.schema for name, stream in self.streams.items()} | self.schemas
+        self.times = {name: stream.event_time for name, stream in self.streams.items()} | self.times
 
     def learn(self, query: Query) -> None:
         """Takes in what is known of the rows of a query, their columns apart."""
@@ -42,22 +46,18 @@ class Known:
         if query.has_time:
             self.times[name] = query.event_time
 
-    def among(self, names: Collection[str]) -> Known:
-        """The part of it that is about some streams and queries, and all tables."""
-        schemas = {name: schema for name, schema in self.schemas.items() if name in names}
-        times = {name: time for name, time in self.times.items() if name in names}
-        return replace(self, schemas=schemas | dict(self.tables), times=times)
+    def with_outputs(self, queries: Collection[str]) -> Readable:
+        """The same without the outputs of other queries."""
+        schemas = {name: schema for name, schema in self.schemas.items() if name in queries}
+        return replace(self, schemas=schemas, times={name: self.times[name] for name in queries if name in self.times})
 
     def build(self, spec: QuerySpec) -> Query:
-        """The query of a declaration.
-
-        Raises:
-            UserError: Its text is wrong.
-        """
+        """The query of a declaration whose text is right; :meth:`check` says whether it can run."""
+        streams = {name: self.schemas[name] for name in self.streams}
         return build_query(
             spec.name,
             spec.sql,
-            self.schemas,
+            {**streams, **self.tables, **self.schemas},
             promises=spec.promises,
             start=spec.start,
             on_error=spec.on_error,
@@ -67,9 +67,18 @@ class Known:
             ends=self.ends,
         )
 
+    def check(self, query: Query) -> None:
+        """Refuses what cannot run: parts that this version does not run, windows that never end, some joins with
+        tables."""
+        later = not_run_yet(query)
+        if later is not None:
+            raise later
+        _check_lateness(query, self.streams)
+        _check_lookups(query, self.schemas)
+
 
 @dataclass(slots=True)
-class Checked(Known):
+class Checked(Readable):
     """What the check found."""
 
     queries: dict[str, Query] = field(default_factory=dict)
@@ -86,12 +95,7 @@ def check_queries(
     broken: frozenset[str],
 ) -> Checked:
     """Checks queries over streams and tables; ``broken`` are those whose own problems are known already."""
-    checked = Checked(
-        schemas={name: stream.schema for name, stream in streams.items()} | dict(tables),
-        tables=tables,
-        times={name: stream.event_time for name, stream in streams.items()},
-        broken=set(broken),
-    )
+    checked = Checked(streams, tables, broken=set(broken))
     reads = {name: _reads_of(spec.sql) & (specs.keys() | broken) for name, spec in specs.items()}
     for name in _in_order(reads, checked):
         spec = specs[name]
@@ -101,7 +105,7 @@ def check_queries(
         query = None
         try:
             query = checked.build(spec)
-            check_query(query, streams, checked.schemas)
+            checked.check(query)
             checked.schemas[name] = query_schema(query, checked.schemas)
             checked.queries[name] = query
             checked.learn(query)
@@ -115,15 +119,6 @@ def check_queries(
             else:
                 checked.broken.add(name)
     return checked
-
-
-def check_query(query: Query, streams: Mapping[str, Stream], schemas: Mapping[str, pa.Schema]) -> None:
-    """Refuses what cannot run: parts that this version does not run, windows that never end, some joins with tables."""
-    later = not_run_yet(query)
-    if later is not None:
-        raise later
-    _check_lateness(query, streams)
-    _check_lookups(query, schemas)
 
 
 def _check_lateness(query: Query, streams: Mapping[str, Stream]) -> None:

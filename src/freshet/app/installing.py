@@ -8,21 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from freshet.app.checking import Checked, Known, check_query, may_share
+from freshet.app import restart
+from freshet.app.checking import Checked, Readable, may_share
 from freshet.app.forms import readers_of
 from freshet.app.problems import did_you_mean
-from freshet.app.restart import (
-    Change,
-    check_output,
-    compare,
-    fingerprint,
-    forget_query,
-    make_ready,
-    missed,
-    out,
-    recalled,
-    remember,
-)
 from freshet.app.sharing import Arrangement, Costs, arrange, form_of, joined, leave, read_figures
 from freshet.app.spec import QuerySpec
 from freshet.app.takeover import old_queries, take_over
@@ -40,10 +29,10 @@ class Installer:
     """Adds queries to an engine, mindful of what the log remembers of them. Only on the engine's thread.
 
     Args:
-        app: What declares them.
-        engine: Runs the queries.
+        app: Declares them.
+        engine: Runs them.
         log: Remembers them.
-        session: Says of a query what columns it will have.
+        session: Says what columns they will have.
         expected: Schemas that the outputs will have at the first start of each query, where Spark was asked already.
         why_out: Why a query with this fingerprint stays out of the run; None: it does not.
     """
@@ -60,13 +49,12 @@ class Installer:
         self._engine, self._log, self._session = engine, log, session
         self._expected, self._why_out = dict(expected), why_out
         self._share, self._costs = app.settings.share, read_figures(app.state)
-        self._declared = {name: spec.stream for name, spec in app.streams.items()}
-        self.schemas = {name: stream.schema for name, stream in self._declared.items()}
+        streams = {name: spec.stream for name, spec in app.streams.items()}
+        self._readable = Readable(streams, {name: spec.schema for name, spec in app.tables.items()})
+        self.schemas = self._readable.schemas
         """Columns of streams and of the outputs of queries, with Spark's types."""
-        tables = {name: spec.schema for name, spec in app.tables.items()}
-        self._known = Known(self.schemas, tables, {name: each.event_time for name, each in self._declared.items()})
         self._queries: dict[str, Query] = {}
-        self.changes: dict[str, Change] = {}
+        self.changes: dict[str, restart.Change] = {}
         """What the start of this run meant for each query."""
         self.notes: list[str] = []
         """What a person should know about it."""
@@ -74,7 +62,7 @@ class Installer:
     def park_others(self, names: Iterable[str]) -> None:
         """Takes out the queries of earlier runs that are not among these."""
         kept = set(names)
-        for name, parked in out(self._log).items():
+        for name, parked in restart.out(self._log).items():
             if name not in kept and not parked:
                 leave(self._log, name)
                 self._engine.log.park([reader.name for reader in self._readers(name)])
@@ -84,14 +72,14 @@ class Installer:
 
     def _readers(self, name: str) -> list[ReaderState]:
         """The readers that the log has of a query."""
-        known = recalled(self._log, name)
+        known = restart.recalled(self._log, name)
         return list(old_queries(self._log).get(name, ())) if known is None else readers_of(self._log, known.form)
 
     def arrange(self, checked: Checked, specs: Mapping[str, QuerySpec]) -> None:
         """Before the first query is added: takes over what earlier versions left, and has queries share operators."""
         for name, query in checked.queries.items():
             self._log.declare(name, specs[name].retention, kind="output")
-            take_over(self._log, query, fingerprint(query))
+            take_over(self._log, query, restart.fingerprint(query))
         candidates = [query for query in checked.queries.values() if may_share(query, checked.schemas)]
         found = arrange(self._log, candidates, self._share, self._costs)
         if found.forms:
@@ -125,17 +113,13 @@ class Installer:
         return {**(self._costs or {}), **measured} or None
 
     def make(self, spec: QuerySpec) -> Query:
-        """The query of a declaration; nothing is touched.
-
-        Raises:
-            UserError: It cannot be added.
-        """
+        """The query of a declaration, if it can be added; nothing is touched."""
         if spec.name in self._queries:
             raise UserError(f"query {spec.name} is there already; drop it first")
         # The output of a query that was dropped stays readable, but nothing new can come from it.
-        readable = self._known.among(self._declared.keys() | self._queries.keys())
+        readable = self._readable.with_outputs(self._queries)
         query = readable.build(spec)
-        check_query(query, self._declared, readable.schemas)
+        readable.check(query)
         return query
 
     def add(self, spec: QuerySpec) -> None:
@@ -145,33 +129,33 @@ class Installer:
         query = self.make(spec)
         streams = {name: self.schemas[name] for name in query.graph.streams}
         self._log.declare(spec.name, spec.retention, kind="output")
-        take_over(self._log, query, fingerprint(query))
+        take_over(self._log, query, restart.fingerprint(query))
         before = {reader.name: reader for reader in self._readers(spec.name)}
-        change, removed = compare(self._log, query), 0
+        change, removed = restart.compare(self._log, query), 0
         expected = self._expected.pop(spec.name, None)
         if change == "changed":
             # Before its cursors are lost: who goes back to the old text must find them.
             expected = expected or outputs_of(self._session, [query], streams)[spec.name]
-            removed = check_output(self._log, spec.name, expected)
-        make_ready(self._log, query, change)
+            removed = restart.check_output(self._log, spec.name, expected)
+        restart.make_ready(self._log, query, change)
         form = self._form(query)
-        remember(self._log, query, form.graph, fresh=change in ("new", "changed"))
+        restart.remember(self._log, query, form.graph, fresh=change in ("new", "changed"))
         schema = self._engine.add_query(form, streams)
         try:
-            removed += check_output(self._log, spec.name, schema)
+            removed += restart.check_output(self._log, spec.name, schema)
         except BaseException:
             self._engine.drop_query(spec.name)
             if change == "new":
-                forget_query(self._log, spec.name)
+                restart.forget_query(self._log, spec.name)
             raise
-        remember(self._log, query, form.graph)
+        restart.remember(self._log, query, form.graph)
         self.schemas[spec.name] = schema
         self._queries[spec.name] = query
-        self._known.learn(query)
-        reason = self._why_out(query.name, fingerprint(query))
+        self._readable.learn(query)
+        reason = self._why_out(query.name, restart.fingerprint(query))
         if reason is not None:
             self._engine.quarantine(query.name, reason)
-        self._tell(spec, change, removed, missed(self._log, before) if change == "back" else 0)
+        self._tell(spec, change, removed, restart.missed(self._log, before) if change == "back" else 0)
 
     def _form(self, query: Query) -> Query:
         """A query as it runs: as it did, or a new one with what others share already."""
@@ -180,7 +164,7 @@ class Installer:
         running = [other for other in self._queries.values() if may_share(other, self.schemas)]
         return joined(self._log, query, running, self._share, self._costs)
 
-    def _tell(self, spec: QuerySpec, change: Change, removed: int, missed: int) -> None:
+    def _tell(self, spec: QuerySpec, change: restart.Change, removed: int, missed: int) -> None:
         self.changes[spec.name] = change
         if change == "back":
             gap = f"{missed:,} tuples came and went while it was out" if missed else "it missed nothing"

@@ -7,7 +7,6 @@ import logging
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future
-from concurrent.futures import TimeoutError as NotYet
 from typing import Final, TypeVar
 
 from freshet.engine import Engine
@@ -54,7 +53,7 @@ class Loop:
         while future is not None:
             try:
                 return future.result(LOOK_AGAIN)
-            except NotYet:
+            except TimeoutError:
                 if future.done():
                     raise  # the function itself raised a TimeoutError
                 if not self.running and future.cancel():

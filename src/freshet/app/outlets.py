@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, replace
 from typing import Any, Final
 
-from freshet.app.making import check_sinks, named_sinks
+from freshet.app.endpoints import check_sinks, named_sinks
 from freshet.app.problems import Problem, refuse
 from freshet.app.spec import QuerySpec
 from freshet.log import Log
@@ -28,12 +28,7 @@ _LOGGER: Final = logging.getLogger(__name__)
 
 class Outlets:
     """Runs sinks: those of Freshet together on one thread (the slow ones on another), each that is code of the user on
-    its own, so that a slow function holds up nobody else.
-
-    Args:
-        log: The outputs, and the sinks' cursors.
-        notes: Gets what a person should know.
-    """
+    its own, so that a slow function holds up nobody else. What a person should know is added to ``notes``."""
 
     def __init__(self, log: Log, notes: list[str]) -> None:
         self._log, self._notes = log, notes
@@ -158,11 +153,8 @@ class Outlets:
 
 
 def check_files(log: Log, specs: Iterable[QuerySpec], origin: str = "") -> None:
-    """Refuses files, folders and tables that hold rows of which nobody can tell whether they would be written again.
-
-    Raises:
-        InvalidApp: With every such place; nothing has been touched.
-    """
+    """Refuses files, folders and tables that hold rows of which nobody can tell whether they would be written again;
+    nothing is touched."""
     problems: list[Problem] = []
     readers = log.readers()
     owners = {reader.state["path"]: reader for reader in readers.values()

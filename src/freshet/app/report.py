@@ -26,12 +26,8 @@ FORMAT: Final = 1
 """Version of the report's keys; new keys do not change it."""
 
 
-def meters_of(app: App, parts: Parts) -> EngineSnapshot:
-    """All meters now; see :meth:`freshet.quality.Meters.snapshot`."""
-    return parts.loop.ask(lambda: _snapshot(app, parts))
-
-
-def _snapshot(app: App, parts: Parts) -> EngineSnapshot:
+def snapshot(app: App, parts: Parts) -> EngineSnapshot:
+    """All meters now. Only on the engine's thread."""
     for name, stream in parts.log.meters().streams.items():
         if name in app.streams:
             counts = StreamCounts(stream.end, stream.late, stream.dead, stream.heartbeats, stream.bytes)
@@ -44,7 +40,8 @@ def _snapshot(app: App, parts: Parts) -> EngineSnapshot:
 
 def report_of(app: App, parts: Parts, status: str) -> Report:
     """The report now."""
-    meters, logged, error = meters_of(app, parts), parts.log.meters().streams, parts.loop.error
+    meters = parts.loop.ask(lambda: snapshot(app, parts))
+    logged, error = parts.log.meters().streams, parts.loop.error
     streams = {
         name: meters["streams"][name]
         | {"waiting_bytes": logged[name].waiting_bytes, "held_back": logged[name].held_back}

@@ -17,7 +17,7 @@ from freshet.app.installing import Installer
 from freshet.app.loop import Loop, Rounds
 from freshet.app.outlets import Outlets
 from freshet.app.problems import did_you_mean
-from freshet.app.report import meters_of, report_of, write
+from freshet.app.report import report_of, snapshot, write
 from freshet.app.report_types import Report
 from freshet.app.sharing import write_figures
 from freshet.app.spec import CurveLike, SinkLike, declare_query
@@ -40,13 +40,10 @@ PATIENCE: Final = 20.0
 """Seconds that what is running gets to end once a run must; then it is cancelled, and its tuples stay in the log."""
 LONGEST: Final = 30.0
 """Seconds after which it is left alone: its threads end with the process."""
-
 REPORT: Final = 1.0
 """Seconds between reports."""
 COLLECT: Final = 3.0
 """Seconds between collections of what retention no longer keeps."""
-
-Status = Literal["running", "draining", "stopped", "failed"]
 
 
 @dataclass(slots=True)
@@ -72,17 +69,13 @@ class Run:
 
     As a context manager it stops at the end of the block: after draining where the block ended well, at once where it
     raised.
-
-    Args:
-        app: The application.
-        parts: What it is made of.
-        close: Closes all of that, in the reverse of the order in which it was opened.
     """
 
     def __init__(self, app: App, parts: Parts, close: Callable[[], None]) -> None:
+        """Made by :meth:`App.start`; ``close`` closes its parts, the one that was opened last first."""
         self.app = app
         self._parts, self._close_parts = parts, close
-        self._status: Status = "running"
+        self._status: Literal["running", "draining", "stopped", "failed"] = "running"
         self._stopping = threading.Lock()
         self._hurried: float | None = None
         self._last: Report | None = None
@@ -249,7 +242,7 @@ class Run:
 
     def meters(self) -> EngineSnapshot:
         """All meters now; see :meth:`freshet.quality.Meters.snapshot`."""
-        return meters_of(self.app, self._parts)
+        return self._parts.loop.ask(lambda: snapshot(self.app, self._parts))
 
     def report(self) -> Report:
         """The report now, or the last one where it has ended; see :class:`freshet.app.report_types.Report`."""

@@ -40,15 +40,8 @@ def check_tables(specs: Iterable[TableSpec]) -> Iterator[Problem]:
 
 
 class WatchedTable:
-    """The file of a table and its versions.
-
-    Args:
-        log: Has the versions.
-        spec: The table.
-
-    Raises:
-        UserError: The file cannot be read: there would be no first version.
-    """
+    """The file of a table and its versions in the log. A file that cannot be read is refused: there would be no first
+    version."""
 
     def __init__(self, log: Log, spec: TableSpec) -> None:
         self.spec = spec
@@ -108,11 +101,8 @@ class Tables:
 
     Args:
         log: Has the versions.
-        app: Declares the tables.
+        app: Declares the tables; those that cannot be read are problems.
         before: Says which other streams hold tuples that may still meet a table.
-
-    Raises:
-        InvalidApp: With every table that cannot be read.
     """
 
     def __init__(self, log: Log, app: App, before: Callable[[str], Iterable[str]]) -> None:

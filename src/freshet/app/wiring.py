@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Final
 import pyarrow as pa
 
 from freshet.app.app import App
+from freshet.app.endpoints import make_source
 from freshet.app.installing import Installer
 from freshet.app.loop import Loop
-from freshet.app.making import make_source
 from freshet.app.observers import QuarantineTeller, Resharing
 from freshet.app.outlets import Outlets, check_files
 from freshet.app.problems import Problem, refuse
@@ -62,8 +62,7 @@ def _open(app: App, policy: str, master: str | None, stack: ExitStack, progress:
     from freshet.spark.embedded import runs_already
     from freshet.spark.masters import check_reachable
 
-    found, made = app.checked(), create(policy)
-    checked = found.queries
+    checked, made = app.checked(), create(policy)
     if (wanted := master or os.environ.get("SPARK_MASTER")) and not runs_already():
         check_reachable(wanted)
     # The lock first: a second instance is refused before it starts a Spark.
@@ -75,7 +74,7 @@ def _open(app: App, policy: str, master: str | None, stack: ExitStack, progress:
     fingerprints = {name: record.fingerprint for name, record in log.queries().items()}
     suspects = Suspects(app.state, fingerprints, try_again=try_again)
     session, executor, clock = _spark(app, master, suspects, stack, progress)
-    expected = _expected(app, session, checked.values())
+    expected = _expected(app, session, checked.queries.values())
     _check_formats(app, session)
     # Until here nothing of the application is in the folder: a start that fails leaves it to others.
     claim(app.state, app.name)
@@ -89,17 +88,17 @@ def _open(app: App, policy: str, master: str | None, stack: ExitStack, progress:
     tables = Tables(log, app, lambda table: loop.ask(lambda: streams_before(engine.board, table)))
     stack.callback(tables.stop)
     installer = Installer(app, engine, log, session, expected, suspects.why_out)
-    installer.park_others(checked)
+    installer.park_others(checked.queries)
     outlets = Outlets(log, installer.notes)
     stack.callback(outlets.stop, False)
     outlets.park_others(app.queries.values())
     queues.committed = outlets.wake
-    installer.arrange(found, app.queries)
-    for name in checked:
+    installer.arrange(checked, app.queries)
+    for name in checked.queries:
         installer.add(app.queries[name])
     if app.settings.share != "never":
         engine.observers.append(Resharing(engine, installer))
-    for name in checked:
+    for name in checked.queries:
         outlets.open(app.queries[name])
     parts = Parts(log, queues, session, engine, loop, installer, outlets, tables, policy,
                   str(session.sparkContext.master))  # fmt: skip
@@ -108,11 +107,7 @@ def _open(app: App, policy: str, master: str | None, stack: ExitStack, progress:
 
 
 def _expected(app: App, session: SparkSession, queries: Iterable[Query]) -> Mapping[str, pa.Schema]:
-    """Asks Spark about all queries before any cursor is touched.
-
-    Raises:
-        InvalidApp: With every query that Spark refuses.
-    """
+    """Asks Spark for the columns of all queries before any cursor is touched; what it refuses are problems."""
     from freshet.spark.embedded import analysed
 
     schemas = {name: spec.stream.schema for name, spec in app.streams.items()}

@@ -1,4 +1,4 @@
-"""From what is declared about sources and sinks to the things themselves."""
+"""The ends of an application: from what is declared about sources and sinks to the things themselves."""
 
 from __future__ import annotations
 
