@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from freshet.app import App, InvalidApp
-from freshet.app.file import parse_file, read_file
+from freshet.app.file import parse_leniently, read_leniently
 from freshet.model import UserError
 
 GOOD = """
@@ -214,17 +214,17 @@ def test_all_problems_are_listed(tmp_path: Path) -> None:
 
 def test_syntax_errors_have_a_line() -> None:
     with pytest.raises(InvalidApp, match=r"^app.toml: is not TOML: .*line 2, column"):
-        parse_file('[app]\nname = "x\n', "app.toml")
+        parse_leniently('[app]\nname = "x\n', "app.toml")
 
 
 def test_files_that_cannot_be_read(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="there is no such file"):
-        read_file(tmp_path / "none.toml")
+        read_leniently(tmp_path / "none.toml")
     with pytest.raises(UserError, match="is not a file"):
-        read_file(tmp_path)
+        read_leniently(tmp_path)
     (tmp_path / "binary.toml").write_bytes(b"\xff\xfe")
     with pytest.raises(UserError, match="it is not UTF-8 text"):
-        read_file(tmp_path / "binary.toml")
+        read_leniently(tmp_path / "binary.toml")
 
 
 def test_every_key_is_described() -> None:

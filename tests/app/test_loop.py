@@ -28,7 +28,7 @@ def test_ask_runs_on_the_engines_thread_and_brings_errors_back() -> None:
     assert loop.ask(threading.current_thread).name == "freshet-engine"
     with pytest.raises(UserError, match="there is no query"):
         loop.ask(lambda: loop.engine.drop_query("none"))
-    loop.stop(drain=True)
+    loop.engine.stop(drain=True)
     assert loop.join(30)
     assert loop.ask(threading.current_thread) is threading.current_thread()
 

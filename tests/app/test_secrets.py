@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import freshet
-from freshet.app.making import named_sinks
+from freshet.app.endpoints import named_sinks
 from freshet.app.report import build
 from freshet.cli.explain import _options
 from freshet.log import Log
@@ -62,7 +62,7 @@ def test_problems_show_no_password(section: str, place: str, tmp_path: Path) -> 
 def test_the_report_shows_no_password() -> None:
     told = f"cannot reach postgresql://me:{HIDDEN}@host"
     report = build(
-        app="x", status="stopped", policy="everything", meters={}, streams={}, changes={}, notes=[told], error=told,
+        app="x", status="stopped", policy="everything", streams={}, changes={}, notes=[told], error=told,
         sources={"s": {"reason": told}}, sinks={"q/table": {"reason": told}}, tables={"t": {"error": told}},
         settings={"spark": {"spark.hadoop.fs.s3a.secret.key": HIDDEN, "spark.executor.memory": "2g"}},
     )  # fmt: skip

@@ -21,7 +21,7 @@ from freshet.quality.waiting import QueueLength
 CHAIN = Chain((0,), (Train("s", 0, 1),))
 
 
-def report(queries: int, **parts: Any) -> Report:
+def report(queries: int, /, **parts: Any) -> Report:
     """A report of real meters: query ``q7`` has been stale for 7 of 1,000 seconds."""
     meters = Meters(start=0.0, workers=2)
     for number in range(queries):
@@ -34,7 +34,7 @@ def report(queries: int, **parts: Any) -> Report:
         "app": "monitor",
         "status": "running",
         "policy": "fcfs",
-        "meters": meters.snapshot(1000.0),
+        **meters.snapshot(1000.0),
         "streams": {},
         "sources": {},
         "sinks": {},
@@ -66,7 +66,7 @@ def lively(status: str = "running", app: str = "monitor") -> Report:
     meters.hold("stuck", "its sink is slow")
     meters.quarantine("broken", "no such function\nat line 1")
     meters.wait("stuck", Waiting(rows=70_000, bytes=1, since=60.0))
-    return report(0, status=status, app=app, meters=meters.snapshot(100.0))
+    return report(0, status=status, app=app, **meters.snapshot(100.0))
 
 
 def test_all_queries_worst_freshness_first() -> None:
@@ -175,7 +175,7 @@ def test_ties_are_resolved_by_weight() -> None:
     meters = Meters(start=0.0)
     for name, weight in (("a", 0.1), ("b", 1.0), ("c", 0.5), ("d", 1.0)):
         meters.add_query(name, 0.0, Promises(weight))
-    lines = draw(table(report(0, meters=meters.snapshot(10.0)), 24), 80)
+    lines = draw(table(report(0, **meters.snapshot(10.0)), 24), 80)
     assert [row.split()[0] for row in lines[4:]] == ["b", "d", "c", "a"]
 
 
@@ -186,7 +186,7 @@ def test_trouble_comes_first_and_the_rest_is_counted() -> None:
     meters.wait("q01", Waiting(rows=1, bytes=1, since=0.0))
     for number in range(20, 30):
         meters.quarantine(f"q{number}", "no")
-    lines = draw(table(report(0, meters=meters.snapshot(10.0)), 14), 80)
+    lines = draw(table(report(0, **meters.snapshot(10.0)), 14), 80)
     assert [row.split()[0] for row in lines[4:10]] == ["q20", "q21", "q22", "q23", "q24", "q25"]
     assert lines[10] == "... and 24 more, each at least 0.0 % fresh, 4 quarantined"
     assert len(lines) == 14
@@ -254,7 +254,7 @@ def test_the_qos_has_a_column_where_some_query_has_a_curve() -> None:
     meters.add_query("tight", 0.0, Promises(curve=Curve([(0, 1), (1, 1), (3, 0)])))
     meters.add_query("plain", 0.0)
     meters.record("tight", ChainResult(CHAIN, 1, (), (4.0,)), 6.0, rows_in=10)
-    found = report(0, meters=meters.snapshot(10.0))
+    found = report(0, **meters.snapshot(10.0))
     _, head, _, columns, *rows = draw(table(found, 40), 120)
     assert "qos 50.0 %" in head
     assert columns.split()[5:7] == ["fresh", "qos"]

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+import importlib
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from freshet.app.checking import Checked, check_queries
-from freshet.app.config import QuerySection, StreamSection, TableSection
+from freshet.app.endpoints import check_options, check_sinks, check_sources, placed
 from freshet.app.file import Read, read_leniently
-from freshet.app.making import check_options, check_sinks, check_sources, placed
-from freshet.app.nearby import make_importable
 from freshet.app.places import check_places
-from freshet.app.problems import InvalidApp, Problem
+from freshet.app.problems import InvalidApp, Problem, refuse
 from freshet.app.report_types import Report
 from freshet.app.spec import (
     CurveLike,
@@ -35,6 +35,7 @@ from freshet.model import Stream, UserError, parse_duration, parse_schema
 from freshet.model.places import check_local
 from freshet.policies import create
 from freshet.policies.sharing import Mode
+from freshet.sources import KINDS as SOURCES
 from freshet.spark.settings import check_settings
 
 if TYPE_CHECKING:
@@ -112,21 +113,12 @@ class App:
         path = Path(path)
         read = read_leniently(path)
         file, folder = read.file, path.parent
-        app = cls(
-            file.app.name or path.stem,
-            state=folder / file.app.state,
-            policy=file.app.policy,
-            workers=file.app.workers,
-            max_train_rows=file.app.max_train_rows,
-            unit_timeout=file.app.unit_timeout,
-            max_rows_out_per_row=file.app.max_rows_out_per_row,
-            share=file.app.share,
-            report=folder / file.app.report,
-            master=file.spark.master,
-            spark=file.spark.settings,
-        )
+        named = {"name": file.app.name or path.stem}
+        places = {"state": folder / file.app.state, "report": folder / file.app.report}
+        app = cls(**dict(file.app) | named | places, master=file.spark.master, spark=file.spark.settings)
         app.origin = str(path)
-        make_importable(file, folder)
+        if any(sink.kind == "callback" for query in file.queries.values() for sink in query.sinks):
+            _make_importable(folder)
         app._declare(read, folder)
         return app
 
@@ -135,65 +127,35 @@ class App:
         problems, broken = list(read.problems), set(read.broken)
         for name, stream in read.file.streams.items():
             source = placed(stream.source.declared(), folder)
-            if name in broken or not self._declare_stream(name, stream, source, problems):
+            if name not in broken:
+                times = stream.model_dump(include={"event_time", "time_zone", "validity", "lateness"})
+                with _noted(problems, f"streams.{name}", f"stream {name}: "):
+                    self.stream(name, stream.columns, source=source, retention=stream.retention.retention(), **times)
+                if name not in self.streams:
+                    with suppress(UserError):  # so that queries over it can be checked: its columns may be right
+                        self.stream(name, stream.columns, source=source)
+            if name not in self.streams:
                 broken.add(name)
-                problems += check_options(source, f"streams.{name}.source")
+                problems += check_options(source, SOURCES, f"streams.{name}.source")
         for name, table in read.file.tables.items():
-            if name in broken or not self._declare_table(name, table, folder, problems):
+            if name not in broken:
+                with _noted(problems, f"tables.{name}", f"table {name}: "):
+                    self.table(name, folder / table.file, schema=table.columns, format=table.format)
+            if name not in self.tables:
                 broken |= {name} - self.streams.keys()
         for name, query in read.file.queries.items():
-            sinks = tuple(placed(sink.declared(), folder) for sink in query.sinks)
-            if name in broken or not self._declare_query(name, query, sinks, problems):
+            given = dict(query) | {
+                "sinks": tuple(placed(sink.declared(), folder) for sink in query.sinks),
+                "retention": query.retention.retention(),
+            }
+            if name not in broken:
+                with _noted(problems, f"queries.{name}", f"query {name}: "):
+                    self.query(name, **given)
+            if name not in self.queries:
                 broken.add(name)
-                problems += check_sinks([QuerySpec(name, "", sinks=sinks)])
+                problems += check_sinks([QuerySpec(name, "", sinks=given["sinks"])])
         if problems:
             raise InvalidApp([*problems, *self._examine(frozenset(broken)).problems], self.origin)
-
-    def _declare_stream(
-        self, name: str, stream: StreamSection, source: dict[str, Any], problems: list[Problem]
-    ) -> bool:
-        """Returns whether queries over it can be checked: its columns are known."""
-        try:
-            self.stream(
-                name,
-                stream.columns,
-                event_time=stream.event_time,
-                time_zone=stream.time_zone,
-                validity=stream.validity,
-                lateness=stream.lateness,
-                source=source,
-                retention=stream.retention.retention(),
-            )
-        except UserError as error:
-            problems.append(Problem(f"streams.{name}", str(error).removeprefix(f"stream {name}: ")))
-            with suppress(UserError):
-                self.stream(name, stream.columns, source=source)
-        return name in self.streams
-
-    def _declare_table(self, name: str, table: TableSection, folder: Path, problems: list[Problem]) -> bool:
-        try:
-            self.table(name, folder / table.file, schema=table.columns, format=table.format)
-        except UserError as error:
-            problems.append(Problem(f"tables.{name}", str(error).removeprefix(f"table {name}: ")))
-        return name in self.tables
-
-    def _declare_query(
-        self, name: str, query: QuerySection, sinks: tuple[SinkLike, ...], problems: list[Problem]
-    ) -> bool:
-        try:
-            self.query(
-                name,
-                query.sql,
-                weight=query.weight,
-                start=query.start,
-                on_error=query.on_error,
-                sinks=sinks,
-                retention=query.retention.retention(),
-                curve=query.curve,
-            )
-        except UserError as error:
-            problems.append(Problem(f"queries.{name}", str(error).removeprefix(f"query {name}: ")))
-        return name in self.queries
 
     def stream(
         self,
@@ -311,10 +273,11 @@ class App:
         Raises:
             InvalidApp: With every problem that was found.
         """
-        checked = self._examine()
-        if checked.problems:
-            raise InvalidApp(checked.problems, self.origin)
-        return self._notes(checked)
+        queries = self.checked().queries.values()
+        read = {name for query in queries for name in query.graph.streams}
+        joined = {name for query in queries for name in query.graph.tables}
+        notes = [f"streams.{name}: no query reads it" for name in self.streams if name not in read]
+        return notes + [f"tables.{name}: no query joins with it" for name in self.tables if name not in joined]
 
     def checked(self) -> Checked:
         """The queries in an order in which each comes after those that it reads, with all columns.
@@ -323,14 +286,13 @@ class App:
             InvalidApp: With every problem that was found.
         """
         checked = self._examine()
-        if checked.problems:
-            raise InvalidApp(checked.problems, self.origin)
+        refuse(checked.problems, self.origin)
         return checked
 
     def _examine(self, broken: frozenset[str] = frozenset()) -> Checked:
         streams = {name: spec.stream for name, spec in self.streams.items()}
         tables = {name: spec.schema for name, spec in self.tables.items()}
-        checked = check_queries(streams, self.queries, broken, tables)
+        checked = check_queries(streams, tables, self.queries, broken)
         checked.problems += check_tables(self.tables.values())
         checked.problems += check_sources(self.streams.values(), self.settings.spark)
         columns = {name: checked.schemas[name].names for name in self.queries if name in checked.schemas}
@@ -339,12 +301,6 @@ class App:
         if not self.streams and not broken:
             checked.problems.append(Problem("streams", "there is none: declare at least one, as [streams.NAME]"))
         return checked
-
-    def _notes(self, checked: Checked) -> list[str]:
-        read = {name for query in checked.queries.values() for name in query.graph.streams}
-        joined = {name for query in checked.queries.values() for name in query.graph.tables}
-        notes = [f"streams.{name}: no query reads it" for name in self.streams if name not in read]
-        return notes + [f"tables.{name}: no query joins with it" for name in self.tables if name not in joined]
 
     def start(
         self,
@@ -364,10 +320,32 @@ class App:
         """
         from freshet.app.wiring import start
 
-        return start(self, policy=policy, master=master, progress=progress, try_again=try_again)
+        tell, settings = progress or (lambda text: None), self.settings
+        return start(self, policy or settings.policy, master or settings.master, tell, try_again)
 
     def run(self, for_: str | float | None = None, **start: Any) -> Report:
         """Runs it for some time, or until its sources have ended or an interrupt; drains; returns the report."""
         with self.start(**start) as run:
             run.wait(None if for_ is None else parse_duration(for_))
         return run.report()
+
+
+def _make_importable(folder: Path) -> None:
+    """Lets the functions of callback sinks come from modules beside their file, as a script can import its neighbours.
+
+    The folder stays on the path, because a function may import more when it is called; it comes last, so that it
+    hides no other module.
+    """
+    place = str(folder.resolve())
+    if place not in sys.path:
+        sys.path.append(place)
+        importlib.invalidate_caches()
+
+
+@contextmanager
+def _noted(problems: list[Problem], place: str, prefix: str) -> Iterator[None]:
+    """Makes an error a problem; the prefix of its text says no more than the place."""
+    try:
+        yield
+    except UserError as error:
+        problems.append(Problem(place, str(error).removeprefix(prefix)))

@@ -13,24 +13,29 @@ from freshet.app.problems import Problem
 from freshet.app.spec import QuerySpec
 from freshet.kernels.table_join import CompiledLookup, table_program
 from freshet.model import Lookup, Moving, Query, QueryGraph, Stream, UserError
+from freshet.model.errors import NotRunnable
 from freshet.sql import SqlError, SqlTyper, build_query, not_run_yet, query_schema
 from freshet.sql.text import shared_query
 
 
 @dataclass(slots=True)
-class Known:
-    """What is known of what a query may read."""
+class Readable:
+    """What a query may read, and what is known of that."""
 
+    streams: Mapping[str, Stream]
+    tables: Mapping[str, pa.Schema]
     schemas: dict[str, pa.Schema] = field(default_factory=dict)
-    """Columns of streams, tables and outputs; the type is null where only Spark knows it."""
-    tables: Mapping[str, pa.Schema] = field(default_factory=dict)
-    """Those of them that are tables."""
+    """Columns of streams and outputs; the type is null where only Spark knows it."""
     times: dict[str, str | None] = field(default_factory=dict)
     """Columns of event time of what a window can go by; None: the arrival."""
     orders: dict[str, tuple[str, ...] | None] = field(default_factory=dict)
     """Columns within which the rows of each output come in an order of the log; None: in none."""
     ends: set[str] = field(default_factory=set)
     """Queries whose event time is the end of a window."""
+
+    def __post_init__(self) -> None:
+        self.schemas = {name: stream.schema for name, stream in self.streams.items()} | self.schemas
+        self.times = {name: stream.event_time for name, stream in self.streams.items()} | self.times
 
     def learn(self, query: Query) -> None:
         """Takes in what is known of the rows of a query, their columns apart."""
@@ -41,22 +46,18 @@ class Known:
         if query.has_time:
             self.times[name] = query.event_time
 
-    def among(self, names: Collection[str]) -> Known:
-        """The part of it that is about some streams and queries, and all tables."""
-        schemas = {name: schema for name, schema in self.schemas.items() if name in names}
-        times = {name: time for name, time in self.times.items() if name in names}
-        return replace(self, schemas=schemas | dict(self.tables), times=times)
+    def with_outputs(self, queries: Collection[str]) -> Readable:
+        """The same without the outputs of other queries."""
+        schemas = {name: schema for name, schema in self.schemas.items() if name in queries}
+        return replace(self, schemas=schemas, times={name: self.times[name] for name in queries if name in self.times})
 
     def build(self, spec: QuerySpec) -> Query:
-        """The query of a declaration.
-
-        Raises:
-            UserError: Its text is wrong.
-        """
+        """The query of a declaration whose text is right; :meth:`check` says whether it can run."""
+        streams = {name: self.schemas[name] for name in self.streams}
         return build_query(
             spec.name,
             spec.sql,
-            self.schemas,
+            {**streams, **self.tables, **self.schemas},
             promises=spec.promises,
             start=spec.start,
             on_error=spec.on_error,
@@ -66,9 +67,18 @@ class Known:
             ends=self.ends,
         )
 
+    def check(self, query: Query) -> None:
+        """Refuses what cannot run: parts that this version does not run, windows that never end, some joins with
+        tables."""
+        later = not_run_yet(query)
+        if later is not None:
+            raise later
+        _check_lateness(query, self.streams)
+        _check_lookups(query, self.schemas)
+
 
 @dataclass(slots=True)
-class Checked(Known):
+class Checked(Readable):
     """What the check found."""
 
     queries: dict[str, Query] = field(default_factory=dict)
@@ -80,57 +90,38 @@ class Checked(Known):
 
 def check_queries(
     streams: Mapping[str, Stream],
+    tables: Mapping[str, pa.Schema],
     specs: Mapping[str, QuerySpec],
-    broken: frozenset[str] = frozenset(),
-    tables: Mapping[str, pa.Schema] | None = None,
+    broken: frozenset[str],
 ) -> Checked:
     """Checks queries over streams and tables; ``broken`` are those whose own problems are known already."""
-    known = dict(tables or {})
-    checked = Checked(
-        schemas={name: stream.schema for name, stream in streams.items()} | known,
-        tables=known,
-        times={name: stream.event_time for name, stream in streams.items()},
-        broken=set(broken),
-    )
-    reads = {name: reads_of(spec.sql) & (specs.keys() | broken) for name, spec in specs.items()}
+    checked = Checked(streams, tables, broken=set(broken))
+    reads = {name: _reads_of(spec.sql) & (specs.keys() | broken) for name, spec in specs.items()}
     for name in _in_order(reads, checked):
         spec = specs[name]
         if reads[name] & checked.broken:
             checked.broken.add(name)
             continue
+        query = None
         try:
             query = checked.build(spec)
-            later = not_run_yet(query)
-            if later is None:
-                check_lateness(query, streams)
-                check_lookups(query, checked.schemas)
-                checked.schemas[name] = query_schema(query, checked.schemas)
-                checked.queries[name] = query
-                checked.learn(query)
-                continue
-            # Its columns are known by name, so that queries on it can be checked all the same.
-            checked.schemas[name] = pa.schema([(column, pa.null()) for column in query.columns])
-            checked.problems.append(Problem(f"queries.{name}.sql", sentence(later, name)))
+            checked.check(query)
+            checked.schemas[name] = query_schema(query, checked.schemas)
+            checked.queries[name] = query
+            checked.learn(query)
         except UserError as error:
-            checked.problems.append(Problem(f"queries.{name}.sql", sentence(error, name)))
-            checked.broken.add(name)
+            # The place says already which query it is.
+            text = str(error).removeprefix(f"query {name}").lstrip(",: ") if isinstance(error, SqlError) else str(error)
+            checked.problems.append(Problem(f"queries.{name}.sql", text))
+            if query is not None and isinstance(error, NotRunnable):
+                # Its columns are known by name, so that queries on it can be checked all the same.
+                checked.schemas[name] = pa.schema([(column, pa.null()) for column in query.columns])
+            else:
+                checked.broken.add(name)
     return checked
 
 
-def make_query(spec: QuerySpec, known: Known) -> Query:
-    """The query of a declaration, over what is known.
-
-    Raises:
-        UserError: Its text is wrong, or a part of it is not run by this version.
-    """
-    query = known.build(spec)
-    later = not_run_yet(query)
-    if later is not None:
-        raise later
-    return query
-
-
-def check_lateness(query: Query, streams: Mapping[str, Stream]) -> None:
+def _check_lateness(query: Query, streams: Mapping[str, Stream]) -> None:
     """Refuses windows of time over a stream that never says when its windows are complete."""
     for name in timed_streams(query.graph):
         stream = streams.get(name)
@@ -153,7 +144,7 @@ def timed_streams(graph: QueryGraph) -> list[str]:
     return [stream for stream in graph.streams if timed.get(stream)]
 
 
-def check_lookups(query: Query, schemas: Mapping[str, pa.Schema]) -> None:
+def _check_lookups(query: Query, schemas: Mapping[str, pa.Schema]) -> None:
     """Refuses joins with tables that cannot be run.
 
     What is computed of a table's rows first is compiled, and so is what decides whether a tuple has a row.
@@ -176,10 +167,10 @@ def may_share(query: Query, schemas: Mapping[str, pa.Schema]) -> bool:
     return graph.is_straight and not any(pa.types.is_null(kind) for kind in schemas[graph.streams[0]].types)
 
 
-def reads_of(sql: str) -> set[str]:
+def _reads_of(sql: str) -> set[str]:
     """Names in the FROMs of a query; none where its text cannot be parsed (the check says why).
 
-    >>> sorted(reads_of("SELECT v FROM s UNION ALL SELECT v FROM q"))
+    >>> sorted(_reads_of("SELECT v FROM s UNION ALL SELECT v FROM q"))
     ['q', 's']
     """
     try:
@@ -188,14 +179,6 @@ def reads_of(sql: str) -> set[str]:
         return set()
     own = {part.alias for part in tree.find_all(exp.CTE)}
     return {table.name for table in tree.find_all(exp.Table)} - own
-
-
-def sentence(error: UserError, query: str) -> str:
-    """The text of an error without the name of the query, which its place says already."""
-    text = str(error)
-    if isinstance(error, SqlError):
-        text = text.removeprefix(f"query {query}").lstrip(",: ")
-    return text
 
 
 def _in_order(reads: Mapping[str, set[str]], checked: Checked) -> list[str]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import partial
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
@@ -15,7 +16,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from freshet.app.spec import check_master, share_mode
 from freshet.log.retention import Retention
 from freshet.model import Curve, UserError, parse_bytes, parse_duration
-from freshet.model.places import why_not_local
+from freshet.model.places import check_local
 from freshet.policies import create
 from freshet.policies.sharing import Mode
 from freshet.spark.settings import check_settings
@@ -23,73 +24,45 @@ from freshet.spark.settings import check_settings
 DEFAULT = Retention()
 
 
+def _telling(function: Callable[[Any], Any], prefix: str = "") -> Callable[[Any], Any]:
+    """A function whose errors are problems at the place of the value, told without a prefix of their text."""
+
+    def told(value: Any) -> Any:
+        try:
+            return function(value)
+        except UserError as error:
+            raise ValueError(str(error).removeprefix(prefix)) from None
+
+    return told
+
+
+def _checked(check: Callable[[Any], object], prefix: str = "") -> AfterValidator:
+    """Refuses what a check refuses."""
+
+    def checked(value: Any) -> Any:
+        check(value)
+        return value
+
+    return AfterValidator(_telling(checked, prefix))
+
+
 def _quantity(parse: Callable[[Any], Any], kind: str, whole: bool = False) -> BeforeValidator:
     def check(value: Any) -> Any:
         wrong = isinstance(value, bool) or not isinstance(value, str | int | float)
         if wrong or (isinstance(value, float) and (whole or not math.isfinite(value))):
             raise ValueError(f"must be a {kind}, not {str(value).lower() if isinstance(value, bool) else repr(value)}")
-        try:
-            return parse(value)
-        except UserError as error:
-            raise ValueError(str(error)) from None
+        return _telling(parse)(value)
 
     return BeforeValidator(check)
 
 
-def _policy(text: str) -> str:
-    try:
-        create(text)
-    except UserError as error:
-        raise ValueError(str(error)) from None
-    return text
+def _above_zero(otherwise: str) -> AfterValidator:
+    def check(value: float | None) -> float | None:
+        if value is not None and value <= 0:
+            raise ValueError(f"must be above 0 (else {otherwise}) or 'unlimited', not {value:g}")
+        return value
 
-
-def _master(text: str) -> str:
-    try:
-        return check_master(text)
-    except UserError as error:
-        raise ValueError(str(error)) from None
-
-
-def _settings(settings: dict[str, str]) -> dict[str, str]:
-    try:
-        check_settings(settings)
-    except UserError as error:
-        raise ValueError(str(error)) from None
-    return settings
-
-
-def _local(path: str) -> str:
-    reason = why_not_local(path)
-    if reason is not None:
-        raise ValueError(reason)
-    return path
-
-
-def _share(value: object) -> Mode:
-    try:
-        return share_mode(value)
-    except UserError as error:
-        raise ValueError(str(error).removeprefix("share ")) from None
-
-
-def _bound(size: int | None) -> int | None:
-    if size is not None and size <= 0:
-        raise ValueError(f"must be above 0 (else nothing is ever taken in) or 'unlimited', not {size}")
-    return size
-
-
-def _above_zero(seconds: float | None) -> float | None:
-    if seconds is not None and seconds <= 0:
-        raise ValueError(f"must be above 0 (else nothing could ever run) or 'unlimited', not {seconds:g}")
-    return seconds
-
-
-def _curve(value: Any) -> Curve:
-    try:
-        return Curve.parse(value)
-    except UserError as error:
-        raise ValueError(str(error)) from None
+    return AfterValidator(check)
 
 
 def _or_unlimited(parse: Callable[[Any], Any]) -> Callable[[Any], Any]:
@@ -99,12 +72,12 @@ def _or_unlimited(parse: Callable[[Any], Any]) -> Callable[[Any], Any]:
 Duration = Annotated[float, _quantity(parse_duration, "duration such as '10 s'")]
 DurationOrUnlimited = Annotated[float | None, _quantity(_or_unlimited(parse_duration), "duration such as '10 s'")]
 SizeOrUnlimited = Annotated[int | None, _quantity(_or_unlimited(parse_bytes), "size such as '512 MB'", whole=True)]
-LatencyCurve = Annotated[Curve, BeforeValidator(_curve)]
-PolicyName = Annotated[str, BeforeValidator(lambda value: _policy(value) if isinstance(value, str) else value)]
-ShareMode = Annotated[Mode, BeforeValidator(_share)]
-LocalPath = Annotated[str, AfterValidator(_local)]
-Master = Annotated[str, AfterValidator(_master)]
-SparkSettings = Annotated[dict[str, str], AfterValidator(_settings)]
+LatencyCurve = Annotated[Curve, BeforeValidator(_telling(Curve.parse))]
+PolicyName = Annotated[str, _checked(create)]
+ShareMode = Annotated[Mode, BeforeValidator(_telling(share_mode, "share "))]
+LocalPath = Annotated[str, _checked(partial(check_local, what="path"), "path: ")]
+Master = Annotated[str, _checked(check_master)]
+SparkSettings = Annotated[dict[str, str], _checked(check_settings)]
 
 
 class Section(BaseModel):
@@ -123,14 +96,9 @@ class OpenSection(BaseModel):
     kind: str = ""
     """Which one it is."""
 
-    @property
-    def options(self) -> dict[str, Any]:
-        """The keys of its kind."""
-        return dict(self.__pydantic_extra__ or {})
-
     def declared(self) -> dict[str, Any]:
         """All keys that were given, as an application takes them."""
-        return {"kind": self.kind, **self.options}
+        return {key: value for key, value in self if value is not None}
 
 
 class RetentionSection(Section):
@@ -140,7 +108,7 @@ class RetentionSection(Section):
     """How long tuples stay readable after every reader has consumed them, or "unlimited"."""
     history_bytes: SizeOrUnlimited = DEFAULT.history_bytes
     """Consumed tuples stay while they are among the newest so many bytes, or "unlimited"."""
-    bound: Annotated[SizeOrUnlimited, AfterValidator(_bound)] = DEFAULT.bound_bytes
+    bound: Annotated[SizeOrUnlimited, _above_zero("nothing is ever taken in")] = DEFAULT.bound_bytes
     """With so many bytes waiting for a reader nothing more is taken in (the source is held back), or "unlimited"."""
 
     def retention(self) -> Retention:
@@ -159,10 +127,6 @@ class SinkSection(OpenSection):
 
     name: str | None = None
     """Names its place in the output; its kind (with a number from the second on), if not given."""
-
-    def declared(self) -> dict[str, Any]:
-        named = {} if self.name is None else {"name": self.name}
-        return {"kind": self.kind, **named, **self.options}
 
 
 class StreamSection(Section):
@@ -227,7 +191,7 @@ class AppSection(Section):
     """How many units may run at once."""
     max_train_rows: int = Field(default=500_000, ge=1)
     """Most tuples that a unit takes from a queue at once."""
-    unit_timeout: Annotated[DurationOrUnlimited, AfterValidator(_above_zero)] = 600.0
+    unit_timeout: Annotated[DurationOrUnlimited, _above_zero("nothing could ever run")] = 600.0
     """How long a job of a unit may take, or "unlimited"; the query that takes longer is found and quarantined."""
     max_rows_out_per_row: int = Field(default=10_000, ge=1)
     """Most rows that a unit of a query may give out for each row that it reads; beyond it the query is quarantined."""

@@ -40,16 +40,6 @@ class Read:
     broken: frozenset[str] = frozenset()
 
 
-def read_file(path: Path) -> AppFile:
-    """Reads and checks an application file.
-
-    Raises:
-        InvalidApp: With every problem that was found.
-        UserError: Where the file cannot be read at all.
-    """
-    return _whole(read_leniently(path), str(path))
-
-
 def read_leniently(path: Path) -> Read:
     """Reads an application file as far as it is right, so that one mistake does not hide the others.
 
@@ -57,40 +47,19 @@ def read_leniently(path: Path) -> Read:
         UserError: Where the file cannot be read at all.
     """
     try:
-        content = _content(path).decode()
+        # A pipe may never end and a device has no end: only a file is read, and no more of it than is allowed.
+        if path.exists() and not path.is_file():
+            raise UserError(f"{path}: is not a file: name an application file, such as app.toml")
+        with path.open("rb") as file:
+            content = file.read(MOST_BYTES + 1)
+        if len(content) > MOST_BYTES:
+            raise UserError(f"{path}: has more than {MOST_BYTES >> 20} MiB, the most that an application file may have")
+        return parse_leniently(content.decode(), str(path))
     except FileNotFoundError:
         raise UserError(f"{path}: there is no such file") from None
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
         raise UserError(f"{path}: cannot be read: {reason}") from None
-    return parse_leniently(content, str(path))
-
-
-def _content(path: Path) -> bytes:
-    # A pipe may never end and a device has no end: only a file is read, and no more of it than is allowed.
-    if path.exists() and not path.is_file():
-        raise UserError(f"{path}: is not a file: name an application file, such as app.toml")
-    with path.open("rb") as file:
-        content = file.read(MOST_BYTES + 1)
-    if len(content) > MOST_BYTES:
-        raise UserError(f"{path}: has more than {MOST_BYTES >> 20} MiB, the most that an application file may have")
-    return content
-
-
-def parse_file(content: str, origin: str = "") -> AppFile:
-    """Checks the content of an application file.
-
-    >>> parse_file('''
-    ... [streams.s]
-    ... schema = "v int"
-    ... [queries.q]
-    ... sql = "SELECT v FROM s"
-    ... wieght = 0.5
-    ... ''', "app.toml")
-    Traceback (most recent call last):
-    freshet.app.problems.InvalidApp: app.toml: queries.q.wieght: unknown key (did you mean 'weight'?)
-    """
-    return _whole(parse_leniently(content, origin), origin)
 
 
 def parse_leniently(content: str, origin: str = "") -> Read:
@@ -102,12 +71,9 @@ def parse_leniently(content: str, origin: str = "") -> Read:
     """
     try:
         data = tomllib.loads(content)
-    except tomllib.TOMLDecodeError as error:
-        raise InvalidApp([Problem("", f"is not TOML: {error}")], origin) from None
     except RecursionError:
         raise InvalidApp([Problem("", _TOO_DEEP)], origin) from None
-    except ValueError as error:
-        # A whole number with thousands of digits, or a date that is none.
+    except ValueError as error:  # also of a whole number with thousands of digits, or of a date that is none
         raise InvalidApp([Problem("", f"is not TOML: {error}")], origin) from None
     _check_values(data, origin)
     try:
@@ -132,12 +98,6 @@ def _check_values(data: dict[str, Any], origin: str) -> None:
         waiting += [((*where, key), each) for key, each in inner]
 
 
-def _whole(read: Read, origin: str) -> AppFile:
-    if read.problems:
-        raise InvalidApp(read.problems, origin)
-    return read.file
-
-
 def _salvage(data: dict[str, Any], error: ValidationError) -> Read:
     """Takes away what is wrong, and then what cannot be without it, until the rest is right."""
     problems = tuple(problems_of(error, AppFile, data))
@@ -148,17 +108,15 @@ def _salvage(data: dict[str, Any], error: ValidationError) -> Read:
         for where in sorted(places, key=str, reverse=True):
             if len(where) == 2 and where[0] in _REQUIRED:
                 broken.add(str(where[1]))
-                rest[where[0]][where[1]] = _filled(where[0], rest[where[0]][where[1]])
+                entry = rest[where[0]][where[1]]
+                known = entry if isinstance(entry, dict) else {}
+                rest[where[0]][where[1]] = dict.fromkeys(_REQUIRED[where[0]], "") | known
             else:
                 _remove(rest, where)
         try:
             return Read(AppFile.model_validate(rest), problems, frozenset(broken))
         except ValidationError as again:
             error = again
-
-
-def _filled(table: str, entry: Any) -> dict[str, Any]:
-    return {**dict.fromkeys(_REQUIRED[table], ""), **(entry if isinstance(entry, dict) else {})}
 
 
 def _taken_away(detail: Any, data: Any) -> Location:

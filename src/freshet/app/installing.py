@@ -4,73 +4,57 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from freshet.app.checking import Checked, Known, check_lateness, check_lookups, make_query, may_share
+from freshet.app import restart
+from freshet.app.checking import Checked, Readable, may_share
 from freshet.app.forms import readers_of
 from freshet.app.problems import did_you_mean
-from freshet.app.restart import (
-    Change,
-    check_output,
-    compare,
-    fingerprint,
-    forget_query,
-    make_ready,
-    missed,
-    out,
-    remember,
-    remembered,
-)
-from freshet.app.sharing import Arrangement, Costs, arrange, form_of, joined, leave
+from freshet.app.sharing import Arrangement, Costs, arrange, form_of, joined, leave, read_figures
 from freshet.app.spec import QuerySpec
 from freshet.app.takeover import old_queries, take_over
 from freshet.engine import Engine
 from freshet.log import Log, ReaderState
-from freshet.model import Query, Stream, UserError
-from freshet.policies.sharing import Mode, OperatorFigures
+from freshet.model import Query, UserError
+from freshet.policies.sharing import OperatorFigures
 
-LookUp: TypeAlias = Callable[[Query, Mapping[str, pa.Schema]], pa.Schema]
-"""The columns of a query's output over streams of these schemas, as Spark says without installing it."""
+if TYPE_CHECKING:
+    from freshet.app.app import App
+    from freshet.spark.embedded import SparkSession
 
 
 class Installer:
     """Adds queries to an engine, mindful of what the log remembers of them. Only on the engine's thread.
 
     Args:
-        engine: Runs the queries.
+        app: Declares them.
+        engine: Runs them.
         log: Remembers them.
-        streams: The declared streams.
-        expected: Schemas that the outputs will have at the first start of each query, where that was looked up.
-        look_up: Says it of others.
-        tables: Columns of the tables.
+        session: Says what columns they will have.
+        expected: Schemas that the outputs will have at the first start of each query, where Spark was asked already.
         why_out: Why a query with this fingerprint stays out of the run; None: it does not.
-        share: When queries share operators.
-        costs: What earlier runs measured of operators; None: nothing.
     """
 
     def __init__(
         self,
+        app: App,
         engine: Engine,
         log: Log,
-        streams: Mapping[str, Stream],
+        session: SparkSession,
         expected: Mapping[str, pa.Schema],
-        look_up: LookUp,
-        tables: Mapping[str, pa.Schema] | None = None,
-        why_out: Callable[[str, str], str | None] = lambda query, text: None,
-        share: Mode = "never",
-        costs: Costs | None = None,
+        why_out: Callable[[str, str], str | None],
     ) -> None:
-        self._engine, self._log, self._declared = engine, log, streams
-        self._expected, self._look_up = dict(expected), look_up
-        self._why_out, self._share, self._costs = why_out, share, costs
-        self.schemas = {name: stream.schema for name, stream in streams.items()}
+        self._engine, self._log, self._session = engine, log, session
+        self._expected, self._why_out = dict(expected), why_out
+        self._share, self._costs = app.settings.share, read_figures(app.state)
+        streams = {name: spec.stream for name, spec in app.streams.items()}
+        self._readable = Readable(streams, {name: spec.schema for name, spec in app.tables.items()})
+        self.schemas = self._readable.schemas
         """Columns of streams and of the outputs of queries, with Spark's types."""
-        times = {name: stream.event_time for name, stream in streams.items()}
-        self._known = Known(self.schemas, dict(tables or {}), times)
         self._queries: dict[str, Query] = {}
-        self.changes: dict[str, Change] = {}
+        self.changes: dict[str, restart.Change] = {}
         """What the start of this run meant for each query."""
         self.notes: list[str] = []
         """What a person should know about it."""
@@ -78,7 +62,7 @@ class Installer:
     def park_others(self, names: Iterable[str]) -> None:
         """Takes out the queries of earlier runs that are not among these."""
         kept = set(names)
-        for name, parked in out(self._log).items():
+        for name, parked in restart.out(self._log).items():
             if name not in kept and not parked:
                 leave(self._log, name)
                 self._engine.log.park([reader.name for reader in self._readers(name)])
@@ -88,14 +72,14 @@ class Installer:
 
     def _readers(self, name: str) -> list[ReaderState]:
         """The readers that the log has of a query."""
-        known = remembered(self._log).get(name)
+        known = restart.recalled(self._log, name)
         return list(old_queries(self._log).get(name, ())) if known is None else readers_of(self._log, known.form)
 
     def arrange(self, checked: Checked, specs: Mapping[str, QuerySpec]) -> None:
         """Before the first query is added: takes over what earlier versions left, and has queries share operators."""
         for name, query in checked.queries.items():
             self._log.declare(name, specs[name].retention, kind="output")
-            take_over(self._log, query, fingerprint(query))
+            take_over(self._log, query, restart.fingerprint(query))
         candidates = [query for query in checked.queries.values() if may_share(query, checked.schemas)]
         found = arrange(self._log, candidates, self._share, self._costs)
         if found.forms:
@@ -107,17 +91,17 @@ class Installer:
         board = self._engine.board
         running = [query for query in self._queries.values() if board.queries[board.numbers[query.name]].active]
         candidates = [query for query in running if may_share(query, self.schemas)]
-        found = arrange(self._log, candidates, self._share, self._figures())
+        found = arrange(self._log, candidates, self._share, self.figures())
         return found if found.forms else None
 
     def rearrange(self) -> None:
         """Has queries share what :meth:`rearranged` says; the engine must be at rest."""
         found = self.rearranged()
         if found is not None:
-            forms = [replace(self._queries[name], graph=graph) for name, graph in found.forms.items()]
-            self._engine.reform(forms, found.commit)
+            self._engine.reform(found.forms, found.commit)
 
-    def _figures(self) -> Costs | None:
+    def figures(self) -> Costs | None:
+        """What this run has measured of operators, and earlier ones of those that had nothing to do; None: nothing."""
         lived = max(self._engine.clock.now() - self._engine.meters.start, 1e-3)
         measured = {
             operator.node.name: OperatorFigures(
@@ -128,55 +112,50 @@ class Installer:
         }
         return {**(self._costs or {}), **measured} or None
 
-    def columns(self, spec: QuerySpec) -> tuple[str, ...]:
-        """Names of the columns that a query will have; nothing is touched.
-
-        Raises:
-            UserError: It cannot be added.
-        """
-        return self._made(spec)[0].columns
-
-    def _made(self, spec: QuerySpec) -> tuple[Query, dict[str, pa.Schema]]:
-        """The query of a declaration, and what it may read."""
+    def make(self, spec: QuerySpec) -> Query:
+        """The query of a declaration, if it can be added; nothing is touched."""
         if spec.name in self._queries:
             raise UserError(f"query {spec.name} is there already; drop it first")
         # The output of a query that was dropped stays readable, but nothing new can come from it.
-        there = self._declared.keys() | self._queries.keys()
-        readable = {name: schema for name, schema in self.schemas.items() if name in there}
-        query = make_query(spec, self._known.among(readable))
-        check_lateness(query, self._declared)
-        check_lookups(query, readable)
-        return query, readable
+        readable = self._readable.with_outputs(self._queries)
+        query = readable.build(spec)
+        readable.check(query)
+        return query
 
     def add(self, spec: QuerySpec) -> None:
         """Starts a query: where it was, if it ran before and is unchanged, else where it says."""
-        query, readable = self._made(spec)
+        from freshet.spark.embedded import outputs_of
+
+        query = self.make(spec)
+        streams = {name: self.schemas[name] for name in query.graph.streams}
         self._log.declare(spec.name, spec.retention, kind="output")
-        take_over(self._log, query, fingerprint(query))
+        take_over(self._log, query, restart.fingerprint(query))
         before = {reader.name: reader for reader in self._readers(spec.name)}
-        change, removed = compare(self._log, query), 0
+        change, removed = restart.compare(self._log, query), 0
         expected = self._expected.pop(spec.name, None)
         if change == "changed":
             # Before its cursors are lost: who goes back to the old text must find them.
-            columns = self._look_up(query, readable) if expected is None else expected
-            removed = check_output(self._log, spec.name, columns)
-        make_ready(self._log, query, change)
+            expected = expected or outputs_of(self._session, [query], streams)[spec.name]
+            removed = restart.check_output(self._log, spec.name, expected)
+        restart.make_ready(self._log, query, change)
         form = self._form(query)
-        remember(self._log, query, form.graph, fresh=change in ("new", "changed"))
-        schema = self._engine.add_query(form, {name: self.schemas[name] for name in form.graph.streams})
+        restart.remember(self._log, query, form.graph, fresh=change in ("new", "changed"))
+        schema = self._engine.add_query(form, streams)
         try:
-            removed += check_output(self._log, spec.name, schema)
+            removed += restart.check_output(self._log, spec.name, schema)
         except BaseException:
             self._engine.drop_query(spec.name)
             if change == "new":
-                forget_query(self._log, spec.name)
+                restart.forget_query(self._log, spec.name)
             raise
-        remember(self._log, query, form.graph)
+        restart.remember(self._log, query, form.graph)
         self.schemas[spec.name] = schema
         self._queries[spec.name] = query
-        self._known.learn(query)
-        self._keep_out(query)
-        self._tell(spec, change, removed, missed(self._log, before) if change == "back" else 0)
+        self._readable.learn(query)
+        reason = self._why_out(query.name, restart.fingerprint(query))
+        if reason is not None:
+            self._engine.quarantine(query.name, reason)
+        self._tell(spec, change, removed, restart.missed(self._log, before) if change == "back" else 0)
 
     def _form(self, query: Query) -> Query:
         """A query as it runs: as it did, or a new one with what others share already."""
@@ -185,13 +164,7 @@ class Installer:
         running = [other for other in self._queries.values() if may_share(other, self.schemas)]
         return joined(self._log, query, running, self._share, self._costs)
 
-    def _keep_out(self, query: Query) -> None:
-        """Quarantines a query that runs have died with."""
-        reason = self._why_out(query.name, fingerprint(query))
-        if reason is not None:
-            self._engine.quarantine(query.name, reason)
-
-    def _tell(self, spec: QuerySpec, change: Change, removed: int, missed: int) -> None:
+    def _tell(self, spec: QuerySpec, change: restart.Change, removed: int, missed: int) -> None:
         self.changes[spec.name] = change
         if change == "back":
             gap = f"{missed:,} tuples came and went while it was out" if missed else "it missed nothing"

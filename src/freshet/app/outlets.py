@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, replace
 from typing import Any, Final
 
-from freshet.app.making import check_sinks, named_sinks
-from freshet.app.problems import InvalidApp, Problem
+from freshet.app.endpoints import check_sinks, named_sinks
+from freshet.app.problems import Problem, refuse
 from freshet.app.spec import QuerySpec
 from freshet.log import Log
 from freshet.model import UserError
@@ -28,12 +28,7 @@ _LOGGER: Final = logging.getLogger(__name__)
 
 class Outlets:
     """Runs sinks: those of Freshet together on one thread (the slow ones on another), each that is code of the user on
-    its own, so that a slow function holds up nobody else.
-
-    Args:
-        log: The outputs, and the sinks' cursors.
-        notes: Gets what a person should know.
-    """
+    its own, so that a slow function holds up nobody else. What a person should know is added to ``notes``."""
 
     def __init__(self, log: Log, notes: list[str]) -> None:
         self._log, self._notes = log, notes
@@ -48,17 +43,10 @@ class Outlets:
         self._specs: dict[str, QuerySpec] = {}
 
     def check(self, spec: QuerySpec, columns: Sequence[str]) -> None:
-        """Refuses sinks that are declared wrongly, that write where another one does, or that must not write there.
-
-        Args:
-            spec: A query that is to be added.
-            columns: What it will have.
-        """
+        """Refuses sinks of a query that are declared wrongly, that write where another one does, or that must not."""
         others = [other for other in list(self._specs.values()) if other.name != spec.name]
         found = check_sinks([*others, spec], {spec.name: columns})
-        problems = [problem for problem in found if problem.place.startswith(f"queries.{spec.name}.")]
-        if problems:
-            raise InvalidApp(problems)
+        refuse(problem for problem in found if problem.place.startswith(f"queries.{spec.name}."))
         check_files(self._log, [spec])
 
     def park_others(self, specs: Iterable[QuerySpec]) -> None:
@@ -96,9 +84,9 @@ class Outlets:
         for runner in self._runners():
             runner.hasten(query)
         until = time.monotonic() + LAST_WORDS
-        while any(self._hopes(status) for status in self._statuses() if status.query == query):
-            if time.monotonic() > until:
-                break
+        while time.monotonic() <= until and any(
+            status.query == query and status.waiting and status.state == "running" for status in self._statuses()
+        ):
             self.wake()
             time.sleep(0.02)
         names = [f"{query}/{name}" for name in self._sinks.pop(query, {})]
@@ -108,9 +96,6 @@ class Outlets:
             runner.remove(query)
         self._log.park(names)
         self._specs.pop(query, None)
-
-    def _hopes(self, status: SinkStatus) -> bool:
-        return status.waiting > 0 and status.state == "running"
 
     def wake(self) -> None:
         """Says that there is new output."""
@@ -168,36 +153,28 @@ class Outlets:
 
 
 def check_files(log: Log, specs: Iterable[QuerySpec], origin: str = "") -> None:
-    """Refuses files, folders and tables that hold rows of which nobody can tell whether they would be written again.
-
-    Raises:
-        InvalidApp: With every such place; nothing has been touched.
-    """
-    problems = list(_strange_files(log, specs))
-    if problems:
-        raise InvalidApp(problems, origin)
-
-
-def _strange_files(log: Log, specs: Iterable[QuerySpec]) -> Iterator[Problem]:
+    """Refuses files, folders and tables that hold rows of which nobody can tell whether they would be written again;
+    nothing is touched."""
+    problems: list[Problem] = []
     readers = log.readers()
     owners = {reader.state["path"]: reader for reader in readers.values()
               if reader.kind == "sink" and "path" in reader.state}  # fmt: skip
     for spec in specs:
         for number, named in enumerate(named_sinks(spec)):
+            place = f"queries.{spec.name}.sinks[{number}]"
             try:
                 sink, known = named.make(), readers.get(named.reader)
             except UserError as error:  # a module that cannot be imported
-                yield Problem(f"queries.{spec.name}.sinks[{number}]", str(error))
+                problems.append(Problem(place, str(error)))
                 continue
             if not isinstance(sink, JsonlSink | ParquetSink | TableSink):
                 continue
             why = sink.refusal({} if known is None else known.state)
             if why is None:
                 continue
-            place = "table" if isinstance(sink, TableSink) else "path"
             owner = None if isinstance(sink, TableSink) else owners.get(str(sink.path))
-            text = why
             if owner is not None and owner.owner == spec.name:
                 name = owner.name.removeprefix(f"{spec.name}/")
-                text += f"; sink {owner.name} wrote it: with name = {name!r} this one goes on there"
-            yield Problem(f"queries.{spec.name}.sinks[{number}].{place}", text)
+                why += f"; sink {owner.name} wrote it: with name = {name!r} this one goes on there"
+            problems.append(Problem(f"{place}.{'table' if isinstance(sink, TableSink) else 'path'}", why))
+    refuse(problems, origin)

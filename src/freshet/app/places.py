@@ -12,11 +12,9 @@ from freshet.app.problems import Problem
 
 def check_places(state: Path, report: Path | None) -> Iterator[Problem]:
     """What is wrong with the places of the state and of the report."""
-    reason = why_no_folder(state)
-    if reason is not None:
+    if reason := why_no_folder(state):
         yield Problem("app.state", reason)
-    reason = None if report is None else why_no_file(report)
-    if reason is not None:
+    if report is not None and (reason := why_no_file(report)):
         yield Problem("app.report", reason)
 
 
@@ -28,8 +26,7 @@ def why_no_file(path: Path) -> str | None:
     >>> why_no_file(Path("out/large.jsonl")) is None
     True
     """
-    impossible = _why_no_path(path)
-    if impossible is not None:
+    if impossible := _why_no_path(path):
         return impossible
     if path.is_dir():
         return f"{path} is a folder: name a file"
@@ -44,8 +41,7 @@ def why_no_folder(path: Path) -> str | None:
     >>> why_no_folder(Path("/dev/null/state"))
     'folder /dev/null/state cannot be made: /dev/null is a file'
     """
-    impossible = _why_no_path(path)
-    if impossible is not None:
+    if impossible := _why_no_path(path):
         return impossible
     path = path.absolute()
     above = next(folder for folder in (path, *path.parents) if folder.exists())

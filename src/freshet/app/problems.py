@@ -42,6 +42,12 @@ class InvalidApp(UserError):
         super().__init__("\n".join(problem.line(origin) for problem in self.problems))
 
 
+def refuse(problems: Iterable[Problem], origin: str = "") -> None:
+    """Raises the problems that there are, if any."""
+    if found := tuple(problems):
+        raise InvalidApp(found, origin)
+
+
 def did_you_mean(word: str, known: Iterable[str]) -> str:
     """A hint where a known word is close, also if only its capitals differ, else nothing.
 

@@ -6,50 +6,73 @@ import json
 import os
 import platform
 from collections.abc import Mapping
+from dataclasses import asdict
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from freshet.app.report_types import Report
 from freshet.model.telling import masked, masked_value
+from freshet.quality import StreamCounts
+from freshet.quality.snapshots import EngineSnapshot
+
+if TYPE_CHECKING:
+    from freshet.app.app import App
+    from freshet.app.run import Parts
 
 _PACKAGES: Final = ("pyspark", "pyarrow", "numpy", "sqlglot")
 FORMAT: Final = 1
 """Version of the report's keys; new keys do not change it."""
 
 
-def build(
-    *,
-    app: str,
-    status: str,
-    policy: str,
-    meters: Mapping[str, Any],
-    streams: Mapping[str, Any],
-    sources: Mapping[str, Any],
-    sinks: Mapping[str, Any],
-    tables: Mapping[str, Any],
-    changes: Mapping[str, str],
-    notes: list[str],
-    settings: Mapping[str, Any],
-    error: str | None,
-) -> Report:
-    """The report as plain values; its types say what each of them means."""
-    made: dict[str, Any] = {
+def snapshot(app: App, parts: Parts) -> EngineSnapshot:
+    """All meters now. Only on the engine's thread."""
+    for name, stream in parts.log.meters().streams.items():
+        if name in app.streams:
+            counts = StreamCounts(stream.end, stream.late, stream.dead, stream.heartbeats, stream.bytes)
+            parts.engine.meters.count(name, counts)
+    for name, feeder in parts.feeders.items():
+        if feeder.status.failed_at is not None:
+            parts.engine.meters.source_failed(name, feeder.status.failed_at)
+    return parts.engine.snapshot()
+
+
+def report_of(app: App, parts: Parts, status: str) -> Report:
+    """The report now."""
+    meters = parts.loop.ask(lambda: snapshot(app, parts))
+    logged, error = parts.log.meters().streams, parts.loop.error
+    streams = {
+        name: meters["streams"][name]
+        | {"waiting_bytes": logged[name].waiting_bytes, "held_back": logged[name].held_back}
+        for name in app.streams
+    }
+    settings = {"state": str(app.state)} | asdict(app.settings) | {"master": parts.master}
+    del settings["policy"]
+    return build(
+        app=app.name,
+        status=status,
+        error=None if error is None else str(error),
+        policy=parts.policy,
+        **meters | {"streams": streams},
+        sources={name: asdict(feeder.status) for name, feeder in parts.feeders.items()},
+        sinks=parts.outlets.states(),
+        tables=parts.tables.states(),
+        changes=dict(parts.installer.changes),
+        notes=parts.installer.notes,
+        settings=settings,
+    )
+
+
+def build(**told: Any) -> Report:
+    """The report as plain values without secrets; its types say what each of them means."""
+    shown = {key: masked_value("", told[key]) for key in ("sources", "sinks", "tables", "notes", "settings")}
+    made = {
         "format": FORMAT,
-        "app": app,
-        "status": status,
-        "error": None if error is None else masked(error),
-        "policy": policy,
+        **told,
+        **shown,
+        "error": None if told["error"] is None else masked(told["error"]),
         "written": datetime.now(UTC).isoformat(timespec="milliseconds"),
-        **meters,
-        "streams": dict(streams),
-        "sources": masked_value("", sources),
-        "sinks": masked_value("", sinks),
-        "tables": masked_value("", tables),
-        "changes": dict(changes),
-        "notes": masked_value("", notes),
-        "settings": masked_value("", settings),
         "versions": versions(),
     }
     return cast(Report, made)

@@ -16,8 +16,7 @@ from typing import Final, Literal
 
 import pyarrow as pa
 
-from freshet.app.forms import graph_of, inputs_of, readers_of, stored
-from freshet.app.moving import Move
+from freshet.app.forms import Move, graph_of, inputs_of, readers_of, stored
 from freshet.app.takeover import forget_old, is_out, old_queries
 from freshet.log import Log, QueryRecord, ReaderState, Retention
 from freshet.log.private import write_private
@@ -69,14 +68,15 @@ def remembered(log: Log) -> dict[str, Known]:
     return {name: Known.of(record) for name, record in log.queries().items()}
 
 
-def texts(log: Log) -> dict[str, str]:
-    """The fingerprints of the queries that ran before."""
-    return {name: record.fingerprint for name, record in log.queries().items()}
+def recalled(log: Log, query: str) -> Known | None:
+    """What is remembered of one query."""
+    record = log.queries().get(query)
+    return None if record is None else Known.of(record)
 
 
 def compare(log: Log, query: Query) -> Change:
     """How a query relates to what ran before."""
-    known = remembered(log).get(query.name)
+    known = recalled(log, query.name)
     if known is None:
         return "changed" if query.name in old_queries(log) else "new"
     if known.fresh:
@@ -101,7 +101,7 @@ def out(log: Log) -> dict[str, bool]:
 
 def make_ready(log: Log, query: Query, change: Change) -> None:
     """Lets a query begin: one that changed without its old cursors, one that was quarantined with another try."""
-    known = remembered(log).get(query.name)
+    known = recalled(log, query.name)
     if change == "changed" or (known is not None and known.fingerprint != fingerprint(query)):
         forget_query(log, query.name)
     elif known is not None:
@@ -120,17 +120,12 @@ def forget_query(log: Log, query: str) -> None:
     if query in old_queries(log):
         forget_old(log, query)
         return
-    others = {reader for name, known in remembered(log).items() if name != query for reader in _readers(log, known)}
+    readers = {name: {each.name for each in readers_of(log, known.form)} for name, known in remembered(log).items()}
     move = Move(log)
-    for reader in _readers(log, remembered(log)[query]):
-        if reader not in others:
-            move.drop(reader)
+    for reader in sorted(readers.pop(query).difference(*readers.values())):
+        move.drop(reader)
     move.know(query, None)
     move.commit()
-
-
-def _readers(log: Log, known: Known) -> list[str]:
-    return [reader.name for reader in readers_of(log, known.form)]
 
 
 def missed(log: Log, before: Mapping[str, ReaderState]) -> int:
@@ -146,15 +141,6 @@ def missed(log: Log, before: Mapping[str, ReaderState]) -> int:
         if reader.parked and now is not None and now.stream == reader.stream:
             gaps[reader.stream] = max(gaps.get(reader.stream, 0), now.next - reader.next)
     return sum(gaps.values())
-
-
-def same_columns(old: pa.Schema, new: pa.Schema) -> bool:
-    """Whether two schemas have the same columns of the same types, the arrival aside."""
-    return _columns(old) == _columns(new)
-
-
-def _columns(schema: pa.Schema) -> list[tuple[str, pa.DataType]]:
-    return [(field.name, field.type) for field in schema if field.name != ARRIVAL]
 
 
 def check_owner(state: Path, application: str) -> None:
@@ -191,7 +177,7 @@ def _owner(state: Path) -> str:
 def check_stream(log: Log, stream: str, schema: pa.Schema) -> None:
     """Refuses a schema that the tuples in a stream's log do not have."""
     old = log.schema(stream) if stream in log.streams() else None
-    if old is not None and not same_columns(old, schema):
+    if old is not None and _columns(old) != _columns(schema):
         raise UserError(
             f"stream {stream}: its log holds tuples with the schema {_text(old)}, but the declared one is "
             f"{_text(schema)}: declare the old one, or use another name or another state folder"
@@ -205,7 +191,7 @@ def check_output(log: Log, query: str, schema: pa.Schema) -> int:
         UserError: Somebody still has to read tuples of the old form.
     """
     old = log.schema(query)
-    if old is None or same_columns(old, schema):
+    if old is None or _columns(old) == _columns(schema):
         return 0
     before, retention = log.oldest(query), log.streams()[query]
     log.declare(query, Retention(0.0, 0, retention.bound_bytes))
@@ -221,5 +207,9 @@ def check_output(log: Log, query: str, schema: pa.Schema) -> int:
     return log.end(query) - before
 
 
+def _columns(schema: pa.Schema) -> list[pa.Field]:
+    return [pa.field(field.name, field.type) for field in schema if field.name != ARRIVAL]
+
+
 def _text(schema: pa.Schema) -> str:
-    return f"({schema_text(pa.schema([field for field in schema if field.name != ARRIVAL])).replace('`', '')})"
+    return f"({schema_text(pa.schema(_columns(schema))).replace('`', '')})"

@@ -2,33 +2,37 @@
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
-from types import TracebackType
 from typing import TYPE_CHECKING, Final, Literal, Self
 
 import pyarrow as pa
 
 from freshet.app.app import App
-from freshet.app.figures import write_figures
-from freshet.app.housekeeping import Housekeeping
-from freshet.app.observing import meters_of, report_of
-from freshet.app.parts import Parts
+from freshet.app.installing import Installer
+from freshet.app.loop import Loop, Rounds
+from freshet.app.outlets import Outlets
 from freshet.app.problems import did_you_mean
+from freshet.app.report import report_of, snapshot, write
 from freshet.app.report_types import Report
+from freshet.app.sharing import write_figures
 from freshet.app.spec import CurveLike, SinkLike, declare_query
-from freshet.engine import Undrained
-from freshet.log import Receipt, Retention
+from freshet.app.tables import Tables
+from freshet.engine import Engine, LogQueues, Undrained
+from freshet.log import Log, Receipt, Retention
 from freshet.model import ARRIVAL, Curve, FreshetError, UserError
 from freshet.policies import create
 from freshet.quality.snapshots import EngineSnapshot
 from freshet.sinks import MemorySink
+from freshet.sources import Feeder
 from freshet.sources.push import PushedRows, PushSource
 
 if TYPE_CHECKING:
-    from freshet.spark.embedded import DataFrame
+    from freshet.spark.embedded import DataFrame, SparkSession
 
 STEP: Final = 0.1
 """Seconds between looks at whether a run has ended."""
@@ -36,8 +40,28 @@ PATIENCE: Final = 20.0
 """Seconds that what is running gets to end once a run must; then it is cancelled, and its tuples stay in the log."""
 LONGEST: Final = 30.0
 """Seconds after which it is left alone: its threads end with the process."""
+REPORT: Final = 1.0
+"""Seconds between reports."""
+COLLECT: Final = 3.0
+"""Seconds between collections of what retention no longer keeps."""
 
-Status = Literal["running", "draining", "stopped", "failed"]
+
+@dataclass(slots=True)
+class Parts:
+    """The parts of a run, connected; :mod:`freshet.app.wiring` puts them together."""
+
+    log: Log
+    queues: LogQueues
+    session: SparkSession
+    engine: Engine
+    loop: Loop
+    installer: Installer
+    outlets: Outlets
+    tables: Tables
+    policy: str
+    master: str
+    feeders: dict[str, Feeder] = field(default_factory=dict)
+    pushes: dict[str, PushSource] = field(default_factory=dict)
 
 
 class Run:
@@ -47,22 +71,25 @@ class Run:
     raised.
     """
 
-    def __init__(self, app: App, parts: Parts) -> None:
+    def __init__(self, app: App, parts: Parts, close: Callable[[], None]) -> None:
+        """Made by :meth:`App.start`; ``close`` closes its parts, the one that was opened last first."""
         self.app = app
-        self._parts = parts
-        self._status: Status = "running"
+        self._parts, self._close_parts = parts, close
+        self._status: Literal["running", "draining", "stopped", "failed"] = "running"
         self._stopping = threading.Lock()
         self._hurried: float | None = None
         self._last: Report | None = None
-        self._housekeeping = Housekeeping(parts.log, self.report, app.report)
-        self._housekeeping.start()
+        self._rounds = (
+            Rounds("freshet-report", REPORT, self._write_report),
+            Rounds("freshet-collect", COLLECT, parts.log.collect),
+        )
+        for each in self._rounds:
+            each.start()
 
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         self.stop(drain=error is None)
 
     @property
@@ -174,8 +201,8 @@ class Run:
         # A query that was dropped may come back, and of one that is there the installer says so.
         taken = {other: kind for other, kind in self._names().items() if (other, kind) != (name, "query")}
         spec = declare_query(taken, name, sql, weight, start, on_error, sinks, retention, curve)
-        columns = self._parts.loop.ask(lambda: self._parts.installer.columns(spec))
-        self._parts.outlets.check(spec, columns)
+        query = self._parts.loop.ask(lambda: self._parts.installer.make(spec))
+        self._parts.outlets.check(spec, query.columns)
         self._parts.loop.ask(lambda: self._parts.installer.add(spec))
         try:
             self._parts.outlets.open(spec)
@@ -215,11 +242,15 @@ class Run:
 
     def meters(self) -> EngineSnapshot:
         """All meters now; see :meth:`freshet.quality.Meters.snapshot`."""
-        return meters_of(self.app, self._parts)
+        return self._parts.loop.ask(lambda: snapshot(self.app, self._parts))
 
     def report(self) -> Report:
-        """The report now, or the last one where it has ended; see :func:`freshet.app.report.build`."""
+        """The report now, or the last one where it has ended; see :class:`freshet.app.report_types.Report`."""
         return self._last or report_of(self.app, self._parts, self._status)
+
+    def _write_report(self) -> None:
+        if self.app.report is not None:
+            write(self.report(), self.app.report)
 
     @property
     def exhausted(self) -> bool:
@@ -234,14 +265,7 @@ class Run:
         Raises:
             Exception: Whatever has ended the engine.
         """
-        until = None if timeout is None else time.monotonic() + timeout
-        while self._parts.loop.running and not self.exhausted:
-            left = STEP if until is None else min(STEP, until - time.monotonic())
-            if left <= 0:
-                return False
-            self._parts.loop.join(left)
-        self._raise()
-        return True
+        return self._await(lambda: self.exhausted or not self._parts.loop.running, STEP, timeout)
 
     def drain(self, timeout: float | None = None) -> bool:
         """Waits until every query has answered all that has come so far; returns whether that is so.
@@ -252,12 +276,16 @@ class Run:
         Raises:
             Exception: Whatever has ended the engine.
         """
-        until = None if timeout is None else time.monotonic() + timeout
-        while not self._parts.loop.ask(self._parts.engine.is_idle):
-            self._raise()
-            if until is not None and time.monotonic() >= until:
+        loop, engine = self._parts.loop, self._parts.engine
+        return self._await(lambda: loop.ask(engine.is_idle) or loop.error is not None, STEP / 10, timeout)
+
+    def _await(self, ended: Callable[[], bool], step: float, timeout: float | None) -> bool:
+        until = math.inf if timeout is None else time.monotonic() + timeout
+        while not ended():
+            left = until - time.monotonic()
+            if left <= 0:
                 return False
-            self._parts.loop.join(STEP / 10)
+            self._parts.loop.join(min(step, left))
         self._raise()
         return True
 
@@ -292,7 +320,7 @@ class Run:
         self._hurried = time.monotonic() if self._hurried is None else self._hurried
         self._parts.outlets.hurry()
         self._parts.queues.close()
-        self._parts.loop.stop(drain=False)
+        self._parts.engine.stop(drain=False)
 
     def _stop(self, drain: bool) -> None:
         parts = self._parts
@@ -301,7 +329,7 @@ class Run:
         for feeder in parts.feeders.values():
             self._within_patience(feeder.stop)
         if drain and self._hurried is None:
-            parts.loop.stop(drain=True)
+            parts.engine.stop(drain=True)
         if not self._within_patience(parts.loop.join):
             parts.loop.error = FreshetError("what was running did not end; it is left, and the next run does it again")
         parts.outlets.stop(drain and isinstance(parts.loop.error, Undrained | None))
@@ -321,9 +349,10 @@ class Run:
     def _close(self) -> None:
         self._status = "failed" if self._parts.loop.error is not None else "stopped"
         try:
-            self._housekeeping.stop()
+            for each in self._rounds:
+                each.stop()
             self._last = self.report()
-            write_figures(self.app.state, self._last["queries"], self._last["seconds"])
-            self._housekeeping.write()
+            write_figures(self.app.state, self._parts.loop.ask(self._parts.installer.figures))
+            self._write_report()
         finally:
-            self._parts.close()
+            self._close_parts()

@@ -8,15 +8,18 @@ for it is copied to queues of its own. All moves that belong together are one tr
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TypeAlias
+from functools import partial
+from pathlib import Path
+from typing import Final, TypeAlias
 
-from freshet.app.forms import Input, inputs_of
-from freshet.app.moving import Move
-from freshet.app.restart import Known, fingerprint, is_parked, remembered
+from freshet.app.forms import Input, Move, inputs_of
+from freshet.app.restart import Known, fingerprint, is_parked, recalled, remembered
 from freshet.log import Log, ReaderState
+from freshet.log.private import write_private
 from freshet.model import Query, QueryGraph
 from freshet.policies.sharing import Mode, OperatorFigures, share
 
@@ -24,12 +27,14 @@ Place: TypeAlias = tuple[tuple[str, int], ...]
 """The streams that a query reads, each with its offset there."""
 Costs: TypeAlias = Mapping[str, OperatorFigures]
 """What was measured of operators, by name."""
+_COSTS: Final = "costs.json"
+"""File of a state folder that keeps it from one run to the next: it decides what queries share."""
 
 
 def form_of(log: Log, query: Query) -> Query:
     """A query as it runs."""
-    known = remembered(log).get(query.name)
-    return query if known is None or known.own != query.graph else replace(query, graph=known.form)
+    known = recalled(log, query.name)
+    return query if known is None or known.fingerprint != fingerprint(query) else replace(query, graph=known.form)
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,46 +42,44 @@ class Arrangement:
     """Queries that get another form.
 
     Args:
-        forms: What each of them runs as.
+        forms: They, as they will run.
         commit: Brings their readers there, in one transaction.
     """
 
-    forms: Mapping[str, QueryGraph]
+    forms: Sequence[Query]
     commit: Callable[[], None]
 
 
 def arrange(log: Log, queries: Sequence[Query], mode: Mode, costs: Costs | None) -> Arrangement:
-    """Has queries share what is worth it, and leave what is not.
+    """Has queries whose text says exactly what they do share what is worth it, and leave what is not.
 
-    Args:
-        log: Of which none of the queries reads now.
-        queries: Those whose text says exactly what they do.
-        mode: When to share.
-        costs: What was measured of operators; None: nothing.
+    None of them reads of the log now.
     """
     known = remembered(log)
-    current = {query.name: query.graph for query in queries} | _forms(known, queries)
+    current = {query.name: form_of(log, query).graph for query in queries}
     places = {query.name: _place(log, query, known.get(query.name)) for query in queries}
-    at_rest = [query for query in queries if places[query.name] is not None]
-    free = {query.name for query in (queries if mode == "never" else at_rest)}
-    others = {name for name, each in known.items() if name not in free for name in each.form.from_output}
-    wanted = {query.name: query for query in queries}
-    if mode != "never":
-        shared = _shared(log, at_rest, places, current, mode, costs, others)
-        wanted = {query.name: query for query in shared}
-    moved = [query for query in queries if query.name in free
-             and wanted[query.name].graph != current[query.name]]  # fmt: skip
-    names = {query.name for query in moved}
-    move = Move(log, {reader for name, each in known.items() if name not in names for reader in _readers(each.form)})
-    for query in moved:
-        form = wanted[query.name].graph
-        if query.name in known:
-            move.shift(current[query.name], form, ReaderState("", "", 0))
+    free = [query for query in queries if mode == "never" or places[query.name] is not None]
+    now = {name for query in free for name in current[query.name].from_output if name not in query.graph.operators}
+    shared = partial(share, free, mode, costs=costs, shared_now=now)
+    wanted = shared(apart=_apart(free, places, current))
+    names = {query.name for query in free}
+    others = {name for query, each in known.items() if query not in names for name in each.form.from_output}
+    if any(not others.isdisjoint(form.graph.operators) for form in wanted):
+        # Names of what they share must not be those of operators that stay elsewhere.
+        wanted = shared(apart={name: (places[name], log.epoch) for name in names})
+    moved = [(query, form) for query, form in zip(free, wanted, strict=True) if form.graph != current[query.name]]
+    move = Move(log, _readers_of_others(known, {query.name for query, _ in moved}))
+    for query, form in moved:
+        before = known.get(query.name)
+        if before is not None:
+            move.shift(current[query.name], form.graph, ReaderState("", "", 0))
         else:
-            _begin(move, form, places[query.name] or ())
-        fresh = query.name not in known or known[query.name].fresh
-        move.know(query.name, Known(fingerprint(query), query.graph, form, fresh).record())
-    return Arrangement({name: wanted[name].graph for name in names}, move.commit)
+            streams = [each for each in inputs_of(form.graph) if not each.is_queue]
+            for each, (stream, offset) in zip(streams, places[query.name] or (), strict=True):
+                move.start(ReaderState(each.reader, stream, offset))
+        fresh = before is None or before.fresh
+        move.know(query.name, Known(fingerprint(query), query.graph, form.graph, fresh).record())
+    return Arrangement([form for _, form in moved], move.commit)
 
 
 def joined(log: Log, query: Query, running: Sequence[Query], mode: Mode, costs: Costs | None) -> Query:
@@ -98,27 +101,15 @@ def leave(log: Log, query: str) -> None:
     mine = known.get(query)
     if mine is None or mine.form == mine.own:
         return
-    move = Move(log, {reader for name, each in known.items() if name != query for reader in _readers(each.form)})
+    move = Move(log, _readers_of_others(known, {query}))
     move.shift(mine.form, mine.own, ReaderState("", "", 0, needed=False, parked=True))
     move.know(query, replace(mine, form=mine.own).record())
     move.commit()
 
 
-def _forms(known: Mapping[str, Known], queries: Iterable[Query]) -> dict[str, QueryGraph]:
-    """The forms of those that ran before and have not changed."""
-    return {query.name: known[query.name].form for query in queries
-            if query.name in known and known[query.name].fingerprint == fingerprint(query)}  # fmt: skip
-
-
-def _readers(graph: QueryGraph) -> list[str]:
-    return [each.reader for each in inputs_of(graph)]
-
-
-def _begin(move: Move, form: QueryGraph, place: Place) -> None:
-    """Gives a new query its place."""
-    streams = [each for each in inputs_of(form) if not each.is_queue]
-    for each, (stream, offset) in zip(streams, place, strict=True):
-        move.start(ReaderState(each.reader, stream, offset))
+def _readers_of_others(known: Mapping[str, Known], queries: Collection[str]) -> set[str]:
+    forms = [each.form for name, each in known.items() if name not in queries]
+    return {each.reader for form in forms for each in inputs_of(form)}
 
 
 def _place(log: Log, query: Query, known: Known | None) -> Place | None:
@@ -151,25 +142,6 @@ def _stands(log: Log, inputs: Iterable[Input]) -> Place | None:
     return tuple(place)
 
 
-def _shared(
-    log: Log,
-    queries: Sequence[Query],
-    places: Mapping[str, Place | None],
-    current: Mapping[str, QueryGraph],
-    mode: Mode,
-    costs: Costs | None,
-    others: Collection[str],
-) -> tuple[Query, ...]:
-    """Queries with what they share, whose names must not be those of operators that stay elsewhere."""
-    now = {name for query in queries for name in current[query.name].from_output if name not in query.graph.operators}
-    apart = _apart(queries, places, current)
-    shared = share(queries, mode, costs=costs, shared_now=now, apart=apart)
-    if all(set(others).isdisjoint(query.graph.operators) for query in shared):
-        return shared
-    apart = {query.name: (places[query.name], log.epoch) for query in queries}
-    return share(queries, mode, costs=costs, shared_now=now, apart=apart)
-
-
 def _apart(
     queries: Sequence[Query], places: Mapping[str, Place | None], current: Mapping[str, QueryGraph]
 ) -> dict[str, Hashable]:
@@ -183,3 +155,25 @@ def _apart(
     for place, _ in weight.most_common():
         first.setdefault(tuple(stream for stream, _ in place or ()), place)
     return {query.name: place for query in queries if (place := places[query.name]) not in first.values()}
+
+
+def read_figures(state: Path) -> Costs | None:
+    """What runs over a state folder have measured, by operator; None: nothing."""
+    try:
+        found = json.loads((state / _COSTS).read_text(encoding="utf-8"))
+        return {str(name): OperatorFigures(*map(float, figures)) for name, figures in found.items()}
+    except (OSError, ValueError, TypeError, AttributeError):
+        return None  # it is not synced: after a power cut nothing is known
+
+
+def write_figures(state: Path, figures: Costs | None) -> None:
+    """Keeps what was measured, by operator; None: nothing.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_figures(Path(folder), {"q.filter_1": OperatorFigures(cost=2e-6, selectivity=0.5, rate=10.0)})
+    ...     read_figures(Path(folder))
+    {'q.filter_1': OperatorFigures(cost=2e-06, selectivity=0.5, rate=10.0)}
+    """
+    if figures:
+        write_private(state / _COSTS, json.dumps(figures))

@@ -81,12 +81,16 @@ class Settings:
     max_rows_out_per_row: int = 10_000
 
 
-def check_name(name: str, kind: str) -> str:
-    """A name that can stand in SQL and in the names of operators.
+def check_free(name: str, kind: str, taken: Mapping[str, str]) -> None:
+    """A name that can stand in SQL and in the names of operators, and that nothing has yet: names that differ by case
+    only are one name in SQL. What is taken comes with its kind.
 
-    >>> check_name("2fast", "query")
+    >>> check_free("2fast", "query", {})
     Traceback (most recent call last):
     freshet.model.errors.UserError: '2fast' cannot name a query: use letters, digits and _, beginning with a letter
+    >>> check_free("Packets", "query", {"packets": "stream"})
+    Traceback (most recent call last):
+    freshet.model.errors.UserError: query Packets: there is a stream packets already; choose another name
     """
     if not _NAME.fullmatch(name):
         raise UserError(f"{name!r} cannot name a {kind}: use letters, digits and _, beginning with a letter")
@@ -94,22 +98,6 @@ def check_name(name: str, kind: str) -> str:
         raise UserError(f"{name[:40]}... cannot name a {kind}: it has {len(name):,} characters, at most {MOST_NAME}")
     if not stands_in_from(name):
         raise UserError(f"{name!r} cannot name a {kind}: it is a word of SQL; choose another, such as {name}_1")
-    return name
-
-
-def check_free(name: str, kind: str, taken: Mapping[str, str]) -> None:
-    """A name that can be given to something new: names that differ by case only are one name in SQL.
-
-    Args:
-        name: It.
-        kind: What it shall name.
-        taken: What there is, with its kind.
-
-    >>> check_free("Packets", "query", {"packets": "stream"})
-    Traceback (most recent call last):
-    freshet.model.errors.UserError: query Packets: there is a stream packets already; choose another name
-    """
-    check_name(name, kind)
     for other, what in taken.items():
         if other.lower() == name.lower():
             raise UserError(f"{kind} {name}: there is a {what} {other} already; choose another name")
@@ -139,8 +127,9 @@ def declare_query(
         right = False
     if not right:
         raise UserError(f"query {name}: weight {weight!r} is outside (0, 1]")
-    _check_word(name, "start", start, ("earliest", "latest"))
-    _check_word(name, "on_error", on_error, ("null", "fail"))
+    for key, given, words in (("start", start, ("earliest", "latest")), ("on_error", on_error, ("null", "fail"))):
+        if given not in words:
+            raise UserError(f"query {name}: {key} must be {' or '.join(map(repr, words))}, not {given!r}")
     if isinstance(sinks, str | Mapping) or not isinstance(sinks, Sequence):
         raise UserError(f"query {name}: sinks must be a list, such as [{{'kind': 'memory'}}], not {sinks!r}")
     worth = None if curve is None else Curve.for_query(name, curve)
@@ -149,11 +138,6 @@ def declare_query(
     except UserError as error:
         raise UserError(f"query {name}: {error}") from None
     return QuerySpec(name, sql, Promises(weight, worth), start, on_error, tuple(sinks), kept)
-
-
-def _check_word(query: str, key: str, given: object, words: Sequence[str]) -> None:
-    if given not in words:
-        raise UserError(f"query {query}: {key} must be {' or '.join(map(repr, words))}, not {given!r}")
 
 
 def share_mode(share: object) -> Mode:
@@ -165,10 +149,11 @@ def share_mode(share: object) -> Mode:
     Traceback (most recent call last):
     freshet.model.errors.UserError: share must be 'never', 'auto' or 'always', not 'sometimes'
     """
+    if isinstance(share, bool):
+        return "always" if share else "never"
     modes: tuple[Mode, ...] = get_args(Mode)
-    word = ("always" if share else "never") if isinstance(share, bool) else share
     for mode in modes:
-        if word == mode:
+        if share == mode:
             return mode
     raise UserError(f"share must be 'never', 'auto' or 'always', not {share!r}")
 

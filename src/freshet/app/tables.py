@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import logging
-import threading
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
 
-from freshet.app.problems import InvalidApp, Problem
+from freshet.app.loop import Rounds
+from freshet.app.problems import Problem, refuse
+from freshet.app.report_types import TableReport
 from freshet.app.spec import TableSpec
 from freshet.log import Log, LogFull, TableVersions
 from freshet.model import UserError
-from freshet.sources.table_file import read_table_file, table_format
+from freshet.sources.table_file import FORMATS, read_table_file
+
+if TYPE_CHECKING:
+    from freshet.app.app import App
 
 LOOK: Final = 1.0
 """Seconds between looks at the files."""
@@ -26,49 +29,19 @@ Stamp = tuple[int, int, int]
 """What tells that a file has changed: when it was written, its size, and which file it is."""
 
 
-@dataclass(frozen=True, slots=True)
-class TableStatus:
-    """What became of a table.
-
-    Args:
-        versions: How many versions there have been.
-        kept: How many of them are kept, because a tuple may still meet them.
-        rows: Of the newest version.
-        bytes: Of those that are kept.
-        error: Why what is in the file now is not the newest version; None: it is.
-    """
-
-    versions: int
-    kept: int
-    rows: int
-    bytes: int
-    error: str | None
-
-
 def check_tables(specs: Iterable[TableSpec]) -> Iterator[Problem]:
     """What is wrong with the files of tables."""
     for spec in specs:
         try:
-            table_format(spec.file, spec.format)
-        except UserError as error:
-            yield Problem(f"tables.{spec.name}.{'file' if spec.format is None else 'format'}", str(error))
-            continue
-        try:
             read_table_file(spec.file, spec.schema, spec.format)
         except UserError as error:
-            yield Problem(f"tables.{spec.name}.file", str(error))
+            key = "file" if spec.format in (None, *FORMATS) else "format"
+            yield Problem(f"tables.{spec.name}.{key}", str(error))
 
 
 class WatchedTable:
-    """The file of a table and its versions.
-
-    Args:
-        log: Has the versions.
-        spec: The table.
-
-    Raises:
-        UserError: The file cannot be read: there would be no first version.
-    """
+    """The file of a table and its versions in the log. A file that cannot be read is refused: there would be no first
+    version."""
 
     def __init__(self, log: Log, spec: TableSpec) -> None:
         self.spec = spec
@@ -108,11 +81,17 @@ class WatchedTable:
         self.error = error
 
     @property
-    def status(self) -> TableStatus:
+    def status(self) -> TableReport:
         """For the report."""
         kept = self.versions.kept
         size = self._log.bytes(self.versions.stream, kept.first, kept.end)
-        return TableStatus(self.versions.number, kept.rows, self._rows, size, self.error)
+        return {
+            "versions": self.versions.number,
+            "kept": kept.rows,
+            "rows": self._rows,
+            "bytes": size,
+            "error": self.error,
+        }
 
 
 class Tables:
@@ -121,47 +100,31 @@ class Tables:
     The first versions are in the log when it has been made, before any tuple can be taken in.
 
     Args:
-        log: The log.
-        specs: The tables.
-        streams: The declared streams.
+        log: Has the versions.
+        app: Declares the tables; those that cannot be read are problems.
         before: Says which other streams hold tuples that may still meet a table.
-        origin: The file that declares all this, as the user named it.
-
-    Raises:
-        InvalidApp: With every table that cannot be read.
     """
 
-    def __init__(
-        self,
-        log: Log,
-        specs: Iterable[TableSpec],
-        streams: Iterable[str],
-        before: Callable[[str], Iterable[str]],
-        origin: str = "",
-    ) -> None:
-        self._streams, self._before = tuple(streams), before
+    def __init__(self, log: Log, app: App, before: Callable[[str], Iterable[str]]) -> None:
+        self._streams, self._before = tuple(app.streams), before
         self._tables: dict[str, WatchedTable] = {}
         problems = []
-        for spec in specs:
+        for spec in app.tables.values():
             try:
                 self._tables[spec.name] = WatchedTable(log, spec)
             except UserError as error:
                 problems.append(Problem(f"tables.{spec.name}.file", str(error)))
-        if problems:
-            raise InvalidApp(problems, origin)
-        self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="freshet-tables", daemon=True)
+        refuse(problems, app.origin)
+        self._rounds = Rounds("freshet-tables", LOOK, self._look)
 
     def start(self) -> None:
         """Starts the thread, where there is something to look at."""
         if self._tables:
-            self._thread.start()
+            self._rounds.start()
 
     def stop(self) -> None:
         """Ends the thread."""
-        self._stop.set()
-        if self._thread.ident is not None:
-            self._thread.join()
+        self._rounds.stop()
 
     def rows(self, table: str) -> pa.Table:
         """The newest version of a table."""
@@ -169,19 +132,18 @@ class Tables:
         assert rows is not None, f"{table} has its first version since the start"
         return rows
 
-    def states(self) -> dict[str, dict[str, Any]]:
+    def states(self) -> dict[str, TableReport]:
         """For the report, by table."""
-        return {name: asdict(table.status) for name, table in self._tables.items()}
+        return {name: table.status for name, table in self._tables.items()}
 
-    def _run(self) -> None:
-        while not self._stop.wait(LOOK):
-            for name, table in self._tables.items():
-                try:
-                    table.look()
-                    if table.versions.kept.rows > 1:
-                        table.versions.release(self._streams, self._before(name))
-                except Exception as error:  # a full disk, say: the next look tries again
-                    _LOGGER.warning("table %s: %s", name, error)
+    def _look(self) -> None:
+        for name, table in self._tables.items():
+            try:
+                table.look()
+                if table.versions.kept.rows > 1:
+                    table.versions.release(self._streams, self._before(name))
+            except Exception as error:  # a full disk, say: the next look tries again
+                _LOGGER.warning("table %s: %s", name, error)
 
 
 def _stamp(file: Path) -> Stamp | None:

@@ -13,8 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Final
 
-from freshet.app.forms import Input, input_of, inputs_of, stored
-from freshet.app.moving import Move
+from freshet.app.forms import Input, Move, input_of, inputs_of, stored
 from freshet.log import Log, QueryRecord, ReaderState
 from freshet.model import Join, Operator, Query, QueryGraph, Union
 
@@ -30,29 +29,14 @@ class Place:
     """An operator on a path.
 
     Args:
-        name: Its name there, without the number of the path.
+        reader: Name of its reader there.
         fields: What told it apart.
         target: Where tuples that waited for it wait now.
     """
 
-    name: str
+    reader: str
     fields: Mapping[str, Any]
     target: Input
-
-
-@dataclass(frozen=True, slots=True)
-class Path:
-    """A way of tuples through a query."""
-
-    stream: str
-    places: tuple[Place, ...]
-    number: int | None
-    """None where it is the only one."""
-
-    def reader(self, place: int) -> str:
-        """Name of the reader of one of its operators."""
-        name = self.places[place].name
-        return name if self.number is None else f"{name}@{self.number}"
 
 
 def old_queries(log: Log) -> dict[str, tuple[ReaderState, ...]]:
@@ -65,12 +49,6 @@ def old_queries(log: Log) -> dict[str, tuple[ReaderState, ...]]:
     return found
 
 
-def old_fingerprints(log: Log) -> dict[str, frozenset[str | None]]:
-    """By query what told whether it had changed."""
-    return {name: frozenset(each.state.get("fingerprint") for each in _firsts(readers))
-            for name, readers in old_queries(log).items()}  # fmt: skip
-
-
 def is_out(readers: Sequence[ReaderState]) -> bool:
     """Whether a query was taken out."""
     return all(reader.parked for reader in _firsts(readers))
@@ -78,7 +56,7 @@ def is_out(readers: Sequence[ReaderState]) -> bool:
 
 def old_fingerprint(query: Query) -> str:
     """What told whether a query had changed."""
-    paths = [(path.stream, [place.fields for place in path.places]) for path in paths_of(query.graph)]
+    paths = [(stream, [place.fields for place in places]) for stream, places in paths_of(query.graph)]
     told = json.dumps({"paths": paths, "on_error": query.on_error}, sort_keys=True)
     return hashlib.sha256(told.encode()).hexdigest()[:16]
 
@@ -86,11 +64,11 @@ def old_fingerprint(query: Query) -> str:
 def take_over(log: Log, query: Query, fingerprint: str) -> None:
     """Brings the readers and queues of an unchanged query into its present form, in one transaction."""
     readers = old_queries(log).get(query.name)
-    if readers is None or old_fingerprints(log)[query.name] != {old_fingerprint(query)}:
+    if readers is None or {each.state.get("fingerprint") for each in _firsts(readers)} != {old_fingerprint(query)}:
         return
     move, known = Move(log), log.readers()
     first = _firsts(readers)[0]
-    for target, sources in _sources(log, paths_of(query.graph), readers).items():
+    for target, sources in _sources(log, query.graph, readers).items():
         found = known.get(target.reader)
         if found is None or found not in sources or found.stream != target.stream:
             move.place(target, sources, first)
@@ -106,26 +84,30 @@ def take_over(log: Log, query: Query, fingerprint: str) -> None:
 
 def forget_old(log: Log, query: str) -> None:
     """Forgets the readers and queues of a query that has changed."""
-    move = Move(log)
-    for reader in log.readers().values():
-        if reader.owner == query and reader.kind in ("operator", "state"):
-            move.drop(reader.name)
-    move.commit()
+    _drop_readers(log, query)
     _clear(log)
 
 
-def paths_of(graph: QueryGraph) -> list[Path]:
-    """The paths of a query, those of a join's left input first.
+def _drop_readers(log: Log, owner: str) -> None:
+    move = Move(log)
+    for reader in log.readers().values():
+        if reader.owner == owner and reader.kind in ("operator", "state"):
+            move.drop(reader.name)
+    move.commit()
+
+
+def paths_of(graph: QueryGraph) -> list[tuple[str, list[Place]]]:
+    """The paths of a query, those of a join's left input first: the stream, and the operators from there on.
 
     >>> from freshet.model import Filter
     >>> union = QueryGraph({"q.a": Filter("q.a", "v"), "q.b": Filter("q.b", "w"), "q.union": Union("q.union")},
     ...                    {"q.a": ("s",), "q.b": ("t",), "q.union": ("q.a", "q.b")}, "q.union")
-    >>> [(path.stream, path.reader(0)) for path in paths_of(union)]
+    >>> [(stream, places[0].reader) for stream, places in paths_of(union)]
     [('s', 'q.a@1'), ('t', 'q.b@2')]
     """
     ways = list(_ways(graph, graph.root))
-    numbers = [None] if len(ways) == 1 else range(1, len(ways) + 1)
-    return [Path(stream, _places(graph, way), number) for (stream, way), number in zip(ways, numbers, strict=True)]
+    numbers = [""] if len(ways) == 1 else [f"@{number}" for number in range(1, len(ways) + 1)]
+    return [(stream, _places(graph, way, number)) for (stream, way), number in zip(ways, numbers, strict=True)]
 
 
 def _ways(graph: QueryGraph, name: str) -> Iterator[tuple[str, Way]]:
@@ -137,7 +119,7 @@ def _ways(graph: QueryGraph, name: str) -> Iterator[tuple[str, Way]]:
             yield stream, (*way, (name, port))
 
 
-def _places(graph: QueryGraph, way: Way) -> tuple[Place, ...]:
+def _places(graph: QueryGraph, way: Way, number: str) -> list[Place]:
     places: list[Place] = []
     target: Input | None = None
     for name, port in way:
@@ -146,9 +128,9 @@ def _places(graph: QueryGraph, way: Way) -> tuple[Place, ...]:
         operator = graph.operators[name]
         if not isinstance(operator, Union):
             fields = _fields(operator, port)
-            places.append(Place(fields["name"], fields, target))
+            places.append(Place(f"{fields['name']}{number}", fields, target))
             target = None
-    return tuple(places)
+    return places
 
 
 def _fields(operator: Operator, port: int) -> dict[str, Any]:
@@ -163,21 +145,22 @@ def _firsts(readers: Sequence[ReaderState]) -> list[ReaderState]:
     return [reader for reader in readers if reader.stream != reader.name]
 
 
-def _sources(log: Log, paths: Sequence[Path], readers: Sequence[ReaderState]) -> dict[Input, list[ReaderState | None]]:
+def _sources(log: Log, graph: QueryGraph, readers: Sequence[ReaderState]) -> dict[Input, list[ReaderState | None]]:
     """The readers whose places the inputs of a query take over."""
     own = {reader.name: reader for reader in readers}
     found: dict[Input, list[ReaderState | None]] = {}
-    for path in paths:
-        shared = _shared(log, path, own) if len(paths) == 1 else {}
-        for place, each in enumerate(path.places):
-            found.setdefault(each.target, []).append(shared.get(place) or own.get(path.reader(place)))
+    paths = [places for _, places in paths_of(graph)]
+    for places in paths:
+        shared = _shared(log, places, own) if len(paths) == 1 else {}
+        for number, place in enumerate(places):
+            found.setdefault(place.target, []).append(shared.get(number) or own.get(place.reader))
     return found
 
 
-def _shared(log: Log, path: Path, own: Mapping[str, ReaderState]) -> dict[int, ReaderState]:
+def _shared(log: Log, path: Sequence[Place], own: Mapping[str, ReaderState]) -> dict[int, ReaderState]:
     """Readers of shared work by the place of the operator that they read for."""
     known = log.readers()
-    places = {path.reader(place): place for place in range(len(path.places))}
+    places = {each.reader: number for number, each in enumerate(path)}
     [first] = _firsts(list(own.values()))
     found, end = {places[first.name]: first}, places[first.name]
     while first.stream.startswith(_SHARED):
@@ -201,11 +184,7 @@ def _clear(log: Log) -> None:
         if not unread:
             break
         for work in unread:
-            move = Move(log)
-            for reader in readers:
-                if reader.owner == work:
-                    move.drop(reader.name)
-            move.commit()
+            _drop_readers(log, work)
             if work in log.streams():
                 log.forget(work)
     for reader in log.readers().values():

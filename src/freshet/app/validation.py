@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from types import UnionType
-from typing import Annotated, Any, Final, Literal, Union, get_args, get_origin
+from typing import Annotated, Any, Final, Union, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
+from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 
 from freshet.app.problems import Problem, did_you_mean
@@ -15,25 +16,17 @@ from freshet.model.telling import masked_value
 
 Location = tuple[str | int, ...]
 
+_TIME: Final = "a time such as '2024-01-01T00:00:00Z'"
 _TYPES: Final = {
     "string_type": "a text in quotes",
-    "int_type": "a whole number",
-    "int_parsing": "a whole number",
-    "int_from_float": "a whole number",
-    "float_type": "a number",
-    "float_parsing": "a number",
+    **dict.fromkeys(("int_type", "int_parsing", "int_from_float"), "a whole number"),
+    **dict.fromkeys(("float_type", "float_parsing"), "a number"),
     "finite_number": "a finite number",
-    "bool_type": "true or false",
-    "bool_parsing": "true or false",
-    "list_type": "a list",
-    "tuple_type": "a list",
-    "dict_type": "a table",
-    "model_type": "a table",
-    "model_attributes_type": "a table",
+    **dict.fromkeys(("bool_type", "bool_parsing"), "true or false"),
+    **dict.fromkeys(("list_type", "tuple_type"), "a list"),
+    **dict.fromkeys(("dict_type", "model_type", "model_attributes_type"), "a table"),
     "path_type": "a path in quotes",
-    "datetime_type": "a time such as '2024-01-01T00:00:00Z'",
-    "datetime_parsing": "a time such as '2024-01-01T00:00:00Z'",
-    "datetime_from_date_parsing": "a time such as '2024-01-01T00:00:00Z'",
+    **dict.fromkeys(("datetime_type", "datetime_parsing", "datetime_from_date_parsing"), _TIME),
 }
 _BOUNDS: Final = {
     "greater_than": ("above", "gt"),
@@ -45,14 +38,8 @@ _QUOTED: Final = re.compile(r"'([^']*)'")
 
 
 def problems_of(error: ValidationError, model: type[BaseModel], data: Any, place: str = "") -> list[Problem]:
-    """Every mistake with its place below ``place``, and what would be right; one for each place.
-
-    Args:
-        error: What pydantic found.
-        model: What the data was held against.
-        data: The data.
-        place: Where the data stands.
-    """
+    """Every mistake of data that was held against a model, with its place below ``place``, and what would be right; one
+    for each place."""
     found: dict[Location, list[ErrorDetails]] = {}
     for detail in error.errors():
         found.setdefault(location(detail, data), []).append(detail)
@@ -95,11 +82,13 @@ def _text(details: Sequence[ErrorDetails], where: Location, model: type[BaseMode
     kinds = {detail["type"] for detail in details}
     *parents, key = where or ("",)
     if "extra_forbidden" in kinds:
-        return f"unknown key{did_you_mean(str(key), _keys(model, parents))}"
+        return f"unknown key{did_you_mean(str(key), [name for name, _ in _fields(model, parents)])}"
     if "missing" in kinds:
-        return f"is missing{_meaning(model, parents, key)}"
+        meanings = [field.description for name, field in _fields(model, parents) if name == key and field.description]
+        return "is missing" + (f" ({meanings[0].splitlines()[0].rstrip('.')})" if meanings else "")
     if "union_tag_not_found" in kinds:
-        return f"is missing: use one of {', '.join(_tags(model, parents))}"
+        tags = [tag for name, field in _fields(model, parents) if name == "kind" for tag in get_args(field.annotation)]
+        return f"is missing: use one of {', '.join(tags)}"
     stated = [str(detail["ctx"]["error"]) for detail in details if detail["type"] == "value_error"]
     if stated:
         return stated[0]
@@ -148,23 +137,9 @@ def _given(value: Any) -> str:
     return text if len(text) <= 60 else f"{text[:57]}..."
 
 
-def _meaning(model: type[BaseModel], parents: Sequence[str | int], key: str | int) -> str:
-    for found in _models(model, parents):
-        for name, field in found.model_fields.items():
-            if key in (name, field.alias) and field.description:
-                return f" ({field.description.splitlines()[0].rstrip('.')})"
-    return ""
-
-
-def _keys(model: type[BaseModel], parents: Sequence[str | int]) -> list[str]:
-    return [field.alias or name for found in _models(model, parents) for name, field in found.model_fields.items()]
-
-
-def _tags(model: type[BaseModel], parents: Sequence[str | int]) -> list[str]:
-    """The kinds that there are at a place."""
-    fields = [found.model_fields.get("kind") for found in _models(model, parents)]
-    kinds = [field.annotation for field in fields if field is not None]
-    return [tag for kind in kinds if get_origin(kind) is Literal for tag in get_args(kind)]
+def _fields(model: type[BaseModel], where: Sequence[str | int]) -> list[tuple[str, FieldInfo]]:
+    """The keys that there are at a place."""
+    return [(field.alias or name, field) for each in _models(model, where) for name, field in each.model_fields.items()]
 
 
 def _models(annotation: Any, where: Sequence[str | int]) -> Iterator[type[BaseModel]]:

@@ -5,24 +5,20 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
 
 from freshet.app.app import App
-from freshet.app.figures import read_figures
+from freshet.app.endpoints import make_source
 from freshet.app.installing import Installer
 from freshet.app.loop import Loop
-from freshet.app.making import make_source
+from freshet.app.observers import QuarantineTeller, Resharing
 from freshet.app.outlets import Outlets, check_files
-from freshet.app.parts import Parts
-from freshet.app.problems import InvalidApp, Problem
-from freshet.app.resharing import Resharing
-from freshet.app.restart import check_owner, check_stream, claim, texts
-from freshet.app.run import Run
-from freshet.app.run_quarantine import QuarantineTeller
+from freshet.app.problems import Problem, refuse
+from freshet.app.restart import check_owner, check_stream, claim
+from freshet.app.run import Parts, Run
 from freshet.app.spec import check_master
 from freshet.app.tables import Tables
 from freshet.engine import Engine, LogQueues, RealClock
@@ -46,45 +42,39 @@ LAST_WORDS: Final = 5.0
 """Seconds that a source gets to end before it is left alone."""
 
 
-def start(
-    app: App,
-    *,
-    policy: str | None = None,
-    master: str | None = None,
-    progress: Progress | None = None,
-    try_again: bool = False,
-) -> Run:
+def start(app: App, policy: str, master: str | None, progress: Progress, try_again: bool) -> Run:
     """Starts an application; what was opened is closed again where a later part fails."""
-    chosen = master or app.settings.master
     # Whatever the environment says has not been looked at before.
-    if wanted := chosen or os.environ.get("SPARK_MASTER"):
+    if wanted := master or os.environ.get("SPARK_MASTER"):
         check_master(wanted)
     with ExitStack() as stack:
-        tell = progress or (lambda text: None)
-        parts = _open(app, policy or app.settings.policy, chosen, stack, tell, try_again)
+        parts = _open(app, policy, master, stack, progress, try_again)
         for feeder in parts.feeders.values():
             stack.callback(feeder.stop, LAST_WORDS)
             feeder.start()
         parts.loop.start()
         parts.tables.start()
         # From here on the run itself closes everything.
-        return Run(app, replace(parts, close=stack.pop_all().close))
+        return Run(app, parts, stack.pop_all().close)
 
 
 def _open(app: App, policy: str, master: str | None, stack: ExitStack, progress: Progress, try_again: bool) -> Parts:
-    found, made = app.checked(), create(policy)
-    checked = found.queries
-    _check_master(master)
+    from freshet.spark.embedded import runs_already
+    from freshet.spark.masters import check_reachable
+
+    checked, made = app.checked(), create(policy)
+    if (wanted := master or os.environ.get("SPARK_MASTER")) and not runs_already():
+        check_reachable(wanted)
     # The lock first: a second instance is refused before it starts a Spark.
     log = stack.enter_context(Log.open(app.state))
     check_owner(app.state, app.name)
     for name, spec in app.streams.items():
         check_stream(log, name, spec.stream.schema)
     check_files(log, app.queries.values(), app.origin)
-    suspects = Suspects(app.state, texts(log), try_again=try_again)
+    fingerprints = {name: record.fingerprint for name, record in log.queries().items()}
+    suspects = Suspects(app.state, fingerprints, try_again=try_again)
     session, executor, clock = _spark(app, master, suspects, stack, progress)
-    schemas = {name: spec.stream.schema for name, spec in app.streams.items()}
-    expected = _expected(app, session, checked.values(), schemas)
+    expected = _expected(app, session, checked.queries.values())
     _check_formats(app, session)
     # Until here nothing of the application is in the folder: a start that fails leaves it to others.
     claim(app.state, app.name)
@@ -94,70 +84,36 @@ def _open(app: App, policy: str, master: str | None, stack: ExitStack, progress:
     engine = Engine(
         queues, executor, clock, made, most_rows=app.settings.max_train_rows, observers=[QuarantineTeller()]
     )
-    streams = {name: spec.stream for name, spec in app.streams.items()}
     loop = Loop(engine)
-    tables = Tables(
-        log,
-        app.tables.values(),
-        app.streams,
-        lambda table: loop.ask(lambda: streams_before(engine.board, table)),
-        app.origin,
-    )
+    tables = Tables(log, app, lambda table: loop.ask(lambda: streams_before(engine.board, table)))
     stack.callback(tables.stop)
-    columns = {name: spec.schema for name, spec in app.tables.items()}
-    installer = Installer(
-        engine,
-        log,
-        streams,
-        expected,
-        partial(_look_up, session),
-        columns,
-        suspects.why_out,
-        app.settings.share,
-        read_figures(app.state),
-    )
-    installer.park_others(checked)
+    installer = Installer(app, engine, log, session, expected, suspects.why_out)
+    installer.park_others(checked.queries)
     outlets = Outlets(log, installer.notes)
     stack.callback(outlets.stop, False)
     outlets.park_others(app.queries.values())
     queues.committed = outlets.wake
-    installer.arrange(found, app.queries)
-    for name in checked:
+    installer.arrange(checked, app.queries)
+    for name in checked.queries:
         installer.add(app.queries[name])
     if app.settings.share != "never":
         engine.observers.append(Resharing(engine, installer))
-    for name in checked:
+    for name in checked.queries:
         outlets.open(app.queries[name])
     parts = Parts(log, queues, session, engine, loop, installer, outlets, tables, policy,
-                  str(session.sparkContext.master), lambda: None)  # fmt: skip
+                  str(session.sparkContext.master))  # fmt: skip
     _feed(app, parts, clock)
     return parts
 
 
-def _expected(
-    app: App, session: SparkSession, queries: Iterable[Query], schemas: Mapping[str, pa.Schema]
-) -> Mapping[str, pa.Schema]:
-    """Asks Spark about all queries before any cursor is touched.
-
-    Raises:
-        InvalidApp: With every query that Spark refuses.
-    """
+def _expected(app: App, session: SparkSession, queries: Iterable[Query]) -> Mapping[str, pa.Schema]:
+    """Asks Spark for the columns of all queries before any cursor is touched; what it refuses are problems."""
     from freshet.spark.embedded import analysed
 
+    schemas = {name: spec.stream.schema for name, spec in app.streams.items()}
     outputs, refused = analysed(session, queries, schemas)
-    if refused:
-        raise InvalidApp([Problem(f"queries.{name}.sql", text) for name, text in refused.items()], app.origin)
+    refuse((Problem(f"queries.{name}.sql", text) for name, text in refused.items()), app.origin)
     return outputs
-
-
-def _check_master(master: str | None) -> None:
-    """Looks whether a master can be reached, unless a Spark runs already."""
-    from freshet.spark.embedded import runs_already
-    from freshet.spark.masters import check_reachable
-
-    wanted = master or os.environ.get("SPARK_MASTER")
-    if wanted and not runs_already():
-        check_reachable(wanted)
 
 
 def _check_formats(app: App, session: SparkSession) -> None:
@@ -170,19 +126,12 @@ def _check_formats(app: App, session: SparkSession) -> None:
         for name, spec in app.streams.items()
         if isinstance(spec.source, Mapping) and spec.source.get("kind") == "spark"
     }
-    problems = [
+    problems = (
         Problem(f"streams.{name}.source.format", f"Spark has no {format_}: {advice(format_)}")
         for name, format_ in wanted.items()
         if not knows_format(session, format_)
-    ]
-    if problems:
-        raise InvalidApp(problems, app.origin)
-
-
-def _look_up(session: SparkSession, query: Query, schemas: Mapping[str, pa.Schema]) -> pa.Schema:
-    from freshet.spark.embedded import outputs_of
-
-    return outputs_of(session, [query], schemas)[query.name]
+    )
+    refuse(problems, app.origin)
 
 
 def _spark(
@@ -223,16 +172,12 @@ def _spark(
 def _feed(app: App, parts: Parts, clock: RealClock) -> None:
     for name, spec in app.streams.items():
         source = make_source(spec.source, spec.stream)
-        parts.feeders[name] = Feeder(
-            source, Intake(parts.log, spec.stream), parts.log, name, wake=_waker(parts.queues, clock, name)
-        )
+        wake = partial(_wake, parts.queues, clock, name)
+        parts.feeders[name] = Feeder(source, Intake(parts.log, spec.stream), parts.log, name, wake=wake)
         if isinstance(source, PushSource):
             parts.pushes[name] = source
 
 
-def _waker(queues: LogQueues, clock: RealClock, stream: str) -> Callable[[], None]:
-    def wake() -> None:
-        queues.notice(stream)
-        clock.wake()
-
-    return wake
+def _wake(queues: LogQueues, clock: RealClock, stream: str) -> None:
+    queues.notice(stream)
+    clock.wake()

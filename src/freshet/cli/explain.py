@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from freshet.app import App
     from freshet.app.checking import Checked
-    from freshet.app.making import NamedSink
+    from freshet.app.endpoints import NamedSink
     from freshet.model import Query
 
 
@@ -50,7 +50,7 @@ def explain(
     from freshet.cli.explain_steps import common_steps
 
     parts += ["\n".join(lines) for lines in common_steps(checked, chosen)]
-    from freshet.app.figures import read_figures
+    from freshet.app.sharing import read_figures
     from freshet.cli.explain_shared import shared_work
 
     shared = shared_work(checked, chosen, made.settings.share, read_figures(made.state))
@@ -59,7 +59,7 @@ def explain(
 
 
 def _lines(query: Query, app: App, checked: Checked) -> Iterator[str]:
-    from freshet.app.making import named_sinks
+    from freshet.app.endpoints import named_sinks
     from freshet.cli.explain_jobs import explain_jobs
     from freshet.cli.explain_state import explain_joins, explain_times
     from freshet.sql import describe

@@ -96,7 +96,7 @@ def run(
 @contextmanager
 def _told_at_the_end() -> Iterator[None]:
     """Keeps the warnings of quarantined queries back: the table shows them, and the last lines do."""
-    from freshet.app.run_quarantine import LOGGER
+    from freshet.app.observers import LOGGER
 
     def nothing(record: logging.LogRecord) -> bool:
         return False

@@ -1,12 +1,17 @@
-"""Sharing while an application runs: after queries came or went."""
+"""What a run does when its engine tells that something happened: queries share work, and a person hears of trouble."""
 
 from __future__ import annotations
 
+import logging
 from typing import Final
 
 from freshet.app.installing import Installer
 from freshet.engine import Engine
-from freshet.engine.events import Added, Committed, Dropped, Event
+from freshet.engine.events import Added, Committed, Dropped, Event, Quarantined
+from freshet.spark.suspects import STAYS_OUT
+
+LOGGER: Final = logging.getLogger(__name__)
+"""Warns of each query that is quarantined; where nobody set logging up, Python prints it to standard error."""
 
 _FIRST_LOOK: Final = 1.0
 """Seconds after which it is looked at first: there should be something measured. Then ever more seldom."""
@@ -18,10 +23,6 @@ class Resharing:
 
     They change only where they stand at the same tuple with nothing between their operators. Whether they do is looked
     at a few times, ever more seldom; to change, the engine comes to rest for a moment.
-
-    Args:
-        engine: Runs the queries.
-        installer: Knows what they share.
     """
 
     def __init__(self, engine: Engine, installer: Installer) -> None:
@@ -41,3 +42,19 @@ class Resharing:
     def _look(self) -> None:
         if self._installer.rearranged() is not None:
             self._engine.at_rest(self._installer.rearrange)
+
+
+class QuarantineTeller:
+    """An observer of an engine that warns of each query that is quarantined, with the reason.
+
+    >>> LOGGER.disabled = True
+    >>> QuarantineTeller().tell(Quarantined(0.0, "bad", "it raised"))
+    >>> LOGGER.disabled = False
+    """
+
+    def tell(self, event: Event) -> None:
+        """Something happened."""
+        if isinstance(event, Quarantined):
+            reason = event.reason.splitlines()[0]
+            again = "" if reason.endswith(STAYS_OUT) else "; the next run tries it again"
+            LOGGER.warning("query %s is quarantined: %s (the others go on%s)", event.query, reason, again)

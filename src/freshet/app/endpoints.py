@@ -1,8 +1,9 @@
-"""From what is declared about sources and sinks to the things themselves."""
+"""The ends of an application: from what is declared about sources and sinks to the things themselves."""
 
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
@@ -79,21 +80,17 @@ def named_sinks(spec: QuerySpec) -> list[NamedSink]:
     >>> [sink.name for sink in named_sinks(QuerySpec("q", "", sinks=({"kind": "console"}, {"kind": "console"}, print)))]
     ['console', 'console_2', 'callback']
     """
-    taken: dict[str, int] = {}
+    taken: Counter[str] = Counter()
     named = []
     for declared in spec.sinks:
-        given = declared.get("name") if isinstance(declared, Mapping) else None
-        base = str(given or _kind(declared))
-        taken[base] = taken.get(base, 0) + 1
+        if isinstance(declared, Mapping):
+            base = str(declared.get("name") or declared.get("kind"))
+        else:
+            base = "callback" if callable(declared) else type(declared).__name__
+        taken[base] += 1
         name = base if taken[base] == 1 else f"{base}_{taken[base]}"
         named.append(NamedSink(spec.name, name, declared))
     return named
-
-
-def _kind(declared: SinkLike) -> str:
-    if isinstance(declared, Mapping):
-        return str(declared.get("kind"))
-    return "callback" if callable(declared) else type(declared).__name__
 
 
 def check_sources(specs: Iterable[StreamSpec], settings: Mapping[str, str]) -> Iterator[Problem]:
@@ -102,7 +99,7 @@ def check_sources(specs: Iterable[StreamSpec], settings: Mapping[str, str]) -> I
         place, declared, name = f"streams.{spec.stream.name}.source", spec.source, spec.stream.name
         if not isinstance(declared, Mapping):
             continue
-        wrong = list(check_options(declared, place))
+        wrong = list(check_options(declared, sources.KINDS, place))
         yield from wrong
         if wrong:
             continue
@@ -117,11 +114,6 @@ def check_sources(specs: Iterable[StreamSpec], settings: Mapping[str, str]) -> I
             yield Problem(place, str(error).removeprefix(f"stream {name}: source {declared['kind']}: "))
 
 
-def check_options(declared: Mapping[str, Any], place: str) -> Iterator[Problem]:
-    """What is wrong with the options of a source, whatever its stream."""
-    return _wrong_options(declared, sources.KINDS, place)
-
-
 def check_sinks(specs: Iterable[QuerySpec], columns: Mapping[str, Sequence[str]] | None = None) -> Iterator[Problem]:
     """What is wrong with the sinks of queries, whose columns are given as far as they are known."""
     taken: dict[tuple[Any, ...], str] = {}
@@ -131,7 +123,7 @@ def check_sinks(specs: Iterable[QuerySpec], columns: Mapping[str, Sequence[str]]
             if not isinstance(declared, Mapping):
                 continue
             options = {key: value for key, value in declared.items() if key != "name"}
-            yield from _wrong_options(options, sinks.KINDS, place)
+            yield from check_options(options, sinks.KINDS, place)
             yield from _wrong_path(options, place, taken)
             yield from _wrong_keys(options, place, (columns or {}).get(spec.name))
 
@@ -161,9 +153,10 @@ def _wrong_keys(options: Mapping[str, Any], place: str, columns: Sequence[str] |
             yield Problem(f"{place}.keys", f"the query has no column {key!r}{hint}")
 
 
-def _wrong_options(
+def check_options(
     declared: Mapping[str, Any], kinds: Mapping[str, tuple[type[BaseModel], Any]], place: str
 ) -> Iterator[Problem]:
+    """What is wrong with the options of a source or a sink by itself."""
     kind = str(declared.get("kind") or "")
     if kind not in kinds:
         known = ", ".join(kinds)
