@@ -100,7 +100,7 @@ def by_content(query: Query) -> Query:
     called = {name: names.get(name, name) for name in graph.operators}
     operators = {called[name]: replace(each, name=called[name]) for name, each in graph.operators.items()}
     inputs = {called[name]: tuple(called.get(each, each) for each in read) for name, read in graph.inputs.items()}
-    return replace(query, graph=QueryGraph(operators, inputs, graph.root))
+    return replace(query, graph=QueryGraph(operators, inputs, graph.root, frozenset(names.values())))
 
 
 class Misfortune:

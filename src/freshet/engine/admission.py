@@ -76,12 +76,11 @@ class Admission(Arrivals):
 
     def _start(self, operator: OperatorState, query: Query) -> None:
         """Takes up an operator where its readers are."""
-        owner = query.name if operator.node.name.startswith(f"{query.name}.") else ""
         for edge in operator.edges:
             at = "earliest" if edge.edge.kind == "queue" else query.start
-            edge.cursor = self.log.start_reader(edge.edge.reader, edge.edge.stream, at, "operator", owner)
+            edge.cursor = self.log.start_reader(edge.edge.reader, edge.edge.stream, at, "operator", operator.node.query)
             edge.waiting = 0
-        self.time.start(operator, self.executor.states, owner)
+        self.time.start(operator, self.executor.states)
 
     def _start_again(self, operator: OperatorState, query: Query) -> None:
         """Takes up an operator whose queries were all quarantined until now."""

@@ -31,10 +31,9 @@ class Timekeeper:
 
     # Queries
 
-    def start(self, operator: OperatorState, streams: Callable[[str], int], owner: str) -> None:
-        """Takes up an operator where it was; ``streams`` says how many state streams a fold has, ``owner`` whose alone
-        it is."""
-        fold = operator.fold
+    def start(self, operator: OperatorState, streams: Callable[[str], int]) -> None:
+        """Takes up an operator where it was; ``streams`` says how many state streams a fold has."""
+        fold, owner = operator.fold, operator.node.query
         if fold is not None:
             fold.streams = tuple(state_stream(fold.name, number) for number in range(streams(fold.name)))
             fold.lows = [self._log.start_reader(each, each, "earliest", "state", owner) for each in fold.streams]

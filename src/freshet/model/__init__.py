@@ -7,7 +7,7 @@ Times inside decisions are seconds as ``float``; times inside the log are micros
 from freshet.model.curve import Curve
 from freshet.model.errors import FreshetError, NotRunnable, UserError
 from freshet.model.graph import QueryGraph
-from freshet.model.names import is_state, is_state_of, is_version_stream, state_stream, version_stream
+from freshet.model.names import state_stream, version_stream
 from freshet.model.network import Edge, EdgeKind, Network, Node
 from freshet.model.operators import (
     Call,
@@ -78,9 +78,6 @@ __all__ = [
     "UserError",
     "View",
     "duration_text",
-    "is_state",
-    "is_state_of",
-    "is_version_stream",
     "lead_to",
     "parse_bytes",
     "parse_duration",

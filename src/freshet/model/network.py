@@ -44,12 +44,14 @@ class Node:
         name: Unique and stable over restarts.
         operator: What it does.
         edges: Its inputs, one for each port.
+        query: The query whose own it is; empty where it is shared.
     """
 
     number: int
     name: str
     operator: Operator
     edges: tuple[Edge, ...]
+    query: str
 
     @property
     def inputs(self) -> tuple[int, ...]:
@@ -67,7 +69,7 @@ class Network:
     >>> def query(name, common):
     ...     project = Project(f"{name}.project", (("v", "v"),))
     ...     return Query(name, "", QueryGraph({common: Filter(common, "v > 1"), project.name: project},
-    ...                                       {common: ("s",), project.name: (common,)}, project.name))
+    ...                                       {common: ("s",), project.name: (common,)}, project.name, {common}))
     >>> network = Network()
     >>> network.add(query("a", "shared:1f")), network.add(query("b", "shared:1f"))
     ((0, 1), (0, 2))
@@ -75,6 +77,8 @@ class Network:
     [('stream', 's'), ('queue', 'a.project'), ('queue', 'b.project')]
     >>> [edge.node for edge in network.readers(0)], network.queries(0), network.outputs(2)
     ([1, 2], ('a', 'b'), ('b',))
+    >>> [node.query for node in network.nodes]
+    ['', 'a', 'b']
     """
 
     def __init__(self) -> None:
@@ -112,7 +116,7 @@ class Network:
             return self._live[name]
         number = len(self.nodes)
         edges = tuple(self._edge(number, name, port, inputs, query) for port in range(len(inputs)))
-        self.nodes.append(Node(number, name, operator, edges))
+        self.nodes.append(Node(number, name, operator, edges, "" if name in query.graph.shared else query.name))
         self._live[name] = number
         for edge in edges:
             if edge.source is not None:
