@@ -22,10 +22,10 @@ from freshet.model.operators import (
     Project,
     Union,
 )
-from freshet.model.paths import lead_to, paths, push_through
+from freshet.model.paths import lead_to, push_through
 from freshet.model.plan import NOTHING, Action, Decision, Run, Step
 from freshet.model.promises import Promises
-from freshet.model.query import Query
+from freshet.model.query import Query, Start
 from freshet.model.schema import ARRIVAL, parse_schema, schema_text
 from freshet.model.stream import Stream
 from freshet.model.train import Segment, SegmentFile, Train
@@ -68,6 +68,7 @@ __all__ = [
     "Run",
     "Segment",
     "SegmentFile",
+    "Start",
     "State",
     "Step",
     "Stream",
@@ -82,7 +83,6 @@ __all__ = [
     "parse_bytes",
     "parse_duration",
     "parse_schema",
-    "paths",
     "push_through",
     "schema_text",
     "state_stream",

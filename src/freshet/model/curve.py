@@ -123,16 +123,8 @@ class Curve:
     @property
     def promise(self) -> float:
         """The latency up to which nothing is lost: where the curve begins to fall; infinite where it never does."""
-        falling = (index for index, slope in enumerate(self._slopes) if slope)
-        first = next(falling, None)
-        if first is None:
-            return self._sudden()
-        begin = self._ends[first - 1] if first else 0.0
-        return min(begin, self._sudden())
-
-    def _sudden(self) -> float:
-        drops = (a[0] for a, b in pairwise(self.points) if a[0] == b[0] and a[1] > b[1])
-        return next(drops, math.inf)
+        level = [latency for latency, utility in self.points if utility == self.points[0][1]]
+        return level[-1] if len(level) < len(self.points) else math.inf
 
     def utility(self, latency: float) -> float:
         """What an answer of this latency is worth."""

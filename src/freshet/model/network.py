@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
@@ -149,10 +149,9 @@ class Network:
         """The edges that what a node gives out goes to, the outputs of queries apart."""
         return self._readers.get(node, ())
 
-    def writes(self, node: int, inside: Collection[int] = ()) -> tuple[str, ...]:
-        """The streams that what a node gives out is appended to, where the nodes ``inside`` take it from its hand."""
-        queues = (edge.stream for edge in self.readers(node) if edge.node not in inside)
-        return (*self.outputs(node), *queues)
+    def writes(self, node: int) -> tuple[str, ...]:
+        """The streams that what a node gives out is appended to where no other node takes it from its hand."""
+        return (*self.outputs(node), *(edge.stream for edge in self.readers(node)))
 
     def drop(self, query: str) -> tuple[int, ...]:
         """Forgets a query; returns the nodes that nobody needs any more."""

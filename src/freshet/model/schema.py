@@ -28,21 +28,18 @@ MOST_COLUMNS: Final = 2_000
 """Columns of a schema."""
 _OPENING: Final = ("(", "<", ",")
 _CLOSING: Final = (")", ">", ",")
-_SIMPLE: Final[dict[exp.DType, pa.DataType]] = {
-    exp.DataType.Type.BOOLEAN: pa.bool_(),
-    exp.DataType.Type.TINYINT: pa.int8(),
-    exp.DataType.Type.SMALLINT: pa.int16(),
-    exp.DataType.Type.INT: pa.int32(),
-    exp.DataType.Type.BIGINT: pa.int64(),
-    exp.DataType.Type.FLOAT: pa.float32(),
-    exp.DataType.Type.DOUBLE: pa.float64(),
-    exp.DataType.Type.TEXT: pa.string(),
-    exp.DataType.Type.BINARY: pa.binary(),
-    exp.DataType.Type.DATE: pa.date32(),
-    exp.DataType.Type.TIMESTAMP: pa.timestamp("us", tz="UTC"),
-    exp.DataType.Type.TIMESTAMPTZ: pa.timestamp("us", tz="UTC"),
-    exp.DataType.Type.TIMESTAMPLTZ: pa.timestamp("us", tz="UTC"),
-    exp.DataType.Type.TIMESTAMPNTZ: pa.timestamp("us"),
+_INSTANT: Final = pa.timestamp("us", tz="UTC")
+_SIMPLE: Final = {
+    "boolean": pa.bool_(), "tinyint": pa.int8(), "smallint": pa.int16(), "int": pa.int32(), "bigint": pa.int64(),
+    "float": pa.float32(), "double": pa.float64(), "string": pa.string(), "binary": pa.binary(),
+    "date": pa.date32(), "timestamp": _INSTANT, "timestamp_ntz": pa.timestamp("us"),
+}  # fmt: skip
+"""Arrow types by the names that Spark has for them."""
+_TEXT: Final = {kind: name for name, kind in _SIMPLE.items()}
+_PARSED: Final[dict[exp.DType, pa.DataType]] = {
+    **{exp.DataType.build(name, dialect="spark").this: kind for name, kind in _SIMPLE.items()},
+    exp.DataType.Type.TIMESTAMP: _INSTANT,
+    exp.DataType.Type.TIMESTAMPLTZ: _INSTANT,
 }
 
 
@@ -144,9 +141,8 @@ def _shown(ddl: str) -> str:
 
 
 def _arrow_type(kind: exp.DataType, ddl: str, column: str) -> pa.DataType:
-    simple = _SIMPLE.get(kind.this)
-    if simple is not None:
-        return simple
+    if kind.this in _PARSED:
+        return _PARSED[kind.this]
     if kind.this == exp.DataType.Type.DECIMAL:
         return _decimal(kind, ddl, column)
     if kind.this == exp.DataType.Type.ARRAY and kind.expressions:
@@ -178,13 +174,6 @@ def _decimal(kind: exp.DataType, ddl: str, column: str) -> pa.DataType:
             "and no more of them behind the point, as in decimal(10, 2)"
         )
     return pa.decimal128(precision, scale)
-
-
-_TEXT: Final = {
-    pa.bool_(): "boolean", pa.int8(): "tinyint", pa.int16(): "smallint", pa.int32(): "int", pa.int64(): "bigint",
-    pa.float32(): "float", pa.float64(): "double", pa.string(): "string", pa.binary(): "binary",
-    pa.date32(): "date", pa.timestamp("us", tz="UTC"): "timestamp", pa.timestamp("us"): "timestamp_ntz",
-}  # fmt: skip
 
 
 def type_text(kind: pa.DataType) -> str:

@@ -1,10 +1,8 @@
-"""How long tuples count."""
+"""How long tuples count, and words for it."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-
-from freshet.model.operators.words import span_text, time_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,3 +31,19 @@ class Lifetime:
     def for_how_long(self) -> str:
         """How long a tuple is remembered, for people."""
         return f"until {self.until}" if self.size is None else f"for {span_text(self.size)}"
+
+
+def span_text(microseconds: int) -> str:
+    """A duration, exactly.
+
+    >>> span_text(100_000_000), span_text(7_200_000_000), span_text(1_500)
+    ('100 s', '2 h', '1500 us')
+    """
+    units = ((3_600_000_000, "h"), (60_000_000, "min"), (1_000_000, "s"), (1_000, "ms"), (1, "us"))
+    size, unit = next((size, unit) for size, unit in units if microseconds % size == 0)
+    return f"{microseconds // size} {unit}"
+
+
+def time_text(time: str | None) -> str:
+    """A column of times; None: the arrival."""
+    return "arrival" if time is None else time

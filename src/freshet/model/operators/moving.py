@@ -11,7 +11,7 @@ import pyarrow as pa
 from freshet.model.operators.base import Typer
 from freshet.model.operators.call import Call, called_text
 from freshet.model.operators.fold import Fold
-from freshet.model.operators.words import span_text, time_text
+from freshet.model.operators.lifetime import span_text, time_text
 
 
 @dataclass(frozen=True, slots=True)
