@@ -260,9 +260,9 @@ class Application:
         """Live rows by state stream."""
         return {
             stream: self.queues.end(stream) - low
-            for operator in self.engine.board.folds.values()
-            if operator.fold is not None
-            for stream, low in zip(operator.fold.streams, operator.fold.lows, strict=True)
+            for fold in self.engine.board.folds(range(len(self.engine.board.operators)))
+            if fold.queries
+            for stream, low in zip(fold.streams, fold.lows, strict=True)
         }
 
     def close(self) -> None:

@@ -162,7 +162,7 @@ def test_where_the_shared_operator_raises_all_its_queries_stop(monkeypatch: pyte
 def test_a_reader_that_is_dropped_while_it_runs_takes_nothing_with_it(expected: list[int]) -> None:
     one = world()
     one.run(1.0)
-    assert one.engine.board.operators[COMMON].busy
+    assert one.engine.board.operators[COMMON].running
     one.engine.drop_query("two")
     one.run()
     assert answers(one, "one") == expected
@@ -172,7 +172,7 @@ def test_a_reader_that_is_dropped_while_it_runs_takes_nothing_with_it(expected: 
 def test_a_reader_that_comes_while_it_runs_misses_nothing(expected: list[int]) -> None:
     one = world()
     one.run(1.0)
-    assert one.engine.board.operators[COMMON].busy
+    assert one.engine.board.operators[COMMON].running
     third = SimulatedQuery("three", "s", (Profile(0.1, 0.5), Profile(0.1)), shared=1)
     one.engine.executor._profiles.update(third.profiles())  # type: ignore[attr-defined]
     one.engine.add_query(third.query(), {})

@@ -26,7 +26,6 @@ from freshet.app.run_quarantine import QuarantineTeller
 from freshet.app.spec import check_master
 from freshet.app.tables import Tables
 from freshet.engine import Engine, LogQueues, RealClock
-from freshet.engine.tables import streams_before
 from freshet.log import Intake, Log
 from freshet.model import ARRIVAL, FreshetError, Query
 from freshet.policies import create
@@ -100,7 +99,7 @@ def _open(app: App, policy: str, master: str | None, stack: ExitStack, progress:
         log,
         app.tables.values(),
         app.streams,
-        lambda table: loop.ask(lambda: streams_before(engine.board, table)),
+        lambda table: loop.ask(lambda: engine.board.streams_before(table)),
         app.origin,
     )
     stack.callback(tables.stop)

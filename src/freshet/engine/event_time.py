@@ -63,21 +63,16 @@ class Moment:
 
     def acted(self, operator: OperatorState, port: int) -> Time:
         """How far event time has come in what a fold has done; one that remembers nothing has nothing to do."""
-        fold = operator.fold
-        assert fold is not None, f"{operator.node.name} is no fold"
-        if fold.name in self._acted:
-            return self._acted[fold.name][port]
-        return fold.seen[port] if has_state(fold, self._log) else self.possible(operator)[port]
+        assert isinstance(operator, FoldState), f"{operator.node.name} is no fold"
+        if operator.node.name in self._acted:
+            return self._acted[operator.node.name][port]
+        return operator.seen[port] if has_state(operator, self._log) else self.possible(operator)[port]
 
-    def possible(self, operator: OperatorState) -> tuple[Time, ...]:
+    def possible(self, fold: FoldState) -> tuple[Time, ...]:
         """How far event time allows a fold to act, by port."""
-        assert operator.fold is not None, f"{operator.node.name} is no fold"
-        return tuple(
-            latest(seen, self.before(edge)) for seen, edge in zip(operator.fold.seen, operator.edges, strict=True)
-        )
+        return tuple(latest(seen, self.before(edge)) for seen, edge in zip(fold.seen, fold.edges, strict=True))
 
-    def act(self, operator: OperatorState) -> tuple[Time, ...]:
+    def act(self, fold: FoldState) -> tuple[Time, ...]:
         """Has a fold act so far. The folds in front of it come first."""
-        assert operator.fold is not None, f"{operator.node.name} is no fold"
-        self._acted[operator.fold.name] = done = self.possible(operator)
+        self._acted[fold.node.name] = done = self.possible(fold)
         return done

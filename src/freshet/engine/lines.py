@@ -95,16 +95,12 @@ class Lines:
         line = self._of.pop(unit)
         del line.units[unit], line.results[unit]
 
-    def ids(self) -> list[str]:
-        """The units that still run."""
-        return [unit for line in self for unit in line.units if unit not in line.results]
-
     def of(self, nodes: Iterable[int]) -> set[str]:
         """The units that run one of these operators."""
         wanted = set(nodes)
         units = (unit for line in self for unit, _ in line.units.values())
         return {unit.id for unit in units if not wanted.isdisjoint(unit.nodes)}
 
-    def running(self) -> list[float]:
-        """When the units that still run were begun."""
-        return [begun for line in self for unit, (_, begun) in line.units.items() if unit not in line.results]
+    def running(self) -> dict[str, float]:
+        """The units that still run, each with the time at which it was begun."""
+        return {unit: begun for line in self for unit, (_, begun) in line.units.items() if unit not in line.results}

@@ -21,19 +21,16 @@ def failures_of(result: UnitResult, board: Board) -> dict[int, str]:
     }
 
 
-def effective(unit: Unit, board: Board, stopped: Collection[int]) -> Sequence[Chain]:
+def effective(unit: Unit, board: Board, stopped: set[int]) -> Sequence[Chain]:
     """The chains that take effect: those that a query needs which is not stopped."""
     if not stopped:
         return unit.chains
-    return [chain for chain in unit.chains if not _all_in(board.operators[chain.nodes[0]].queries, stopped)]
+    return [chain for chain in unit.chains if not stopped.issuperset(board.operators[chain.nodes[0]].queries)]
 
 
-def _all_in(queries: Sequence[int], stopped: Collection[int]) -> bool:
-    return all(query in stopped for query in queries)
-
-
-def is_torn(unit: Unit, chains: Sequence[Chain]) -> bool:
+def is_torn(unit: Unit, board: Board, stopped: set[int]) -> bool:
     """Whether what a chain that takes effect has given out went to one that does not: it would be lost."""
+    chains = effective(unit, board, stopped)
     if len(chains) == len(unit.chains):
         return False
     kept = set(map(id, chains))
@@ -56,8 +53,8 @@ def commit_of(result: UnitResult, board: Board, chains: Sequence[Chain]) -> Comm
     if len(chains) == len(result.unit.chains):
         return Commit(cursors, result.files)
     kept = {stream for chain in chains for stream in chain.writes}
-    for fold in (board.operators[number].fold for chain in chains for number in chain.nodes):
-        kept.update(fold.streams if fold is not None else ())
+    for fold in board.folds(number for chain in chains for number in chain.nodes):
+        kept.update(fold.streams)
     files = (_only(file, kept) for file in result.files)
     return Commit(cursors, tuple(file for file in files if file.members))
 
