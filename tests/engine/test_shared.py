@@ -207,10 +207,10 @@ def test_its_promises_are_those_of_its_queries() -> None:
     second = SimulatedQuery("second", "s", (Profile(0.1), Profile(5.0)), weight=0.5, curve=curve, shared=1)
     one = World({"s": np.zeros(1)}, [first, second], Everything())
     board = one.engine.board
-    assert board.operators[COMMON].promises == Promises(0.5, Curve.total([curve, curve], [2.0, 5.0]))
+    assert board.operators[COMMON].promises == Promises(0.5, Curve.total([(curve, 2.0), (curve, 5.0)]))
     assert board.operators[ONE].promises == Promises(0.25, curve)
     one.engine.set_promises("second", Promises(0.75))
-    assert board.operators[COMMON].promises == Promises(0.75, Curve.total([curve], [2.0]))
+    assert board.operators[COMMON].promises == Promises(0.75, Curve.total([(curve, 2.0)]))
     one.engine.drop_query("second")
     assert board.operators[COMMON].promises == Promises(0.25, curve)
 
@@ -221,4 +221,4 @@ def test_its_promises_follow_the_costs_that_are_learned() -> None:
     one = World({"s": np.arange(0.0, 40.0, 10.0)}, queries, Everything(), known=False)
     before = one.engine.board.operators[COMMON].promises.curve
     one.run()
-    assert before != one.engine.board.operators[COMMON].promises.curve == Curve.total([curve] * 2, [2.0] * 2)
+    assert before != one.engine.board.operators[COMMON].promises.curve == Curve.total([(curve, 2.0)] * 2)

@@ -159,7 +159,7 @@ def test_what_was_measured_of_shared_operators_counts_for_them() -> None:
     st.floats(0.01, 8.0),
 )
 def test_total_is_the_sum(curves: list[Curve], latency: float) -> None:
-    total = Curve.total(curves)
+    total = Curve.total((curve, 0.0) for curve in curves)
     assert total.utility(latency) == pytest.approx(sum(curve.utility(latency) for curve in curves))
     assert total.slope(latency) == pytest.approx(sum(curve.slope(latency) for curve in curves), abs=1e-9)
     assert total.promise == pytest.approx(min(curve.promise for curve in curves))

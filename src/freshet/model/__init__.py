@@ -8,7 +8,7 @@ from freshet.model.curve import Curve
 from freshet.model.errors import FreshetError, NotRunnable, UserError
 from freshet.model.graph import QueryGraph
 from freshet.model.names import state_stream, version_stream
-from freshet.model.network import Edge, EdgeKind, Network, Node
+from freshet.model.network import Edge, Network, Node
 from freshet.model.operators import (
     Call,
     Filter,
@@ -44,7 +44,6 @@ __all__ = [
     "Curve",
     "Decision",
     "Edge",
-    "EdgeKind",
     "Filter",
     "Fold",
     "FreshetError",

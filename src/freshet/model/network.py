@@ -85,28 +85,21 @@ class Network:
         self.nodes: list[Node] = []
         self._live: dict[str, int] = {}
         self._members: dict[str, tuple[int, ...]] = {}
-        self._roots: dict[str, int] = {}
         self._queries: dict[int, tuple[str, ...]] = {}
-        self._outputs: dict[int, tuple[str, ...]] = {}
         self._readers: dict[int, tuple[Edge, ...]] = {}
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._members)
 
-    def __contains__(self, query: str) -> bool:
-        return query in self._members
-
     def add(self, query: Query) -> tuple[int, ...]:
         """Takes a query in; returns the numbers of its nodes, each after those that it reads."""
         if query.name in self._members:
             raise UserError(f"query {query.name} is there already")
-        graph = query.graph
-        numbers = tuple(self._node(name, query) for name in graph.order)
-        root = self._live[graph.root]
-        self._members[query.name], self._roots[query.name] = numbers, root
+        numbers = tuple(self._node(name, query) for name in query.graph.order)
+        assert query.graph.order[-1] == query.graph.root, f"an operator of {query.name} does not lead to its output"
+        self._members[query.name] = numbers
         for number in numbers:
             self._queries[number] = (*self._queries.get(number, ()), query.name)
-        self._outputs[root] = (*self._outputs.get(root, ()), query.name)
         return numbers
 
     def _node(self, name: str, query: Query) -> int:
@@ -134,8 +127,8 @@ class Network:
         return self._members[query]
 
     def root(self, query: str) -> int:
-        """The node whose output is that of a query."""
-        return self._roots[query]
+        """The node whose output is that of a query: all others lead to it."""
+        return self._members[query][-1]
 
     def queries(self, node: int) -> tuple[str, ...]:
         """The queries that need a node; none where all of them were dropped."""
@@ -143,7 +136,7 @@ class Network:
 
     def outputs(self, node: int) -> tuple[str, ...]:
         """The queries whose output a node gives."""
-        return self._outputs.get(node, ())
+        return tuple(query for query in self.queries(node) if self.root(query) == node)
 
     def readers(self, node: int) -> tuple[Edge, ...]:
         """The edges that what a node gives out goes to, the outputs of queries apart."""
@@ -155,8 +148,7 @@ class Network:
 
     def drop(self, query: str) -> tuple[int, ...]:
         """Forgets a query; returns the nodes that nobody needs any more."""
-        numbers, root = self._members.pop(query), self._roots.pop(query)
-        self._outputs[root] = tuple(name for name in self._outputs[root] if name != query)
+        numbers = self._members.pop(query)
         for number in numbers:
             self._queries[number] = tuple(name for name in self._queries[number] if name != query)
         gone = tuple(number for number in numbers if not self._queries[number])

@@ -20,13 +20,8 @@ def push_through(view: View, node: int) -> tuple[int, ...]:
 
 
 def lead_to(view: View, node: int, without: Collection[int] = ()) -> tuple[int, ...]:
-    """A node and all nodes in front of it, each after those that it reads (post order).
-
-    Args:
-        view: The graph.
-        node: The last one.
-        without: Nodes that are left out, with all that leads to them alone.
-    """
+    """A node and all nodes in front of it, each after those that it reads (post order); ``without`` some nodes, and all
+    that leads to them alone."""
     nodes = view.operators
     return tuple(_post_order(node, lambda number: [each for each in nodes[number].inputs if each not in without]))
 

@@ -6,11 +6,9 @@ their texts are equal.
 """
 
 from freshet.model.operators.base import Columns, Operator, Time, Typer, earliest, latest
-from freshet.model.operators.call import AggregateFunction, Call
 from freshet.model.operators.filter import Filter
-from freshet.model.operators.fold import Fold
+from freshet.model.operators.fold import AggregateFunction, Call, Fold, Lifetime
 from freshet.model.operators.join import FROM, UNTIL, Join
-from freshet.model.operators.lifetime import Lifetime
 from freshet.model.operators.lookup import Lookup
 from freshet.model.operators.moving import Moving
 from freshet.model.operators.panes import WINDOW_END, WINDOW_START, Panes
