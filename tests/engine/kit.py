@@ -262,7 +262,7 @@ class Application:
             stream: self.queues.end(stream) - low
             for fold in self.engine.board.folds(range(len(self.engine.board.operators)))
             if fold.queries
-            for stream, low in zip(fold.streams, fold.lows, strict=True)
+            for stream, low in fold.lows.items()
         }
 
     def close(self) -> None:

@@ -65,7 +65,7 @@ def segments(run: Run) -> dict[str, int]:
     return {
         stream: len(queues.train(stream, low, queues.end(stream)).segments)
         for fold in board.folds(range(len(board.operators)))
-        for stream, low in zip(fold.streams, fold.lows, strict=True)
+        for stream, low in fold.lows.items()
     }
 
 

@@ -42,9 +42,7 @@ class Admission:
         self._outdated: set[str] = set()
         """Units that run an operator for which there are more readers since."""
         self._held: Mapping[str, str] = {}
-        self._look_again = -math.inf
-        self._tell_again = -math.inf
-        self._learn_again = -math.inf
+        self._look_again = self._tell_again = self._learn_again = -math.inf
 
     def _tell(self, event: Event) -> None:
         for observer in self.observers:
@@ -68,9 +66,12 @@ class Admission:
         self.schemas[query.name] = outputs[query.name]
         for operator in board.of(state):
             if operator.node.number >= known:
-                self._start(operator, query)
-            elif not self._serves_others(operator, state):
-                self._start_again(operator, query)
+                self._start(operator)
+            elif not any(other.active for other in board.serving(operator) if other is not state):
+                # All of its queries were quarantined until now.
+                self._start(operator)
+                for reader in _readers(operator):
+                    self.log.set_need(reader, True)
         self._outdated |= self._running.of(number for number in state.operators if number < known)
         self._tell(Added(self.clock.now(), query.name, query.promises, query.graph.streams))
         self._take_up(state)
@@ -81,23 +82,15 @@ class Admission:
         strict = {state.name for state in self.board.queries if state.query.on_error == "fail"}
         return self.executor.install(self.board.network, self.schemas, strict)
 
-    def _serves_others(self, operator: OperatorState, state: QueryState) -> bool:
-        return any(other.active for other in self.board.serving(operator) if other is not state)
-
-    def _start(self, operator: OperatorState, query: Query) -> None:
+    def _start(self, operator: OperatorState) -> None:
         """Takes up an operator where its readers are."""
+        start = next(self.board.serving(operator)).query.start
         for edge in operator.edges:
-            at = "earliest" if edge.edge.kind == "queue" else query.start
+            at = "earliest" if edge.edge.kind == "queue" else start
             edge.cursor = self.log.start_reader(edge.edge.reader, edge.edge.stream, at, "operator", operator.node.query)
             edge.waiting = 0
         if isinstance(operator, FoldState):
             self.time.start(operator, self.executor.states(operator.node.name))
-
-    def _start_again(self, operator: OperatorState, query: Query) -> None:
-        """Takes up an operator whose queries were all quarantined until now."""
-        self._start(operator, query)
-        for reader in _readers(operator):
-            self.log.set_need(reader, True)
 
     def drop_query(self, name: str) -> None:
         """Ends a query; what it was running is given up, what it has written stays in its output, and its readers
@@ -110,12 +103,8 @@ class Admission:
         self.policy.changed(self.board, number)
 
     def reform(self, queries: Sequence[Query], move: Callable[[], None]) -> None:
-        """Has queries run in other forms of the same shape from now on; nothing may be running. Their meters go on.
-
-        Args:
-            queries: They, in their new forms.
-            move: Brings their readers there.
-        """
+        """Has queries run in these other forms of the same shape from now on; ``move`` brings their readers there.
+        Nothing may be running. Their meters go on."""
         board, known = self.board, len(self.board.operators)
         learned: dict[str, OperatorStatistics] = {}
         for query in queries:
@@ -129,13 +118,10 @@ class Admission:
         first = len(board.queries)
         states = [board.add(query) for query in queries]
         self._install()
-        started: set[int] = set(range(known))
+        for operator in board.operators[known:]:
+            operator.statistics = learned[operator.node.name]
+            self._start(operator)
         for state in states:
-            for operator in board.of(state):
-                if operator.node.number not in started:
-                    started.add(operator.node.number)
-                    operator.statistics = learned[operator.node.name]
-                    self._start(operator, state.query)
             self._take_up(state)
         for number in range(first, len(board.queries)):
             self.policy.changed(board, number)
@@ -252,5 +238,5 @@ class Admission:
 
 def _readers(operator: OperatorState) -> list[str]:
     """Readers of an operator: of its edges, and of what it remembers."""
-    states = operator.streams if isinstance(operator, FoldState) else ()
+    states = operator.lows if isinstance(operator, FoldState) else ()
     return [*(edge.edge.reader for edge in operator.edges), *states]

@@ -118,16 +118,9 @@ class Shape:
 def bind(
     board: Board, step: Step, unit: str, most_rows: int, log: QueueLog, states: States, ahead: bool = False
 ) -> Unit | None:
-    """The unit of a step. None where nothing can run now.
+    """The unit of a step, over at most so many tuples of each edge. None where nothing can run now.
 
-    Args:
-        board: What waits where.
-        step: What to run.
-        unit: Its id.
-        most_rows: Most tuples of a train.
-        log: Makes trains, and has the versions of tables.
-        states: Finds the states of folds.
-        ahead: Whether it is committed after what is running, and so need not wait for that.
+    One that is to run ``ahead`` is committed after what is running, and so need not wait for that.
     """
     limit = most_rows if step.rows is None else min(step.rows, most_rows)
     shape = board.shapes.get(step.nodes)

@@ -13,8 +13,6 @@ from freshet.quality import OverheadStatistics
 
 DROPPED: Final = "dropped"
 """Reason of a query that was taken out."""
-Way = Callable[[Collection[int]], str]
-"""The way in which a set of operators would run."""
 _NOTABLE: Final = 0.2
 """Share by which costs must have changed for promises to be worked out again."""
 
@@ -24,7 +22,8 @@ class Board:
     """All operators and queries, their queues, and which of them may run."""
 
     size: Size
-    way: Way
+    way: Callable[[Collection[int]], str]
+    """The way in which a set of operators would run."""
     network: Network = field(default_factory=Network)
     operators: list[OperatorState] = field(default_factory=list)
     queries: list[QueryState] = field(default_factory=list)
@@ -161,7 +160,7 @@ class Board:
     def _add_before(self, number: int, found: dict[str, None]) -> None:
         """Adds the streams in front of an operator, and the states of the folds there."""
         numbers = (number, *self.operators[number].before)
-        found |= dict.fromkeys(stream for fold in self.folds(numbers) for stream in fold.streams)
+        found |= dict.fromkeys(stream for fold in self.folds(numbers) for stream in fold.lows)
         edges = (edge.edge for number in numbers for edge in self.operators[number].edges)
         for edge in (edge for edge in edges if edge.kind != "stream" and edge.stream not in found):
             found[edge.stream] = None

@@ -17,7 +17,7 @@ from freshet.engine.binding import bind, by_themselves, fed_by_running, next_tra
 from freshet.engine.board import DROPPED
 from freshet.engine.clock import Clock
 from freshet.engine.events import Began, Committed, Decided, Failed, Observer, Returned, Submitted
-from freshet.engine.lines import Line
+from freshet.engine.lines import CANCELLED, Line
 from freshet.engine.metering import Metering, waiting_for
 from freshet.engine.protocols import Executor, QueueLog
 from freshet.engine.settle import effective, failures_of, is_torn, suspects
@@ -34,8 +34,6 @@ LONGEST_PAUSE: Final = 5.0
 DRAIN_PATIENCE: Final = 30.0
 """Seconds in which a drain must bring something about; else it ends, and what waits stays in the log."""
 _FEWEST_TRIES: Final = 5
-_CANCELLED: Final = "cancelled"
-"""Why a unit runs again that is nobody's fault."""
 
 
 class Undrained(FreshetError):
@@ -216,12 +214,10 @@ class Engine(Admission):
         """Commits what can be; returns what is to be settled, and by unit the chains that took effect, or None where
         there was no room for any."""
         good = [result for result in results if result.retry is None]
-        torn = [
-            result for result in good if result.unit.id in self._outdated or is_torn(result.unit, self.board, stopped)
-        ]
+        torn = [each for each in good if each.unit.id in self._outdated or is_torn(each.unit, self.board, stopped)]
         if torn:
             # What would be lost is given out again, to a queue.
-            self._take_back([replace(result, retry=_CANCELLED) for result in torn], again=True)
+            self._take_back([replace(result, retry=CANCELLED) for result in torn], again=True)
             results = self._running.due()
             good = [result for result in results if result.retry is None]
         chains = {result.unit.id: effective(result.unit, self.board, stopped) for result in good}
@@ -302,7 +298,7 @@ class Engine(Admission):
         edges = suspects(result.unit, self.board) if result.apart else []
         for edge in edges:
             edge.apart = True
-        if not edges and result.retry != _CANCELLED:
+        if not edges and result.retry != CANCELLED:
             self._trouble = result.retry
             self._tries += 1
             self._pause = min(LONGEST_PAUSE, 2 * self._pause or LOOK_AGAIN)

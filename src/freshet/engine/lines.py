@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
+from typing import Final
 
 from freshet.model import Unit, UnitResult
+
+CANCELLED: Final = "cancelled"
+"""Why a unit runs again that is nobody's fault."""
 
 
 @dataclass(slots=True)
@@ -51,7 +55,7 @@ class Line:
                 rest = list(self.units)[number:]
                 if all(other in self.results for other in rest):
                     again = (self.results[other] for other in rest[1:])
-                    due += [result, *(replace(other, retry="cancelled") for other in again)]
+                    due += [result, *(replace(other, retry=CANCELLED) for other in again)]
                 break
             due.append(result)
         return due

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import math
-
 from freshet.engine import events
+from freshet.engine.binding import trains_of
 from freshet.engine.board import Board
 from freshet.engine.protocols import QueueLog
 from freshet.engine.states import EdgeState, QueryState
-from freshet.model import Chain, ChainResult, Train
 from freshet.quality import Meters, QueueLength, Waiting
 
 
@@ -42,36 +40,28 @@ class Metering:
                 meters.drop_query(event.query)
 
     def _record(self, event: events.Committed) -> None:
-        effective = {id(chain) for chain in event.chains}
+        """Meters each chain for all queries that need it."""
+        board, effective = self._board, {id(chain) for chain in event.chains}
         for chain, done in zip(event.result.unit.chains, event.result.chains, strict=True):
             if id(chain) in effective:
-                self._record_chain(chain, done, event.now)
-
-    def _record_chain(self, chain: Chain, done: ChainResult, departure: float) -> None:
-        """Meters a chain for all queries that need it."""
-        first, rows_in = self._board.operators[chain.nodes[0]], 0
-        for edge, each in zip(first.edges, chain.inputs, strict=True):
-            if isinstance(each, Train) and edge.edge.kind != "queue":
-                rows_in += each.rows
-        for number in first.queries:
-            name = self._board.queries[number].name
-            self._meters.record(name, done, departure, rows_in=rows_in, ends=name in chain.writes)
+                rows_in = sum([train.rows for edge, train in trains_of(board, chain) if edge.edge.kind != "queue"])
+                for query in board.serving(board.operators[chain.nodes[0]]):
+                    ends = query.name in chain.writes
+                    self._meters.record(query.name, done, event.now, rows_in=rows_in, ends=ends)
 
 
 def waiting_for(state: QueryState, board: Board, log: QueueLog) -> Waiting:
     """What waits in the queues of a query, those of operators that it shares with others among them."""
     through: dict[int, float] = {}
+    queues: list[QueueLength] = []
     for number in reversed(state.operators):
         operator = board.operators[number]
         behind = sum(through.get(reader, 0.0) for reader in operator.readers) if number != state.root else 1.0
         through[number] = operator.selectivity * behind
-    return Waiting.in_queues(
-        _length(edge, through[operator.node.number], log) for operator in board.of(state) for edge in operator.edges
-    )
+        queues += [_length(edge, through[number], log) for edge in operator.edges if edge.waiting or edge.in_flight]
+    return Waiting.in_queues(queues)
 
 
 def _length(edge: EdgeState, selectivity: float, log: QueueLog) -> QueueLength:
     rows, stream, first = edge.waiting + edge.in_flight, edge.edge.stream, edge.cursor
-    if not rows:
-        return QueueLength(0, 0, math.inf)
     return QueueLength(rows, log.bytes(stream, first, first + rows), log.arrival(stream, first), min(1.0, selectivity))

@@ -31,7 +31,7 @@ class LogQueues:
     """
 
     def __init__(self, log: Log, look_every: float = 0.5) -> None:
-        self.log = log
+        self.log, self.epoch = log, log.epoch
         self.committed: Callable[[], None] = lambda: None
         """Called after every commit."""
         self._grown: dict[str, None] = {}
@@ -42,10 +42,6 @@ class LogQueues:
         self._closed = threading.Event()
         self._coming: dict[str, tuple[ReaderKind, str]] = {}
         """Readers of queues and states that are still to come into being: what they are for, and whose they are."""
-
-    @property
-    def epoch(self) -> int:
-        return self.log.epoch
 
     @property
     def commits(self) -> int:

@@ -54,7 +54,7 @@ def commit_of(result: UnitResult, board: Board, chains: Sequence[Chain]) -> Comm
         return Commit(cursors, result.files)
     kept = {stream for chain in chains for stream in chain.writes}
     for fold in board.folds(number for chain in chains for number in chain.nodes):
-        kept.update(fold.streams)
+        kept.update(fold.lows)
     files = (_only(file, kept) for file in result.files)
     return Commit(cursors, tuple(file for file in files if file.members))
 

@@ -107,21 +107,14 @@ class OperatorState:
 class FoldState(OperatorState):
     """A fold, with what it remembers: the range [low, end) of each of its state streams."""
 
-    streams: tuple[str, ...] = ()
-    lows: list[int] = field(default_factory=list)
+    lows: dict[str, int] = field(default_factory=dict)
     seen: list[int | None] = field(default_factory=list)
     """How far event time had come, by port, when it last ran; None: nothing was known."""
 
 
 @dataclass(slots=True, eq=False)
 class QueryState:
-    """A query as the engine runs it.
-
-    Args:
-        query: What it asks for.
-        operators: Its operators, each after those that it reads.
-        root: The one whose output is its own.
-    """
+    """A query as the engine runs it."""
 
     query: Query
     operators: tuple[int, ...]

@@ -1,16 +1,20 @@
-"""The timekeeper: which folds have something to do because event time went on, and who is told how far it is."""
+"""The timekeeper: which folds have something to do because event time went on, and who is told how far it is.
+
+Everything follows from the watermarks of the streams at the committed cursors: a bound on the event times of all
+tuples that an operator has not processed. Bounds never become wrong later, so what was known once stays known.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from freshet.engine.binding import trains_of
 from freshet.engine.board import Board
-from freshet.engine.event_time import Moment, has_state
 from freshet.engine.protocols import QueueLog
 from freshet.engine.settle import commit_of
-from freshet.engine.states import FoldState, OperatorState, QueryState
+from freshet.engine.states import EdgeState, FoldState, OperatorState, QueryState
 from freshet.model import Chain, Commit, State, Unit, UnitResult, state_stream
-from freshet.model.operators import earliest, latest
+from freshet.model.operators import Time, earliest, latest
 from freshet.quality import Memory
 
 
@@ -32,8 +36,8 @@ class Timekeeper:
     def start(self, fold: FoldState, streams: int) -> None:
         """Takes up a fold that has so many state streams where it was."""
         name, owner = fold.node.name, fold.node.query
-        fold.streams = tuple(state_stream(name, number) for number in range(streams))
-        fold.lows = [self._log.start_reader(each, each, "earliest", "state", owner) for each in fold.streams]
+        names = [state_stream(name, number) for number in range(streams)]
+        fold.lows = {each: self._log.start_reader(each, each, "earliest", "state", owner) for each in names}
         # A unit leaves in the first state streams how far it has brought the ports.
         fold.seen = [self._told(state_stream(name, port)) for port in range(fold.ports)]
 
@@ -59,10 +63,8 @@ class Timekeeper:
         found = {query for fold in board.folds(range(len(board.operators))) for query in fold.queries}
         waiting = list(found)
         while waiting:
-            edges = (edge.edge for operator in board.of(board.queries[waiting.pop()]) for edge in operator.edges)
-            above = {
-                board.numbers[edge.stream] for edge in edges if edge.kind == "output" and edge.stream in board.numbers
-            }
+            streams = board.queries[waiting.pop()].query.graph.streams
+            above = {board.numbers[stream] for stream in streams if stream in board.numbers}
             waiting += above - found
             found |= above
         return frozenset(found)
@@ -73,11 +75,8 @@ class Timekeeper:
         queries: dict[int, None] = {}
         for stream in streams if self._concerned else ():
             for edge in self._board.readers.get(stream, ()):
-                concerned = [
-                    query
-                    for query in self._board.operators[edge.edge.node].queries
-                    if query in self._concerned and query not in queries
-                ]
+                operator = self._board.operators[edge.edge.node]
+                concerned = [query for query in operator.queries if query in self._concerned and query not in queries]
                 if concerned and latest(self._log.watermark(stream, edge.cursor), edge.mark) != edge.mark:
                     queries |= dict.fromkeys(concerned)
         return self.look(queries)
@@ -99,7 +98,7 @@ class Timekeeper:
     def _close(self, fold: FoldState, moment: Moment) -> bool:
         """Shows a fold that has something to do as an operator that is ready; returns whether that is new."""
         before, is_due = fold.closing, fold.node.operator.is_due(fold.seen, moment.possible(fold))
-        fold.closing = not fold.running and is_due and has_state(fold, self._log)
+        fold.closing = not fold.running and is_due and _has_state(fold, self._log)
         if fold.closing and not before:
             fold.closing_since = self._board.now
         self._board.refresh(fold)
@@ -132,8 +131,7 @@ class Timekeeper:
         return tuple([self._state(fold, moment.act(fold)) for fold in folds])
 
     def _state(self, fold: FoldState, after: tuple[int | None, ...]) -> State:
-        lows = zip(fold.streams, fold.lows, strict=True)
-        ranges = [self._log.train(stream, low, max(low, self._log.end(stream))) for stream, low in lows]
+        ranges = [self._log.train(stream, low, max(low, self._log.end(stream))) for stream, low in fold.lows.items()]
         return State(fold.node.name, tuple(ranges), tuple(fold.seen), after)
 
     def began(self, unit: Unit) -> None:
@@ -155,8 +153,7 @@ class Timekeeper:
     def _moves(self, result: UnitResult, chains: Sequence[Chain]) -> list[tuple[str, str, int, int]]:
         if not result.unit.states:
             return []
-        folds = self._folds(chains)
-        lows = {stream: low for fold in folds for stream, low in zip(fold.streams, fold.lows, strict=True)}
+        lows = {stream: low for fold in self._folds(chains) for stream, low in fold.lows.items()}
         dropped = [(stream, rows) for done in result.chains for stream, rows in done.dropped if rows and stream in lows]
         assert len(dropped) == len({stream for stream, _ in dropped}), "a state is dropped from twice"
         return [(stream, stream, lows[stream], lows[stream] + rows) for stream, rows in dropped]
@@ -169,9 +166,9 @@ class Timekeeper:
         if not concerned:
             return ()
         mine = {fold.node.name for fold in self._folds(chains)}
-        acted = {state.fold: state.after for state in unit.states if state.fold in mine}
-        moment = Moment(self._board, self._log, chains, acted)
-        marks = {state_stream(fold, port): time for fold, after in acted.items() for port, time in enumerate(after)}
+        states = [state for state in unit.states if state.fold in mine]
+        moment = Moment(self._board, self._log, chains, states)
+        marks = {state_stream(state.fold, port): time for state in states for port, time in enumerate(state.after)}
         for operator, writes in concerned:
             marks |= {stream: moment.behind(operator) for stream in writes if stream in written}
         return tuple((stream, time) for stream, time in marks.items() if time is not None)
@@ -182,7 +179,7 @@ class Timekeeper:
         dropped = {stream: rows for done in result.chains for stream, rows in done.dropped}
         for fold in self._folds(chains):
             fold.seen = list(after[fold.node.name])
-            fold.lows = [low + dropped.get(stream, 0) for stream, low in zip(fold.streams, fold.lows, strict=True)]
+            fold.lows = {stream: low + dropped.get(stream, 0) for stream, low in fold.lows.items()}
         for fold in self._folds(result.unit.chains):
             self._refresh(fold)
 
@@ -194,13 +191,61 @@ class Timekeeper:
 
     def memory(self, state: QueryState) -> Memory:
         """What the folds of a query remember, and how far event time has come in them."""
-        rows = size = 0
         folds = self._board.folds(state.operators)
-        for fold in folds:
-            for stream, low in zip(fold.streams, fold.lows, strict=True):
-                end = self._log.end(stream)
-                if end > low:
-                    rows += end - low
-                    size += self._log.bytes(stream, low, end)
+        ranges = [(stream, low, self._log.end(stream)) for fold in folds for stream, low in fold.lows.items()]
+        rows = sum(max(0, end - low) for _, low, end in ranges)
+        size = sum(self._log.bytes(stream, low, end) for stream, low, end in ranges if low < end)
         time = earliest([edge.mark for fold in folds for edge in fold.edges])
         return Memory(rows, size, None if time is None else time / 1e6)
+
+
+class Moment:
+    """Event time at all operators, as the log is or as it will be when chains of a unit have been committed, with the
+    states of their folds."""
+
+    def __init__(self, board: Board, log: QueueLog, chains: Sequence[Chain] = (), states: Sequence[State] = ()) -> None:
+        self._board, self._log = board, log
+        self._acted = {state.fold: state.after for state in states}
+        self._ends = {edge: train.end for chain in chains for edge, train in trains_of(board, chain)}
+        self._fed = {edge for chain in chains for stream in chain.writes for edge in board.readers.get(stream, ())}
+        self._marks: dict[EdgeState, Time] = {}
+
+    def before(self, edge: EdgeState) -> Time:
+        """From when on tuples are that come in at an edge."""
+        if edge not in self._marks:
+            # What is known cannot become less: tuples that now lie in a queue were still to come when it was learned.
+            self._marks[edge] = latest(edge.mark, self._computed(edge))
+        return self._marks[edge]
+
+    def _computed(self, edge: EdgeState) -> Time:
+        end = self._ends.get(edge, edge.cursor)
+        if edge.edge.source is None or edge in self._fed or edge.end > end:
+            return self._log.watermark(edge.edge.stream, end)
+        return self.behind(self._board.operators[edge.edge.source])
+
+    def behind(self, operator: OperatorState) -> Time:
+        """From when on tuples are that come out of an operator."""
+        before = [self.before(edge) for edge in operator.edges]
+        return operator.node.operator.watermark(before, lambda port: self.acted(operator, port))
+
+    def acted(self, operator: OperatorState, port: int) -> Time:
+        """How far event time has come in what a fold has done; one that remembers nothing has nothing to do."""
+        assert isinstance(operator, FoldState), f"{operator.node.name} is no fold"
+        if operator.node.name in self._acted:
+            return self._acted[operator.node.name][port]
+        return operator.seen[port] if _has_state(operator, self._log) else self.possible(operator)[port]
+
+    def possible(self, fold: FoldState) -> tuple[Time, ...]:
+        """How far event time allows a fold to act, by port."""
+        return tuple(latest(seen, self.before(edge)) for seen, edge in zip(fold.seen, fold.edges, strict=True))
+
+    def act(self, fold: FoldState) -> tuple[Time, ...]:
+        """Has a fold act so far. The folds in front of it come first."""
+        self._acted[fold.node.name] = done = self.possible(fold)
+        return done
+
+
+def _has_state(fold: FoldState, log: QueueLog) -> bool:
+    """Whether a fold remembers anything that the passing of time could bring out."""
+    stream, low = next(iter(fold.lows.items()))
+    return log.end(stream) > low
