@@ -100,7 +100,7 @@ def by_content(query: Query) -> Query:
     called = {name: names.get(name, name) for name in graph.operators}
     operators = {called[name]: replace(each, name=called[name]) for name, each in graph.operators.items()}
     inputs = {called[name]: tuple(called.get(each, each) for each in read) for name, read in graph.inputs.items()}
-    return replace(query, graph=QueryGraph(operators, inputs, graph.root))
+    return replace(query, graph=QueryGraph(operators, inputs, graph.root, frozenset(names.values())))
 
 
 class Misfortune:
@@ -260,9 +260,9 @@ class Application:
         """Live rows by state stream."""
         return {
             stream: self.queues.end(stream) - low
-            for operator in self.engine.board.folds.values()
-            if operator.fold is not None
-            for stream, low in zip(operator.fold.streams, operator.fold.lows, strict=True)
+            for fold in self.engine.board.folds(range(len(self.engine.board.operators)))
+            if fold.queries
+            for stream, low in fold.lows.items()
         }
 
     def close(self) -> None:

@@ -45,9 +45,9 @@ def test_an_arrival_is_told_with_what_becomes_of_it() -> None:
     engine.run(1.5)
     assert notes.kinds == ["Added", "Began", "Arrived", "Decided", "Submitted", "Returned", "Committed"]
     arrived, decided, submitted, _, committed = notes.events[2:]
-    assert (arrived.stream, arrived.end, arrived.operators) == ("s", 1, (0,))  # type: ignore[union-attr]
-    assert decided.decision.steps[0].nodes == (0,)  # type: ignore[union-attr]
-    assert committed.result.unit is submitted.unit  # type: ignore[union-attr]
+    assert (arrived.stream, arrived.end, arrived.operators) == ("s", 1, (0,))  # type: ignore[attr-defined]
+    assert decided.decision.steps[0].nodes == (0,)  # type: ignore[attr-defined]
+    assert committed.result.unit is submitted.unit  # type: ignore[attr-defined]
     assert [event.now for event in notes.events] == pytest.approx([0.0, 0.0, 1.0, 1.0, 1.0, 1.1, 1.1])
 
 
@@ -81,4 +81,7 @@ def test_overhead_is_known_by_the_way_in_which_operators_run() -> None:
     assert board.overhead((1,)) == 0.1, "nobody has run that way yet"
     board.ran((0, 1), 0.5)
     assert (board.overhead((0,)), board.overhead((1,))) == (0.1, 0.5)
+    assert board.overhead() == 0.1, "the least of the first few"
+    for _ in range(6):
+        board.ran((0, 1), 0.5)
     assert 0.1 < board.overhead() < 0.5

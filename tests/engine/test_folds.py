@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from tests.engine.kit import Anything, Application, OneBox
 
-from freshet.engine.event_time import Moment
+from freshet.engine.timekeeper import Moment
 from freshet.kernels.pipeline import MOST_PIECES
 from freshet.log import LogFull
 from freshet.model import Commit, Unit, UnitResult, state_stream

@@ -158,6 +158,6 @@ def test_trouble_at_any_moment_loses_and_repeats_nothing(
         world.run()
     board = world.engine.board
     assert board.idle_workers == slots
-    assert not any(operator.pending or operator.busy for operator in board.operators)
+    assert not any(operator.pending or operator.running for operator in board.operators)
     for number in range(queries if shared else 1):
         assert answers(world, f"q{number}") == expected(rows, shared)

@@ -162,7 +162,7 @@ def test_where_the_shared_operator_raises_all_its_queries_stop(monkeypatch: pyte
 def test_a_reader_that_is_dropped_while_it_runs_takes_nothing_with_it(expected: list[int]) -> None:
     one = world()
     one.run(1.0)
-    assert one.engine.board.operators[COMMON].busy
+    assert one.engine.board.operators[COMMON].running
     one.engine.drop_query("two")
     one.run()
     assert answers(one, "one") == expected
@@ -172,7 +172,7 @@ def test_a_reader_that_is_dropped_while_it_runs_takes_nothing_with_it(expected: 
 def test_a_reader_that_comes_while_it_runs_misses_nothing(expected: list[int]) -> None:
     one = world()
     one.run(1.0)
-    assert one.engine.board.operators[COMMON].busy
+    assert one.engine.board.operators[COMMON].running
     third = SimulatedQuery("three", "s", (Profile(0.1, 0.5), Profile(0.1)), shared=1)
     one.engine.executor._profiles.update(third.profiles())  # type: ignore[attr-defined]
     one.engine.add_query(third.query(), {})
@@ -207,10 +207,10 @@ def test_its_promises_are_those_of_its_queries() -> None:
     second = SimulatedQuery("second", "s", (Profile(0.1), Profile(5.0)), weight=0.5, curve=curve, shared=1)
     one = World({"s": np.zeros(1)}, [first, second], Everything())
     board = one.engine.board
-    assert board.operators[COMMON].promises == Promises(0.5, Curve.total([curve, curve], [2.0, 5.0]))
+    assert board.operators[COMMON].promises == Promises(0.5, Curve.total([(curve, 2.0), (curve, 5.0)]))
     assert board.operators[ONE].promises == Promises(0.25, curve)
     one.engine.set_promises("second", Promises(0.75))
-    assert board.operators[COMMON].promises == Promises(0.75, Curve.total([curve], [2.0]))
+    assert board.operators[COMMON].promises == Promises(0.75, Curve.total([(curve, 2.0)]))
     one.engine.drop_query("second")
     assert board.operators[COMMON].promises == Promises(0.25, curve)
 
@@ -221,4 +221,4 @@ def test_its_promises_follow_the_costs_that_are_learned() -> None:
     one = World({"s": np.arange(0.0, 40.0, 10.0)}, queries, Everything(), known=False)
     before = one.engine.board.operators[COMMON].promises.curve
     one.run()
-    assert before != one.engine.board.operators[COMMON].promises.curve == Curve.total([curve] * 2, [2.0] * 2)
+    assert before != one.engine.board.operators[COMMON].promises.curve == Curve.total([(curve, 2.0)] * 2)

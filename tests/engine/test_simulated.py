@@ -62,7 +62,7 @@ def test_answers_depend_on_the_log_alone(seed: int, slots: int, most_rows: int, 
     for policy in (Anything(seed), RoundRobin(), FirstComeFirstServed(), RoundRobin(rows=2)):
         world = run(policy, seed, slots=slots, most_rows=most_rows, shared=shared)
         assert outputs(world) == expected
-        assert not any(operator.pending or operator.busy for operator in world.engine.board.operators)
+        assert not any(operator.pending or operator.running for operator in world.engine.board.operators)
 
 
 def test_runs_repeat_exactly() -> None:

@@ -18,7 +18,6 @@ from hypothesis import strategies as st
 from tests.engine.kit import Anything
 
 from freshet.engine import Engine, LogQueues, VirtualClock
-from freshet.engine.tables import streams_before
 from freshet.log import Intake, Limits, Log, Retention, TableVersions
 from freshet.model import ARRIVAL, Stream, parse_schema, version_stream
 from freshet.policies import Everything, Policy
@@ -179,7 +178,7 @@ class Application:
     def tidy(self) -> None:
         """What housekeeping does."""
         for table, versions in self.tables.items():
-            versions.release(self.intakes, streams_before(self.engine.board, table))
+            versions.release(self.intakes, self.engine.board.streams_before(table))
         self.log.collect()
 
     def turn(self) -> None:
@@ -385,8 +384,8 @@ def test_other_columns_begin_anew(app: Application) -> None:
 
 
 def test_what_is_before_a_table_is_known(app: Application) -> None:
-    assert streams_before(app.engine.board, "towns") == []
-    before = streams_before(app.engine.board, "names")
+    assert app.engine.board.streams_before("towns") == []
+    before = app.engine.board.streams_before("names")
     assert "groups.c.aggregate.state" in before
     assert "few" not in before
     assert "named.join_1" in before

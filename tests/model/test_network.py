@@ -51,7 +51,6 @@ def test_a_node_that_queries_share_is_there_once() -> None:
     assert network.add(sharing("b")) == (0, 3)
     assert network.queries(0) == ("a", "b")
     assert network.writes(0) == ("a.filter_2", "b.project")
-    assert network.writes(0, inside=(1,)) == ("b.project",)
     assert network.drop("a") == (1, 2)
     assert network.writes(0) == ("b.project",)
     assert network.drop("b") == (0, 3)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from freshet.kernels import Program
 from freshet.model import ARRIVAL, Curve, Network, Query, parse_schema
 from freshet.policies import Everything, create
-from freshet.policies.sharing import OperatorFigures, is_shared, share, shared_by
+from freshet.policies.sharing import OperatorFigures, share, shared_by
 from freshet.simulation.executor import Profile
 from freshet.simulation.world import World
 from freshet.sql import build_query
@@ -67,7 +67,7 @@ def test_answers_do_not_change(every: list[str]) -> None:
         network.add(query)
     names = shared_by(shared)
     assert all(len(members) > 1 for members in names.values())
-    assert len(network.nodes) == len(names) + sum(not is_shared(n) for query in shared for n in query.graph.order)
+    assert len(network.nodes) == len(names) + sum(node.query != "" for node in network.nodes)
 
 
 A = build("a", "SELECT k FROM s WHERE v > 1 AND k > 3")
@@ -159,7 +159,7 @@ def test_what_was_measured_of_shared_operators_counts_for_them() -> None:
     st.floats(0.01, 8.0),
 )
 def test_total_is_the_sum(curves: list[Curve], latency: float) -> None:
-    total = Curve.total(curves)
+    total = Curve.total((curve, 0.0) for curve in curves)
     assert total.utility(latency) == pytest.approx(sum(curve.utility(latency) for curve in curves))
     assert total.slope(latency) == pytest.approx(sum(curve.slope(latency) for curve in curves), abs=1e-9)
     assert total.promise == pytest.approx(min(curve.promise for curve in curves))

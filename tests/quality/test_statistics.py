@@ -31,10 +31,27 @@ def test_given_statistics_stay():
 
 
 def test_overhead_counts_calls_alike():
-    overhead = OverheadStatistics(prior=0.02, alpha=0.5)
-    assert overhead.seconds == 0.02
-    for seconds in (0.1, 0.2, 0.2):
+    overhead = OverheadStatistics()
+    assert overhead.seconds == 0.0
+    for seconds in (0.1, 0.1, 0.1, 0.1, 0.1, 0.2, 0.2):
         overhead.add(seconds)
-    assert overhead.seconds == pytest.approx(0.175)
-    assert overhead.calls == 3
-    assert overhead.total == pytest.approx(0.5)
+    assert overhead.seconds == pytest.approx(0.136)
+    assert overhead.calls == 7
+    assert overhead.total == pytest.approx(0.9)
+
+
+@pytest.mark.parametrize("cold", [(2.0,), (3.0, 0.9), (0.04, 5.0, 0.5, 2.0)])
+def test_cold_calls_do_not_count_once_a_warm_one_was_seen(cold: tuple[float, ...]):
+    overhead = OverheadStatistics()
+    for seconds in cold:
+        overhead.add(seconds)
+    for _ in range(20):
+        overhead.add(0.04)
+        assert overhead.seconds == pytest.approx(0.04)
+
+
+def test_an_overhead_that_changes_later_is_followed():
+    overhead = OverheadStatistics()
+    for seconds in [0.03] * 8 + [0.3] * 20:
+        overhead.add(seconds)
+    assert overhead.seconds == pytest.approx(0.3, rel=0.02)

@@ -64,9 +64,8 @@ def segments(run: Run) -> dict[str, int]:
     queues, board = run._parts.queues, run._parts.engine.board
     return {
         stream: len(queues.train(stream, low, queues.end(stream)).segments)
-        for operator in board.folds.values()
-        if (fold := operator.fold) is not None
-        for stream, low in zip(fold.streams, fold.lows, strict=True)
+        for fold in board.folds(range(len(board.operators)))
+        for stream, low in fold.lows.items()
     }
 
 

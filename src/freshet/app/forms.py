@@ -69,20 +69,23 @@ def readers_of(log: Log, graph: QueryGraph) -> list[ReaderState]:
 def stored(graph: QueryGraph) -> dict[str, Any]:
     """A graph as plain values."""
     operators = [fields_of(graph.operators[name]) for name in graph.from_output]
-    return {"operators": operators, "inputs": {name: list(graph.inputs[name]) for name in graph.from_output}}
+    inputs = {name: list(graph.inputs[name]) for name in graph.from_output}
+    shared = {"shared": sorted(graph.shared)} if graph.shared else {}
+    return {"operators": operators, "inputs": inputs, **shared}
 
 
 def graph_of(values: Mapping[str, Any]) -> QueryGraph:
     """The graph of plain values.
 
     >>> from freshet.model import Filter
-    >>> graph = QueryGraph.straight("s", [Filter("q.filter_1", "v > 1"), Filter("q.filter_2", "v < 9")])
+    >>> graph = QueryGraph.straight("s", [Filter("shared:1f", "v > 1"), Filter("q.filter_2", "v < 9")], shared=1)
     >>> graph_of(stored(graph)) == graph
     True
     """
     operators = [operator_of(fields) for fields in values["operators"]]
     inputs = {name: tuple(sources) for name, sources in values["inputs"].items()}
-    return QueryGraph({operator.name: operator for operator in operators}, inputs, operators[0].name)
+    by_name = {operator.name: operator for operator in operators}
+    return QueryGraph(by_name, inputs, operators[0].name, frozenset(values.get("shared", ())))
 
 
 class Move:

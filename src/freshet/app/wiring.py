@@ -22,7 +22,6 @@ from freshet.app.run import Parts, Run
 from freshet.app.spec import check_master
 from freshet.app.tables import Tables
 from freshet.engine import Engine, LogQueues, RealClock
-from freshet.engine.tables import streams_before
 from freshet.log import Intake, Log
 from freshet.model import ARRIVAL, FreshetError, Query
 from freshet.policies import create
@@ -85,7 +84,7 @@ def _open(app: App, policy: str, master: str | None, stack: ExitStack, progress:
         queues, executor, clock, made, most_rows=app.settings.max_train_rows, observers=[QuarantineTeller()]
     )
     loop = Loop(engine)
-    tables = Tables(log, app, lambda table: loop.ask(lambda: streams_before(engine.board, table)))
+    tables = Tables(log, app, lambda table: loop.ask(lambda: engine.board.streams_before(table)))
     stack.callback(tables.stop)
     installer = Installer(app, engine, log, session, expected, suspects.why_out)
     installer.park_others(checked.queries)

@@ -15,7 +15,6 @@ from freshet.bench.registry import bench
 from freshet.bench.result import Result
 from freshet.bench.stage import Stage
 from freshet.bench.windows_load import EPOCH, JOIN, LATENESS, NEAR
-from freshet.model import is_state
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -85,7 +84,7 @@ def _work_off(stage: Stage, session: SparkSession, name: str, rows: int, train: 
 def _check_done(rig: EngineRig) -> None:
     """All rows must have been read, and no query have been given up."""
     for name, reader in rig.log.readers().items():
-        if not is_state(reader.stream) and reader.next < rig.log.end(reader.stream):
+        if reader.kind != "state" and reader.next < rig.log.end(reader.stream):
             raise RuntimeError(f"{name} stands at {reader.next} of {rig.log.end(reader.stream)}: nothing was measured")
 
 

@@ -1,46 +1,54 @@
-"""Admission: queries come and go while others run."""
+"""Admission: what comes in. Tuples and event time from the log, and queries, which come and go while others run."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Final
 
 import pyarrow as pa
 
-from freshet.engine.arrivals import Arrivals
 from freshet.engine.board import Board
 from freshet.engine.clock import Clock
-from freshet.engine.events import Added, Dropped, Observer, Promised, Quarantined
+from freshet.engine.events import Added, Arrived, Dropped, Event, Held, Observer, Promised, Quarantined
 from freshet.engine.lines import Lines
 from freshet.engine.protocols import Executor, QueueLog
-from freshet.engine.states import OperatorState, QueryState
-from freshet.model import Promises, Query, UserError
+from freshet.engine.states import EdgeState, FoldState, OperatorState, QueryState
+from freshet.engine.timekeeper import Timekeeper
+from freshet.log.errors import LogFull
+from freshet.model import Commit, Promises, Query, UserError
 from freshet.policies import Policy
 from freshet.quality import OperatorStatistics
 
+LOOK_AGAIN: Final = 0.1
+"""Seconds after which outputs that were held back, and policies that declined to run anything, are asked again."""
+LEARN_AGAIN: Final = 5.0
+"""Seconds after which what was promised to shared work is worked out again from the costs that were learned."""
 
-class Admission(Arrivals):
-    """Adds, changes and drops queries.
 
-    Args:
-        log: Where tuples wait.
-        executor: Runs units.
-        clock: Real or virtual.
-        policy: Decides.
-        observers: Are told what happens.
-    """
+class Admission:
+    """Adds, changes and drops queries, and brings the board up to date with the log."""
 
     def __init__(
         self, log: QueueLog, executor: Executor, clock: Clock, policy: Policy, observers: Iterable[Observer]
     ) -> None:
+        self.log, self.executor, self.clock, self.policy = log, executor, clock, policy
         slots = executor.slots
-        board = Board(log.bytes, executor.way, now=clock.now(), workers=slots, idle_workers=slots)
-        super().__init__(log, clock, policy, board, observers)
-        self.executor = executor
+        self.board = Board(log.bytes, executor.way, now=clock.now(), workers=slots, idle_workers=slots)
+        self.time = Timekeeper(self.board, log)
+        self.observers = list(observers)
         self.schemas: dict[str, pa.Schema] = {}
         self._running = Lines()
         self._outdated: set[str] = set()
         """Units that run an operator for which there are more readers since."""
+        self._held: Mapping[str, str] = {}
+        self._look_again = self._tell_again = self._learn_again = -math.inf
+
+    def _tell(self, event: Event) -> None:
+        for observer in self.observers:
+            observer.tell(event)
+
+    # Queries
 
     def add_query(self, query: Query, schemas: Mapping[str, pa.Schema]) -> pa.Schema:
         """Starts a query over streams of the given schemas; returns the schema of its output.
@@ -58,11 +66,14 @@ class Admission(Arrivals):
         self.schemas[query.name] = outputs[query.name]
         for operator in board.of(state):
             if operator.node.number >= known:
-                self._start(operator, query)
-            elif not self._serves_others(operator, state):
-                self._start_again(operator, query)
+                self._start(operator)
+            elif not any(other.active for other in board.serving(operator) if other is not state):
+                # All of its queries were quarantined until now.
+                self._start(operator)
+                for reader in _readers(operator):
+                    self.log.set_need(reader, True)
         self._outdated |= self._running.of(number for number in state.operators if number < known)
-        self._tell(Added(self.clock.now(), query.name, query.promises, self._streams(state)))
+        self._tell(Added(self.clock.now(), query.name, query.promises, query.graph.streams))
         self._take_up(state)
         self.policy.changed(board, len(board.queries) - 1)
         return outputs[query.name]
@@ -71,27 +82,15 @@ class Admission(Arrivals):
         strict = {state.name for state in self.board.queries if state.query.on_error == "fail"}
         return self.executor.install(self.board.network, self.schemas, strict)
 
-    def _serves_others(self, operator: OperatorState, state: QueryState) -> bool:
-        return any(other.active for other in self.board.serving(operator) if other is not state)
-
-    def _start(self, operator: OperatorState, query: Query) -> None:
+    def _start(self, operator: OperatorState) -> None:
         """Takes up an operator where its readers are."""
-        owner = query.name if operator.node.name.startswith(f"{query.name}.") else ""
+        start = next(self.board.serving(operator)).query.start
         for edge in operator.edges:
-            at = "earliest" if edge.edge.kind == "queue" else query.start
-            edge.cursor = self.log.start_reader(edge.edge.reader, edge.edge.stream, at, "operator", owner)
+            at = "earliest" if edge.edge.kind == "queue" else start
+            edge.cursor = self.log.start_reader(edge.edge.reader, edge.edge.stream, at, "operator", operator.node.query)
             edge.waiting = 0
-        self.time.start(operator, self.executor.states, owner)
-
-    def _start_again(self, operator: OperatorState, query: Query) -> None:
-        """Takes up an operator whose queries were all quarantined until now."""
-        self._start(operator, query)
-        for reader in _readers(operator):
-            self.log.set_need(reader, True)
-
-    def _streams(self, state: QueryState) -> tuple[str, ...]:
-        edges = (edge.edge for operator in self.board.of(state) for edge in operator.edges)
-        return tuple(dict.fromkeys(edge.stream for edge in edges if edge.kind != "queue"))
+        if isinstance(operator, FoldState):
+            self.time.start(operator, self.executor.states(operator.node.name))
 
     def drop_query(self, name: str) -> None:
         """Ends a query; what it was running is given up, what it has written stays in its output, and its readers
@@ -104,12 +103,8 @@ class Admission(Arrivals):
         self.policy.changed(self.board, number)
 
     def reform(self, queries: Sequence[Query], move: Callable[[], None]) -> None:
-        """Has queries run in other forms of the same shape from now on; nothing may be running. Their meters go on.
-
-        Args:
-            queries: They, in their new forms.
-            move: Brings their readers there.
-        """
+        """Has queries run in these other forms of the same shape from now on; ``move`` brings their readers there.
+        Nothing may be running. Their meters go on."""
         board, known = self.board, len(self.board.operators)
         learned: dict[str, OperatorStatistics] = {}
         for query in queries:
@@ -123,13 +118,10 @@ class Admission(Arrivals):
         first = len(board.queries)
         states = [board.add(query) for query in queries]
         self._install()
-        started: set[int] = set(range(known))
+        for operator in board.operators[known:]:
+            operator.statistics = learned[operator.node.name]
+            self._start(operator)
         for state in states:
-            for operator in board.of(state):
-                if operator.node.number not in started:
-                    started.add(operator.node.number)
-                    operator.statistics = learned[operator.node.name]
-                    self._start(operator, state.query)
             self._take_up(state)
         for number in range(first, len(board.queries)):
             self.policy.changed(board, number)
@@ -165,8 +157,86 @@ class Admission(Arrivals):
             raise UserError(f"there is no query {name!r}")
         return number, self.board.queries[number]
 
+    # Tuples
+
+    def _take_arrivals(self, ran: Iterable[int] = ()) -> None:
+        """Takes in what has come; event time may have gone on for its readers, and for queries that ``ran``."""
+        self.board.now = self.clock.now()
+        self._take_in(ran)
+        while self._tell_time():
+            self._take_in()
+        if self.board.now >= self._look_again:
+            self._look_again = self.board.now + LOOK_AGAIN
+            self._look_at_outputs()
+        if self.board.now >= self._learn_again:
+            self._learn_again = self.board.now + LEARN_AGAIN
+            for query in self.board.learn():
+                self.policy.changed(self.board, query)
+
+    def _take_in(self, ran: Iterable[int] = ()) -> None:
+        grown = self.log.grown()
+        for stream in grown:
+            self._enqueue(stream)
+        # Only now is every committed tuple in the queue that it waits in.
+        self._look_at_time(ran, grown)
+
+    def _enqueue(self, stream: str) -> None:
+        end = self.log.end(stream)
+        grown = [edge for edge in self.board.readers.get(stream, ()) if edge.end < end]
+        if grown:
+            last = self.log.arrival(stream, end - 1)
+            for edge in grown:
+                self._add_waiting(edge, end - edge.end, last)
+            came = tuple(dict.fromkeys(edge.edge.node for edge in grown))
+            self.policy.arrived(self.board, came)
+            self._tell(Arrived(self.board.now, stream, end, came))
+
+    def _add_waiting(self, edge: EdgeState, rows: int, last_arrival: float) -> None:
+        if not edge.waiting:
+            edge.head_arrival = self.log.arrival(edge.edge.stream, edge.head)
+        edge.waiting += rows
+        edge.tail_arrival = last_arrival
+        self.board.refresh(self.board.operators[edge.edge.node])
+
+    # Event time
+
+    def _look_at_time(self, queries: Iterable[int], streams: Iterable[str] = ()) -> None:
+        """Finds the windows that event time has passed."""
+        closing = [*self.time.look(queries), *self.time.moved(streams)]
+        if closing:
+            self.policy.arrived(self.board, closing)
+
+    def _tell_time(self, at_once: bool = False) -> bool:
+        """Lets readers of outputs know how far event time is where no unit did; not too often, unless ``at_once``."""
+        if not self.time.news or not (at_once or self.board.now >= self._tell_again):
+            return False
+        self._tell_again = self.board.now + LOOK_AGAIN
+        try:
+            self.log.commit([Commit(watermarks=tuple(self.time.news.items()))])
+        except LogFull:
+            return False
+        self.time.news.clear()
+        return True
+
+    # Outputs
+
+    def _look_at_outputs(self) -> None:
+        """Holds queries back whose output takes nothing now, and whoever writes to a queue that does not; lets those go
+        on that may again."""
+        held = self.log.held()
+        changed: dict[int, None] = {}
+        for stream in {*held, *self._held}:
+            changed |= dict.fromkeys(self.board.hold_back(stream, held))
+            number = self.board.numbers.get(stream)
+            if number is not None and self.board.queries[number].held != held.get(stream):
+                self.board.hold(self.board.queries[number], held.get(stream))
+                self._tell(Held(self.board.now, stream, held.get(stream)))
+        for query in changed:
+            self.policy.changed(self.board, query)
+        self._held = dict(held)
+
 
 def _readers(operator: OperatorState) -> list[str]:
     """Readers of an operator: of its edges, and of what it remembers."""
-    states = operator.fold.streams if operator.fold is not None else ()
+    states = operator.lows if isinstance(operator, FoldState) else ()
     return [*(edge.edge.reader for edge in operator.edges), *states]

@@ -13,12 +13,11 @@ from dataclasses import dataclass
 from typing import Final
 
 from freshet.engine.board import Board
+from freshet.engine.protocols import QueueLog
 from freshet.engine.states import EdgeState, OperatorState
 from freshet.model import Chain, Input, State, Step, Train, Unit
 from freshet.model.unit import components
 
-Versions = Callable[[str], Train]
-"""The versions of a table that are kept."""
 States = Callable[[Sequence[Chain]], tuple[State, ...]]
 """The states of the folds in chains."""
 _MOST_SHAPES: Final = 4096
@@ -33,13 +32,7 @@ def fed_by_running(board: Board, nodes: Collection[int]) -> bool:
 
 
 def by_themselves(board: Board, step: Step, alone: Collection[str]) -> list[Step]:
-    """A step, cut so that queries which must run alone do: first all that others need, then each of them.
-
-    Args:
-        board: What waits where.
-        step: What to run.
-        alone: Names of the queries.
-    """
+    """A step, cut so that the queries which must run ``alone`` do: first all that others need, then each of them."""
     if not alone:
         return [step]
     groups: dict[frozenset[str], list[int]] = {frozenset(): []}
@@ -63,7 +56,7 @@ def next_train(board: Board, unit: Unit, rows: int) -> Step | None:
 
 
 def _can_read_ahead(board: Board, part: Sequence[Chain], rows: int) -> bool:
-    if any(board.operators[number].fold is not None for chain in part for number in chain.nodes):
+    if board.folds(number for chain in part for number in chain.nodes):
         return False
     feeds = [(edge, train) for chain in part for edge, train in trains_of(board, chain)]
     return any(train.rows for _, train in feeds) and all(
@@ -125,26 +118,11 @@ class Shape:
 
 
 def bind(
-    board: Board,
-    step: Step,
-    unit: str,
-    most_rows: int,
-    train: Callable[[str, int, int], Train],
-    states: States = lambda chains: (),
-    ahead: bool = False,
-    versions: Versions | None = None,
+    board: Board, step: Step, unit: str, most_rows: int, log: QueueLog, states: States, ahead: bool = False
 ) -> Unit | None:
-    """The unit of a step. None where nothing can run now.
+    """The unit of a step, over at most so many tuples of each edge. None where nothing can run now.
 
-    Args:
-        board: What waits where.
-        step: What to run.
-        unit: Its id.
-        most_rows: Most tuples of a train.
-        train: Makes a train of a range of a stream.
-        states: Finds the states of folds.
-        ahead: Whether it is committed after what is running, and so need not wait for that.
-        versions: Finds the versions of a table.
+    One that is to run ``ahead`` is committed after what is running, and so need not wait for that.
     """
     limit = most_rows if step.rows is None else min(step.rows, most_rows)
     shape = board.shapes.get(step.nodes)
@@ -152,15 +130,14 @@ def bind(
         shape = _shape(board, step.nodes, ahead)
     if not shape.operators:
         return None
-    chains = shape.over(limit, train)
+    chains = shape.over(limit, log.train)
     # Not before the trains: the version that each of their tuples meets came into the log before the tuple.
-    tables = tuple(map(versions, _tables(board, shape.operators))) if versions is not None and board.lookups else ()
+    tables = tuple(map(log.versions, _tables(board, shape.operators))) if board.lookups else ()
     return Unit(unit, chains, states(chains), tables)
 
 
 def _shape(board: Board, nodes: tuple[int, ...], ahead: bool) -> Shape:
-    running = _Running(board, nodes, ahead)
-    shape = _Cut(running).shape()
+    shape = _Cut(board, nodes, ahead).shape()
     if len(shape.operators) == len(nodes) and not any(edge.apart for each in shape.operators for edge in each.edges):
         # All of them run: as long as that is so, they are cut in the same way.
         if len(board.shapes) > _MOST_SHAPES:
@@ -174,84 +151,53 @@ def _tables(board: Board, operators: Iterable[OperatorState]) -> list[str]:
     return list(dict.fromkeys(board.lookups[number] for number in numbers if number in board.lookups))
 
 
-class _Running:
-    """The operators of a step that run now, each after those that it reads."""
+class _Cut:
+    """The operators of a step that run now, each after those that it reads, cut into chains."""
 
     def __init__(self, board: Board, nodes: Iterable[int], ahead: bool) -> None:
         self._board = board
         # An operator has a greater number than those that it reads.
         wanted = [operator for number in sorted(set(nodes)) if (operator := board.operators[number]).may_run]
-        self._inside = {operator.node.number for operator in wanted}
+        inside = {operator.node.number for operator in wanted}
         blocked: set[int] = set()
         for operator in reversed(wanted):
-            if (operator.running and not ahead) or self._is_blocked(operator, blocked):
+            fusible = (edge for edge in operator.out if edge.edge.node in inside and not edge.apart)
+            waits = any(edge.waiting or edge.edge.node in blocked for edge in fusible)
+            if waits or (operator.running and not ahead):
                 blocked.add(operator.node.number)
-        self._inside -= blocked
-        self.operators: list[OperatorState] = []
+        self._operators: list[OperatorState] = []
         self._numbers: set[int] = set()
         for operator in wanted:
-            if operator.node.number in self._inside and self._is_fed(operator):
-                self.operators.append(operator)
+            if operator.node.number not in blocked and self._is_fed(operator):
+                self._operators.append(operator)
                 self._numbers.add(operator.node.number)
-
-    def _is_blocked(self, operator: OperatorState, blocked: set[int]) -> bool:
-        for reader in operator.readers:
-            if reader in self._inside:
-                edges = self._edges_between(operator, reader)
-                if any(edge.waiting for edge in edges) or (edges and reader in blocked):
-                    return True
-        return False
-
-    def _edges_between(self, operator: OperatorState, reader: int) -> list[EdgeState]:
-        """The edges from one operator to another that could be fused."""
-        number = operator.node.number
-        return [edge for edge in self._board.operators[reader].edges if edge.edge.source == number and not edge.apart]
-
-    def _is_fed(self, operator: OperatorState) -> bool:
-        return operator.closing or any(self.is_fused(edge) or edge.waiting for edge in operator.edges)
-
-    def is_fused(self, edge: EdgeState) -> bool:
-        """Whether tuples come from an operator that runs, without a queue. Whoever reads such an operator within the
-        step runs, too."""
-        return edge.edge.source in self._numbers and not edge.apart
-
-    def goes_on(self, operator: OperatorState) -> tuple[int, tuple[str, ...]]:
-        """How many fused edges take what an operator gives out, and the streams that it is appended to."""
-        board, number = self._board, operator.node.number
-        edges = [
-            edge for reader in operator.readers for edge in board.operators[reader].edges if edge.edge.source == number
-        ]
-        queues = [edge.edge.stream for edge in edges if edge.edge.node not in self._numbers or edge.apart]
-        outputs = (board.queries[query].name for query in operator.outputs)
-        return len(edges) - len(queues), (*outputs, *queues)
-
-
-class _Cut:
-    """Cuts operators that run into chains."""
-
-    def __init__(self, running: _Running) -> None:
-        self._running = running
         self._nodes: list[list[int]] = []
         self._inputs: list[tuple[EdgeState | int, ...]] = []
         self._writes: list[tuple[str, ...]] = []
         self._fused: list[EdgeState] = []
         self._ends: dict[int, int] = {}
         """The chain that an operator ends."""
-        self._whole: set[int] = set()
-        """Operators whose one reader goes on with their chain."""
+        self._whole: dict[int | None, int] = {}
+        """The same where its one reader goes on with the chain."""
+
+    def _is_fed(self, operator: OperatorState) -> bool:
+        return operator.closing or any(self._is_fused(edge) or edge.waiting for edge in operator.edges)
+
+    def _is_fused(self, edge: EdgeState) -> bool:
+        """Whether tuples come from an operator that runs, without a queue. Whoever reads such an operator within the
+        step runs, too."""
+        return edge.edge.source in self._numbers and not edge.apart
 
     def shape(self) -> Shape:
         """The chains, each after those that it reads."""
-        for operator in self._running.operators:
+        for operator in self._operators:
             self._place(operator)
-        nodes = tuple(map(tuple, self._nodes))
-        return Shape(self._running.operators, nodes, self._inputs, self._writes, self._fused)
+        return Shape(self._operators, tuple(map(tuple, self._nodes)), self._inputs, self._writes, self._fused)
 
     def _place(self, operator: OperatorState) -> None:
         number, [edge, *others] = operator.node.number, operator.edges
-        source = edge.edge.source
-        if source is not None and not others and source in self._whole and self._running.is_fused(edge):
-            place = self._ends.pop(source)
+        if not others and edge.edge.source in self._whole:
+            place = self._whole[edge.edge.source]
             self._nodes[place].append(number)
             self._fused.append(edge)
         else:
@@ -259,13 +205,15 @@ class _Cut:
             self._nodes.append([number])
             self._inputs.append(tuple(self._input(each) for each in operator.edges))
             self._writes.append(())
-        fused, self._writes[place] = self._running.goes_on(operator)
+        outputs = (self._board.queries[query].name for query in operator.outputs)
+        queues = (each.edge.stream for each in operator.out if each.edge.node not in self._numbers or each.apart)
+        self._writes[place] = (*outputs, *queues)
         self._ends[number] = place
-        if fused == 1 and not self._writes[place]:
-            self._whole.add(number)
+        if len(operator.out) == 1 and not self._writes[place]:
+            self._whole[number] = place
 
     def _input(self, edge: EdgeState) -> EdgeState | int:
-        if edge.edge.source is None or not self._running.is_fused(edge):
+        if edge.edge.source is None or not self._is_fused(edge):
             return edge
         self._fused.append(edge)
         return self._ends[edge.edge.source]

@@ -7,20 +7,14 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from freshet.engine.states import EdgeState, FoldState, OperatorState, QueryState, Size
-from freshet.model import Fold, Network, Node, Promises, Query
+from freshet.model import Network, Node, Promises, Query
 from freshet.model.promises import shared
 from freshet.quality import OverheadStatistics
 
 DROPPED: Final = "dropped"
 """Reason of a query that was taken out."""
-Way = Callable[[Collection[int]], str]
-"""The way in which a set of operators would run."""
 _NOTABLE: Final = 0.2
 """Share by which costs must have changed for promises to be worked out again."""
-
-
-def _one_way(nodes: Collection[int]) -> str:
-    return ""
 
 
 @dataclass(slots=True)
@@ -28,7 +22,8 @@ class Board:
     """All operators and queries, their queues, and which of them may run."""
 
     size: Size
-    way: Way = _one_way
+    way: Callable[[Collection[int]], str]
+    """The way in which a set of operators would run."""
     network: Network = field(default_factory=Network)
     operators: list[OperatorState] = field(default_factory=list)
     queries: list[QueryState] = field(default_factory=list)
@@ -36,8 +31,6 @@ class Board:
     """Numbers of the queries that were not dropped, by name."""
     stopped: set[int] = field(default_factory=set)
     """Numbers of the queries that were dropped or quarantined."""
-    folds: dict[str, OperatorState] = field(default_factory=dict)
-    """Folds that somebody needs, by name."""
     lookups: dict[int, str] = field(default_factory=dict)
     """Operators that join with a table, and the table."""
     ready: dict[int, None] = field(default_factory=dict)
@@ -70,16 +63,14 @@ class Board:
     def _add_operator(self, node: Node) -> None:
         edges = tuple(map(EdgeState, node.edges))
         before = {number for source in node.inputs for number in (source, *self.operators[source].before)}
-        state = OperatorState(
-            node, self.size, edges, node.operator.tag, len(edges), node.inputs, tuple(sorted(before)), _fold_of(node)
-        )
+        kind = FoldState if node.operator.remembers else OperatorState
+        state = kind(node, self.size, edges, node.operator.tag, len(edges), node.inputs, tuple(sorted(before)))
         self.operators.append(state)
         for edge in edges:
             self.readers.setdefault(edge.edge.stream, []).append(edge)
         if node.operator.reads_table is not None:
             self.lookups[node.number] = node.operator.reads_table
-        if state.fold is not None:
-            self.folds[state.fold.name] = state
+        if isinstance(state, FoldState):
             for number in before:
                 self.operators[number].folds += (state,)
 
@@ -105,11 +96,8 @@ class Board:
             for edge in operator.edges:
                 self.readers[edge.edge.stream].remove(edge)
             self.lookups.pop(operator.node.number, None)
-            if operator.fold is not None:
-                del self.folds[operator.fold.name]
-                for number in operator.before:
-                    before = self.operators[number]
-                    before.folds = tuple(fold for fold in before.folds if fold is not operator)
+            for before in (self.operators[number] for number in operator.before):
+                before.folds = tuple(fold for fold in before.folds if fold is not operator)
 
     def deactivate(self, state: QueryState, reason: str) -> list[OperatorState]:
         """Keeps a query from running. Returns the operators that no active query needs."""
@@ -155,13 +143,39 @@ class Board:
 
     # Operators
 
+    def folds(self, numbers: Iterable[int]) -> list[FoldState]:
+        """Those of some operators that remember."""
+        return [operator for number in numbers if isinstance(operator := self.operators[number], FoldState)]
+
+    def streams_before(self, table: str) -> list[str]:
+        """Outputs, intermediate queues and states of queries whose tuples may still meet a table.
+
+        Declared streams are left out: any of them may be read by a query that is yet to come.
+        """
+        found: dict[str, None] = {}
+        for number in (number for number, read in self.lookups.items() if read == table):
+            self._add_before(number, found)
+        return list(found)
+
+    def _add_before(self, number: int, found: dict[str, None]) -> None:
+        """Adds the streams in front of an operator, and the states of the folds there."""
+        numbers = (number, *self.operators[number].before)
+        found |= dict.fromkeys(stream for fold in self.folds(numbers) for stream in fold.lows)
+        edges = (edge.edge for number in numbers for edge in self.operators[number].edges)
+        for edge in (edge for edge in edges if edge.kind != "stream" and edge.stream not in found):
+            found[edge.stream] = None
+            if edge.stream in self.numbers:
+                self._add_before(self.queries[self.numbers[edge.stream]].root, found)
+
     def _look_at(self, numbers: Iterable[int]) -> None:
         """Brings what operators have of their queries up to date."""
         self.shapes.clear()
         network, operators = self.network, [self.operators[number] for number in numbers]
         for operator in operators:
             number = operator.node.number
-            operator.readers = tuple(dict.fromkeys(edge.node for edge in network.readers(number)))
+            out = network.readers(number)
+            operator.out = tuple(self.operators[edge.node].edges[edge.port] for edge in out)
+            operator.readers = tuple(dict.fromkeys(edge.node for edge in out))
             operator.outputs = tuple(self.numbers[name] for name in network.outputs(number))
             operator.queries = tuple(self.numbers[name] for name in network.queries(number))
             operator.active = any(query.active for query in self.serving(operator))
@@ -229,7 +243,3 @@ class Board:
         """A unit of these operators had this overhead."""
         self.calls.add(overhead)
         self._calls_by_way.setdefault(self.way(nodes), OverheadStatistics()).add(overhead)
-
-
-def _fold_of(node: Node) -> FoldState | None:
-    return FoldState(node.operator) if isinstance(node.operator, Fold) else None

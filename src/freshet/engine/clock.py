@@ -36,17 +36,14 @@ class RealClock:
         self._woken = threading.Event()
 
     def now(self) -> float:
-        """Seconds since the epoch."""
         return time.time()
 
     def wait(self, until: float | None) -> bool:
-        """Sleeps until then or until woken."""
         self._woken.wait(None if until is None else max(0.0, until - time.time()))
         self._woken.clear()
         return True
 
     def wake(self) -> None:
-        """Ends a wait early."""
         self._woken.set()
 
 
@@ -64,7 +61,6 @@ class VirtualClock:
         self._now = start
 
     def now(self) -> float:
-        """Simulated seconds."""
         return self._now
 
     def wait(self, until: float | None) -> bool:

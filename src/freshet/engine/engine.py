@@ -12,21 +12,19 @@ from itertools import count
 from queue import Empty, SimpleQueue
 from typing import Any, Final
 
-from freshet.engine.admission import Admission
-from freshet.engine.arrivals import LOOK_AGAIN
+from freshet.engine.admission import LOOK_AGAIN, Admission
 from freshet.engine.binding import bind, by_themselves, fed_by_running, next_train, trains_of
 from freshet.engine.board import DROPPED
 from freshet.engine.clock import Clock
 from freshet.engine.events import Began, Committed, Decided, Failed, Observer, Returned, Submitted
-from freshet.engine.lines import Line
-from freshet.engine.metering import Metering
+from freshet.engine.lines import CANCELLED, Line
+from freshet.engine.metering import Metering, waiting_for
 from freshet.engine.protocols import Executor, QueueLog
-from freshet.engine.settle import commit_of, effective, failures_of, is_torn, suspects
-from freshet.engine.snapshot import waiting_for
+from freshet.engine.settle import effective, failures_of, is_torn, suspects
 from freshet.engine.states import EdgeState
 from freshet.log.errors import LogFull
 from freshet.log.tail import stamped
-from freshet.model import Chain, Commit, FreshetError, Step, Unit, UnitResult
+from freshet.model import Chain, FreshetError, Step, Unit, UnitResult
 from freshet.policies import Policy
 from freshet.quality import Meters
 from freshet.quality.snapshots import EngineSnapshot
@@ -36,8 +34,6 @@ LONGEST_PAUSE: Final = 5.0
 DRAIN_PATIENCE: Final = 30.0
 """Seconds in which a drain must bring something about; else it ends, and what waits stays in the log."""
 _FEWEST_TRIES: Final = 5
-_CANCELLED: Final = "cancelled"
-"""Why a unit runs again that is nobody's fault."""
 
 
 class Undrained(FreshetError):
@@ -127,7 +123,7 @@ class Engine(Admission):
 
     def give_up(self) -> None:
         """Cancels what is running; it stays in the log. On the loop's thread."""
-        for unit in self._running.ids():
+        for unit in self._running.running():
             self.executor.cancel(unit)
 
     def is_idle(self) -> bool:
@@ -217,26 +213,21 @@ class Engine(Admission):
     ) -> tuple[Sequence[UnitResult], dict[str, Sequence[Chain]] | None]:
         """Commits what can be; returns what is to be settled, and by unit the chains that took effect, or None where
         there was no room for any."""
-        torn = [result for result in results if result.retry is None and self._is_torn(result.unit, stopped)]
+        good = [result for result in results if result.retry is None]
+        torn = [each for each in good if each.unit.id in self._outdated or is_torn(each.unit, self.board, stopped)]
         if torn:
             # What would be lost is given out again, to a queue.
-            self._take_back([replace(result, retry=_CANCELLED) for result in torn], again=True)
+            self._take_back([replace(result, retry=CANCELLED) for result in torn], again=True)
             results = self._running.due()
-        good = [result for result in results if result.retry is None]
+            good = [result for result in results if result.retry is None]
         chains = {result.unit.id: effective(result.unit, self.board, stopped) for result in good}
         try:
-            self.log.commit([self._commit_of(result, chains[result.unit.id]) for result in good])
+            self.log.commit([self.time.commit_of(result, chains[result.unit.id]) for result in good])
         except LogFull as full:
             # Nothing of the group was committed: it runs again when there is room.
             self._take_back([replace(result, retry=str(full)) for result in results], again=True)
             return self._running.due(), None
         return results, chains
-
-    def _is_torn(self, unit: Unit, stopped: set[int]) -> bool:
-        return unit.id in self._outdated or is_torn(unit, effective(unit, self.board, stopped))
-
-    def _commit_of(self, result: UnitResult, chains: Sequence[Chain]) -> Commit:
-        return self.time.commit_of(result, chains, commit_of(result, self.board, chains))
 
     def _take_back(self, results: Sequence[UnitResult], again: bool = False) -> None:
         """Units are back from the executor; ``again``: they were, but could not be committed."""
@@ -298,7 +289,7 @@ class Engine(Admission):
 
     def _freed(self, nodes: Sequence[int]) -> None:
         """Tells the policy of the operators that had to wait for a fold that has ended."""
-        folds = [state for number in nodes if (state := self.board.operators[number]).fold is not None]
+        folds = self.board.folds(nodes)
         waited = dict.fromkeys(number for fold in folds for number in (*fold.before, fold.node.number))
         self.policy.arrived(self.board, [number for number in waited if number in self.board.ready])
 
@@ -307,7 +298,7 @@ class Engine(Admission):
         edges = suspects(result.unit, self.board) if result.apart else []
         for edge in edges:
             edge.apart = True
-        if not edges and result.retry != _CANCELLED:
+        if not edges and result.retry != CANCELLED:
             self._trouble = result.retry
             self._tries += 1
             self._pause = min(LONGEST_PAUSE, 2 * self._pause or LOOK_AGAIN)
@@ -358,8 +349,7 @@ class Engine(Admission):
 
     def _bind(self, step: Step, ahead: bool = False) -> Unit | None:
         unit = stamped(f"{self.log.epoch}-{next(self._units)}", self.log.commits)
-        log, states = self.log, self.time.states
-        return bind(self.board, step, unit, self._most_rows, log.train, states, ahead, log.versions)
+        return bind(self.board, step, unit, self._most_rows, self.log, self.time.states, ahead)
 
     def _decide(self) -> None:
         started = self._stopwatch()
@@ -395,6 +385,6 @@ class Engine(Admission):
                 self.meters.wait(state.name, waiting_for(state, self.board, self.log))
                 self.meters.remember(state.name, self.time.memory(state))
                 operators[state.name] = {each.node.name: each.statistics for each in self.board.of(state)}
-        running, calls = self._running.running(), self.board.calls
+        running, calls = self._running.running().values(), self.board.calls
         meters = self.meters.snapshot(self.clock.now(), running=running, operators=operators, overhead=calls)
         return {**meters, "trouble": self._trouble}

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
+from typing import Final
 
 from freshet.model import Unit, UnitResult
+
+CANCELLED: Final = "cancelled"
+"""Why a unit runs again that is nobody's fault."""
 
 
 @dataclass(slots=True)
@@ -51,7 +55,7 @@ class Line:
                 rest = list(self.units)[number:]
                 if all(other in self.results for other in rest):
                     again = (self.results[other] for other in rest[1:])
-                    due += [result, *(replace(other, retry="cancelled") for other in again)]
+                    due += [result, *(replace(other, retry=CANCELLED) for other in again)]
                 break
             due.append(result)
         return due
@@ -95,16 +99,12 @@ class Lines:
         line = self._of.pop(unit)
         del line.units[unit], line.results[unit]
 
-    def ids(self) -> list[str]:
-        """The units that still run."""
-        return [unit for line in self for unit in line.units if unit not in line.results]
-
     def of(self, nodes: Iterable[int]) -> set[str]:
         """The units that run one of these operators."""
         wanted = set(nodes)
         units = (unit for line in self for unit, _ in line.units.values())
         return {unit.id for unit in units if not wanted.isdisjoint(unit.nodes)}
 
-    def running(self) -> list[float]:
-        """When the units that still run were begun."""
-        return [begun for line in self for unit, (_, begun) in line.units.items() if unit not in line.results]
+    def running(self) -> dict[str, float]:
+        """The units that still run, each with the time at which it was begun."""
+        return {unit: begun for line in self for unit, (_, begun) in line.units.items() if unit not in line.results}

@@ -2,70 +2,66 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, Final
-
+from freshet.engine import events
+from freshet.engine.binding import trains_of
 from freshet.engine.board import Board
-from freshet.engine.events import (
-    Added,
-    Began,
-    Committed,
-    Decided,
-    Dropped,
-    Event,
-    Failed,
-    Held,
-    Promised,
-    Quarantined,
-)
-from freshet.model import Chain, ChainResult, Train, UnitResult
-from freshet.quality import Meters
+from freshet.engine.protocols import QueueLog
+from freshet.engine.states import EdgeState, QueryState
+from freshet.quality import Meters, QueueLength, Waiting
 
 
 class Metering:
-    """Has the meters follow the events.
-
-    Args:
-        meters: What is brought up to date.
-        board: Knows whose a chain is.
-    """
+    """Has the meters follow the events."""
 
     def __init__(self, meters: Meters, board: Board) -> None:
         self._meters, self._board = meters, board
-        self._takes: Final[dict[type, Callable[[Any], object]]] = {
-            Began: lambda event: meters.begin(event.now),
-            Added: lambda event: meters.add_query(event.query, event.now, event.promises, event.streams),
-            Promised: lambda event: meters.promise(event.query, event.promises),
-            Dropped: lambda event: meters.drop_query(event.query),
-            Decided: lambda event: meters.deciding(event.seconds),
-            Committed: self._committed,
-            Failed: lambda event: self._ran(event.result),
-            Held: lambda event: meters.hold(event.query, event.reason),
-            Quarantined: lambda event: meters.quarantine(event.query, event.reason),
-        }
 
-    def tell(self, event: Event) -> None:
-        """Something happened."""
-        take = self._takes.get(type(event))
-        if take is not None:
-            take(event)
+    def tell(self, event: events.Event) -> None:
+        meters = self._meters
+        match event:
+            case events.Committed():
+                meters.busy(event.result.finished - event.result.started)
+                self._record(event)
+            case events.Failed():
+                meters.busy(event.result.finished - event.result.started)
+            case events.Decided():
+                meters.deciding(event.seconds)
+            case events.Held():
+                meters.hold(event.query, event.reason)
+            case events.Quarantined():
+                meters.quarantine(event.query, event.reason)
+            case events.Began():
+                meters.begin(event.now)
+            case events.Added():
+                meters.add_query(event.query, event.now, event.promises, event.streams)
+            case events.Promised():
+                meters.promise(event.query, event.promises)
+            case events.Dropped():
+                meters.drop_query(event.query)
 
-    def _ran(self, result: UnitResult) -> None:
-        self._meters.busy(result.finished - result.started)
-
-    def _committed(self, event: Committed) -> None:
-        self._ran(event.result)
-        effective = {id(chain) for chain in event.chains}
+    def _record(self, event: events.Committed) -> None:
+        """Meters each chain for all queries that need it."""
+        board, effective = self._board, {id(chain) for chain in event.chains}
         for chain, done in zip(event.result.unit.chains, event.result.chains, strict=True):
             if id(chain) in effective:
-                self._record(chain, done, event.now)
+                rows_in = sum([train.rows for edge, train in trains_of(board, chain) if edge.edge.kind != "queue"])
+                for query in board.serving(board.operators[chain.nodes[0]]):
+                    ends = query.name in chain.writes
+                    self._meters.record(query.name, done, event.now, rows_in=rows_in, ends=ends)
 
-    def _record(self, chain: Chain, done: ChainResult, departure: float) -> None:
-        """Meters a chain for all queries that need it."""
-        first, rows_in = self._board.operators[chain.nodes[0]], 0
-        for edge, each in zip(first.edges, chain.inputs, strict=True):
-            if isinstance(each, Train) and edge.edge.kind != "queue":
-                rows_in += each.rows
-        for number in first.queries:
-            name = self._board.queries[number].name
-            self._meters.record(name, done, departure, rows_in=rows_in, ends=name in chain.writes)
+
+def waiting_for(state: QueryState, board: Board, log: QueueLog) -> Waiting:
+    """What waits in the queues of a query, those of operators that it shares with others among them."""
+    through: dict[int, float] = {}
+    queues: list[QueueLength] = []
+    for number in reversed(state.operators):
+        operator = board.operators[number]
+        behind = sum(through.get(reader, 0.0) for reader in operator.readers) if number != state.root else 1.0
+        through[number] = operator.selectivity * behind
+        queues += [_length(edge, through[number], log) for edge in operator.edges if edge.waiting or edge.in_flight]
+    return Waiting.in_queues(queues)
+
+
+def _length(edge: EdgeState, selectivity: float, log: QueueLog) -> QueueLength:
+    rows, stream, first = edge.waiting + edge.in_flight, edge.edge.stream, edge.cursor
+    return QueueLength(rows, log.bytes(stream, first, first + rows), log.arrival(stream, first), min(1.0, selectivity))

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from typing import Literal, Protocol
+from typing import Protocol
 
 import pyarrow as pa
 
 from freshet.log.kinds import ReaderKind
-from freshet.model import Commit, Network, Train, Unit, UnitResult
+from freshet.model import Commit, Network, Start, Train, Unit, UnitResult
 
 
 class QueueLog(Protocol):
@@ -23,14 +23,7 @@ class QueueLog(Protocol):
     def commits(self) -> int:
         """Transactions of the log that are durable; part of every unit's id, and so of the names of its files."""
 
-    def start_reader(
-        self,
-        reader: str,
-        stream: str,
-        at: Literal["earliest", "latest"],
-        kind: ReaderKind = "operator",
-        owner: str = "",
-    ) -> int:
+    def start_reader(self, reader: str, stream: str, at: Start, kind: ReaderKind = "operator", owner: str = "") -> int:
         """The reader's cursor; a reader that is new starts at the given end. Its kind and its owner, the query whose
         alone it is, are kept with it."""
 

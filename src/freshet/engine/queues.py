@@ -5,11 +5,11 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Final, Literal
+from typing import Final
 
 from freshet.log import Lagged, Log, LogFull, Retention, kept_versions
 from freshet.log.kinds import ReaderKind
-from freshet.model import Commit, FreshetError, Train
+from freshet.model import Commit, FreshetError, Start, Train
 
 QUEUE: Final = Retention(history_age=0.0, history_bytes=0)
 """Nobody reads an intermediate queue again, so it keeps no history."""
@@ -31,7 +31,7 @@ class LogQueues:
     """
 
     def __init__(self, log: Log, look_every: float = 0.5) -> None:
-        self.log = log
+        self.log, self.epoch = log, log.epoch
         self.committed: Callable[[], None] = lambda: None
         """Called after every commit."""
         self._grown: dict[str, None] = {}
@@ -44,13 +44,7 @@ class LogQueues:
         """Readers of queues and states that are still to come into being: what they are for, and whose they are."""
 
     @property
-    def epoch(self) -> int:
-        """Number of this run over the log."""
-        return self.log.epoch
-
-    @property
     def commits(self) -> int:
-        """Transactions of the log that are durable."""
         return self.log.commits
 
     def notice(self, stream: str) -> None:
@@ -62,15 +56,7 @@ class LogQueues:
         """Ends the tries of a commit that waits for room on the disk."""
         self._closed.set()
 
-    def start_reader(
-        self,
-        reader: str,
-        stream: str,
-        at: Literal["earliest", "latest"],
-        kind: ReaderKind = "operator",
-        owner: str = "",
-    ) -> int:
-        """The reader's cursor."""
+    def start_reader(self, reader: str, stream: str, at: Start, kind: ReaderKind = "operator", owner: str = "") -> int:
         if stream == reader and stream not in self.log.streams():
             self._coming[stream] = kind, owner
             return 0
@@ -90,12 +76,10 @@ class LogQueues:
         self.log.park([name for name in there if name not in inside])
 
     def set_need(self, reader: str, needed: bool) -> None:
-        """Whether the reader's place holds data beyond the bounds."""
         if self.log.cursor(reader) is not None:
             self.log.set_need(reader, needed)
 
     def grown(self) -> Sequence[str]:
-        """Streams that got tuples, or whose watermark moved, since the last call."""
         with self._lock:
             grown, self._grown = list(self._grown), {}
         return grown
@@ -105,7 +89,6 @@ class LogQueues:
         return None
 
     def end(self, stream: str) -> int:
-        """The offset after the newest tuple."""
         # Asking for its end is much cheaper than asking whether it is there, and nearly always it is.
         try:
             return self.log.end(stream)
@@ -113,7 +96,6 @@ class LogQueues:
             return 0
 
     def watermark(self, stream: str, offset: int) -> int | None:
-        """How far event time is at an offset, in microseconds."""
         try:
             return self.log.watermark(stream, offset)
         except FreshetError:
@@ -127,7 +109,6 @@ class LogQueues:
             return self.log.arrival(stream, error.oldest) / 1e6
 
     def bytes(self, stream: str, first: int, end: int) -> int:
-        """Size of a range."""
         return self.log.bytes(stream, first, end)
 
     def train(self, stream: str, first: int, end: int) -> Train:
@@ -135,7 +116,6 @@ class LogQueues:
         return self.log.train(stream, first, end) if first < end else Train(stream, first, end)
 
     def versions(self, table: str) -> Train:
-        """The versions of a table that are kept."""
         return kept_versions(self.log, table)
 
     def held(self) -> Mapping[str, str]:

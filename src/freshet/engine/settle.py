@@ -8,7 +8,7 @@ from dataclasses import replace
 from freshet.engine.binding import trains_of
 from freshet.engine.board import Board
 from freshet.engine.states import EdgeState
-from freshet.model import Chain, Commit, SegmentFile, Unit, UnitResult, is_state_of
+from freshet.model import Chain, Commit, SegmentFile, Unit, UnitResult
 
 
 def failures_of(result: UnitResult, board: Board) -> dict[int, str]:
@@ -21,19 +21,16 @@ def failures_of(result: UnitResult, board: Board) -> dict[int, str]:
     }
 
 
-def effective(unit: Unit, board: Board, stopped: Collection[int]) -> Sequence[Chain]:
+def effective(unit: Unit, board: Board, stopped: set[int]) -> Sequence[Chain]:
     """The chains that take effect: those that a query needs which is not stopped."""
     if not stopped:
         return unit.chains
-    return [chain for chain in unit.chains if not _all_in(board.operators[chain.nodes[0]].queries, stopped)]
+    return [chain for chain in unit.chains if not stopped.issuperset(board.operators[chain.nodes[0]].queries)]
 
 
-def _all_in(queries: Sequence[int], stopped: Collection[int]) -> bool:
-    return all(query in stopped for query in queries)
-
-
-def is_torn(unit: Unit, chains: Sequence[Chain]) -> bool:
+def is_torn(unit: Unit, board: Board, stopped: set[int]) -> bool:
     """Whether what a chain that takes effect has given out went to one that does not: it would be lost."""
+    chains = effective(unit, board, stopped)
     if len(chains) == len(unit.chains):
         return False
     kept = set(map(id, chains))
@@ -56,16 +53,14 @@ def commit_of(result: UnitResult, board: Board, chains: Sequence[Chain]) -> Comm
     if len(chains) == len(result.unit.chains):
         return Commit(cursors, result.files)
     kept = {stream for chain in chains for stream in chain.writes}
-    folds = {fold.name for chain in chains for number in chain.nodes if (fold := board.operators[number].fold)}
-    files = (_only(file, kept, folds) for file in result.files)
+    for fold in board.folds(number for chain in chains for number in chain.nodes):
+        kept.update(fold.lows)
+    files = (_only(file, kept) for file in result.files)
     return Commit(cursors, tuple(file for file in files if file.members))
 
 
-def _only(file: SegmentFile, streams: Collection[str], folds: Collection[str]) -> SegmentFile:
-    members = tuple(
-        member for member in file.members if member[0] in streams or any(is_state_of(member[0], fold) for fold in folds)
-    )
-    return replace(file, members=members)
+def _only(file: SegmentFile, streams: Collection[str]) -> SegmentFile:
+    return replace(file, members=tuple(member for member in file.members if member[0] in streams))
 
 
 def suspects(unit: Unit, board: Board) -> list[EdgeState]:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from freshet.model import Edge, Fold, Node, Promises, Query
+from freshet.model import Edge, Node, Promises, Query
 from freshet.quality import OperatorStatistics
 
 Size = Callable[[str, int, int], int]
@@ -46,28 +46,6 @@ class EdgeState:
 
 
 @dataclass(slots=True, eq=False)
-class FoldState:
-    """What a fold remembers: the range [low, end) of each of its state streams.
-
-    Args:
-        operator: What it does.
-        streams: Its state streams.
-        lows: Where the live range of each begins.
-        seen: How far event time had come, by port, when it last ran; None: nothing was known.
-    """
-
-    operator: Fold
-    streams: tuple[str, ...] = ()
-    lows: list[int] = field(default_factory=list)
-    seen: list[int | None] = field(default_factory=list)
-
-    @property
-    def name(self) -> str:
-        """Its name."""
-        return self.operator.name
-
-
-@dataclass(slots=True, eq=False)
 class OperatorState:
     """An operator in its place, as policies see it. :meth:`Board.refresh` brings what is summed up from its edges up to
     date, so that looking at it costs nothing."""
@@ -80,13 +58,14 @@ class OperatorState:
     inputs: tuple[int, ...]
     before: tuple[int, ...] = ()
     """All operators in front of it."""
-    fold: FoldState | None = None
+    out: tuple[EdgeState, ...] = ()
+    """The edges that what it gives out goes to, the outputs of queries apart."""
     readers: tuple[int, ...] = ()
     outputs: tuple[int, ...] = ()
     queries: tuple[int, ...] = ()
     promises: Promises = field(default_factory=Promises)
     statistics: OperatorStatistics = field(default_factory=OperatorStatistics)
-    folds: tuple[OperatorState, ...] = ()
+    folds: tuple[FoldState, ...] = ()
     """Folds behind it."""
     active: bool = True
     """Whether one of its queries is active."""
@@ -104,18 +83,11 @@ class OperatorState:
     head_arrival: float = math.inf
 
     @property
-    def busy(self) -> bool:
-        """Whether it is running."""
-        return self.running > 0
-
-    @property
     def cost(self) -> float:
-        """Seconds per tuple."""
         return self.statistics.cost
 
     @property
     def selectivity(self) -> float:
-        """Tuples out per tuple in."""
         return self.statistics.selectivity
 
     @property
@@ -128,19 +100,21 @@ class OperatorState:
 
     @property
     def bytes_waiting(self) -> int:
-        """Bytes of the waiting tuples."""
         return sum(self.size(edge.edge.stream, edge.head, edge.end) for edge in self.edges if edge.waiting)
 
 
 @dataclass(slots=True, eq=False)
-class QueryState:
-    """A query as the engine runs it.
+class FoldState(OperatorState):
+    """A fold, with what it remembers: the range [low, end) of each of its state streams."""
 
-    Args:
-        query: What it asks for.
-        operators: Its operators, each after those that it reads.
-        root: The one whose output is its own.
-    """
+    lows: dict[str, int] = field(default_factory=dict)
+    seen: list[int | None] = field(default_factory=list)
+    """How far event time had come, by port, when it last ran; None: nothing was known."""
+
+
+@dataclass(slots=True, eq=False)
+class QueryState:
+    """A query as the engine runs it."""
 
     query: Query
     operators: tuple[int, ...]
@@ -158,10 +132,8 @@ class QueryState:
 
     @property
     def name(self) -> str:
-        """Its name."""
         return self.query.name
 
     @property
     def promises(self) -> Promises:
-        """What was promised to it."""
         return self.query.promises

@@ -1,15 +1,20 @@
-"""The timekeeper: which folds have something to do because event time went on, and who is told how far it is."""
+"""The timekeeper: which folds have something to do because event time went on, and who is told how far it is.
+
+Everything follows from the watermarks of the streams at the committed cursors: a bound on the event times of all
+tuples that an operator has not processed. Bounds never become wrong later, so what was known once stays known.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 
+from freshet.engine.binding import trains_of
 from freshet.engine.board import Board
-from freshet.engine.event_time import Moment, has_state
 from freshet.engine.protocols import QueueLog
-from freshet.engine.states import FoldState, OperatorState, QueryState
-from freshet.model import Chain, Commit, State, Train, Unit, UnitResult, state_stream
-from freshet.model.operators import earliest, latest
+from freshet.engine.settle import commit_of
+from freshet.engine.states import EdgeState, FoldState, OperatorState, QueryState
+from freshet.model import Chain, Commit, State, Unit, UnitResult, state_stream
+from freshet.model.operators import Time, earliest, latest
 from freshet.quality import Memory
 
 
@@ -17,69 +22,49 @@ class Timekeeper:
     """Follows event time through the operators.
 
     Only queries with folds, and those whose outputs lead to one, take part; the others cost nothing.
-
-    Args:
-        board: What waits where.
-        log: Has the watermarks of streams.
     """
 
     def __init__(self, board: Board, log: QueueLog) -> None:
         self._board, self._log = board, log
-        self._concerned: frozenset[int] | None = None
+        self._concerned: frozenset[int] = frozenset()
+        """The queries to which event time matters: they have folds, or what they write leads to one."""
         self.news: dict[str, int] = {}
         """Watermarks of outputs that are not in the log yet."""
 
     # Queries
 
-    def start(self, operator: OperatorState, streams: Callable[[str], int], owner: str) -> None:
-        """Takes up an operator where it was; ``streams`` says how many state streams a fold has, ``owner`` whose alone
-        it is."""
-        fold = operator.fold
-        if fold is not None:
-            fold.streams = tuple(state_stream(fold.name, number) for number in range(streams(fold.name)))
-            fold.lows = [self._log.start_reader(each, each, "earliest", "state", owner) for each in fold.streams]
-            # A unit leaves in the first state streams how far it has brought the ports.
-            kept = (state_stream(fold.name, port) for port in range(operator.ports))
-            fold.seen = [self._log.watermark(stream, self._log.end(stream)) for stream in kept]
+    def start(self, fold: FoldState, streams: int) -> None:
+        """Takes up a fold that has so many state streams where it was."""
+        name, owner = fold.node.name, fold.node.query
+        names = [state_stream(name, number) for number in range(streams)]
+        fold.lows = {each: self._log.start_reader(each, each, "earliest", "state", owner) for each in names}
+        # A unit leaves in the first state streams how far it has brought the ports.
+        fold.seen = [self._told(state_stream(name, port)) for port in range(fold.ports)]
 
     def changed(self) -> None:
         """Queries came or went."""
-        self._concerned = None
         self.news = {name: time for name, time in self.news.items() if name in self._board.numbers}
-
-    def _folds(self, state: QueryState) -> list[tuple[OperatorState, FoldState]]:
-        return [(operator, operator.fold) for operator in self._board.of(state) if operator.fold is not None]
+        self._concerned = self._find_concerned()
 
     # News
 
-    @property
-    def _matters_to(self) -> frozenset[int]:
-        if self._concerned is None:
-            self._concerned = self._find_concerned()
-        return self._concerned
-
-    def concerns(self, query: int) -> bool:
-        """Whether event time matters to a query: it has folds, or what it writes leads to one."""
-        return query in self._matters_to
-
     def concerned(self, nodes: Iterable[int]) -> set[int]:
         """The queries among those that need some operators to which event time matters."""
-        if not self._matters_to:
+        if not self._concerned:
             return set()
-        return {query for number in nodes for query in self._board.operators[number].queries if self.concerns(query)}
+        operators = (self._board.operators[number] for number in nodes)
+        return {query for operator in operators for query in operator.queries if query in self._concerned}
 
-    def _concerns_any(self, operator: OperatorState) -> bool:
-        return any(map(self.concerns, operator.queries))
+    def _concerns(self, operator: OperatorState) -> bool:
+        return not self._concerned.isdisjoint(operator.queries)
 
     def _find_concerned(self) -> frozenset[int]:
         board = self._board
-        found = {query for operator in board.folds.values() for query in operator.queries}
+        found = {query for fold in board.folds(range(len(board.operators))) for query in fold.queries}
         waiting = list(found)
         while waiting:
-            edges = (edge.edge for operator in board.of(board.queries[waiting.pop()]) for edge in operator.edges)
-            above = {
-                board.numbers[edge.stream] for edge in edges if edge.kind == "output" and edge.stream in board.numbers
-            }
+            streams = board.queries[waiting.pop()].query.graph.streams
+            above = {board.numbers[stream] for stream in streams if stream in board.numbers}
             waiting += above - found
             found |= above
         return frozenset(found)
@@ -88,46 +73,41 @@ class Timekeeper:
         """Looks at the queries for which streams that grew, or whose watermark moved, are news; returns operators that
         are closing since. All that has grown must be in the queues of the board by now."""
         queries: dict[int, None] = {}
-        for stream in streams if self._matters_to else ():
+        for stream in streams if self._concerned else ():
             for edge in self._board.readers.get(stream, ()):
                 operator = self._board.operators[edge.edge.node]
-                concerned = [query for query in operator.queries if self.concerns(query) and query not in queries]
+                concerned = [query for query in operator.queries if query in self._concerned and query not in queries]
                 if concerned and latest(self._log.watermark(stream, edge.cursor), edge.mark) != edge.mark:
                     queries |= dict.fromkeys(concerned)
         return self.look(queries)
 
     def look(self, queries: Iterable[int]) -> list[int]:
         """Brings what is known of queries up to date; returns the operators that are closing since."""
-        if not self._matters_to:
+        if not self._concerned:
             return []
         moment, closing = Moment(self._board, self._log), []
-        states = (self._board.queries[query] for query in queries if self.concerns(query))
+        states = (self._board.queries[query] for query in queries if query in self._concerned)
         for state in (state for state in states if state.active):
             for operator in self._board.of(state):
                 for edge in operator.edges:
                     edge.mark = moment.before(edge)
-            closing += [
-                operator.node.number for operator, fold in self._folds(state) if self._close(operator, fold, moment)
-            ]
+            closing += [fold.node.number for fold in self._board.folds(state.operators) if self._close(fold, moment)]
             self._tell(state, moment)
         return closing
 
-    def _close(self, operator: OperatorState, fold: FoldState, moment: Moment) -> bool:
+    def _close(self, fold: FoldState, moment: Moment) -> bool:
         """Shows a fold that has something to do as an operator that is ready; returns whether that is new."""
-        before = operator.closing
-        operator.closing = not operator.running and self._is_due(fold, moment.possible(operator))
-        if operator.closing and not before:
-            operator.closing_since = self._board.now
-        self._board.refresh(operator)
-        return operator.closing and not before
-
-    def _is_due(self, fold: FoldState, times: Sequence[int | None]) -> bool:
-        return fold.operator.is_due(fold.seen, times) and has_state(fold, self._log)
+        before, is_due = fold.closing, fold.node.operator.is_due(fold.seen, moment.possible(fold))
+        fold.closing = not fold.running and is_due and _has_state(fold, self._log)
+        if fold.closing and not before:
+            fold.closing_since = self._board.now
+        self._board.refresh(fold)
+        return fold.closing and not before
 
     def _tell(self, state: QueryState, moment: Moment) -> None:
         """Notes how far the output of a query is, where somebody wants to know it."""
         readers = (self._board.operators[edge.edge.node] for edge in self._board.readers.get(state.name, ()))
-        if not any(map(self._concerns_any, readers)):
+        if not any(map(self._concerns, readers)):
             return
         time, told = moment.behind(self._board.operators[state.root]), self._told(state.name)
         if time is not None and latest(time, told) != told:
@@ -136,51 +116,36 @@ class Timekeeper:
     def _told(self, stream: str) -> int | None:
         return self._log.watermark(stream, self._log.end(stream))
 
-    def telling(self) -> Commit:
-        """What is to be committed so that others learn how far event time is."""
-        return Commit(watermarks=tuple(self.news.items()))
-
-    def told(self) -> None:
-        """It has been committed."""
-        self.news.clear()
-
     # Units
 
-    def _folds_in(self, chains: Iterable[Chain]) -> list[tuple[OperatorState, FoldState]]:
+    def _folds(self, chains: Iterable[Chain]) -> list[FoldState]:
         """The folds in chains, each after those in front of it."""
-        numbers = sorted(number for chain in chains for number in chain.nodes)
-        operators = (self._board.operators[number] for number in numbers)
-        return [(operator, operator.fold) for operator in operators if operator.fold is not None]
+        return self._board.folds(sorted(number for chain in chains for number in chain.nodes))
 
     def states(self, chains: Sequence[Chain]) -> tuple[State, ...]:
         """The states of the folds in chains."""
-        folds = self._folds_in(chains)
-        moment = Moment(self._board, self._log, chains) if folds else None
-        return tuple(
-            State(fold.name, tuple(map(self._range, fold.streams, fold.lows)), tuple(fold.seen), moment.act(operator))
-            for operator, fold in folds
-            if moment is not None
-        )
+        folds = self._folds(chains)
+        if not folds:
+            return ()
+        moment = Moment(self._board, self._log, chains)
+        return tuple([self._state(fold, moment.act(fold)) for fold in folds])
 
-    def _range(self, stream: str, low: int) -> Train:
-        return self._log.train(stream, low, max(low, self._log.end(stream)))
+    def _state(self, fold: FoldState, after: tuple[int | None, ...]) -> State:
+        ranges = [self._log.train(stream, low, max(low, self._log.end(stream))) for stream, low in fold.lows.items()]
+        return State(fold.node.name, tuple(ranges), tuple(fold.seen), after)
 
     def began(self, unit: Unit) -> None:
         """A unit runs, its folds with it."""
         if unit.states:
-            for operator, _ in self._folds_in(unit.chains):
-                assert operator.running == 1, f"two units run {operator.node.name}"
-                operator.closing = False
-                self._refresh(operator)
+            for fold in self._folds(unit.chains):
+                assert fold.running == 1, f"two units run {fold.node.name}"
+                fold.closing = False
+                self._refresh(fold)
 
-    def commit_of(self, result: UnitResult, chains: Sequence[Chain], commit: Commit) -> Commit:
-        """A unit's commit with what becomes of the states of its folds, and with how far event time comes.
-
-        Args:
-            result: What came of the unit.
-            chains: Those of its chains that take effect.
-            commit: What else is committed of them.
-        """
+    def commit_of(self, result: UnitResult, chains: Sequence[Chain]) -> Commit:
+        """What is to be committed of the chains of a unit that take effect, with what becomes of the states of its
+        folds, and with how far event time comes."""
+        commit = commit_of(result, self._board, chains)
         written = {member[0] for file in commit.files for member in file.members}
         marks = self._marks(result.unit, chains, written)
         return Commit((*commit.cursors, *self._moves(result, chains)), commit.files, marks)
@@ -188,58 +153,99 @@ class Timekeeper:
     def _moves(self, result: UnitResult, chains: Sequence[Chain]) -> list[tuple[str, str, int, int]]:
         if not result.unit.states:
             return []
-        lows = {
-            stream: low
-            for _, fold in self._folds_in(chains)
-            for stream, low in zip(fold.streams, fold.lows, strict=True)
-        }
+        lows = {stream: low for fold in self._folds(chains) for stream, low in fold.lows.items()}
         dropped = [(stream, rows) for done in result.chains for stream, rows in done.dropped if rows and stream in lows]
         assert len(dropped) == len({stream for stream, _ in dropped}), "a state is dropped from twice"
         return [(stream, stream, lows[stream], lows[stream] + rows) for stream, rows in dropped]
 
     def _marks(self, unit: Unit, chains: Sequence[Chain], written: set[str]) -> tuple[tuple[str, int], ...]:
-        if not self._matters_to:
+        if not self._concerned:
             return ()
         lasts = [(self._board.operators[chain.nodes[-1]], chain.writes) for chain in chains]
-        concerned = [(operator, writes) for operator, writes in lasts if self._concerns_any(operator)]
+        concerned = [(operator, writes) for operator, writes in lasts if self._concerns(operator)]
         if not concerned:
             return ()
-        mine = {fold.name for _, fold in self._folds_in(chains)}
-        acted = {state.fold: state.after for state in unit.states if state.fold in mine}
-        moment = Moment(self._board, self._log, chains, acted)
-        marks = {state_stream(fold, port): time for fold, after in acted.items() for port, time in enumerate(after)}
+        mine = {fold.node.name for fold in self._folds(chains)}
+        states = [state for state in unit.states if state.fold in mine]
+        moment = Moment(self._board, self._log, chains, states)
+        marks = {state_stream(state.fold, port): time for state in states for port, time in enumerate(state.after)}
         for operator, writes in concerned:
             marks |= {stream: moment.behind(operator) for stream in writes if stream in written}
         return tuple((stream, time) for stream, time in marks.items() if time is not None)
 
     def settled(self, result: UnitResult, chains: Sequence[Chain]) -> None:
-        """A unit ended, and these of its chains took effect."""
-        if not result.unit.states:
-            return
+        """A unit with folds ended, and these of its chains took effect."""
         after = {state.fold: state.after for state in result.unit.states}
         dropped = {stream: rows for done in result.chains for stream, rows in done.dropped}
-        for _, fold in self._folds_in(chains):
-            fold.seen = list(after[fold.name])
-            fold.lows = [low + dropped.get(stream, 0) for stream, low in zip(fold.streams, fold.lows, strict=True)]
-        for operator, _ in self._folds_in(result.unit.chains):
-            self._refresh(operator)
+        for fold in self._folds(chains):
+            fold.seen = list(after[fold.node.name])
+            fold.lows = {stream: low + dropped.get(stream, 0) for stream, low in fold.lows.items()}
+        for fold in self._folds(result.unit.chains):
+            self._refresh(fold)
 
-    def _refresh(self, operator: OperatorState) -> None:
-        self._board.refresh(operator)
-        for number in operator.before:
+    def _refresh(self, fold: FoldState) -> None:
+        for number in (fold.node.number, *fold.before):
             self._board.refresh(self._board.operators[number])
 
     # Meters
 
     def memory(self, state: QueryState) -> Memory:
         """What the folds of a query remember, and how far event time has come in them."""
-        rows = size = 0
-        folds = self._folds(state)
-        for _, fold in folds:
-            for stream, low in zip(fold.streams, fold.lows, strict=True):
-                end = self._log.end(stream)
-                if end > low:
-                    rows += end - low
-                    size += self._log.bytes(stream, low, end)
-        time = earliest([edge.mark for operator, _ in folds for edge in operator.edges])
+        folds = self._board.folds(state.operators)
+        ranges = [(stream, low, self._log.end(stream)) for fold in folds for stream, low in fold.lows.items()]
+        rows = sum(max(0, end - low) for _, low, end in ranges)
+        size = sum(self._log.bytes(stream, low, end) for stream, low, end in ranges if low < end)
+        time = earliest([edge.mark for fold in folds for edge in fold.edges])
         return Memory(rows, size, None if time is None else time / 1e6)
+
+
+class Moment:
+    """Event time at all operators, as the log is or as it will be when chains of a unit have been committed, with the
+    states of their folds."""
+
+    def __init__(self, board: Board, log: QueueLog, chains: Sequence[Chain] = (), states: Sequence[State] = ()) -> None:
+        self._board, self._log = board, log
+        self._acted = {state.fold: state.after for state in states}
+        self._ends = {edge: train.end for chain in chains for edge, train in trains_of(board, chain)}
+        self._fed = {edge for chain in chains for stream in chain.writes for edge in board.readers.get(stream, ())}
+        self._marks: dict[EdgeState, Time] = {}
+
+    def before(self, edge: EdgeState) -> Time:
+        """From when on tuples are that come in at an edge."""
+        if edge not in self._marks:
+            # What is known cannot become less: tuples that now lie in a queue were still to come when it was learned.
+            self._marks[edge] = latest(edge.mark, self._computed(edge))
+        return self._marks[edge]
+
+    def _computed(self, edge: EdgeState) -> Time:
+        end = self._ends.get(edge, edge.cursor)
+        if edge.edge.source is None or edge in self._fed or edge.end > end:
+            return self._log.watermark(edge.edge.stream, end)
+        return self.behind(self._board.operators[edge.edge.source])
+
+    def behind(self, operator: OperatorState) -> Time:
+        """From when on tuples are that come out of an operator."""
+        before = [self.before(edge) for edge in operator.edges]
+        return operator.node.operator.watermark(before, lambda port: self.acted(operator, port))
+
+    def acted(self, operator: OperatorState, port: int) -> Time:
+        """How far event time has come in what a fold has done; one that remembers nothing has nothing to do."""
+        assert isinstance(operator, FoldState), f"{operator.node.name} is no fold"
+        if operator.node.name in self._acted:
+            return self._acted[operator.node.name][port]
+        return operator.seen[port] if _has_state(operator, self._log) else self.possible(operator)[port]
+
+    def possible(self, fold: FoldState) -> tuple[Time, ...]:
+        """How far event time allows a fold to act, by port."""
+        return tuple(latest(seen, self.before(edge)) for seen, edge in zip(fold.seen, fold.edges, strict=True))
+
+    def act(self, fold: FoldState) -> tuple[Time, ...]:
+        """Has a fold act so far. The folds in front of it come first."""
+        self._acted[fold.node.name] = done = self.possible(fold)
+        return done
+
+
+def _has_state(fold: FoldState, log: QueueLog) -> bool:
+    """Whether a fold remembers anything that the passing of time could bring out."""
+    stream, low = next(iter(fold.lows.items()))
+    return log.end(stream) > low

@@ -7,8 +7,8 @@ Times inside decisions are seconds as ``float``; times inside the log are micros
 from freshet.model.curve import Curve
 from freshet.model.errors import FreshetError, NotRunnable, UserError
 from freshet.model.graph import QueryGraph
-from freshet.model.names import is_state, is_state_of, is_version_stream, state_stream, version_stream
-from freshet.model.network import Edge, EdgeKind, Network, Node
+from freshet.model.names import state_stream, version_stream
+from freshet.model.network import Edge, Network, Node
 from freshet.model.operators import (
     Call,
     Filter,
@@ -22,10 +22,10 @@ from freshet.model.operators import (
     Project,
     Union,
 )
-from freshet.model.paths import lead_to, paths, push_through
+from freshet.model.paths import lead_to, push_through
 from freshet.model.plan import NOTHING, Action, Decision, Run, Step
 from freshet.model.promises import Promises
-from freshet.model.query import Query
+from freshet.model.query import Query, Start
 from freshet.model.schema import ARRIVAL, parse_schema, schema_text
 from freshet.model.stream import Stream
 from freshet.model.train import Segment, SegmentFile, Train
@@ -44,7 +44,6 @@ __all__ = [
     "Curve",
     "Decision",
     "Edge",
-    "EdgeKind",
     "Filter",
     "Fold",
     "FreshetError",
@@ -68,6 +67,7 @@ __all__ = [
     "Run",
     "Segment",
     "SegmentFile",
+    "Start",
     "State",
     "Step",
     "Stream",
@@ -78,14 +78,10 @@ __all__ = [
     "UserError",
     "View",
     "duration_text",
-    "is_state",
-    "is_state_of",
-    "is_version_stream",
     "lead_to",
     "parse_bytes",
     "parse_duration",
     "parse_schema",
-    "paths",
     "push_through",
     "schema_text",
     "state_stream",

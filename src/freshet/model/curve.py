@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -43,13 +43,12 @@ class Curve:
     (0.01, 0.03)
     """
 
-    __slots__ = ("_ends", "_slopes", "_values", "critical", "points")
+    __slots__ = ("_slopes", "_values", "critical", "points")
 
     def __init__(self, points: Sequence[Point]) -> None:
         self.points = _checked(points)
-        # Piece i covers latencies up to _ends[i], where the utility is _values[i]; what comes after is constant.
-        self._ends, self._values, self._slopes = _pieces(self.points)
-        self.critical: tuple[float, ...] = tuple(self._ends)
+        # Piece i covers latencies up to critical[i], where the utility is _values[i]; what comes after is constant.
+        self.critical, self._values, self._slopes = (tuple(each) for each in _pieces(self.points))
 
     @classmethod
     def parse(cls, points: Any) -> Curve:
@@ -90,67 +89,53 @@ class Curve:
         return cls([(0.0, 1.0), (seconds, 1.0), (seconds + grace, 0.0)])
 
     @classmethod
-    def total(cls, curves: Sequence[Curve], delays: Sequence[float] | None = None) -> Curve:
-        """The sum of curves, each reached a delay later: what is at stake where several queries wait for one tuple.
+    def total(cls, curves: Iterable[tuple[Curve, float]]) -> Curve:
+        """The sum of curves, each with a delay that it is reached later: what is at stake where several queries wait
+        for one tuple.
 
         Its slope is what all of them lose per second, and its critical points are all of theirs, sooner by the delays.
 
-        >>> both = Curve.total([Curve([(0, 1), (4, 0)]), Curve.deadline(2.0)], [1.0, 0.0])
+        >>> both = Curve.total([(Curve([(0, 1), (4, 0)]), 1.0), (Curve.deadline(2.0), 0.0)])
         >>> both.utility(1.0), both.slope(1.0), both.utility(2.5)
         (1.5, 0.25, 0.125)
         """
-        late = list(delays) if delays is not None else [0.0] * len(curves)
         # Many queries have few curves.
-        pairs = Counter(zip(curves, late, strict=True))
+        pairs = Counter(curves)
         places = {0.0, *(x - delay for curve, delay in pairs for x, _ in curve.points if x > delay)}
         points: list[Point] = []
         for place in sorted(places):
             # On both sides of a place: a sudden drop is two points.
-            before, after = (
-                sum(count * curve._beside(place + delay, side) for (curve, delay), count in pairs.items())
-                for side in (0, 1)
-            )
+            before = sum(count * curve.utility(place + delay) for (curve, delay), count in pairs.items())
+            after = sum(count * curve._just_after(place + delay) for (curve, delay), count in pairs.items())
             points += [(place, before), (place, after)] if place and after < before else [(place, min(before, after))]
         return cls(points)
 
-    def _beside(self, latency: float, after: int) -> float:
-        """The utility at a latency, or just after it."""
-        if not after:
-            return self.utility(latency)
-        low = [utility for place, utility in self.points if place == latency]
-        return min([self.utility(latency), *low])
+    def _just_after(self, latency: float) -> float:
+        return min([self.utility(latency), *(utility for place, utility in self.points if place == latency)])
 
     @property
     def promise(self) -> float:
         """The latency up to which nothing is lost: where the curve begins to fall; infinite where it never does."""
-        falling = (index for index, slope in enumerate(self._slopes) if slope)
-        first = next(falling, None)
-        if first is None:
-            return self._sudden()
-        begin = self._ends[first - 1] if first else 0.0
-        return min(begin, self._sudden())
-
-    def _sudden(self) -> float:
-        drops = (a[0] for a, b in pairwise(self.points) if a[0] == b[0] and a[1] > b[1])
-        return next(drops, math.inf)
+        level = [latency for latency, utility in self.points if utility == self.points[0][1]]
+        return level[-1] if len(level) < len(self.points) else math.inf
 
     def utility(self, latency: float) -> float:
         """What an answer of this latency is worth."""
-        index = bisect_left(self._ends, latency)
-        if index == len(self._ends):
+        index = bisect_left(self.critical, latency)
+        if index == len(self.critical):
             return self.points[-1][1]
         # From the piece's end backwards: at a critical point the value is exact.
-        return self._values[index] + self._slopes[index] * (self._ends[index] - latency)
+        return self._values[index] + self._slopes[index] * (self.critical[index] - latency)
 
     def slope(self, latency: float) -> float:
         """Utility lost per second at this latency."""
-        index = bisect_left(self._ends, latency)
+        index = bisect_left(self.critical, latency)
         return self._slopes[index] if index < len(self._slopes) else 0.0
 
     def slack(self, latency: float) -> float:
         """Seconds to the next critical point."""
-        index = bisect_left(self._ends, latency)
-        return self._ends[index] - latency if index < len(self._ends) else math.inf
+        index = bisect_left(self.critical, latency)
+        return self.critical[index] - latency if index < len(self.critical) else math.inf
 
     def utilities(self, latencies: ArrayLike) -> Floats:
         """The utility of each latency.
@@ -159,8 +144,8 @@ class Curve:
         [1.0, 0.75, 0.0]
         """
         times = np.asarray(latencies, dtype=np.float64)
-        index = np.searchsorted(self._ends, times, side="left")
-        ends = np.append(self._ends, 0.0)[index]
+        index = np.searchsorted(self.critical, times, side="left")
+        ends = np.append(self.critical, 0.0)[index]
         slopes = np.append(self._slopes, 0.0)[index]
         values = np.append(self._values, self.points[-1][1])[index]
         utilities: Floats = values + slopes * (ends - times)
@@ -168,7 +153,7 @@ class Curve:
 
     def pieces(self) -> tuple[tuple[float, float], ...]:
         """(end, slope) of each piece, in order; after the last end the slope is 0."""
-        return tuple(zip(self._ends, self._slopes, strict=True))
+        return tuple(zip(self.critical, self._slopes, strict=True))
 
     def text(self) -> str:
         """For people.

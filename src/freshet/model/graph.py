@@ -16,7 +16,8 @@ from freshet.model.schema import ARRIVAL
 @dataclass(frozen=True)
 class QueryGraph:
     """A graph of named operators that ends in one of them. ``inputs`` maps an operator's name to the operators or
-    streams that it reads, one for each of its ports.
+    streams that it reads, one for each of its ports; ``shared`` are the operators that it may have in common with other
+    queries, which are called after what they do.
 
     >>> from freshet.model import Filter, Project
     >>> graph = QueryGraph(
@@ -31,10 +32,11 @@ class QueryGraph:
     operators: Mapping[str, Operator]
     inputs: Mapping[str, tuple[str, ...]]
     root: str
+    shared: frozenset[str] = frozenset()
 
     @classmethod
-    def straight(cls, stream: str, operators: Sequence[Operator]) -> QueryGraph:
-        """One path over one stream.
+    def straight(cls, stream: str, operators: Sequence[Operator], shared: int = 0) -> QueryGraph:
+        """One path over one stream, whose first operators may be ``shared``.
 
         >>> from freshet.model import Filter
         >>> QueryGraph.straight("s", [Filter("q.filter_1", "v > 1"), Filter("q.filter_2", "v < 9")]).inputs
@@ -42,7 +44,7 @@ class QueryGraph:
         """
         names = [operator.name for operator in operators]
         inputs = {name: (source,) for name, source in zip(names, [stream, *names[:-1]], strict=True)}
-        return cls({operator.name: operator for operator in operators}, inputs, names[-1])
+        return cls({operator.name: operator for operator in operators}, inputs, names[-1], frozenset(names[:shared]))
 
     @cached_property
     def order(self) -> tuple[str, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
@@ -44,12 +44,14 @@ class Node:
         name: Unique and stable over restarts.
         operator: What it does.
         edges: Its inputs, one for each port.
+        query: The query whose own it is; empty where it is shared.
     """
 
     number: int
     name: str
     operator: Operator
     edges: tuple[Edge, ...]
+    query: str
 
     @property
     def inputs(self) -> tuple[int, ...]:
@@ -67,7 +69,7 @@ class Network:
     >>> def query(name, common):
     ...     project = Project(f"{name}.project", (("v", "v"),))
     ...     return Query(name, "", QueryGraph({common: Filter(common, "v > 1"), project.name: project},
-    ...                                       {common: ("s",), project.name: (common,)}, project.name))
+    ...                                       {common: ("s",), project.name: (common,)}, project.name, {common}))
     >>> network = Network()
     >>> network.add(query("a", "shared:1f")), network.add(query("b", "shared:1f"))
     ((0, 1), (0, 2))
@@ -75,34 +77,29 @@ class Network:
     [('stream', 's'), ('queue', 'a.project'), ('queue', 'b.project')]
     >>> [edge.node for edge in network.readers(0)], network.queries(0), network.outputs(2)
     ([1, 2], ('a', 'b'), ('b',))
+    >>> [node.query for node in network.nodes]
+    ['', 'a', 'b']
     """
 
     def __init__(self) -> None:
         self.nodes: list[Node] = []
         self._live: dict[str, int] = {}
         self._members: dict[str, tuple[int, ...]] = {}
-        self._roots: dict[str, int] = {}
         self._queries: dict[int, tuple[str, ...]] = {}
-        self._outputs: dict[int, tuple[str, ...]] = {}
         self._readers: dict[int, tuple[Edge, ...]] = {}
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._members)
 
-    def __contains__(self, query: str) -> bool:
-        return query in self._members
-
     def add(self, query: Query) -> tuple[int, ...]:
         """Takes a query in; returns the numbers of its nodes, each after those that it reads."""
         if query.name in self._members:
             raise UserError(f"query {query.name} is there already")
-        graph = query.graph
-        numbers = tuple(self._node(name, query) for name in graph.order)
-        root = self._live[graph.root]
-        self._members[query.name], self._roots[query.name] = numbers, root
+        numbers = tuple(self._node(name, query) for name in query.graph.order)
+        assert query.graph.order[-1] == query.graph.root, f"an operator of {query.name} does not lead to its output"
+        self._members[query.name] = numbers
         for number in numbers:
             self._queries[number] = (*self._queries.get(number, ()), query.name)
-        self._outputs[root] = (*self._outputs.get(root, ()), query.name)
         return numbers
 
     def _node(self, name: str, query: Query) -> int:
@@ -112,7 +109,7 @@ class Network:
             return self._live[name]
         number = len(self.nodes)
         edges = tuple(self._edge(number, name, port, inputs, query) for port in range(len(inputs)))
-        self.nodes.append(Node(number, name, operator, edges))
+        self.nodes.append(Node(number, name, operator, edges, "" if name in query.graph.shared else query.name))
         self._live[name] = number
         for edge in edges:
             if edge.source is not None:
@@ -130,8 +127,8 @@ class Network:
         return self._members[query]
 
     def root(self, query: str) -> int:
-        """The node whose output is that of a query."""
-        return self._roots[query]
+        """The node whose output is that of a query: all others lead to it."""
+        return self._members[query][-1]
 
     def queries(self, node: int) -> tuple[str, ...]:
         """The queries that need a node; none where all of them were dropped."""
@@ -139,21 +136,19 @@ class Network:
 
     def outputs(self, node: int) -> tuple[str, ...]:
         """The queries whose output a node gives."""
-        return self._outputs.get(node, ())
+        return tuple(query for query in self.queries(node) if self.root(query) == node)
 
     def readers(self, node: int) -> tuple[Edge, ...]:
         """The edges that what a node gives out goes to, the outputs of queries apart."""
         return self._readers.get(node, ())
 
-    def writes(self, node: int, inside: Collection[int] = ()) -> tuple[str, ...]:
-        """The streams that what a node gives out is appended to, where the nodes ``inside`` take it from its hand."""
-        queues = (edge.stream for edge in self.readers(node) if edge.node not in inside)
-        return (*self.outputs(node), *queues)
+    def writes(self, node: int) -> tuple[str, ...]:
+        """The streams that what a node gives out is appended to where no other node takes it from its hand."""
+        return (*self.outputs(node), *(edge.stream for edge in self.readers(node)))
 
     def drop(self, query: str) -> tuple[int, ...]:
         """Forgets a query; returns the nodes that nobody needs any more."""
-        numbers, root = self._members.pop(query), self._roots.pop(query)
-        self._outputs[root] = tuple(name for name in self._outputs[root] if name != query)
+        numbers = self._members.pop(query)
         for number in numbers:
             self._queries[number] = tuple(name for name in self._queries[number] if name != query)
         gone = tuple(number for number in numbers if not self._queries[number])

@@ -26,12 +26,9 @@ def why_not_local(path: str | Path) -> str | None:
     if found is None:
         return None
     scheme = found.group(1).lower()
-    instead = (
-        "write the plain path"
-        if scheme == "file"
-        else "use a path on a disk of this machine, or on one that is mounted there"
-    )
-    return f"{scheme}:// is not supported: {instead}"
+    if scheme == "file":
+        return "file:// is not supported: write the plain path"
+    return f"{scheme}:// is not supported: use a path on a disk of this machine, or on one that is mounted there"
 
 
 def check_local(path: str | Path | None, what: str) -> None:

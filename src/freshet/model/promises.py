@@ -54,6 +54,6 @@ def shared(promises: Iterable[tuple[Promises, float]]) -> Promises:
     curves = [(promise.curve, rest) for promise, rest in each if promise.curve is not None]
     return Promises(
         weight=max(promise.weight for promise, _ in each),
-        curve=Curve.total([curve for curve, _ in curves], [rest for _, rest in curves]) if curves else None,
+        curve=Curve.total(curves) if curves else None,
         deadline=min((promise.deadline for promise, _ in each if promise.deadline is not None), default=None),
     )

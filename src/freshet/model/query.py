@@ -9,6 +9,9 @@ from freshet.model.errors import NotRunnable
 from freshet.model.graph import QueryGraph
 from freshet.model.promises import Promises
 
+Start = Literal["earliest", "latest"]
+"""Where a new reader begins."""
+
 
 @dataclass(frozen=True, slots=True)
 class Query:
@@ -34,7 +37,7 @@ class Query:
     text: str
     graph: QueryGraph
     promises: Promises = field(default_factory=Promises)
-    start: Literal["earliest", "latest"] = "earliest"
+    start: Start = "earliest"
     on_error: Literal["null", "fail"] = "null"
     columns: tuple[str, ...] = ()
     event_time: str | None = None

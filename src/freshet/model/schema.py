@@ -26,23 +26,18 @@ MOST_CHARACTERS: Final = 200_000
 """Characters of a schema's text."""
 MOST_COLUMNS: Final = 2_000
 """Columns of a schema."""
-_OPENING: Final = ("(", "<", ",")
-_CLOSING: Final = (")", ">", ",")
-_SIMPLE: Final[dict[exp.DType, pa.DataType]] = {
-    exp.DataType.Type.BOOLEAN: pa.bool_(),
-    exp.DataType.Type.TINYINT: pa.int8(),
-    exp.DataType.Type.SMALLINT: pa.int16(),
-    exp.DataType.Type.INT: pa.int32(),
-    exp.DataType.Type.BIGINT: pa.int64(),
-    exp.DataType.Type.FLOAT: pa.float32(),
-    exp.DataType.Type.DOUBLE: pa.float64(),
-    exp.DataType.Type.TEXT: pa.string(),
-    exp.DataType.Type.BINARY: pa.binary(),
-    exp.DataType.Type.DATE: pa.date32(),
-    exp.DataType.Type.TIMESTAMP: pa.timestamp("us", tz="UTC"),
-    exp.DataType.Type.TIMESTAMPTZ: pa.timestamp("us", tz="UTC"),
-    exp.DataType.Type.TIMESTAMPLTZ: pa.timestamp("us", tz="UTC"),
-    exp.DataType.Type.TIMESTAMPNTZ: pa.timestamp("us"),
+_INSTANT: Final = pa.timestamp("us", tz="UTC")
+_SIMPLE: Final = {
+    "boolean": pa.bool_(), "tinyint": pa.int8(), "smallint": pa.int16(), "int": pa.int32(), "bigint": pa.int64(),
+    "float": pa.float32(), "double": pa.float64(), "string": pa.string(), "binary": pa.binary(),
+    "date": pa.date32(), "timestamp": _INSTANT, "timestamp_ntz": pa.timestamp("us"),
+}  # fmt: skip
+"""Arrow types by the names that Spark has for them."""
+_TEXT: Final = {kind: name for name, kind in _SIMPLE.items()}
+_PARSED: Final[dict[exp.DType, pa.DataType]] = {
+    **{exp.DataType.build(name, dialect="spark").this: kind for name, kind in _SIMPLE.items()},
+    exp.DataType.Type.TIMESTAMP: _INSTANT,
+    exp.DataType.Type.TIMESTAMPLTZ: _INSTANT,
 }
 
 
@@ -75,32 +70,35 @@ def parse_schema(ddl: str, *, own: bool = False) -> pa.Schema:
     Traceback (most recent call last):
     freshet.model.errors.UserError: schema 'k biggint' is not Spark DDL (name type, name type, ...) at 'biggint'
     """
+    schema = f"schema {repr(ddl) if len(ddl) <= 200 else f'{ddl[:197]!r}...'}"
     if len(ddl) > MOST_CHARACTERS and not own:
-        raise UserError(f"schema {_shown(ddl)} has {len(ddl):,} characters: at most {MOST_CHARACTERS:,} are allowed")
-    columns = _definitions(ddl)
+        raise UserError(f"{schema} has {len(ddl):,} characters: at most {MOST_CHARACTERS:,} are allowed")
+    columns = _definitions(ddl, schema)
     if not columns:
-        raise UserError(f"schema {_shown(ddl)} names no column")
+        raise UserError(f"{schema} names no column")
     if len(columns) > MOST_COLUMNS and not own:
-        raise UserError(f"schema {_shown(ddl)} has {len(columns):,} columns: at most {MOST_COLUMNS:,} are allowed")
+        raise UserError(f"{schema} has {len(columns):,} columns: at most {MOST_COLUMNS:,} are allowed")
     fields: dict[str, pa.Field] = {}
     for column in columns:
-        name = column.name
+        name, where = column.name, f"{schema}: column {column.name}"
         if not isinstance(column, exp.ColumnDef | exp.Identifier) or not name:
-            raise UserError(f"schema {_shown(ddl)}: {column.sql('spark')} is not a column: write its name and its type")
+            raise UserError(f"{schema}: {column.sql('spark')} is not a column: write its name and its type")
         if not own and is_kept(name):
-            raise UserError(f"schema {_shown(ddl)}: column {name} is a name that Freshet keeps for itself: {KEPT}")
+            raise UserError(f"{where} is a name that Freshet keeps for itself: {KEPT}")
         if name.lower() in fields:
-            raise UserError(f"schema {_shown(ddl)}: column {name} stands twice")
+            raise UserError(f"{where} stands twice")
         if column.args.get("kind") is None:
-            raise UserError(f"schema {_shown(ddl)}: column {name} has no type")
-        _check_constraints(column, ddl)
-        fields[name.lower()] = pa.field(name, _arrow_type(column.args["kind"], ddl, name))
+            raise UserError(f"{where} has no type")
+        for constraint in column.args.get("constraints") or ():
+            if not isinstance(constraint.args.get("kind"), exp.CommentColumnConstraint):
+                raise UserError(f"{where} is declared {constraint.sql('spark')}, which is not checked: leave it out")
+        fields[name.lower()] = pa.field(name, _arrow_type(column.args["kind"], where))
     return pa.schema(list(fields.values()))
 
 
-def _definitions(ddl: str) -> list[exp.Expr]:
+def _definitions(ddl: str, schema: str) -> list[exp.Expr]:
     """The outermost column definitions of a DDL text: the fields of a struct are such, too."""
-    form = f"schema {_shown(ddl)} is not Spark DDL (name type, name type, ...)"
+    form = f"{schema} is not Spark DDL (name type, name type, ...)"
     try:
         _check_commas(sqlglot.tokenize(ddl, read="spark"), form)
         trees = sqlglot.parse(f"CREATE TABLE t ({ddl})", read=_Ddl)
@@ -110,7 +108,7 @@ def _definitions(ddl: str) -> list[exp.Expr]:
     except sqlglot.TokenError:
         raise UserError(f"{form}: a quote or a comment is not closed") from None
     except RecursionError:
-        raise UserError(f"schema {_shown(ddl)}: types are nested too deeply") from None
+        raise UserError(f"{schema}: types are nested too deeply") from None
     first = trees[0] if len(trees) == 1 else None
     # A bracket that closes too early lets more follow than a list of columns.
     if not isinstance(first, exp.Create) or not isinstance(first.this, exp.Schema) or _behind(first):
@@ -126,65 +124,39 @@ def _check_commas(tokens: list[Token], form: str) -> None:
     # sqlglot takes a comma too many in silence.
     texts = ["(", *(token.text for token in tokens), ")"]
     for before, comma, after in zip(texts, texts[1:], texts[2:], strict=False):
-        if comma == "," and (before in _OPENING or after in _CLOSING):
+        if comma == "," and (before in ("(", "<", ",") or after in (")", ">", ",")):
             raise UserError(f"{form}: a comma stands next to nothing: remove it, or write a column next to it")
 
 
-def _check_constraints(column: exp.Expr, ddl: str) -> None:
-    for constraint in column.args.get("constraints") or ():
-        if not isinstance(constraint.args.get("kind"), exp.CommentColumnConstraint):
-            raise UserError(
-                f"schema {_shown(ddl)}: column {column.name} is declared {constraint.sql('spark')}, which is not "
-                "checked: leave it out"
-            )
-
-
-def _shown(ddl: str) -> str:
-    return repr(ddl) if len(ddl) <= 200 else f"{ddl[:197]!r}..."
-
-
-def _arrow_type(kind: exp.DataType, ddl: str, column: str) -> pa.DataType:
-    simple = _SIMPLE.get(kind.this)
-    if simple is not None:
-        return simple
+def _arrow_type(kind: exp.DataType, where: str) -> pa.DataType:
+    if kind.this in _PARSED:
+        return _PARSED[kind.this]
     if kind.this == exp.DataType.Type.DECIMAL:
-        return _decimal(kind, ddl, column)
+        return _decimal(kind, where)
     if kind.this == exp.DataType.Type.ARRAY and kind.expressions:
-        return pa.list_(_arrow_type(kind.expressions[0], ddl, column))
+        return pa.list_(_arrow_type(kind.expressions[0], where))
     if kind.this == exp.DataType.Type.MAP and len(kind.expressions) == 2:
-        key, value = kind.expressions
-        return pa.map_(_arrow_type(key, ddl, column), _arrow_type(value, ddl, column))
+        return pa.map_(*(_arrow_type(part, where) for part in kind.expressions))
     if kind.this == exp.DataType.Type.STRUCT and kind.expressions:
         if any(part.args.get("kind") is None or not part.name for part in kind.expressions):
-            raise UserError(
-                f"schema {_shown(ddl)}: column {column} has a field without a name or a type: write name:type"
-            )
+            raise UserError(f"{where} has a field without a name or a type: write name:type")
         names = [part.name.lower() for part in kind.expressions]
         if len(set(names)) < len(names):
-            raise UserError(f"schema {_shown(ddl)}: column {column} has two fields of one name")
-        return pa.struct(
-            [pa.field(part.name, _arrow_type(part.args["kind"], ddl, column)) for part in kind.expressions]
-        )
-    raise UserError(f"schema {_shown(ddl)}: column {column} has the unknown type {kind.sql('spark')}")
+            raise UserError(f"{where} has two fields of one name")
+        return pa.struct([(part.name, _arrow_type(part.args["kind"], where)) for part in kind.expressions])
+    raise UserError(f"{where} has the unknown type {kind.sql('spark')}")
 
 
-def _decimal(kind: exp.DataType, ddl: str, column: str) -> pa.DataType:
+def _decimal(kind: exp.DataType, where: str) -> pa.DataType:
     texts = [size.name for size in kind.expressions] or ["10", "0"]
     sizes = [int(text) if text.isdigit() and len(text) <= 2 else -1 for text in texts]
     precision, scale = (*sizes, 0)[:2]
     if len(sizes) > 2 or not 1 <= precision <= 38 or not 0 <= scale <= precision:
         raise UserError(
-            f"schema {_shown(ddl)}: column {column} has the type {kind.sql('spark')}: a decimal has 1 to 38 digits, "
-            "and no more of them behind the point, as in decimal(10, 2)"
+            f"{where} has the type {kind.sql('spark')}: a decimal has 1 to 38 digits, and no more of them behind the "
+            "point, as in decimal(10, 2)"
         )
     return pa.decimal128(precision, scale)
-
-
-_TEXT: Final = {
-    pa.bool_(): "boolean", pa.int8(): "tinyint", pa.int16(): "smallint", pa.int32(): "int", pa.int64(): "bigint",
-    pa.float32(): "float", pa.float64(): "double", pa.string(): "string", pa.binary(): "binary",
-    pa.date32(): "date", pa.timestamp("us", tz="UTC"): "timestamp", pa.timestamp("us"): "timestamp_ntz",
-}  # fmt: skip
 
 
 def type_text(kind: pa.DataType) -> str:

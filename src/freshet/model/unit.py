@@ -51,7 +51,7 @@ class State:
 
     Args:
         fold: The fold.
-        ranges: The live range of each of its state streams, in order; empty where it has none yet.
+        ranges: The live range of each of its state streams, in order.
         before: Watermark of each of its ports when the unit begins, in microseconds; None: none is known yet.
         after: The same when the unit has been processed.
     """

@@ -12,15 +12,7 @@ _SECONDS: Final = {
     "s": 1.0, "sec": 1.0, "second": 1.0, "m": 60.0, "min": 60.0, "minute": 60.0,
     "h": 3600.0, "hour": 3600.0, "d": 86400.0, "day": 86400.0,
 }  # fmt: skip
-_BYTES: Final = {
-    "b": 1,
-    "kb": 10**3,
-    "mb": 10**6,
-    "gb": 10**9,
-    "kib": 2**10,
-    "mib": 2**20,
-    "gib": 2**30,
-}
+_BYTES: Final = {"b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "kib": 2**10, "mib": 2**20, "gib": 2**30}
 MOST_SECONDS: Final = 36_500 * 86_400.0
 """The longest duration: a hundred years, whose microseconds are exact in every type that carries them."""
 MOST_BYTES: Final = 2**60
@@ -40,16 +32,14 @@ def parse_duration(text: str | float) -> float:
     if isinstance(text, int | float):
         if not text >= 0:
             raise UserError(f"{text} is not a duration: it is {'negative' if text < 0 else 'no number'}")
-        return _bounded(text, 1.0, text)
-    match = _QUANTITY.fullmatch(text)
-    unit = match.group(2).lower() if match else ""
-    scale = _SECONDS.get(unit) or _SECONDS.get(unit.removesuffix("s"))
-    if match is None or scale is None:
-        raise UserError(f"{text!r} is not a duration: use for example '250 ms', '10 s', '1 minute'")
-    return _bounded(float(match.group(1)), scale, text)
-
-
-def _bounded(number: float, scale: float, text: str | float) -> float:
+        number, scale = text, 1.0
+    else:
+        match = _QUANTITY.fullmatch(text)
+        unit = match.group(2).lower() if match else ""
+        found = _SECONDS.get(unit) or _SECONDS.get(unit.removesuffix("s"))
+        if match is None or found is None:
+            raise UserError(f"{text!r} is not a duration: use for example '250 ms', '10 s', '1 minute'")
+        number, scale = float(match.group(1)), found
     # Compared before it is multiplied: a whole number may be too large for a float.
     if number > MOST_SECONDS / scale:
         raise UserError(f"{_short(text)} is too long for a duration: at most 36500 days are allowed")
@@ -73,15 +63,13 @@ def parse_bytes(text: str | int) -> int:
     if isinstance(text, int):
         if text < 0:
             raise UserError(f"{_short(text)} is not a size: it is negative")
-        return _at_most(text, text)
-    match = _QUANTITY.fullmatch(text)
-    scale = _BYTES.get(match.group(2).lower()) if match else None
-    if match is None or scale is None:
-        raise UserError(f"{text!r} is not a size: use for example '512 MB', '1 GiB'")
-    return _at_most(float(match.group(1)) * scale, text)
-
-
-def _at_most(size: float, text: str | float) -> int:
+        size: float = text
+    else:
+        match = _QUANTITY.fullmatch(text)
+        scale = _BYTES.get(match.group(2).lower()) if match else None
+        if match is None or scale is None:
+            raise UserError(f"{text!r} is not a size: use for example '512 MB', '1 GiB'")
+        size = float(match.group(1)) * scale
     if size > MOST_BYTES:
         raise UserError(f"{_short(text)} is too large for a size: at most 1152921504 GB are allowed")
     return int(size)

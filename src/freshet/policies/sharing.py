@@ -18,7 +18,7 @@ import sqlglot
 
 from freshet.model import Filter, Operator, Project, Query, QueryGraph
 
-PREFIX: Final = "shared:"
+_PREFIX: Final = "shared:"
 """Names of shared operators begin so."""
 Mode = Literal["never", "auto", "always"]
 """When to share: where it is expected to save time, or regardless."""
@@ -55,20 +55,11 @@ _NOTHING_KNOWN: Final = OperatorFigures(0.0, 0.0, 0.0)
 """Of an operator that nobody measured: nothing speaks for a change."""
 
 
-def is_shared(name: str) -> bool:
-    """Whether an operator, or the queue in front of it, is shared.
-
-    >>> is_shared("shared:1a2b3c4d5e6f"), is_shared("packets.filter_1")
-    (True, False)
-    """
-    return name.startswith(PREFIX)
-
-
 def shared_by(queries: Sequence[Query]) -> dict[str, tuple[str, ...]]:
     """The queries that have each shared operator, by its name; each operator after those that it reads."""
     found: dict[str, tuple[str, ...]] = {}
     for query in queries:
-        for name in filter(is_shared, query.graph.order):
+        for name in filter(query.graph.shared.__contains__, query.graph.order):
             found[name] = (*found.get(name, ()), query.name)
     return found
 
@@ -136,7 +127,7 @@ def _normal(text: str) -> str:
 def _name(prefix: Prefix) -> str:
     """A name that says what an operator and those in front of it do, so that it is the same after a restart."""
     stream, start, reason, keys = prefix
-    return PREFIX + sha256(repr((stream, start, list(keys), reason)).encode()).hexdigest()[:12]
+    return _PREFIX + sha256(repr((stream, start, list(keys), reason)).encode()).hexdigest()[:12]
 
 
 def _operator(prefix: Prefix) -> Operator:
@@ -153,7 +144,7 @@ def _renamed(query: Query, prefixes: Iterable[Prefix]) -> Query:
     if not common:
         return query
     own = [query.graph.operators[name] for name in query.graph.order[len(common) :]]
-    return replace(query, graph=QueryGraph.straight(query.graph.streams[0], [*common, *own]))
+    return replace(query, graph=QueryGraph.straight(query.graph.streams[0], [*common, *own], shared=len(common)))
 
 
 @dataclass(frozen=True, slots=True)

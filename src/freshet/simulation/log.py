@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Mapping, Sequence
-from typing import Literal
 
 import numpy as np
 
 from freshet.engine import Clock
 from freshet.log.kinds import ReaderKind
-from freshet.model import Commit, Train, UserError
+from freshet.model import Commit, Start, Train, UserError
 
 Tuples = tuple[np.ndarray, np.ndarray]
 """Arrival times, and the offsets in the source stream that the tuples come from."""
@@ -71,14 +70,7 @@ class SimulatedLog:
         self._staged: dict[str, list[tuple[str, Tuples]]] = {}
         self._cursors: dict[str, int] = {}
 
-    def start_reader(
-        self,
-        reader: str,
-        stream: str,
-        at: Literal["earliest", "latest"],
-        kind: ReaderKind = "operator",
-        owner: str = "",
-    ) -> int:
+    def start_reader(self, reader: str, stream: str, at: Start, kind: ReaderKind = "operator", owner: str = "") -> int:
         """The reader's cursor."""
         self._streams.setdefault(stream, _Queue())
         return self._cursors.setdefault(reader, 0 if at == "earliest" else self._streams[stream].end)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
-from freshet.model import Chain, ChainResult, Input, Segment, State, Train, Unit, state_stream
+from freshet.model import Chain, ChainResult, Input, Segment, State, Train, Unit
 from freshet.spark.installation import Form, Installation
 from freshet.spark.jobs import Job
 from freshet.spark.planning import Piece, jobs
@@ -147,12 +147,9 @@ class Course:
     def _move(self, states: Iterable[tuple[str | None, StateReport]]) -> None:
         """Brings states up to what a job has made of them, for the next job of the same fold."""
         for file, each in states:
-            fold = each.stream.rpartition(".")[0]
-            state = self._states[fold]
-            streams = len(self._installed.columns.states[fold])
-            ranges = state.ranges or tuple(Train(state_stream(fold, number), 0, 0) for number in range(streams))
-            grown = tuple(_grown(one, each, file) if one.stream == each.stream else one for one in ranges)
-            self._states[fold] = replace(state, ranges=grown)
+            state = next(one for one in self._states.values() if any(part.stream == each.stream for part in one.ranges))
+            grown = tuple(_grown(one, each, file) if one.stream == each.stream else one for one in state.ranges)
+            self._states[state.fold] = replace(state, ranges=grown)
 
     def _give(self, number: int, tasks: Sequence[TaskReport], place: int = 0) -> None:
         """Keeps what a piece wrote, as a train for later jobs."""

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from freshet.log import Damaged
 from freshet.model import Operator
-from freshet.model.operators import fields_of, operator_of
+from freshet.model.operators.codec import fields_of, operator_of
 from freshet.spark.files import write_once
 
 

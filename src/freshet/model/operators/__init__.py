@@ -5,23 +5,18 @@ it for the catalyst form, the kernels compile it for the vectorised form, and tw
 their texts are equal.
 """
 
-from freshet.model.operators.base import Columns, Operator, Split, Time, Typer, earliest, latest
-from freshet.model.operators.call import AggregateFunction, Call
-from freshet.model.operators.codec import KINDS, fields_of, operator_of
+from freshet.model.operators.base import Columns, Operator, Time, Typer, earliest, latest
 from freshet.model.operators.filter import Filter
-from freshet.model.operators.fold import Fold
+from freshet.model.operators.fold import AggregateFunction, Call, Fold, Lifetime
 from freshet.model.operators.join import FROM, UNTIL, Join
-from freshet.model.operators.lifetime import Lifetime
 from freshet.model.operators.lookup import Lookup
 from freshet.model.operators.moving import Moving
 from freshet.model.operators.panes import WINDOW_END, WINDOW_START, Panes
 from freshet.model.operators.project import Project
-from freshet.model.operators.union import Union, wider
-from freshet.model.operators.words import columns_text, span_text
+from freshet.model.operators.union import Union
 
 __all__ = [
     "FROM",
-    "KINDS",
     "UNTIL",
     "WINDOW_END",
     "WINDOW_START",
@@ -37,15 +32,9 @@ __all__ = [
     "Operator",
     "Panes",
     "Project",
-    "Split",
     "Time",
     "Typer",
     "Union",
-    "columns_text",
     "earliest",
-    "fields_of",
     "latest",
-    "operator_of",
-    "span_text",
-    "wider",
 ]

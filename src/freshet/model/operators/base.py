@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal, Protocol
 import pyarrow as pa
 
 if TYPE_CHECKING:
-    from freshet.model.operators.call import Call
+    from freshet.model.operators.fold import Call
 
 Time = int | None
 """Event time in microseconds; None: no bound is known, which is less than every other."""

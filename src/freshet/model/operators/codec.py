@@ -7,10 +7,9 @@ from dataclasses import asdict
 from typing import Any, Final
 
 from freshet.model.operators.base import Operator
-from freshet.model.operators.call import Call
 from freshet.model.operators.filter import Filter
+from freshet.model.operators.fold import Call, Lifetime
 from freshet.model.operators.join import Join
-from freshet.model.operators.lifetime import Lifetime
 from freshet.model.operators.lookup import Lookup
 from freshet.model.operators.moving import Moving
 from freshet.model.operators.panes import Panes

@@ -11,10 +11,25 @@ join if they are valid at the same time, and a tuple counts at a boundary ``b`` 
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 from freshet.model.operators.base import Operator, Split
+
+AggregateFunction = Literal[
+    "count",
+    "count_distinct",
+    "sum",
+    "avg",
+    "min",
+    "max",
+    "stddev_samp",
+    "stddev_pop",
+    "var_samp",
+    "var_pop",
+    "approx_percentile",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,3 +45,80 @@ class Fold(Operator):
     @abstractmethod
     def state_text(self) -> str:
         """What it remembers, and for how long."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lifetime:
+    """From when until when the tuples of an input count, in microseconds.
+
+    Args:
+        time: Timestamp (or bigint of microseconds) column of the event time; None: the arrival.
+        size: How long a tuple is valid; None: ``until`` says it.
+        until: Column (bigint, microseconds) with the end of its validity.
+
+    >>> Lifetime("ts", 60_000_000).text(), Lifetime("ts", 60_000_000).for_how_long()
+    ('1 min of ts', 'for 1 min')
+    """
+
+    time: str | None
+    size: int | None = None
+    until: str | None = None
+
+    def text(self) -> str:
+        """What it is counted by, for people."""
+        if self.size is None:
+            return f"{self.time} to {self.until}"
+        return f"{span_text(self.size)} of {self.time or 'arrival'}"
+
+    def for_how_long(self) -> str:
+        """How long a tuple is remembered, for people."""
+        return f"until {self.until}" if self.size is None else f"for {span_text(self.size)}"
+
+
+def span_text(microseconds: int) -> str:
+    """A duration, exactly.
+
+    >>> span_text(100_000_000), span_text(7_200_000_000), span_text(1_500)
+    ('100 s', '2 h', '1500 us')
+    """
+    units = ((3_600_000_000, "h"), (60_000_000, "min"), (1_000_000, "s"), (1_000, "ms"), (1, "us"))
+    size, unit = next((size, unit) for size, unit in units if microseconds % size == 0)
+    return f"{microseconds // size} {unit}"
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """An aggregate over a column.
+
+    Args:
+        output: Column that it gives out.
+        function: What it computes, with Spark's types and treatment of NULL.
+        column: Its argument; None: ``count(*)``.
+        parameter: Of ``approx_percentile``: the share in [0, 1].
+
+    >>> Call("n", "count_distinct", "host").text()
+    'count(DISTINCT host) AS n'
+    """
+
+    output: str
+    function: AggregateFunction
+    column: str | None = None
+    parameter: float | None = None
+
+    def text(self) -> str:
+        """For people."""
+        share = "" if self.parameter is None else f", {self.parameter:g}"
+        column = self.column or "*"
+        if self.function == "count_distinct":
+            return f"count(DISTINCT {column}) AS {self.output}"
+        return f"{self.function}({column}{share}) AS {self.output}"
+
+
+def called_text(keys: Sequence[str], calls: Sequence[Call]) -> str:
+    """The keys and calls of a fold, for people.
+
+    >>> called_text(["host"], [Call("n", "count")])
+    ', for each host: count(*) AS n'
+    """
+    group = f", for each {', '.join(keys)}" if keys else ""
+    return f"{group}: {', '.join(call.text() for call in calls) or 'once'}"

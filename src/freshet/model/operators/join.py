@@ -9,8 +9,7 @@ from typing import ClassVar, Final, Literal
 import pyarrow as pa
 
 from freshet.model.operators.base import Acted, Split, Time, Typer, earliest, minus
-from freshet.model.operators.fold import Fold
-from freshet.model.operators.lifetime import Lifetime
+from freshet.model.operators.fold import Fold, Lifetime
 
 FROM: Final = "__from"
 """Column (bigint, microseconds) that a join gives out: since when a pair is valid."""
@@ -64,24 +63,12 @@ class Join(Fold):
         return self.kind == "left" and possible[1] != seen[1]
 
     def text(self) -> str:
-        left, right = (validity_text(each) for each in self.validity)
-        return f"{self.verb()}{self.condition()}, left valid {left}, right {right}"
+        kind = "LEFT JOIN" if self.kind == "left" else "JOIN"
+        on = " AND ".join(f"left.{one} = right.{two}" for one, two in zip(*self.keys, strict=True))
+        left, right = (f"{'from' if each.size is None else 'for'} {each.text()}" for each in self.validity)
+        return f"{kind} {f'ON {on}' if on else 'without equal columns'}, left valid {left}, right {right}"
 
     def state_text(self) -> str:
         left, right = (each.for_how_long() for each in self.validity)
         outer = ", and which of the left ones found no partner" if self.kind == "left" else ""
         return f"left tuples {left}, right tuples {right}{outer}"
-
-    def verb(self) -> str:
-        """How SQL calls it."""
-        return "LEFT JOIN" if self.kind == "left" else "JOIN"
-
-    def condition(self) -> str:
-        """What must be equal, for people."""
-        on = " AND ".join(f"left.{one} = right.{two}" for one, two in zip(*self.keys, strict=True))
-        return f" ON {on}" if on else " without equal columns"
-
-
-def validity_text(validity: Lifetime) -> str:
-    """From when or for how long a tuple is valid."""
-    return ("from " if validity.size is None else "for ") + validity.text()

@@ -14,8 +14,7 @@ import pyarrow as pa
 
 from freshet.model.operators.base import Columns, Operator, Typer
 from freshet.model.operators.filter import Filter
-from freshet.model.operators.project import Project
-from freshet.model.operators.words import columns_text
+from freshet.model.operators.project import Project, columns_text
 from freshet.model.schema import parse_schema, quoted
 
 

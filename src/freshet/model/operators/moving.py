@@ -9,9 +9,7 @@ from typing import ClassVar
 import pyarrow as pa
 
 from freshet.model.operators.base import Typer
-from freshet.model.operators.call import Call, called_text
-from freshet.model.operators.fold import Fold
-from freshet.model.operators.words import span_text, time_text
+from freshet.model.operators.fold import Call, Fold, called_text, span_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +43,7 @@ class Moving(Fold):
         if self.rows is not None:
             over = f"the last {self.rows} tuples" + (f" of its {', '.join(self.partition)}" if self.partition else "")
         elif self.size is not None:
-            over = f"the last {span_text(self.size)} of {time_text(self.time)}"
+            over = f"the last {span_text(self.size)} of {self.time or 'arrival'}"
         else:
             over = "all tuples so far"
         return f"with each tuple over {over}{called_text(self.keys, self.calls)}"

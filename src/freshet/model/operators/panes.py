@@ -9,10 +9,7 @@ from typing import ClassVar, Final, Literal
 import pyarrow as pa
 
 from freshet.model.operators.base import Acted, Split, Time, Typer, latest
-from freshet.model.operators.call import Call, called_text
-from freshet.model.operators.fold import Fold
-from freshet.model.operators.lifetime import Lifetime
-from freshet.model.operators.words import span_text
+from freshet.model.operators.fold import Call, Fold, Lifetime, called_text, span_text
 
 WINDOW_START: Final = "__window_start"
 """Timestamp column that :class:`Panes` gives out: the first moment of the window."""

@@ -9,7 +9,6 @@ from typing import ClassVar
 import pyarrow as pa
 
 from freshet.model.operators.base import Columns, Operator, Typer
-from freshet.model.operators.words import columns_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,3 +28,12 @@ class Project(Operator):
 
     def text(self) -> str:
         return columns_text(self.columns)
+
+
+def columns_text(columns: Columns) -> str:
+    """Columns as a SELECT lists them.
+
+    >>> columns_text((("k", "k"), ("twice", "v * 2")))
+    'k, v * 2 AS twice'
+    """
+    return ", ".join(text if text == name else f"{text} AS {name}" for name, text in columns)

@@ -37,21 +37,19 @@ class Union(Operator):
 
     def _common(self, left: pa.Schema, right: pa.Schema) -> pa.Schema:
         """The columns that two inputs agree on: names of the first, the wider of the types."""
+        where = f"operator {self.name}"
         if len(left) != len(right):
-            raise UserError(f"{self._query()}: the parts of its UNION ALL have {len(left)} and {len(right)} columns")
+            raise UserError(f"{where}: the parts of its UNION ALL have {len(left)} and {len(right)} columns")
         fields = []
         for one, other in zip(left, right, strict=True):
             kind = wider(one.type, other.type)
             if kind is None:
                 raise UserError(
-                    f"{self._query()}: column {one.name} is {type_text(one.type)} in one part of its UNION ALL and "
+                    f"{where}: column {one.name} is {type_text(one.type)} in one part of its UNION ALL and "
                     f"{type_text(other.type)} in another: CAST one of them"
                 )
             fields.append(pa.field(one.name, kind))
         return pa.schema(fields)
-
-    def _query(self) -> str:
-        return f"query {self.name.partition('.')[0]}"
 
 
 def wider(one: pa.DataType, other: pa.DataType) -> pa.DataType | None:
