@@ -25,9 +25,6 @@ from freshet.spark.expressions import ChainSql
 from freshet.spark.report import REPORT_COLUMNS, ChainReport
 from freshet.spark.task import Task, drain
 
-MOST_CHAINS: Final = 16
-"""Chains of one job; a wider select makes code that takes Spark longer to generate than to run apart."""
-
 BEGAN: Final = "__began"
 # Three processes work on a train at once, each on another batch.
 _BATCH_ROWS: Final = 65_536

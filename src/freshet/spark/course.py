@@ -9,7 +9,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
 from freshet.model import Chain, ChainResult, Input, Segment, State, Train, Unit, state_stream
-from freshet.spark.installation import Form, Installation
+from freshet.spark.forms import Form
+from freshet.spark.installation import Installation
 from freshet.spark.jobs import Job
 from freshet.spark.planning import Piece, jobs
 from freshet.spark.report import ChainReport, StateReport, TaskReport

@@ -25,10 +25,11 @@ from freshet.spark.analysis import Analysis
 from freshet.spark.assignment import forget_leftovers
 from freshet.spark.course import Course
 from freshet.spark.failures import STOPPED, Apart, Retry, message, retry_reason
-from freshet.spark.installation import Form, Installation
-from freshet.spark.isolate import Component, isolate
+from freshet.spark.forms import Form
+from freshet.spark.installation import Installation
+from freshet.spark.isolate import isolate
 from freshet.spark.jobs import Job, Jobs
-from freshet.spark.planning import Limits, Planner
+from freshet.spark.planning import Component, Limits, Planner
 from freshet.spark.report import TaskReport
 from freshet.spark.results import Outcome
 from freshet.spark.running import Running

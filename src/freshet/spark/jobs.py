@@ -17,9 +17,10 @@ from freshet.model import Chain, Filter, Project, State, Train, Unit, version_st
 from freshet.spark.assignment import PROPERTY, Assignment
 from freshet.spark.catalyst import catalyst_plan
 from freshet.spark.failures import retry_reason
-from freshet.spark.installation import Form, Installation
+from freshet.spark.forms import Form
+from freshet.spark.installation import Installation
 from freshet.spark.report import TaskReport, read_reports
-from freshet.spark.shuffled import shuffled_plan
+from freshet.spark.shuffled import compiled_join, shuffled_plan
 from freshet.spark.task import UNREADABLE
 from freshet.spark.vectorised import vectorised_plan
 
@@ -92,13 +93,17 @@ class Jobs:
         if job.form == "catalyst":
             return self._catalyst(job.chains, tasks)
         [chain] = job.chains
+        [number] = chain.nodes
+        [operator] = self._installation.operators(chain.nodes)
+        join = compiled_join(operator, *self._installation.columns.inputs[number])
         port = next(port for port, train in enumerate(chain.trains) if train.rows)
-        return shuffled_plan(self._session, chain.nodes[0], self._installation.join(chain.nodes[0]), port, tasks)
+        return shuffled_plan(self._session, number, join, port, tasks)
 
     def _tables(self, chains: Chains, tables: tuple[Train, ...]) -> tuple[Train, ...]:
         if not tables:
             return ()
-        read = {version_stream(table) for chain in chains for table in self._installation.tables(chain.nodes)}
+        operators = [each for chain in chains for each in self._installation.operators(chain.nodes)]
+        read = {version_stream(each.reads_table) for each in operators if each.reads_table is not None}
         return tuple(train for train in tables if train.stream in read)
 
     def probe(self, spec: str, tasks: int = 1) -> None:

@@ -15,10 +15,12 @@ from typing import Final
 from freshet.kernels.parting import OVERHEAD, parts_pay
 from freshet.kernels.shuffling import MOST_BYTES, pays
 from freshet.model import Chain, Input, Train, Unit
-from freshet.spark.catalyst import MOST_CHAINS
-from freshet.spark.installation import Form, Installation
-from freshet.spark.isolate import Component
+from freshet.spark.forms import Form, Forms, Stage
 
+Component = tuple[int, ...]
+"""Places of chains that hang together by what one takes from another's hand."""
+MOST_CHAINS: Final = 16
+"""Chains of one job in Spark's own form; a wider select makes code that takes longer to generate than to run apart."""
 _LATEST: Final = 2**31
 
 
@@ -61,14 +63,14 @@ class Planner:
 
     Args:
         unit: It.
-        installation: Knows the forms of chains.
+        forms: Of its chains.
         limits: Of one task.
     """
 
-    def __init__(self, unit: Unit, installation: Installation, limits: Limits) -> None:
+    def __init__(self, unit: Unit, forms: Forms, limits: Limits) -> None:
         self._chains = unit.chains
         self._states = {state.fold: state for state in unit.states}
-        self._installed, self._limits = installation, limits
+        self._forms, self._limits = forms, limits
 
     def groups(self, parts: Sequence[Component]) -> Iterator[list[Component]]:
         """Components that run together: all that are compiled, those in Spark's own form by train, and the others."""
@@ -81,7 +83,7 @@ class Planner:
 
     def _kind(self, component: Component) -> Hashable:
         chains = [self._chains[place] for place in component]
-        forms = [form for chain in chains for form, _ in self._installed.stages(chain.nodes)]
+        forms = [form for chain in chains for form, _ in self._forms.stages(chain.nodes)]
         if any(form != "vectorised" for form in forms):
             return "in stages" if len(forms) > 1 else _key(chains[0].trains[0])
         if self._parted(component) or any(map(self._is_shuffled, chains)):
@@ -107,9 +109,9 @@ class Planner:
                 last[place] = len(pieces) - 1
         return _late(pieces)
 
-    def _cut(self, chain: Chain, parted: int | None) -> Sequence[tuple[Form, tuple[int, ...]]]:
+    def _cut(self, chain: Chain, parted: int | None) -> Sequence[Stage]:
         """The stages of a chain."""
-        nodes, stages = chain.nodes, self._installed.stages
+        nodes, stages = chain.nodes, self._forms.stages
         if parted is not None:
             return [("vectorised", nodes[: parted + 1]), *stages(nodes[parted:])]
         if self._is_shuffled(chain):
@@ -117,9 +119,9 @@ class Planner:
         return stages(nodes)
 
     def _is_shuffled(self, chain: Chain) -> bool:
-        if len(chain.inputs) < 2 or not self._installed.is_shufflable(chain.nodes[0]):
+        if len(chain.inputs) < 2 or not self._forms.is_shufflable(chain.nodes[0]):
             return False
-        [fold] = self._installed.folds(chain.nodes[:1])
+        [fold] = self._forms.folds(chain.nodes[:1])
         ranges = self._states[fold].ranges
         remembered = sum(map(_bytes, ranges))
         for port, each in enumerate(chain.inputs):
@@ -140,13 +142,13 @@ class Planner:
             chain = self._chains[place]
             if not behind.isdisjoint(chain.inputs):
                 behind.add(place)
-            elif self._installed.folds(chain.nodes):
-                at = self._installed.parted_at(chain.nodes)
+            elif self._forms.folds(chain.nodes):
+                at = self._forms.parted_at(chain.nodes)
                 if at is None:
                     return {}
                 found[place] = at
                 behind.add(place)
-            elif any(form != "vectorised" for form, _ in self._installed.stages(chain.nodes)):
+            elif any(form != "vectorised" for form, _ in self._forms.stages(chain.nodes)):
                 return {}
         return found if found and self._parts_pay(found) else {}
 
@@ -154,8 +156,8 @@ class Planner:
         rows = max(sum(train.rows for train in self._trains(place)) for place in places)
         if rows < self._limits.cores:
             return False
-        folding = (chain.nodes for chain in self._chains if self._installed.folds(chain.nodes))
-        queries = {query for nodes in folding for query in self._installed.queries(nodes)}
+        folding = (chain.nodes for chain in self._chains if self._forms.folds(chain.nodes))
+        queries = {query for nodes in folding for query in self._forms.queries(nodes)}
         return parts_pay(rows, self._limits.cores, len(queries), self._limits.part_overhead)
 
     def _trains(self, each: Input) -> Iterator[Train]:

@@ -26,7 +26,6 @@ from freshet.log import StoredVersion
 from freshet.model import Chain, Fold, Train, state_stream, version_stream
 from freshet.model.unit import components
 from freshet.spark.failures import Retry
-from freshet.spark.isolate import Component
 from freshet.spark.report import REPORT_COLUMNS, ChainReport
 from freshet.spark.task import UNREADABLE, Task, drain
 
@@ -87,7 +86,7 @@ def _mine(task: Task) -> dict[int, Chain]:
     }
 
 
-def _undivided(task: Task, component: Component) -> str | None:
+def _undivided(task: Task, component: Sequence[int]) -> str | None:
     """The first operator of chains whose work cannot be divided between tasks; None: all of it can."""
     operators = (each for place in component for each in task.spec.chain(task.assignment.chains[place].nodes))
     return next((each.name for each in operators if each.remembers and each.name not in task.assignment.parted), None)
