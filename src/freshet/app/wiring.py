@@ -180,9 +180,9 @@ def _check_formats(app: App, session: SparkSession) -> None:
 
 
 def _look_up(session: SparkSession, query: Query, schemas: Mapping[str, pa.Schema]) -> pa.Schema:
-    from freshet.spark.embedded import outputs_of
+    from freshet.spark.embedded import output_of
 
-    return outputs_of(session, [query], schemas)[query.name]
+    return output_of(session, query, schemas)
 
 
 def _spark(

@@ -37,12 +37,12 @@ class Chain:
     @property
     def trains(self) -> tuple[Train, ...]:
         """The trains among its inputs."""
-        return tuple(each for each in self.inputs if isinstance(each, Train))
+        return tuple([each for each in self.inputs if isinstance(each, Train)])
 
     @property
     def rows(self) -> int:
         """Tuples of its trains."""
-        return sum(train.rows for train in self.trains)
+        return sum([train.rows for train in self.trains])
 
 
 @dataclass(frozen=True, slots=True)

@@ -77,7 +77,7 @@ class Assignment:
         inputs: dict[Hashable, tuple[int, list[object]]] = {}
         chains = []
         for chain in self.chains:
-            key = tuple([_key(each) for each in chain.inputs])
+            key = tuple([input_key(each) for each in chain.inputs])
             if key not in inputs:
                 inputs[key] = len(inputs), [each if isinstance(each, int) else _train(each) for each in chain.inputs]
             chains.append((chain.nodes, inputs[key][0], chain.writes))
@@ -98,8 +98,8 @@ class Assignment:
             spec,
             parts,
             tuple([Chain(tuple(nodes), read[number], tuple(writes)) for nodes, number, writes in chains]),
-            tuple(_state(*each) for each in states),
-            tuple(_range(each) for each in tables),
+            tuple([State(fold, _ranges(some), tuple(first), tuple(last)) for fold, some, first, last in states]),
+            _ranges(tables),
             tuple(parted),
             Checks(checks),
         )
@@ -143,12 +143,13 @@ def _train(train: Train) -> list[object]:
     return [train.stream, train.first, train.end, [astuple(segment) for segment in train.segments]]
 
 
-def _key(each: Input) -> Hashable:
+def input_key(each: Input) -> Hashable:
+    """What tells inputs of the chains of one unit apart, without a look at their segments."""
     return each if isinstance(each, int) else (each.stream, each.first, each.end)
 
 
-def _state(fold: str, ranges: list[list[Any]], before: list[int | None], after: list[int | None]) -> State:
-    return State(fold, tuple(_range(each) for each in ranges), tuple(before), tuple(after))
+def _ranges(trains: list[list[Any]]) -> tuple[Train, ...]:
+    return tuple(map(_range, trains))
 
 
 def _range(train: list[Any]) -> Train:

@@ -39,15 +39,7 @@ def catalyst_plan(
     outputs: Sequence[pa.Schema],
     parts: int,
 ) -> DataFrame:
-    """The plan of chains over trains of one schema, for a number of tasks.
-
-    Args:
-        session: Where it runs.
-        chains: The operators of each chain.
-        schema: Columns of the trains.
-        outputs: Columns that each chain writes.
-        parts: How many tasks share a train.
-    """
+    """The plan of chains over trains of one schema, each with the columns that it writes, for a number of tasks."""
     texts = [ChainSql.of(chain, schema.names) for chain in chains]
     used = {name for text in texts for name in text.columns_used(schema.names)}
     columns = [name for name in schema.names if name in used]

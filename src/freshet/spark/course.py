@@ -18,15 +18,7 @@ from freshet.spark.results import Outcome, added, combine, committed, on_the_clo
 
 
 class Course:
-    """Runs pieces.
-
-    Args:
-        unit: Whose they are.
-        pieces: They, each after those that it reads.
-        installation: Knows the operators.
-        strict: Queries for which an evaluation error is a failure.
-        submit: Runs a job.
-    """
+    """Runs pieces of a unit, each after those that it reads; an evaluation error is a failure of ``strict`` queries."""
 
     def __init__(
         self,
@@ -47,13 +39,10 @@ class Course:
     def run(self) -> Outcome:
         """Runs all jobs."""
         planned = jobs(self._pieces)
-        job_of = {number: job for job, (_, numbers) in enumerate(planned) for number in numbers}
-        kept = {
-            each
-            for number, piece in enumerate(self._pieces)
-            for each in _places(piece.chain)
-            if job_of[each] != job_of[number]
-        }
+        kept: set[int] = set()
+        for _, numbers in planned[1:]:
+            read = {each for number in numbers for each in _places(self._pieces[number].chain)}
+            kept |= read.difference(numbers)
         for form, numbers in planned:
             self._job(form, self._without_failed(numbers), kept)
         self._outcome.in_order(piece.place for piece in self._pieces)  # none may be missing
@@ -131,8 +120,8 @@ class Course:
         self._outcome.files += [file for task in tasks if (file := committed(task, written, accepted))]
 
     def _combine(self, chain: Chain, rows: int, reports: Sequence[ChainReport], share: float) -> ChainResult:
-        is_strict = not self._strict.isdisjoint(self._installed.queries(chain.nodes))
-        return combine(chain, rows, reports, share, is_strict)
+        is_strict = bool(self._strict) and not self._strict.isdisjoint(self._installed.queries(chain.nodes))
+        return combine(chain, rows, ChainReport.together(reports, len(chain.nodes)), share, is_strict)
 
     def _note(self, number: int, result: ChainResult, states: Sequence[tuple[str | None, StateReport]]) -> None:
         """Notes what came of a piece, and what became of its states."""

@@ -18,7 +18,6 @@ from pyspark.sql import SparkSession
 
 from freshet.kernels.parting import OVERHEAD
 from freshet.kernels.shuffling import MOST_BYTES
-from freshet.log.sums import Checks
 from freshet.model import FreshetError, Network, Unit, UnitResult
 from freshet.model.unit import components
 from freshet.spark.analysis import Analysis
@@ -89,8 +88,8 @@ class SparkExecutor:
         self._wake = wake
         self._clock = clock
         self._installation = Installation(Analysis(session), vectorise, rows_out)
-        self._jobs = Jobs(session, self._state, self._installation)
-        self._limits = Limits(self._jobs.cores, most_join_bytes, part_overhead)
+        self.jobs = Jobs(session, self._state, self._installation)
+        self._limits = Limits(self.jobs.cores, most_join_bytes, part_overhead)
         self._fail_on_error: frozenset[str] = frozenset()
         forget_leftovers(self._state / "specs")
         self._spec = self._empty = Spec().store(self._state / "specs")
@@ -129,15 +128,6 @@ class SparkExecutor:
         return self._installation.columns.outputs(network)
 
     @property
-    def checks(self) -> Checks:
-        """When tasks look at the checksums of their trains; for measurements."""
-        return self._jobs.checks
-
-    @checks.setter
-    def checks(self, checks: Checks) -> None:
-        self._jobs.checks = checks
-
-    @property
     def alone(self) -> frozenset[str]:
         """Queries that must not be in a unit with others: runs have died with them."""
         return self._suspects.alone
@@ -157,8 +147,8 @@ class SparkExecutor:
     def warm_up(self, rounds: int = 10) -> None:
         """Runs empty jobs, so that the first units find Python workers and compiled Java code."""
         for _ in range(rounds):
-            self._jobs.probe(self._spec)
-            self._jobs.probe(self._spec, self._jobs.cores)
+            self.jobs.probe(self._spec)
+            self.jobs.probe(self._spec, self.jobs.cores)
 
     def submit(self, unit: Unit) -> None:
         """Starts a unit as soon as a worker is idle."""
@@ -339,7 +329,7 @@ class SparkExecutor:
         queries = {query for chain in job.chains for query in self._installation.queries(chain.nodes)}
         try:
             with self._notes.job(queries), self._limit.watch(unit.id):
-                return self._jobs.run(unit, spec, job, times)
+                return self.jobs.run(unit, spec, job, times)
         except TookTooLong:
             self._probe_within(unit)
             self._notes.failed()
@@ -356,7 +346,7 @@ class SparkExecutor:
 
     def _why_no_job(self) -> str | None:
         try:
-            self._jobs.probe(self._empty)
+            self.jobs.probe(self._empty)
         except Exception as error:
             return f"Spark runs no job: {message(error)}"
         return None

@@ -8,13 +8,14 @@ comes a second time, to close windows.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
 from freshet.kernels.parting import OVERHEAD, parts_pay
 from freshet.kernels.shuffling import MOST_BYTES, pays
 from freshet.model import Chain, Input, Train, Unit
+from freshet.spark.assignment import input_key
 from freshet.spark.forms import Form, Forms, Stage
 
 Component = tuple[int, ...]
@@ -59,13 +60,7 @@ class Piece:
 
 
 class Planner:
-    """Makes pieces of the chains of a unit.
-
-    Args:
-        unit: It.
-        forms: Of its chains.
-        limits: Of one task.
-    """
+    """Makes pieces of the chains of a unit."""
 
     def __init__(self, unit: Unit, forms: Forms, limits: Limits) -> None:
         self._chains = unit.chains
@@ -84,8 +79,8 @@ class Planner:
     def _kind(self, component: Component) -> Hashable:
         chains = [self._chains[place] for place in component]
         forms = [form for chain in chains for form, _ in self._forms.stages(chain.nodes)]
-        if any(form != "vectorised" for form in forms):
-            return "in stages" if len(forms) > 1 else _key(chains[0].trains[0])
+        if "catalyst" in forms:
+            return "in stages" if len(forms) > 1 else input_key(chains[0].trains[0])
         if self._parted(component) or any(map(self._is_shuffled, chains)):
             return "beyond one task"
         return "compiled"
@@ -148,11 +143,11 @@ class Planner:
                     return {}
                 found[place] = at
                 behind.add(place)
-            elif any(form != "vectorised" for form, _ in self._forms.stages(chain.nodes)):
+            elif self._forms.form(chain.nodes)[0] != "vectorised":
                 return {}
         return found if found and self._parts_pay(found) else {}
 
-    def _parts_pay(self, places: Sequence[int] | dict[int, int]) -> bool:
+    def _parts_pay(self, places: Iterable[int]) -> bool:
         rows = max(sum(train.rows for train in self._trains(place)) for place in places)
         if rows < self._limits.cores:
             return False
@@ -180,7 +175,7 @@ def jobs(pieces: Sequence[Piece]) -> list[tuple[Form, list[int]]]:
         piece = pieces[number]
         key: Hashable = (piece.level, piece.form)
         if piece.form == "catalyst":
-            key = (*key, _key(piece.chain.inputs[0]))  # type: ignore[misc]
+            key = (*key, input_key(piece.chain.inputs[0]))  # type: ignore[misc]
         elif piece.form == "shuffled":
             key = number
         found.setdefault(key, (piece.form, []))[1].append(number)
@@ -216,10 +211,6 @@ def _late(pieces: list[Piece]) -> list[Piece]:
             if isinstance(each, int):
                 latest[each] = min(latest[each], piece.level - _waits(piece.form, pieces[each]))
     return pieces
-
-
-def _key(each: Input) -> tuple[str, int, int] | int:
-    return each if isinstance(each, int) else (each.stream, each.first, each.end)
 
 
 def _bytes(train: Train) -> int:
