@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from freshet.log.sums import Checks
 from freshet.model import Chain, Input, Segment, State, Train
-from freshet.spark.files import write_once
+from freshet.spark.files import forget, write_once
 
 PROPERTY: Final = "freshet.assignment"
 # A property is sent with every task, in memory that Spark sizes for short texts.
@@ -120,15 +120,7 @@ class Assignment:
 
     def forget_reports(self) -> None:
         """Removes the long reports of tasks whose job failed; those of other jobs of the unit have been read."""
-        for file in self.specs.glob(f"{self.unit}-*.report"):
-            file.unlink(missing_ok=True)
-
-
-def forget_leftovers(specs: Path) -> None:
-    """Removes what jobs of runs before have left: nobody reads it any more."""
-    for kind in ("*.assignment", "*.report"):
-        for file in specs.glob(kind):
-            file.unlink(missing_ok=True)
+        forget(self.specs, f"{self.unit}-*.report")
 
 
 def read_property(text: str | None) -> Assignment:

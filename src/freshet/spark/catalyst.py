@@ -89,11 +89,7 @@ def write_outputs(schemas: tuple[pa.Schema, ...], batches: Iterator[pa.RecordBat
     nanos = _shares(ended - began, rows, counts)
     for i in range(len(chains)):
         report = ChainReport(i, None, counts[i], nanos[i], (), _sum(received, 3 + 3 * i))
-        output = _output(received, 4 + 3 * i, schemas[i])
-        if output is None:
-            task.note(report)
-        else:
-            task.add(report, output)
+        task.add(report, _output(received, 4 + 3 * i, schemas[i]))
     yield task.finish()
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
+from collections.abc import Collection
 from contextlib import suppress
 from pathlib import Path
 
@@ -19,6 +20,13 @@ def write_once(path: Path, text: str) -> None:
         if path.read_bytes() == text.encode():
             return
     write_whole(path, text)
+
+
+def forget(folder: Path, *patterns: str, but: Collection[str] = ()) -> None:
+    """Removes files of a folder, but those of some names (their endings apart)."""
+    for file in (file for pattern in patterns for file in folder.glob(pattern)):
+        if file.stem not in but:
+            file.unlink(missing_ok=True)
 
 
 def write_whole(path: Path, text: str, mode: int = 0o600) -> None:

@@ -42,21 +42,15 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A part of a chain that runs in one job.
-
-    Args:
-        form: How it runs.
-        place: Place of its chain in the unit.
-        chain: Its nodes. Inputs are trains, and places in the list of pieces.
-        level: Pieces of a lower level run before.
-        parted: Whether its aggregate merges tuples in parts, and closes no window.
-    """
+    """A part of the chain at a place of the unit that runs in one job; pieces of a lower level run before."""
 
     form: Form
     place: int
     chain: Chain
+    """Its nodes; inputs are trains, and places in the list of pieces."""
     level: int = 0
     parted: bool = False
+    """Whether its aggregate merges tuples in parts, and closes no window."""
 
 
 class Planner:
@@ -173,11 +167,8 @@ def jobs(pieces: Sequence[Piece]) -> list[tuple[Form, list[int]]]:
     found: dict[Hashable, tuple[Form, list[int]]] = {}
     for number in sorted(range(len(pieces)), key=lambda number: pieces[number].level):
         piece = pieces[number]
-        key: Hashable = (piece.level, piece.form)
-        if piece.form == "catalyst":
-            key = (*key, input_key(piece.chain.inputs[0]))  # type: ignore[misc]
-        elif piece.form == "shuffled":
-            key = number
+        train = input_key(piece.chain.inputs[0]) if piece.form == "catalyst" else None
+        key = (piece.level, piece.form, number if piece.form == "shuffled" else train)
         found.setdefault(key, (piece.form, []))[1].append(number)
     return [
         (form, numbers[first : first + most])

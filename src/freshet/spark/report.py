@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from freshet.log.private import write_private
-from freshet.spark.failures import Retry
+from freshet.spark.failures import no_blame
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -153,9 +153,13 @@ def merge_samples(samples: Sequence[tuple[tuple[int, ...], int]]) -> tuple[int, 
     return (weighted[0][0], *inner, weighted[-1][0])
 
 
-def _report(content: list[Any] | str) -> TaskReport:
-    fields = json.loads(_take(Path(content))) if isinstance(content, str) else content
-    part, file, size, chains, states = fields
+def _report(content: Any) -> TaskReport:
+    if isinstance(content, str):
+        with no_blame("the report of a task cannot be read"):
+            text = Path(content).read_text(encoding="utf-8")
+            Path(content).unlink()
+        content = json.loads(text)
+    part, file, size, chains, states = content
     return TaskReport(part, file, size, tuple(starmap(_chain, chains)), tuple(starmap(_state, states)))
 
 
@@ -165,12 +169,3 @@ def _chain(chain: int, member: Any, passed: Any, nanos: Any, arrivals: Any, *res
 
 def _state(chain: int, stream: str, dropped: int, member: Any) -> StateReport:
     return StateReport(chain, stream, dropped, member and tuple(member))
-
-
-def _take(file: Path) -> str:
-    try:
-        text = file.read_text(encoding="utf-8")
-        file.unlink()
-    except OSError as error:
-        raise Retry(f"the report of a task cannot be read: {error}") from error
-    return text

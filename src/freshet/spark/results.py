@@ -20,7 +20,7 @@ class Outcome:
 
     @property
     def busy(self) -> float:
-        """Seconds in operators, as :func:`on_the_clock` counts them: what is left of the unit's time is overhead."""
+        """Seconds in operators, as :func:`on_one_clock` counts them: what is left of the unit's time is overhead."""
         return sum([run.seconds for result in self.results.values() for run in result.operators])
 
     def take(self, place: int, part: ChainResult) -> None:
@@ -52,35 +52,42 @@ class Outcome:
         self.results |= other.results
 
 
-def combine(chain: Chain, rows: int, report: ChainReport, share: float, is_strict: bool = False) -> ChainResult:
-    """What came of a chain into which so many rows came; a second of its tasks is a ``share`` of one on the clock."""
+def combine(chain: Chain, rows: int, report: ChainReport, is_strict: bool = False) -> ChainResult:
+    """What came of a chain into which so many rows came; evaluation errors are a failure where it ``is_strict``."""
     failure, errors = report.failure, report.errors
     if failure is None and errors and is_strict:
         failure = f"{errors} evaluation error{'s' if errors > 1 else ''} in {rows} tuples (on_error = fail)"
     runs = []
     for number, rows_out, nanos in zip(chain.nodes, report.passed, report.nanos, strict=True):
-        runs.append(OperatorRun(number, rows, rows_out, share * nanos / 1e9))
+        runs.append(OperatorRun(number, rows, rows_out, nanos / 1e9))
         rows = rows_out
     if failure is not None:
         return ChainResult(chain, 0, tuple(runs), errors=errors, failure=failure)
     return ChainResult(chain, rows, tuple(runs), tuple([each / 1e6 for each in report.arrivals]), errors=errors)
 
 
-def on_the_clock(tasks: Sequence[TaskReport]) -> float:
-    """What a second that a task of a job spends in operators is on the clock of the worker that waits for the job.
+def on_one_clock(tasks: Sequence[TaskReport]) -> list[TaskReport]:
+    """Reports in which a second of a task is one on the clock of the worker that waits for the job.
 
     Tasks run side by side, so a job is in operators for as long as its longest task is, and operators get shares of
     that by the time that all tasks spent in them. So cost and overhead are both seconds that a unit keeps its worker,
     and policies may add them up and hold them against deadlines. (RT §4.1.3 learns costs on one processor, where there
     is no difference.)
 
-    >>> long, short = (TaskReport(part, None, 0, (ChainReport(0, None, (1,), (nanos,)),))
-    ...                for part, nanos in ((0, 300), (1, 100)))
-    >>> on_the_clock([long]), on_the_clock([long, long]), on_the_clock([long, short]), on_the_clock([])
-    (1.0, 0.5, 0.75, 1.0)
+    >>> chains = [(ChainReport(0, None, (1,), (nanos,)),) for nanos in (300, 100)]
+    >>> tasks = [TaskReport(part, None, 0, chains[part]) for part in (0, 1)]
+    >>> [task.chains[0].nanos for task in on_one_clock(tasks)]
+    [(225,), (75,)]
     """
-    nanos = [sum(sum(report.nanos) for report in task.chains) for task in tasks]
-    return max(nanos) / sum(nanos) if any(nanos) else 1.0
+    spent = [sum([sum(report.nanos) for report in task.chains]) for task in tasks]
+    if len(tasks) == 1 or not any(spent):
+        return list(tasks)
+    share = max(spent) / sum(spent)
+    return [replace(task, chains=tuple([_scaled(report, share) for report in task.chains])) for task in tasks]
+
+
+def _scaled(report: ChainReport, share: float) -> ChainReport:
+    return report._replace(nanos=tuple([int(nanos * share) for nanos in report.nanos]))
 
 
 def committed(task: TaskReport, chains: Sequence[Chain], accepted: Collection[int]) -> SegmentFile | None:

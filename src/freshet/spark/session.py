@@ -180,8 +180,7 @@ def _start(app_name: str, master: str, wanted: dict[str, str], log_folder: Path 
             warnings.warn(f"{DAEMON} cannot be imported by workers", SettingLost, stacklevel=3)
     alone = loopback(master, wanted)
     conf = SparkConf(loadDefaults=False).setMaster(master).setAppName(app_name)
-    for key, value in wanted.items():
-        conf.set(key, value)
+    conf.setAll(list(wanted.items()))
     conf.set("spark.driver.extraJavaOptions", _java_options(wanted, log_folder))
     if log_folder is not None:
         # Hadoop gives the progress of sources the permissions of this setting, whatever those of the process are.

@@ -72,12 +72,9 @@ def write_pairs(number: int, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.R
     schema = _join(task, number).whole
     rows = sum(batch.num_rows for batch in received)
     report = ChainReport(0, None, (rows,), (time.perf_counter_ns() - began,))
-    if rows:
-        found = pa.Table.from_batches(received)
-        columns = [found.column(place).cast(field.type) for place, field in enumerate(schema)]
-        task.add(report, pa.Table.from_arrays(columns, schema=schema))
-    else:
-        task.note(report)
+    found = pa.Table.from_batches(received) if rows else schema.empty_table()
+    columns = [found.column(place).cast(field.type) for place, field in enumerate(schema)]
+    task.add(report, pa.Table.from_arrays(columns, schema=schema))
     yield task.finish()
 
 
