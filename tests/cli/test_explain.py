@@ -58,6 +58,9 @@ FROM (SELECT k, count(*) AS n, window_end FROM s [RANGE 10 SECONDS SLIDE 10 SECO
 [queries.staged]
 sql = "SELECT k, count(*) AS n FROM s [RANGE 10 SECONDS SLIDE 10 SECONDS] WHERE k RLIKE '^a+' GROUP BY k"
 
+[queries.mixed]
+sql = "SELECT k FROM s WHERE k RLIKE '^a+' UNION ALL SELECT k FROM t WHERE w > 1"
+
 [queries.over]
 sql = "SELECT count(*) AS n FROM three [RANGE 10 SECONDS SLIDE 10 SECONDS]"
 """
@@ -151,6 +154,14 @@ def test_what_is_not_compiled_is_a_job_of_its_own(told: dict[str, list[str]]) ->
     assert lines[first + 1] == (
         "job 2: staged.aggregate, staged.project: vectorised, because all its expressions are compiled; "
         "in one task, because it remembers"
+    )
+
+
+def test_what_is_compiled_is_said_to_run_with_what_reads_it(told: dict[str, list[str]]) -> None:
+    first = told["mixed"].index("2 jobs a step, because not all its expressions are compiled")
+    assert told["mixed"][first + 2] == (
+        "job 2: mixed.branch_2.filter_1, mixed.branch_2.project, mixed.union: "
+        "vectorised, because all its expressions are compiled"
     )
 
 

@@ -12,7 +12,7 @@ from tests.spark.kit import Harness, output_train, query, union, with_arrivals, 
 
 from freshet.log.segment import read_train
 from freshet.model import Chain, Train, Unit, UserError, parse_schema
-from freshet.spark.catalyst import MOST_CHAINS
+from freshet.spark.planning import MOST_CHAINS
 
 pytestmark = pytest.mark.spark
 

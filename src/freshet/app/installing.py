@@ -124,7 +124,7 @@ class Installer:
 
     def add(self, spec: QuerySpec) -> None:
         """Starts a query: where it was, if it ran before and is unchanged, else where it says."""
-        from freshet.spark.embedded import outputs_of
+        from freshet.spark.embedded import output_of
 
         query = self.make(spec)
         streams = {name: self.schemas[name] for name in query.graph.streams}
@@ -135,7 +135,7 @@ class Installer:
         expected = self._expected.pop(spec.name, None)
         if change == "changed":
             # Before its cursors are lost: who goes back to the old text must find them.
-            expected = expected or outputs_of(self._session, [query], streams)[spec.name]
+            expected = expected or output_of(self._session, query, streams)
             removed = restart.check_output(self._log, spec.name, expected)
         restart.make_ready(self._log, query, change)
         form = self._form(query)

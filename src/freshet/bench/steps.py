@@ -121,7 +121,7 @@ class Steps:
 
     def check(self, checks: Checks) -> None:
         """Sets when tasks look at the checksums of their trains, and whether they write any."""
-        self._executor.checks = checks
+        self._executor.jobs.checks = checks
 
     def append(self, rows: pa.Table) -> None:
         """Brings rows into the log, as a source does: durably, as one segment."""

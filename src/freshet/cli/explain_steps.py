@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Final
 
 from freshet.app.checking import Checked
-from freshet.cli.explain_jobs import chains_of
 from freshet.kernels import why_not
 from freshet.kernels.family import families
 from freshet.kernels.folds.common_panes import common_width
 from freshet.kernels.pipeline import head
-from freshet.model import Filter, Operator, Panes, Project
+from freshet.model import Filter, Operator, Panes, Project, QueryGraph
 from freshet.model.units import duration_text
 
 Chain = tuple[str, tuple[Operator, ...]]
@@ -26,7 +25,7 @@ def common_steps(checked: Checked, chosen: Collection[str]) -> Iterator[Iterator
     """The lines on each stream that several of the chosen queries read in the compiled form."""
     readers: dict[str, list[Chain]] = defaultdict(list)
     for query in checked.queries.values():
-        for stream, operators in chains_of(query.graph):
+        for stream, operators in _paths(query.graph):
             schema = checked.schemas.get(stream)
             if schema is not None and why_not(head(operators), schema) is None:
                 readers[stream].append((query.name, operators))
@@ -34,6 +33,21 @@ def common_steps(checked: Checked, chosen: Collection[str]) -> Iterator[Iterator
         names = list(dict.fromkeys(name for name, _ in chains))
         if len(names) > 1 and not set(chosen).isdisjoint(names):
             yield _lines(stream, names, chains)
+
+
+def _paths(graph: QueryGraph) -> Iterator[tuple[str, tuple[Operator, ...]]]:
+    """What a query does with each thing that it reads, up to where several inputs come together."""
+    readers = {source: name for name in graph.order for source in graph.inputs[name]}
+    for name in graph.order:
+        for source in graph.inputs[name]:
+            if source not in graph.operators:
+                yield source, tuple(_onwards(graph, readers, name))
+
+
+def _onwards(graph: QueryGraph, readers: Mapping[str, str], name: str | None) -> Iterator[Operator]:
+    while name is not None and len(graph.inputs[name]) == 1:
+        yield graph.operators[name]
+        name = readers.get(name)
 
 
 def _lines(stream: str, names: Sequence[str], chains: Sequence[Chain]) -> Iterator[str]:

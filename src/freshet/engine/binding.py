@@ -10,10 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Protocol
 
 from freshet.engine.board import Board
-from freshet.engine.protocols import QueueLog
 from freshet.engine.states import EdgeState, OperatorState
 from freshet.model import Chain, Input, State, Step, Train, Unit
 from freshet.model.unit import components
@@ -117,8 +116,18 @@ class Shape:
         return tuple(map(Chain, self.nodes, inputs, self.writes))
 
 
+class Ranges(Protocol):
+    """Gives trains out: a log does."""
+
+    def train(self, stream: str, first: int, end: int) -> Train:
+        """A range of a stream."""
+
+    def versions(self, table: str) -> Train:
+        """The versions of a table that are kept."""
+
+
 def bind(
-    board: Board, step: Step, unit: str, most_rows: int, log: QueueLog, states: States, ahead: bool = False
+    board: Board, step: Step, unit: str, most_rows: int, log: Ranges, states: States, ahead: bool = False
 ) -> Unit | None:
     """The unit of a step, over at most so many tuples of each edge. None where nothing can run now.
 

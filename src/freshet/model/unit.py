@@ -37,12 +37,12 @@ class Chain:
     @property
     def trains(self) -> tuple[Train, ...]:
         """The trains among its inputs."""
-        return tuple(each for each in self.inputs if isinstance(each, Train))
+        return tuple([each for each in self.inputs if isinstance(each, Train)])
 
     @property
     def rows(self) -> int:
         """Tuples of its trains."""
-        return sum(train.rows for train in self.trains)
+        return sum([train.rows for train in self.trains])
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +85,7 @@ class Unit:
         return tuple(number for chain in self.chains for number in chain.nodes)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)  # not frozen: a unit makes hundreds of them, and that would take three times as long
 class OperatorRun:
     """What one operator did in a unit; ``seconds`` are its part of the time that the unit kept its worker."""
 
@@ -95,7 +95,7 @@ class OperatorRun:
     seconds: float
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)  # not frozen, for the same reason
 class ChainResult:
     """What one chain did in a unit.
 

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from freshet.log.sums import Checks
 from freshet.model import Chain, Input, Segment, State, Train
-from freshet.spark.files import write_once
+from freshet.spark.files import forget, write_once
 
 PROPERTY: Final = "freshet.assignment"
 # A property is sent with every task, in memory that Spark sizes for short texts.
@@ -77,7 +77,7 @@ class Assignment:
         inputs: dict[Hashable, tuple[int, list[object]]] = {}
         chains = []
         for chain in self.chains:
-            key = tuple([_key(each) for each in chain.inputs])
+            key = tuple([input_key(each) for each in chain.inputs])
             if key not in inputs:
                 inputs[key] = len(inputs), [each if isinstance(each, int) else _train(each) for each in chain.inputs]
             chains.append((chain.nodes, inputs[key][0], chain.writes))
@@ -98,8 +98,8 @@ class Assignment:
             spec,
             parts,
             tuple([Chain(tuple(nodes), read[number], tuple(writes)) for nodes, number, writes in chains]),
-            tuple(_state(*each) for each in states),
-            tuple(_range(each) for each in tables),
+            tuple([State(fold, _ranges(some), tuple(first), tuple(last)) for fold, some, first, last in states]),
+            _ranges(tables),
             tuple(parted),
             Checks(checks),
         )
@@ -120,15 +120,7 @@ class Assignment:
 
     def forget_reports(self) -> None:
         """Removes the long reports of tasks whose job failed; those of other jobs of the unit have been read."""
-        for file in self.specs.glob(f"{self.unit}-*.report"):
-            file.unlink(missing_ok=True)
-
-
-def forget_leftovers(specs: Path) -> None:
-    """Removes what jobs of runs before have left: nobody reads it any more."""
-    for kind in ("*.assignment", "*.report"):
-        for file in specs.glob(kind):
-            file.unlink(missing_ok=True)
+        forget(self.specs, f"{self.unit}-*.report")
 
 
 def read_property(text: str | None) -> Assignment:
@@ -143,12 +135,13 @@ def _train(train: Train) -> list[object]:
     return [train.stream, train.first, train.end, [astuple(segment) for segment in train.segments]]
 
 
-def _key(each: Input) -> Hashable:
+def input_key(each: Input) -> Hashable:
+    """What tells inputs of the chains of one unit apart, without a look at their segments."""
     return each if isinstance(each, int) else (each.stream, each.first, each.end)
 
 
-def _state(fold: str, ranges: list[list[Any]], before: list[int | None], after: list[int | None]) -> State:
-    return State(fold, tuple(_range(each) for each in ranges), tuple(before), tuple(after))
+def _ranges(trains: list[list[Any]]) -> tuple[Train, ...]:
+    return tuple(map(_range, trains))
 
 
 def _range(train: list[Any]) -> Train:

@@ -25,9 +25,6 @@ from freshet.spark.expressions import ChainSql
 from freshet.spark.report import REPORT_COLUMNS, ChainReport
 from freshet.spark.task import Task, drain
 
-MOST_CHAINS: Final = 16
-"""Chains of one job; a wider select makes code that takes Spark longer to generate than to run apart."""
-
 BEGAN: Final = "__began"
 # Three processes work on a train at once, each on another batch.
 _BATCH_ROWS: Final = 65_536
@@ -42,15 +39,7 @@ def catalyst_plan(
     outputs: Sequence[pa.Schema],
     parts: int,
 ) -> DataFrame:
-    """The plan of chains over trains of one schema, for a number of tasks.
-
-    Args:
-        session: Where it runs.
-        chains: The operators of each chain.
-        schema: Columns of the trains.
-        outputs: Columns that each chain writes.
-        parts: How many tasks share a train.
-    """
+    """The plan of chains over trains of one schema, each with the columns that it writes, for a number of tasks."""
     texts = [ChainSql.of(chain, schema.names) for chain in chains]
     used = {name for text in texts for name in text.columns_used(schema.names)}
     columns = [name for name in schema.names if name in used]
@@ -100,11 +89,7 @@ def write_outputs(schemas: tuple[pa.Schema, ...], batches: Iterator[pa.RecordBat
     nanos = _shares(ended - began, rows, counts)
     for i in range(len(chains)):
         report = ChainReport(i, None, counts[i], nanos[i], (), _sum(received, 3 + 3 * i))
-        output = _output(received, 4 + 3 * i, schemas[i])
-        if output is None:
-            task.note(report)
-        else:
-            task.add(report, output)
+        task.add(report, _output(received, 4 + 3 * i, schemas[i]))
     yield task.finish()
 
 

@@ -9,23 +9,16 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
 from freshet.model import Chain, ChainResult, Input, Segment, State, Train, Unit
-from freshet.spark.installation import Form, Installation
+from freshet.spark.forms import Form
+from freshet.spark.installation import Installation
 from freshet.spark.jobs import Job
 from freshet.spark.planning import Piece, jobs
 from freshet.spark.report import ChainReport, StateReport, TaskReport
-from freshet.spark.results import Outcome, added, combine, committed, on_the_clock
+from freshet.spark.results import Outcome, added, combine, committed, on_one_clock
 
 
 class Course:
-    """Runs pieces.
-
-    Args:
-        unit: Whose they are.
-        pieces: They, each after those that it reads.
-        installation: Knows the operators.
-        strict: Queries for which an evaluation error is a failure.
-        submit: Runs a job.
-    """
+    """Runs pieces of a unit, each after those that it reads; an evaluation error is a failure of ``strict`` queries."""
 
     def __init__(
         self,
@@ -46,13 +39,10 @@ class Course:
     def run(self) -> Outcome:
         """Runs all jobs."""
         planned = jobs(self._pieces)
-        job_of = {number: job for job, (_, numbers) in enumerate(planned) for number in numbers}
-        kept = {
-            each
-            for number, piece in enumerate(self._pieces)
-            for each in _places(piece.chain)
-            if job_of[each] != job_of[number]
-        }
+        kept: set[int] = set()
+        for _, numbers in planned[1:]:
+            read = {each for number in numbers for each in _places(self._pieces[number].chain)}
+            kept |= read.difference(numbers)
         for form, numbers in planned:
             self._job(form, self._without_failed(numbers), kept)
         self._outcome.in_order(piece.place for piece in self._pieces)  # none may be missing
@@ -82,16 +72,22 @@ class Course:
         if not any(folds) and not any(chain.rows for chain in chains):
             reports: list[TaskReport] = []
         elif form == "shuffled":
-            self._shuffle(numbers[0], chains[0])
-            return
+            reports = self._shuffle(chains[0])
         else:
             pieces = [self._pieces[number] for number in numbers]
             parted = {fold for piece, some in zip(pieces, folds, strict=True) if piece.parted for fold in some}
-            states = tuple(self._state(fold, fold in parted) for some in folds for fold in some)
-            reports = self._submit(Job(form, chains, states, tuple(sorted(parted))))
+            # What is merged in parts is not looked at, and no time passes.
+            found = [self._states[fold] for some in folds for fold in some]
+            states = tuple(
+                replace(each, ranges=(), after=each.before) if each.fold in parted else each for each in found
+            )
+            reports = self._run(Job(form, chains, states, tuple(sorted(parted))))
         self._take(numbers, chains, reports)
         for number in kept.intersection(numbers):
             self._give(number, reports, places[number])
+
+    def _run(self, job: Job) -> list[TaskReport]:
+        return on_one_clock(self._submit(job))
 
     def _bound(self, number: int, places: dict[int, int], kept: set[int]) -> Chain:
         """The chain of a piece, with what it reads, and where it writes to if a later job reads it."""
@@ -108,30 +104,23 @@ class Course:
     def _name(self, number: int) -> str:
         return f"{self._unit.id}.{number}"
 
-    def _state(self, fold: str, parted: bool) -> State:
-        state = self._states[fold]
-        return State(fold, (), state.before, state.before) if parted else state
-
     def _take(self, numbers: Sequence[int], chains: Sequence[Chain], tasks: Sequence[TaskReport]) -> None:
         """Takes the reports of a job: results, states and files."""
-        share = on_the_clock(tasks)
         found = [{report.chain: report for report in task.chains} for task in tasks]
         states = _states_by_chain(tasks)
         results: list[ChainResult] = []
         for place, (number, chain) in enumerate(zip(numbers, chains, strict=True)):
             before = [results[each] for each in _places(chain)]
-            entered = chain.rows + sum(each.rows_out for each in before)
-            result = self._combine(chain, entered, [reports[place] for reports in found], share)
-            failure = next((each.failure for each in before if each.failure), None)
-            results.append(result if failure is None else replace(result, rows_out=0, failure=failure))
+            entered = chain.rows + sum([each.rows_out for each in before])
+            report = ChainReport.together([reports[place] for reports in found], len(chain.nodes))
+            is_strict = bool(self._strict) and not self._strict.isdisjoint(self._installed.queries(chain.nodes))
+            result = combine(chain, entered, report, is_strict)
+            failures = [each.failure for each in before if each.failure]
+            results.append(replace(result, rows_out=0, failure=failures[0]) if failures else result)
             self._note(number, results[-1], states.get(place, ()))
         accepted = {place for place, result in enumerate(results) if result.failure is None}
         written = [self._pieces[number].chain for number in numbers]
         self._outcome.files += [file for task in tasks if (file := committed(task, written, accepted))]
-
-    def _combine(self, chain: Chain, rows: int, reports: Sequence[ChainReport], share: float) -> ChainResult:
-        is_strict = not self._strict.isdisjoint(self._installed.queries(chain.nodes))
-        return combine(chain, rows, reports, share, is_strict)
 
     def _note(self, number: int, result: ChainResult, states: Sequence[tuple[str | None, StateReport]]) -> None:
         """Notes what came of a piece, and what became of its states."""
@@ -151,7 +140,7 @@ class Course:
             grown = tuple(_grown(one, each, file) if one.stream == each.stream else one for one in state.ranges)
             self._states[state.fold] = replace(state, ranges=grown)
 
-    def _give(self, number: int, tasks: Sequence[TaskReport], place: int = 0) -> None:
+    def _give(self, number: int, tasks: Sequence[TaskReport], place: int) -> None:
         """Keeps what a piece wrote, as a train for later jobs."""
         name, end = self._name(number), 0
         segments: list[Segment] = []
@@ -163,42 +152,30 @@ class Course:
                     end += rows
         self._given[number] = Train(name, 0, end, tuple(segments))
 
-    def _shuffle(self, number: int, chain: Chain) -> None:
+    def _shuffle(self, chain: Chain) -> list[TaskReport]:
         """Makes the pairs of a join by a shuffle, port by port, and remembers the tuples of each port."""
         ports = [port for port, train in enumerate(chain.trains) if train.rows]
-        pairs: list[TaskReport] = []
-        rest: list[TaskReport] = []
+        tasks: list[TaskReport] = []
         for port in ports:
-            made = self._submit(Job("shuffled", (_only(chain, port),), (self._state_of(chain),)))
-            pairs += _on_one_clock(made)
-            rest += self._remember(_only(chain, port), port, port == ports[-1])
+            tasks += self._run(Job("shuffled", (_only(chain, port),), (self._state_of(chain),)))
+            tasks += self._remember(_only(chain, port), port, port == ports[-1])
         # What the tuples of an earlier port waited for has come with the last one.
         for port in ports[:-1]:
-            rest += self._remember(_only(chain, None), port, True)
-        tasks = [*pairs, *rest]
-        result = self._combine(chain, chain.rows, [report for task in tasks for report in task.chains], 1.0)
-        self._note(number, result, _states_by_chain(tasks).get(0, ()))
-        if result.failure is None:
-            written = [self._pieces[number].chain]
-            self._outcome.files += [file for task in tasks if (file := committed(task, written, {0}))]
-        self._give(number, pairs)
+            tasks += self._remember(_only(chain, None), port, True)
+        return tasks
 
     def _remember(self, chain: Chain, port: int, closing: bool) -> list[TaskReport]:
         """Brings one port of a join whose pairs were made by a shuffle up to date."""
-        state = _without_other(self._state_of(chain), port)
-        state = state if closing else replace(state, after=state.before)
-        tasks = self._submit(Job("vectorised", (replace(chain, writes=()),), (state,)))
+        state = self._state_of(chain)
+        # The other input remembers nothing there: no pair is made a second time.
+        own = replace(state, ranges=_emptied(state.ranges, port), after=state.after if closing else state.before)
+        tasks = self._run(Job("vectorised", (replace(chain, writes=()),), (own,)))
         self._move((task.file, each) for task in tasks for each in task.states)
-        return _on_one_clock(tasks)
+        return tasks
 
     def _state_of(self, chain: Chain) -> State:
         [fold] = self._installed.folds(chain.nodes)
         return self._states[fold]
-
-
-def _without_other(state: State, port: int) -> State:
-    """A state in which the other input of a join remembers nothing, for the run that brings one input up to date."""
-    return replace(state, ranges=_emptied(state.ranges, port))
 
 
 def _places(chain: Chain) -> list[int]:
@@ -213,17 +190,6 @@ def _only(chain: Chain, port: int | None) -> Chain:
 def _emptied(trains: Sequence[Train], but: int | None) -> tuple[Train, ...]:
     """Trains without their tuples, but for one."""
     return tuple(each if place == but else Train(each.stream, each.end, each.end) for place, each in enumerate(trains))
-
-
-def _on_one_clock(tasks: Sequence[TaskReport]) -> list[TaskReport]:
-    """Reports in which a task's second is one on the clock, so that those of several jobs can be added up."""
-    share = on_the_clock(tasks)
-    return [
-        replace(
-            task, chains=tuple(each._replace(nanos=tuple(int(n * share) for n in each.nanos)) for each in task.chains)
-        )
-        for task in tasks
-    ]
 
 
 def _states_by_chain(tasks: Sequence[TaskReport]) -> dict[int, list[tuple[str | None, StateReport]]]:

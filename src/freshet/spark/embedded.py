@@ -19,7 +19,7 @@ from freshet.spark.gateway import give_up
 from freshet.spark.installation import Installation
 from freshet.spark.session import open_session
 
-__all__ = ["DataFrame", "SparkSession", "analysed", "embedded_session", "message", "outputs_of", "runs_already"]
+__all__ = ["DataFrame", "SparkSession", "analysed", "embedded_session", "message", "output_of", "runs_already"]
 
 
 def runs_already() -> bool:
@@ -71,25 +71,16 @@ def _stop(session: SparkSession) -> None:
         stopping.join(STOP_PATIENCE)
 
 
-def outputs_of(
-    session: SparkSession, queries: Iterable[Query], streams: Mapping[str, pa.Schema]
-) -> dict[str, pa.Schema]:
-    """The columns of the outputs of queries, each after those that it reads, without running or installing anything.
+def output_of(spark: SparkSession | Analysis, query: Query, streams: Mapping[str, pa.Schema]) -> pa.Schema:
+    """The columns of a query's output, without running or installing anything.
 
     Raises:
         UserError: Spark does not accept an expression.
     """
-    return _outputs_of(Analysis(session), queries, streams)
-
-
-def _outputs_of(analysis: Analysis, queries: Iterable[Query], streams: Mapping[str, pa.Schema]) -> dict[str, pa.Schema]:
-    network, installation = Network(), Installation(analysis)
-    outputs: dict[str, pa.Schema] = {}
-    for query in queries:
-        network.add(query)
-        installation.extend(network, {**outputs, **streams})
-        outputs = installation.columns.outputs(network)
-    return outputs
+    network, installation = Network(), Installation(Analysis(spark) if isinstance(spark, SparkSession) else spark)
+    network.add(query)
+    installation.extend(network, streams)
+    return installation.columns.outputs(network)[query.name]
 
 
 def analysed(
@@ -109,7 +100,7 @@ def analysed(
         if not all(stream in known for stream in query.graph.streams):
             continue
         try:
-            outputs |= _outputs_of(analysis, [query], known)
+            outputs[query.name] = output_of(analysis, query, known)
         except UserError as error:
             refused[query.name] = f"Spark refuses it: {str(error).removeprefix(f'query {query.name}: ')}"
     return outputs, refused

@@ -18,17 +18,17 @@ from pyspark.sql import SparkSession
 
 from freshet.kernels.parting import OVERHEAD
 from freshet.kernels.shuffling import MOST_BYTES
-from freshet.log.sums import Checks
 from freshet.model import FreshetError, Network, Unit, UnitResult
 from freshet.model.unit import components
 from freshet.spark.analysis import Analysis
-from freshet.spark.assignment import forget_leftovers
 from freshet.spark.course import Course
 from freshet.spark.failures import STOPPED, Apart, Retry, message, retry_reason
-from freshet.spark.installation import Form, Installation
-from freshet.spark.isolate import Component, isolate
+from freshet.spark.files import forget
+from freshet.spark.forms import Form
+from freshet.spark.installation import Installation
+from freshet.spark.isolate import isolate
 from freshet.spark.jobs import Job, Jobs
-from freshet.spark.planning import Limits, Planner
+from freshet.spark.planning import Component, Limits, Planner
 from freshet.spark.report import TaskReport
 from freshet.spark.results import Outcome
 from freshet.spark.running import Running
@@ -88,11 +88,12 @@ class SparkExecutor:
         self._wake = wake
         self._clock = clock
         self._installation = Installation(Analysis(session), vectorise, rows_out)
-        self._jobs = Jobs(session, self._state, self._installation)
-        self._limits = Limits(self._jobs.cores, most_join_bytes, part_overhead)
+        self.jobs = Jobs(session, self._state, self._installation)
+        self._limits = Limits(self.jobs.cores, most_join_bytes, part_overhead)
         self._fail_on_error: frozenset[str] = frozenset()
-        forget_leftovers(self._state / "specs")
-        self._spec = self._empty = Spec().store(self._state / "specs")
+        self._specs = self._state / "specs"
+        forget(self._specs, "*.assignment", "*.report")  # of runs before: nobody reads them any more
+        self._spec = self._empty = Spec().store(self._specs)
         self._suspects = suspects or Suspects(self._state, {})
         self._notes = Running(self._state)
         self._floor = Floor()
@@ -117,24 +118,13 @@ class SparkExecutor:
         Raises:
             UserError: Spark does not accept an expression; then nothing was installed.
         """
-        spec = self._installation.extend(network, schemas).store(self._state / "specs")
+        spec = self._installation.extend(network, schemas).store(self._specs)
         with self._changed:
             self._spec = spec
             self._fail_on_error = frozenset(fail_on_error)
             needed = {spec, self._empty, *self._running.values()}
-        for file in (self._state / "specs").glob("*.json"):
-            if file.stem not in needed:
-                file.unlink(missing_ok=True)
+        forget(self._specs, "*.json", but=needed)
         return self._installation.columns.outputs(network)
-
-    @property
-    def checks(self) -> Checks:
-        """When tasks look at the checksums of their trains; for measurements."""
-        return self._jobs.checks
-
-    @checks.setter
-    def checks(self, checks: Checks) -> None:
-        self._jobs.checks = checks
 
     @property
     def alone(self) -> frozenset[str]:
@@ -156,8 +146,8 @@ class SparkExecutor:
     def warm_up(self, rounds: int = 10) -> None:
         """Runs empty jobs, so that the first units find Python workers and compiled Java code."""
         for _ in range(rounds):
-            self._jobs.probe(self._spec)
-            self._jobs.probe(self._spec, self._jobs.cores)
+            self.jobs.probe(self._spec)
+            self.jobs.probe(self._spec, self.jobs.cores)
 
     def submit(self, unit: Unit) -> None:
         """Starts a unit as soon as a worker is idle."""
@@ -284,10 +274,7 @@ class SparkExecutor:
     def _attempt(self, unit: Unit, spec: str, parts: dict[str, float]) -> Outcome:
         """Runs a unit, one of suspects while no other runs."""
         outcome = Outcome(unit.chains)
-
-        def run(some: Sequence[Component]) -> Outcome:
-            return self._run_components(unit, spec, some, parts)
-
+        run = partial(self._run_components, unit, spec, parts)
         with self._floor.alone() if self._is_suspected(unit) else self._floor.together():
             self._isolated(outcome, components(unit.chains), run)
         # Shared work that has come to its end says nothing of what its queries do behind it.
@@ -304,21 +291,21 @@ class SparkExecutor:
     def _isolated(
         self, outcome: Outcome, parts: Sequence[Component], run: Callable[[Sequence[Component]], Outcome]
     ) -> None:
-        """Runs components; those that fail are found."""
+        """Runs components; those that fail are found.
+
+        Raises:
+            Apart: One fails whose chains are not all needed by the same queries.
+        """
         for done, result in isolate(parts, run, self._suspect):
             if isinstance(result, Outcome):
                 outcome.merge(result)
-            else:
-                [part] = done
-                self._check_alone(outcome, part, result)
-                outcome.failed(part, result)
+                continue
+            [part] = done
+            if len({frozenset(self._installation.queries(outcome.chains[place].nodes)) for place in part}) > 1:
+                raise Apart(result)
+            outcome.failed(part, result)
 
-    def _check_alone(self, unit: Unit | Outcome, part: Component, reason: str) -> None:
-        """Raises where chains of a component are not all needed by the same queries: they have to run apart."""
-        if len({frozenset(self._installation.queries(unit.chains[place].nodes)) for place in part}) > 1:
-            raise Apart(reason)
-
-    def _run_components(self, unit: Unit, spec: str, parts: Sequence[Component], times: dict[str, float]) -> Outcome:
+    def _run_components(self, unit: Unit, spec: str, times: dict[str, float], parts: Sequence[Component]) -> Outcome:
         outcome = Outcome(unit.chains)
         planner = Planner(unit, self._installation, self._limits)
 
@@ -338,7 +325,7 @@ class SparkExecutor:
         queries = {query for chain in job.chains for query in self._installation.queries(chain.nodes)}
         try:
             with self._notes.job(queries), self._limit.watch(unit.id):
-                return self._jobs.run(unit, spec, job, times)
+                return self.jobs.run(unit, spec, job, times)
         except TookTooLong:
             self._probe_within(unit)
             self._notes.failed()
@@ -355,7 +342,7 @@ class SparkExecutor:
 
     def _why_no_job(self) -> str | None:
         try:
-            self._jobs.probe(self._empty)
+            self.jobs.probe(self._empty)
         except Exception as error:
             return f"Spark runs no job: {message(error)}"
         return None

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import errno
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Final
 
 from py4j.protocol import Py4JNetworkError
@@ -45,6 +47,15 @@ class Apart(Retry):
     """Chains of several queries failed together, and nobody can tell whose fault it was: they are to run apart."""
 
 
+@contextmanager
+def no_blame(what: str) -> Iterator[None]:
+    """Where a file cannot be read or written, what is done inside is no chain's fault."""
+    try:
+        yield
+    except OSError as error:
+        raise Retry(f"{what}: {error}") from error
+
+
 def retry_reason(error: BaseException) -> str | None:
     """The reason to try again, or None where a chain is to blame.
 
@@ -58,10 +69,10 @@ def retry_reason(error: BaseException) -> str | None:
     if isinstance(error, Py4JNetworkError | ConnectionError):
         return "Spark's JVM does not answer"
     text = str(error)
-    if _MARK in text and not _is_chains_own(text):
-        return text.split(_MARK, 1)[1].splitlines()[0]
     if _is_chains_own(text):
         return None
+    if _MARK in text:
+        return text.split(_MARK, 1)[1].splitlines()[0]
     return next((reason for pattern, reason in _RETRY if pattern.search(text)), None)
 
 

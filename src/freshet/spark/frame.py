@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pyarrow as pa
@@ -13,32 +14,28 @@ from freshet.model import ARRIVAL, Segment, Train, schema_text
 
 
 def frame(session: SparkSession, folder: Path, train: Train, schema: pa.Schema) -> DataFrame:
-    """The tuples of a train, without their arrivals.
+    """The tuples of a train of a stream of this schema, without their arrivals, from a folder that all executors see.
 
     It is read anew with every action. The log does not wait for it: where files of the range were removed or
     compacted by then, the action fails, and a new frame is needed.
-
-    Args:
-        session: Where it is computed.
-        folder: Of the segment files; every executor sees it.
-        train: The range, with its segments.
-        schema: Of its stream.
     """
     columns = pa.schema([field for field in schema if field.name != ARRIVAL])
     count = max(1, min(len(train.segments), 4 * session.sparkContext.defaultParallelism))
     parts = [train.segments[number::count] for number in range(count)]
-    read = _reader(folder.resolve(), parts, train.first, train.end, columns.names)
+    read = partial(_read, folder.resolve(), parts, train.first, train.end, columns.names)
     return session.range(0, count, 1, count).mapInArrow(read, schema_text(columns))
 
 
-def _reader(
-    folder: Path, parts: list[tuple[Segment, ...]], first: int, end: int, names: list[str]
-) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    def read(numbers: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for batch in numbers:
-            for number in batch.column(0).to_pylist():
-                for segment in parts[number]:
-                    table = read_segment(folder, segment, first, end)
-                    yield from table.select(names).combine_chunks().to_batches()
-
-    return read
+def _read(
+    folder: Path,
+    parts: list[tuple[Segment, ...]],
+    first: int,
+    end: int,
+    names: list[str],
+    numbers: Iterator[pa.RecordBatch],
+) -> Iterator[pa.RecordBatch]:
+    for batch in numbers:
+        for number in batch.column(0).to_pylist():
+            for segment in parts[number]:
+                table = read_segment(folder, segment, first, end)
+                yield from table.select(names).combine_chunks().to_batches()

@@ -21,13 +21,8 @@ _POLITE: Final = 5.0
 
 
 def launch(conf: SparkConf, options: Mapping[str, Any], environment: Mapping[str, str]) -> Any:
-    """Starts a JVM and connects with it; one whose start fails or is interrupted is ended.
-
-    Args:
-        conf: Settings.
-        options: Of the process, as ``subprocess.Popen`` has them.
-        environment: Variables that only the JVM gets.
-    """
+    """Starts a JVM with options of :class:`subprocess.Popen` and variables that only it gets, and connects with it; one
+    whose start fails or is interrupted is ended."""
     told = SparkConf(loadDefaults=False)
     for key, value in conf.getAll():
         # What starts the JVM can be seen in the list of processes. The context hears the rest later, from us.

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import base64
 import json
 import logging
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -23,8 +23,10 @@ from pyspark.sql.streaming.query import StreamingQuery
 from freshet.log.lines import json_line
 from freshet.log.segment import SegmentWriter
 from freshet.model import ARRIVAL, FreshetError, SegmentFile, Stream, UserError
+from freshet.model.operators import latest
 from freshet.model.schema import type_text
 from freshet.spark.failures import message
+from freshet.spark.report import REPORT_COLUMNS, rows_of
 from freshet.spark.session import open_session
 
 __all__ = [
@@ -41,7 +43,6 @@ __all__ = [
 
 _ROW: Final = "__row"
 _FILE_BYTES: Final = 32 << 20
-_REPORTED: Final = re.compile(r"\[([A-Za-z0-9+/=]+)\]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,31 +163,23 @@ def why_ended(query: StreamingQuery) -> str | None:
 
 def ingest(frame: DataFrame, judge: Judge) -> Ingested:
     """Writes the rows of a micro-batch to segment files, in its tasks; rows that are set aside come to the driver."""
-    # Not collect: its socket leaves a path in the JVM for every job (see jobs.py).
-    rows = frame.mapInArrow(_writer(judge), "report string")._jdf.collectAsList().toString()
+    parts = [part for (part,) in json.loads(rows_of(frame.mapInArrow(partial(_write, judge), REPORT_COLUMNS)))]
     done = Ingested()
-    parts = [json.loads(base64.b64decode(text)) for text in _REPORTED.findall(rows)]
     for part in sorted(parts, key=lambda part: part["part"]):
-        files = [SegmentFile(name, size, tuple(map(tuple, members))) for name, size, members in part["files"]]
-        done.files += files
+        done.files += [SegmentFile(name, size, tuple(map(tuple, members))) for name, size, members in part["files"]]
         done.dead += part["dead"]
         done.late += part["late"]
-        if part["newest"] is not None:
-            done.newest = part["newest"] if done.newest is None else max(done.newest, part["newest"])
+        done.newest = latest(done.newest, part["newest"])
     return done
 
 
-def _writer(judge: Judge) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    def write(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        context = TaskContext.get()
-        assert context is not None
-        part = Part(judge, context.partitionId(), context.taskAttemptId())
-        for batch in batches:
-            part.take(pa.Table.from_batches([batch]))
-        text = base64.b64encode(json.dumps(part.finish()).encode()).decode()
-        yield pa.RecordBatch.from_arrays([pa.array([text])], names=["report"])
-
-    return write
+def _write(judge: Judge, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    context = TaskContext.get()
+    assert context is not None
+    part = Part(judge, context.partitionId(), context.taskAttemptId())
+    for batch in batches:
+        part.take(pa.Table.from_batches([batch]))
+    yield pa.RecordBatch.from_arrays([pa.array([json.dumps(part.finish())])], names=["report"])
 
 
 class Part:
@@ -207,9 +200,7 @@ class Part:
         if event_time is not None:
             times = table.column(event_time)
             table = table.filter(pa.array(self._judged(table, times, rows.column(_ROW))))
-            newest = pc.max(table.column(event_time).cast(pa.int64())).as_py()
-            if newest is not None:
-                self._newest = newest if self._newest is None else max(newest, self._newest)
+            self._newest = latest(self._newest, pc.max(table.column(event_time).cast(pa.int64())).as_py())
         if table.num_rows:
             self._held.append(table.append_column(ARRIVAL, pa.array(np.full(len(table), self._judge.arrival))))
         if sum(held.nbytes for held in self._held) >= _FILE_BYTES:

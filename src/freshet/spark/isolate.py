@@ -9,8 +9,6 @@ from freshet.spark.failures import Retry, message, retry_reason
 
 Part = TypeVar("Part")
 Result = TypeVar("Result")
-Component = tuple[int, ...]
-"""Places of chains that hang together by what one takes from another's hand."""
 
 
 def isolate(

@@ -13,11 +13,12 @@ import re
 import shlex
 import shutil
 import subprocess
-import tempfile
 from collections.abc import Iterator, Mapping, MutableMapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+
+from freshet.spark.files import write_whole
 
 MINIMUM_VERSION = 17
 
@@ -89,7 +90,7 @@ def make_shim(runtime: JavaRuntime, cache_dir: Path) -> Path:
     home = cache_dir / f"java-{runtime.version}-{key}"
     target = home / "bin" / "java"
     if not (os.access(target, os.X_OK) and target.read_text() == script):
-        _write_executable(target, script)
+        write_whole(target, script, 0o755)
     return home
 
 
@@ -147,7 +148,9 @@ def _settings(java: Path, *flags: str) -> str | None:
 
 
 def _shim(runtime: JavaRuntime, environ: Mapping[str, str]) -> Path:
-    cache_dir = _cache_dir(environ)
+    base = Path(environ.get("XDG_CACHE_HOME", ""))
+    # The XDG specification asks to ignore relative paths.
+    cache_dir = (base if base.is_absolute() else Path.home() / ".cache") / "freshet"
     try:
         return make_shim(runtime, cache_dir)
     except OSError as error:
@@ -155,23 +158,3 @@ def _shim(runtime: JavaRuntime, environ: Mapping[str, str]) -> Path:
             f"Java {runtime.version} in {runtime.home} needs a start script in {cache_dir}, which cannot be "
             f"written ({error.strerror or error}); name a writable folder in XDG_CACHE_HOME"
         ) from error
-
-
-def _cache_dir(environ: Mapping[str, str]) -> Path:
-    base = Path(environ.get("XDG_CACHE_HOME", ""))
-    # The XDG specification asks to ignore relative paths.
-    return (base if base.is_absolute() else Path.home() / ".cache") / "freshet"
-
-
-def _write_executable(target: Path, text: str) -> None:
-    target.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(prefix=".java-", dir=target.parent)
-    part = Path(name)
-    try:
-        with os.fdopen(handle, "w") as file:
-            file.write(text)
-        part.chmod(0o755)
-        part.replace(target)
-    except BaseException:
-        part.unlink(missing_ok=True)
-        raise

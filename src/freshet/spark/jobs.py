@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-import threading
 import time
-from collections import OrderedDict
-from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache, lru_cache, partial
 from pathlib import Path
 from typing import Final
 
 from pyspark.sql import DataFrame, SparkSession
 
 from freshet.log.sums import Checks, missing
-from freshet.model import Chain, Filter, Project, State, Train, Unit, version_stream
+from freshet.model import Chain, State, Train, Unit, version_stream
 from freshet.spark.assignment import PROPERTY, Assignment
 from freshet.spark.catalyst import catalyst_plan
 from freshet.spark.failures import retry_reason
-from freshet.spark.installation import Form, Installation
-from freshet.spark.report import TaskReport, read_reports
-from freshet.spark.shuffled import shuffled_plan
+from freshet.spark.forms import Form
+from freshet.spark.installation import Installation
+from freshet.spark.report import TaskReport, read_reports, rows_of
+from freshet.spark.shuffled import compiled_join, shuffled_plan
 from freshet.spark.task import UNREADABLE
 from freshet.spark.vectorised import vectorised_plan
 
@@ -34,19 +33,13 @@ _MOST_PLANS: Final = 128
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """Chains that run together.
-
-    Args:
-        form: How they run; those of the catalyst form are over one train.
-        chains: They.
-        states: Of their folds.
-        parted: Folds that merge tuples in parts.
-    """
+    """Chains that run together; those of the catalyst form are over one train."""
 
     form: Form
     chains: Chains
     states: tuple[State, ...] = ()
     parted: tuple[str, ...] = ()
+    """Folds that merge tuples in parts."""
 
 
 class Jobs:
@@ -59,8 +52,8 @@ class Jobs:
         self._session = session
         self._state = state
         self._installation = installation
-        self._plans: OrderedDict[object, DataFrame] = OrderedDict()
-        self._lock = threading.Lock()
+        self._vectorised = cache(partial(vectorised_plan, session))
+        self._catalyst = lru_cache(_MOST_PLANS)(partial(catalyst_plan, session))
 
     def run(self, unit: Unit, spec: str, job: Job, parts: dict[str, float]) -> list[TaskReport]:
         """Runs a job of a unit, and adds the time spent planning and running to ``parts``."""
@@ -76,7 +69,7 @@ class Jobs:
         planned = time.perf_counter()
         parts["plan"] = parts.get("plan", 0.0) + planned - began
         try:
-            return read_reports(_rows(plan))
+            return read_reports(rows_of(plan))
         except BaseException as error:
             assignment.forget_reports()
             if (reason := retry_reason(error)) is not None and UNREADABLE in reason:
@@ -90,22 +83,26 @@ class Jobs:
         if job.form == "vectorised":
             return self._vectorised(tasks)
         if job.form == "catalyst":
-            return self._catalyst(job.chains, tasks)
+            return self._catalyst_plan(job.chains, tasks)
         [chain] = job.chains
+        [number] = chain.nodes
+        [operator] = self._installation.operators(chain.nodes)
+        join = compiled_join(operator, *self._installation.columns.inputs[number])
         port = next(port for port, train in enumerate(chain.trains) if train.rows)
-        return shuffled_plan(self._session, chain.nodes[0], self._installation.join(chain.nodes[0]), port, tasks)
+        return shuffled_plan(self._session, number, join, port, tasks)
 
     def _tables(self, chains: Chains, tables: tuple[Train, ...]) -> tuple[Train, ...]:
         if not tables:
             return ()
-        read = {version_stream(table) for chain in chains for table in self._installation.tables(chain.nodes)}
+        operators = [each for chain in chains for each in self._installation.operators(chain.nodes)]
+        read = {version_stream(each.reads_table) for each in operators if each.reads_table is not None}
         return tuple(train for train in tables if train.stream in read)
 
     def probe(self, spec: str, tasks: int = 1) -> None:
         """Runs an empty job."""
         assignment = Assignment(self._state, "probe", spec, tasks, ())
         self._session.sparkContext.setLocalProperty(PROPERTY, assignment.text())
-        _rows(self._vectorised(tasks))
+        rows_of(self._vectorised(tasks))
 
     def _tasks(self, job: Job) -> int:
         if job.form == "shuffled" or job.parted:
@@ -114,41 +111,12 @@ class Jobs:
         # Spark's own form moves each tuple through three processes, so that even one chain is effort enough.
         return self.cores if long and (job.form == "catalyst" or _effort(job.chains) >= _SPLIT_EFFORT) else 1
 
-    def _vectorised(self, tasks: int) -> DataFrame:
-        return self._plan(tasks, lambda: vectorised_plan(self._session, tasks))
-
-    def _catalyst(self, chains: Chains, tasks: int) -> DataFrame:
+    def _catalyst_plan(self, chains: Chains, tasks: int) -> DataFrame:
         installed = self._installation
-        operators: tuple[tuple[Filter | Project, ...], ...] = tuple(
-            installed.operators(chain.nodes)  # type: ignore[misc]
-            for chain in chains
-        )
+        operators = tuple(installed.operators(chain.nodes) for chain in chains)
         schema = installed.columns.inputs[chains[0].nodes[0]][0]
         outputs = tuple(installed.columns.behind[chain.nodes[-1]] for chain in chains)
-        key = (operators, schema, tasks)
-        return self._plan(key, lambda: catalyst_plan(self._session, operators, schema, outputs, tasks))
-
-    def _plan(self, key: object, build: Callable[[], DataFrame]) -> DataFrame:
-        with self._lock:
-            if key in self._plans:
-                self._plans.move_to_end(key)
-                return self._plans[key]
-        plan = build()
-        with self._lock:
-            self._plans[key] = plan
-            while len(self._plans) > _MOST_PLANS:
-                self._plans.popitem(last=False)
-        return plan
-
-
-def _rows(plan: DataFrame) -> str:
-    """Runs a plan; its rows as Java prints them.
-
-    Neither ``toArrow`` nor ``collect``: both open a socket of their own for every job, and where it is a Unix domain
-    socket the JVM keeps its path, to delete it on exit, for as long as it lives. This way is the quicker one, too.
-    """
-    rows: str = plan._jdf.collectAsList().toString()
-    return rows
+        return self._catalyst(operators, schema, outputs, tasks)
 
 
 def _check_files(assignment: Assignment) -> None:

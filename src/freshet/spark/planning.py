@@ -8,17 +8,20 @@ comes a second time, to close windows.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
 from freshet.kernels.parting import OVERHEAD, parts_pay
 from freshet.kernels.shuffling import MOST_BYTES, pays
 from freshet.model import Chain, Input, Train, Unit
-from freshet.spark.catalyst import MOST_CHAINS
-from freshet.spark.installation import Form, Installation
-from freshet.spark.isolate import Component
+from freshet.spark.assignment import input_key
+from freshet.spark.forms import Form, Forms, Stage
 
+Component = tuple[int, ...]
+"""Places of chains that hang together by what one takes from another's hand."""
+MOST_CHAINS: Final = 16
+"""Chains of one job in Spark's own form; a wider select makes code that takes longer to generate than to run apart."""
 _LATEST: Final = 2**31
 
 
@@ -39,36 +42,24 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A part of a chain that runs in one job.
-
-    Args:
-        form: How it runs.
-        place: Place of its chain in the unit.
-        chain: Its nodes. Inputs are trains, and places in the list of pieces.
-        level: Pieces of a lower level run before.
-        parted: Whether its aggregate merges tuples in parts, and closes no window.
-    """
+    """A part of the chain at a place of the unit that runs in one job; pieces of a lower level run before."""
 
     form: Form
     place: int
     chain: Chain
+    """Its nodes; inputs are trains, and places in the list of pieces."""
     level: int = 0
     parted: bool = False
+    """Whether its aggregate merges tuples in parts, and closes no window."""
 
 
 class Planner:
-    """Makes pieces of the chains of a unit.
+    """Makes pieces of the chains of a unit."""
 
-    Args:
-        unit: It.
-        installation: Knows the forms of chains.
-        limits: Of one task.
-    """
-
-    def __init__(self, unit: Unit, installation: Installation, limits: Limits) -> None:
+    def __init__(self, unit: Unit, forms: Forms, limits: Limits) -> None:
         self._chains = unit.chains
         self._states = {state.fold: state for state in unit.states}
-        self._installed, self._limits = installation, limits
+        self._forms, self._limits = forms, limits
 
     def groups(self, parts: Sequence[Component]) -> Iterator[list[Component]]:
         """Components that run together: all that are compiled, those in Spark's own form by train, and the others."""
@@ -81,9 +72,9 @@ class Planner:
 
     def _kind(self, component: Component) -> Hashable:
         chains = [self._chains[place] for place in component]
-        forms = [form for chain in chains for form, _ in self._installed.stages(chain.nodes)]
-        if any(form != "vectorised" for form in forms):
-            return "in stages" if len(forms) > 1 else _key(chains[0].trains[0])
+        forms = [form for chain in chains for form, _ in self._forms.stages(chain.nodes)]
+        if "catalyst" in forms:
+            return "in stages" if len(forms) > 1 else input_key(chains[0].trains[0])
         if self._parted(component) or any(map(self._is_shuffled, chains)):
             return "beyond one task"
         return "compiled"
@@ -107,9 +98,9 @@ class Planner:
                 last[place] = len(pieces) - 1
         return _late(pieces)
 
-    def _cut(self, chain: Chain, parted: int | None) -> Sequence[tuple[Form, tuple[int, ...]]]:
+    def _cut(self, chain: Chain, parted: int | None) -> Sequence[Stage]:
         """The stages of a chain."""
-        nodes, stages = chain.nodes, self._installed.stages
+        nodes, stages = chain.nodes, self._forms.stages
         if parted is not None:
             return [("vectorised", nodes[: parted + 1]), *stages(nodes[parted:])]
         if self._is_shuffled(chain):
@@ -117,9 +108,9 @@ class Planner:
         return stages(nodes)
 
     def _is_shuffled(self, chain: Chain) -> bool:
-        if len(chain.inputs) < 2 or not self._installed.is_shufflable(chain.nodes[0]):
+        if len(chain.inputs) < 2 or not self._forms.is_shufflable(chain.nodes[0]):
             return False
-        [fold] = self._installed.folds(chain.nodes[:1])
+        [fold] = self._forms.folds(chain.nodes[:1])
         ranges = self._states[fold].ranges
         remembered = sum(map(_bytes, ranges))
         for port, each in enumerate(chain.inputs):
@@ -140,22 +131,22 @@ class Planner:
             chain = self._chains[place]
             if not behind.isdisjoint(chain.inputs):
                 behind.add(place)
-            elif self._installed.folds(chain.nodes):
-                at = self._installed.parted_at(chain.nodes)
+            elif self._forms.folds(chain.nodes):
+                at = self._forms.parted_at(chain.nodes)
                 if at is None:
                     return {}
                 found[place] = at
                 behind.add(place)
-            elif any(form != "vectorised" for form, _ in self._installed.stages(chain.nodes)):
+            elif self._forms.form(chain.nodes)[0] != "vectorised":
                 return {}
         return found if found and self._parts_pay(found) else {}
 
-    def _parts_pay(self, places: Sequence[int] | dict[int, int]) -> bool:
+    def _parts_pay(self, places: Iterable[int]) -> bool:
         rows = max(sum(train.rows for train in self._trains(place)) for place in places)
         if rows < self._limits.cores:
             return False
-        folding = (chain.nodes for chain in self._chains if self._installed.folds(chain.nodes))
-        queries = {query for nodes in folding for query in self._installed.queries(nodes)}
+        folding = (chain.nodes for chain in self._chains if self._forms.folds(chain.nodes))
+        queries = {query for nodes in folding for query in self._forms.queries(nodes)}
         return parts_pay(rows, self._limits.cores, len(queries), self._limits.part_overhead)
 
     def _trains(self, each: Input) -> Iterator[Train]:
@@ -176,11 +167,8 @@ def jobs(pieces: Sequence[Piece]) -> list[tuple[Form, list[int]]]:
     found: dict[Hashable, tuple[Form, list[int]]] = {}
     for number in sorted(range(len(pieces)), key=lambda number: pieces[number].level):
         piece = pieces[number]
-        key: Hashable = (piece.level, piece.form)
-        if piece.form == "catalyst":
-            key = (*key, _key(piece.chain.inputs[0]))  # type: ignore[misc]
-        elif piece.form == "shuffled":
-            key = number
+        train = input_key(piece.chain.inputs[0]) if piece.form == "catalyst" else None
+        key = (piece.level, piece.form, number if piece.form == "shuffled" else train)
         found.setdefault(key, (piece.form, []))[1].append(number)
     return [
         (form, numbers[first : first + most])
@@ -214,10 +202,6 @@ def _late(pieces: list[Piece]) -> list[Piece]:
             if isinstance(each, int):
                 latest[each] = min(latest[each], piece.level - _waits(piece.form, pieces[each]))
     return pieces
-
-
-def _key(each: Input) -> tuple[str, int, int] | int:
-    return each if isinstance(each, int) else (each.stream, each.first, each.end)
 
 
 def _bytes(train: Train) -> int:

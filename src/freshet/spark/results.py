@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from freshet.model import Chain, ChainResult, OperatorRun, SegmentFile
-from freshet.spark.report import ChainReport, TaskReport, merge_samples
+from freshet.spark.report import ChainReport, TaskReport
 
 
 @dataclass
@@ -15,14 +15,16 @@ class Outcome:
 
     chains: Sequence[Chain]
     files: list[SegmentFile] = field(default_factory=list)
-    busy: float = 0.0
-    """Seconds in operators, as :func:`on_the_clock` counts them: what is left of the unit's time is overhead."""
     results: dict[int, ChainResult] = field(default_factory=dict)
     """By the places of the chains."""
 
+    @property
+    def busy(self) -> float:
+        """Seconds in operators, as :func:`on_one_clock` counts them: what is left of the unit's time is overhead."""
+        return sum([run.seconds for result in self.results.values() for run in result.operators])
+
     def take(self, place: int, part: ChainResult) -> None:
         """Takes what came of a chain, or of its next piece."""
-        self.busy += sum(run.seconds for run in part.operators)
         before = self.results.get(place)
         if before is not None:
             part = replace(
@@ -47,64 +49,50 @@ class Outcome:
     def merge(self, other: Outcome) -> None:
         """Takes the results of other chains."""
         self.files += other.files
-        self.busy += other.busy
         self.results |= other.results
 
 
-def combine(
-    chain: Chain, rows: int, reports: Sequence[ChainReport], share: float, is_strict: bool = False
-) -> ChainResult:
-    """What the tasks of one job did together in a chain.
-
-    Args:
-        chain: It.
-        rows: Tuples that came in.
-        reports: Of the tasks.
-        share: What a second of theirs is on the clock.
-        is_strict: Whether evaluation errors are a failure.
-    """
-    failure = next((report.failure for report in reports if report.failure), None)
-    errors = sum(report.errors for report in reports)
+def combine(chain: Chain, rows: int, report: ChainReport, is_strict: bool = False) -> ChainResult:
+    """What came of a chain into which so many rows came; evaluation errors are a failure where it ``is_strict``."""
+    failure, errors = report.failure, report.errors
     if failure is None and errors and is_strict:
         failure = f"{errors} evaluation error{'s' if errors > 1 else ''} in {rows} tuples (on_error = fail)"
     runs = []
-    for position, number in enumerate(chain.nodes):
-        rows_out = sum(report.passed[position] for report in reports)
-        seconds = share * sum(report.nanos[position] for report in reports) / 1e9
-        runs.append(OperatorRun(number, rows, rows_out, seconds))
+    for number, rows_out, nanos in zip(chain.nodes, report.passed, report.nanos, strict=True):
+        runs.append(OperatorRun(number, rows, rows_out, nanos / 1e9))
         rows = rows_out
     if failure is not None:
         return ChainResult(chain, 0, tuple(runs), errors=errors, failure=failure)
-    arrivals = merge_samples([(report.arrivals, report.rows) for report in reports])
-    return ChainResult(chain, rows, tuple(runs), tuple(arrival / 1e6 for arrival in arrivals), errors=errors)
+    return ChainResult(chain, rows, tuple(runs), tuple([each / 1e6 for each in report.arrivals]), errors=errors)
 
 
-def on_the_clock(tasks: Sequence[TaskReport]) -> float:
-    """What a second that a task of a job spends in operators is on the clock of the worker that waits for the job.
+def on_one_clock(tasks: Sequence[TaskReport]) -> list[TaskReport]:
+    """Reports in which a second of a task is one on the clock of the worker that waits for the job.
 
     Tasks run side by side, so a job is in operators for as long as its longest task is, and operators get shares of
     that by the time that all tasks spent in them. So cost and overhead are both seconds that a unit keeps its worker,
     and policies may add them up and hold them against deadlines. (RT §4.1.3 learns costs on one processor, where there
     is no difference.)
 
-    >>> long, short = (TaskReport(part, None, 0, (ChainReport(0, None, (1,), (nanos,)),))
-    ...                for part, nanos in ((0, 300), (1, 100)))
-    >>> on_the_clock([long]), on_the_clock([long, long]), on_the_clock([long, short]), on_the_clock([])
-    (1.0, 0.5, 0.75, 1.0)
+    >>> chains = [(ChainReport(0, None, (1,), (nanos,)),) for nanos in (300, 100)]
+    >>> tasks = [TaskReport(part, None, 0, chains[part]) for part in (0, 1)]
+    >>> [task.chains[0].nanos for task in on_one_clock(tasks)]
+    [(225,), (75,)]
     """
-    nanos = [sum(sum(report.nanos) for report in task.chains) for task in tasks]
-    return max(nanos) / sum(nanos) if any(nanos) else 1.0
+    spent = [sum([sum(report.nanos) for report in task.chains]) for task in tasks]
+    if len(tasks) == 1 or not any(spent):
+        return list(tasks)
+    share = max(spent) / sum(spent)
+    return [replace(task, chains=tuple([_scaled(report, share) for report in task.chains])) for task in tasks]
+
+
+def _scaled(report: ChainReport, share: float) -> ChainReport:
+    return report._replace(nanos=tuple([int(nanos * share) for nanos in report.nanos]))
 
 
 def committed(task: TaskReport, chains: Sequence[Chain], accepted: Collection[int]) -> SegmentFile | None:
     """A task's file with what is to be committed; other bytes stay and mean nothing. What goes to several streams is
-    in it once, and a member for each.
-
-    Args:
-        task: Its report.
-        chains: Of the job.
-        accepted: Places of those that are to be committed.
-    """
+    in it once, and a member for each. ``accepted`` are the places of the chains that are to be committed."""
     members = [
         (stream, *report.member)
         for report in task.chains

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Final
 
 from freshet.log.private import make_folder, write_private
+from freshet.spark.files import forget
 
 _FOLDER: Final = "running"
 _DEATH: Final = "death"
@@ -87,8 +88,7 @@ def last_words(state: Path) -> LastWords:
 
 def forget_last_words(state: Path) -> None:
     """Removes what the run before has left."""
-    for file in (state / _FOLDER).glob("*"):
-        file.unlink(missing_ok=True)
+    forget(state / _FOLDER, "*")
 
 
 def _read(file: Path) -> list[str]:

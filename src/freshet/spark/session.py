@@ -11,7 +11,7 @@ import sys
 import threading
 import warnings
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib.resources import files
 from pathlib import Path
 from typing import Any, Final
@@ -27,19 +27,19 @@ from freshet.model.telling import masked_value
 from freshet.spark.gateway import given_up, launch
 from freshet.spark.java import JavaNotFoundError, ensure_java
 from freshet.spark.settings import (
+    ARENAS,
     CORE,
     COSTS,
     DAEMON,
     DAEMON_SETTING,
+    DEFAULTS,
     JAVA_OPTIONS,
     REQUIRED,
     SQL,
     SettingLost,
     check_settings,
-    in_force,
     in_process,
     is_same,
-    limit_arenas,
     loopback,
     placed,
 )
@@ -106,12 +106,12 @@ def check_session(session: SparkSession, wanted: Mapping[str, str] | None = None
     """
     if os.environ.get("PYSPARK_PIN_THREAD", "true").lower() != "true":
         raise UserError("PYSPARK_PIN_THREAD=false mixes up the units of different workers: unset it")
-    found = dict(session.sparkContext.getConf().getAll())
+    found = {**DEFAULTS, **dict(session.sparkContext.getConf().getAll())}
     lost = []
     for key, value in {**CORE, **SQL, **(wanted or {})}.items():
         if key.endswith(".extraJavaOptions"):
             continue
-        actual = session.conf.get(key, None) if key.startswith("spark.sql.") else in_force(found, key)
+        actual = session.conf.get(key, None) if key.startswith("spark.sql.") else found.get(key)
         if is_same(actual, value):
             continue
         if key in REQUIRED and value == SQL[key]:
@@ -155,11 +155,9 @@ def _open(app_name: str, master: str, wanted: dict[str, str], log_folder: Path |
 def _join(running: SparkContext) -> None:
     """Has a Spark that was started by somebody else know the package."""
     if in_process(running.master or ""):
-        try:
+        with suppress(PackageMissing):
             load_package(running)
             return
-        except PackageMissing:
-            pass
     ship(running)
     load_package(running)
 
@@ -169,7 +167,7 @@ def _start(app_name: str, master: str, wanted: dict[str, str], log_folder: Path 
         ensure_java()
     except JavaNotFoundError as error:
         raise UserError(str(error)) from None
-    limit_arenas()
+    os.environ.setdefault(ARENAS, "2")
     if "spark.pyspark.python" in wanted:
         # Only spark-submit would look at the setting.
         os.environ["PYSPARK_PYTHON"] = wanted["spark.pyspark.python"]
@@ -182,8 +180,7 @@ def _start(app_name: str, master: str, wanted: dict[str, str], log_folder: Path 
             warnings.warn(f"{DAEMON} cannot be imported by workers", SettingLost, stacklevel=3)
     alone = loopback(master, wanted)
     conf = SparkConf(loadDefaults=False).setMaster(master).setAppName(app_name)
-    for key, value in wanted.items():
-        conf.set(key, value)
+    conf.setAll(list(wanted.items()))
     conf.set("spark.driver.extraJavaOptions", _java_options(wanted, log_folder))
     if log_folder is not None:
         # Hadoop gives the progress of sources the permissions of this setting, whatever those of the process are.

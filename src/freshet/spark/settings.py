@@ -54,7 +54,7 @@ JAVA_OPTIONS: Final = "-XX:-DontCompileHugeMethods -Xss16m"
 REQUIRED: Final = ("spark.sql.ansi.enabled", "spark.sql.session.timeZone")
 
 # With an arena for each of its many threads the C library would keep ever more free pages for a JVM.
-_ARENAS: Final = "MALLOC_ARENA_MAX"
+ARENAS: Final = "MALLOC_ARENA_MAX"
 _LOCAL_IP: Final = "SPARK_LOCAL_IP"
 
 
@@ -70,7 +70,7 @@ COSTS: Final = {
 
 
 # What Spark does where nothing is set, as far as it is what Freshet asks for.
-_DEFAULTS: Final = {"spark.python.worker.reuse": "true"}
+DEFAULTS: Final = {"spark.python.worker.reuse": "true"}
 
 
 class SettingLost(UserWarning):
@@ -87,15 +87,6 @@ def check_settings(settings: Mapping[str, str]) -> None:
     for key in REQUIRED:
         if not is_same(settings.get(key, SQL[key]), SQL[key]):
             raise UserError(f"{key} must be {SQL[key]}, else answers would be wrong: leave it out")
-
-
-def in_force(found: Mapping[str, str], key: str) -> str | None:
-    """The value by which Spark goes, where it is set or known.
-
-    >>> in_force({}, "spark.python.worker.reuse"), in_force({"spark.ui.enabled": "false"}, "spark.ui.enabled")
-    ('true', 'false')
-    """
-    return found.get(key, _DEFAULTS.get(key))
 
 
 def is_same(actual: str | None, wanted: str) -> bool:
@@ -134,17 +125,12 @@ def placed(master: str) -> dict[str, str]:
         found["spark.executor.killOnFatalError.depth"] = "0"
     else:
         found |= {
-            f"spark.executorEnv.{_ARENAS}": os.environ.get(_ARENAS, "2"),
+            f"spark.executorEnv.{ARENAS}": os.environ.get(ARENAS, "2"),
             # Large trains are split into as many tasks as there are cores when the session is open: wait for the
             # executors that were asked for (by default half a minute at most).
             "spark.scheduler.minRegisteredResourcesRatio": "1.0",
         }
     return found
-
-
-def limit_arenas() -> None:
-    """Gives the JVM that this process will start, and all that it starts, few arenas."""
-    os.environ.setdefault(_ARENAS, "2")
 
 
 def loopback(master: str, wanted: dict[str, str]) -> dict[str, str]:

@@ -18,7 +18,7 @@ from pyspark.sql import functions as F
 
 from freshet.kernels.allowance import allowance, check_rows
 from freshet.kernels.folds.join import CompiledJoin
-from freshet.model import ARRIVAL, Join, schema_text
+from freshet.model import ARRIVAL, Join, Operator, schema_text
 from freshet.model.operators import FROM, UNTIL
 from freshet.spark.report import REPORT_COLUMNS, ChainReport
 from freshet.spark.task import Task, drain
@@ -72,12 +72,9 @@ def write_pairs(number: int, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.R
     schema = _join(task, number).whole
     rows = sum(batch.num_rows for batch in received)
     report = ChainReport(0, None, (rows,), (time.perf_counter_ns() - began,))
-    if rows:
-        found = pa.Table.from_batches(received)
-        columns = [found.column(place).cast(field.type) for place, field in enumerate(schema)]
-        task.add(report, pa.Table.from_arrays(columns, schema=schema))
-    else:
-        task.note(report)
+    found = pa.Table.from_batches(received) if rows else schema.empty_table()
+    columns = [found.column(place).cast(field.type) for place, field in enumerate(schema)]
+    task.add(report, pa.Table.from_arrays(columns, schema=schema))
     yield task.finish()
 
 
@@ -100,12 +97,11 @@ def _prefixed(schema: pa.Schema, prefix: str) -> pa.Schema:
 
 
 def _join(task: Task, number: int) -> CompiledJoin:
-    operator = task.spec.operators[number]
-    assert isinstance(operator, Join)
-    return compiled_join(operator, *task.spec.inputs[number])
+    return compiled_join(task.spec.operators[number], *task.spec.inputs[number])
 
 
 @lru_cache(maxsize=64)
-def compiled_join(operator: Join, left: pa.Schema, right: pa.Schema) -> CompiledJoin:
+def compiled_join(operator: Operator, left: pa.Schema, right: pa.Schema) -> CompiledJoin:
     """A join, compiled once."""
+    assert isinstance(operator, Join)
     return CompiledJoin(operator, left, right)

@@ -74,7 +74,8 @@ class Suspects:
             guilty = death.certain or (death.reason is not None and self._deaths[name] >= _GUILTY)
             if together and guilty:
                 del self._deaths[name]
-                self._out[name] = texts.get(name, name), _reason(death)
+                reason = f"{death.reason} while this query ran alone; {STAYS_OUT}"
+                self._out[name] = texts.get(name, name), reason
 
     def _read(self) -> None:
         try:
@@ -91,7 +92,3 @@ class Suspects:
         part = self._file.with_suffix(".part")
         write_private(part, json.dumps({"deaths": self._deaths, "out": self._out}))
         part.replace(self._file)
-
-
-def _reason(death: LastWords) -> str:
-    return f"{death.reason} while this query ran alone; {STAYS_OUT}"

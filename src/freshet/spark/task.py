@@ -15,7 +15,7 @@ from freshet.log.sums import Checks
 from freshet.model import SegmentFile, Train
 from freshet.model.schema import with_arrival
 from freshet.spark.assignment import PROPERTY, Assignment, read_property
-from freshet.spark.failures import Retry
+from freshet.spark.failures import no_blame
 from freshet.spark.report import ChainReport, StateReport, TaskReport, report_row, sample
 from freshet.spark.spec import Spec, load_spec
 
@@ -51,11 +51,9 @@ class Task:
         context = TaskContext.get()
         if context is None:
             raise RuntimeError("outside of a Spark task")
-        try:
+        with no_blame("the state folder cannot be read"):
             assignment = read_property(context.getLocalProperty(PROPERTY))
             spec = load_spec(assignment.specs, assignment.spec)
-        except OSError as error:
-            raise Retry(f"the state folder cannot be read: {error}") from error
         return cls(assignment, spec, context.partitionId(), context.taskAttemptId())
 
     def train(self, whole: Train) -> Train:
@@ -65,33 +63,24 @@ class Task:
     def read(self, train: Train, columns: pa.Schema | None = None) -> pa.Table:
         """The tuples of a part; one that has none needs the columns."""
         schema = None if columns is None else with_arrival(columns)
-        try:
+        with no_blame(f"the train of {train.stream} {UNREADABLE}"):
             return read_train(self.assignment.segments, train, schema, self.assignment.checks)
-        except OSError as error:
-            raise Retry(f"the train of {train.stream} {UNREADABLE}: {error}") from error
 
     def read_state(self, fold: str, part: Train, schema: pa.Schema) -> pa.Table:
         """Rows of a state."""
-        try:
+        with no_blame(f"the state of {fold} {UNREADABLE}"):
             return read_train(self.assignment.segments, part, schema, self.assignment.checks)
-        except OSError as error:
-            raise Retry(f"the state of {fold} {UNREADABLE}: {error}") from error
 
-    def add(self, report: ChainReport, output: pa.RecordBatch | pa.Table) -> None:
-        """Takes a chain's output and its report; the time to write it is a cost of its last operator."""
-        began = time.perf_counter_ns()
+    def add(self, report: ChainReport, output: pa.RecordBatch | pa.Table | None = None) -> None:
+        """Takes a chain's report and its output, if it has any; to write that is a cost of its last operator."""
         writes = self.assignment.chains[report.chain].writes
-        arrivals: tuple[int, ...] = ()
-        if writes and output.num_rows:
+        if output is not None and output.num_rows and writes:
+            began = time.perf_counter_ns()
             self._outputs.append(len(self.reports))
             self._writer.add(writes[0], output)
             arrivals = sample(output.column(output.num_columns - 1).to_numpy())
-        spent = time.perf_counter_ns() - began
-        nanos = (*report.nanos[:-1], report.nanos[-1] + spent)
-        self.reports.append(report._replace(nanos=nanos, arrivals=arrivals))
-
-    def note(self, report: ChainReport) -> None:
-        """Takes the report of a chain without output: it raised, or there was nothing to do."""
+            spent = time.perf_counter_ns() - began
+            report = report._replace(nanos=(*report.nanos[:-1], report.nanos[-1] + spent), arrivals=arrivals)
         self.reports.append(report)
 
     def add_state(self, chain: int, stream: str, rows: pa.Table, dropped: int) -> None:
@@ -101,11 +90,9 @@ class Task:
 
     def finish(self) -> pa.RecordBatch:
         """Makes the file durable; only then is there something to report, in the one row that the task returns."""
-        try:
+        with no_blame("the output cannot be written"):
             report = self._report(self._writer.finish())
             return report_row(report.text(), self.assignment.report_file(self._name), self.assignment.parts)
-        except OSError as error:
-            raise Retry(f"the output cannot be written: {error}") from error
 
     def _report(self, file: SegmentFile) -> TaskReport:
         members = iter(file.members)

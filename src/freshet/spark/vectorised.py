@@ -19,14 +19,13 @@ from pyspark.sql import DataFrame, SparkSession
 
 from freshet.kernels import CompiledFold, compile_fold
 from freshet.kernels.pipeline import Memory
-from freshet.kernels.running import Made, run_chains
+from freshet.kernels.running import run_chains
 from freshet.kernels.superbox import Operators, Superbox
 from freshet.kernels.typer import KernelTyper
 from freshet.log import StoredVersion
 from freshet.model import Chain, Fold, Train, state_stream, version_stream
 from freshet.model.unit import components
-from freshet.spark.failures import Retry
-from freshet.spark.isolate import Component
+from freshet.spark.failures import Retry, no_blame
 from freshet.spark.report import REPORT_COLUMNS, ChainReport
 from freshet.spark.task import UNREADABLE, Task, drain
 
@@ -46,21 +45,15 @@ def run_vectorised(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch
     mine = _mine(task)
     places = list(mine)
     for made in run_chains(list(mine.values()), setting):
-        _take(task, setting, places[made.place], made)
+        place = places[made.place]
+        if made.failure is not None:
+            setting.fail(task.assignment.chains[place])
+        task.add(ChainReport(place, None, made.passed, made.nanos, (), made.errors, made.failure), made.table)
     for place in set(range(len(task.assignment.chains))).difference(mine):
         nothing = (0,) * len(task.assignment.chains[place].nodes)
-        task.note(ChainReport(place, None, nothing, nothing))
+        task.add(ChainReport(place, None, nothing, nothing))
     setting.finish()
     yield task.finish()
-
-
-def _take(task: Task, setting: TaskSetting, place: int, made: Made) -> None:
-    report = ChainReport(place, None, made.passed, made.nanos, (), made.errors, made.failure)
-    if made.table is None:
-        setting.fail(task.assignment.chains[place])
-        task.note(report)
-    else:
-        task.add(report, made.table)
 
 
 def _mine(task: Task) -> dict[int, Chain]:
@@ -87,7 +80,7 @@ def _mine(task: Task) -> dict[int, Chain]:
     }
 
 
-def _undivided(task: Task, component: Component) -> str | None:
+def _undivided(task: Task, component: Sequence[int]) -> str | None:
     """The first operator of chains whose work cannot be divided between tasks; None: all of it can."""
     operators = (each for place in component for each in task.spec.chain(task.assignment.chains[place].nodes))
     return next((each.name for each in operators if each.remembers and each.name not in task.assignment.parted), None)
@@ -103,10 +96,8 @@ class TaskVersion(StoredVersion):
     __slots__ = ()
 
     def read(self) -> pa.Table:
-        try:
+        with no_blame(f"a version of {self.segment.stream} {UNREADABLE}"):
             return StoredVersion.read(self)
-        except OSError as error:
-            raise Retry(f"a version of {self.segment.stream} {UNREADABLE}: {error}") from error
 
 
 class TaskSetting:
