@@ -43,7 +43,6 @@ class FromBuilder:
         joins = [*(clause.this.args.get("joins") or ()), *(tree.args.get("joins") or ())]
         if len(joins) >= MOST_MEMBERS:
             raise fail(f"a FROM joins at most {MOST_MEMBERS} streams: join some of them in a query before", joins[-1])
-        self._first: exp.Expr = clause.this
         nodes = [clause.this, *(join.this for join in joins)]
         members = [self._member(node) for node in nodes]
         _check_aliases(members, nodes)
@@ -53,7 +52,8 @@ class FromBuilder:
         conditions = [self._condition(condition, scope, "WHERE") for condition in where]
         relation = sources[0].relation
         for number, join in enumerate(joins, start=1):
-            relation = self._join(number, join, relation, sources, conditions)
+            first = clause.this if number == 1 else join.this
+            relation = self._join(number, join, first, relation, sources, conditions)
         return relation, Scope(sources), conditions
 
     def _condition(self, tree: exp.Expr, scope: Scope, clause: str) -> exp.Expr:
@@ -87,7 +87,13 @@ class FromBuilder:
         return add_window(self._graph, f"{self._prefix}.window_{self._windows}", relation, window)
 
     def _join(
-        self, number: int, join: exp.Join, left: Relation, sources: Sequence[Source], conditions: list[exp.Expr]
+        self,
+        number: int,
+        join: exp.Join,
+        first: exp.Expr,
+        left: Relation,
+        sources: Sequence[Source],
+        conditions: list[exp.Expr],
     ) -> Relation:
         kind, on, right = _kind(join), join.args.get("on"), sources[number]
         if on is not None:
@@ -96,10 +102,7 @@ class FromBuilder:
             raise fail("LEFT JOIN needs a condition: LEFT JOIN ... ON a.k = b.k", join.this)
         else:
             condition = _take_over(conditions, Scope(sources), sources[: number + 1])
-        if number == 1:
-            first, alias, names = self._first, sources[0].alias, sources[0].joined
-        else:
-            first, alias, names = join.this, "joined", left.names
+        alias, names = (sources[0].alias, sources[0].joined) if number == 1 else ("joined", left.names)
         while alias.lower() == right.alias.lower():
             alias += "_"
         kinds = [kind for _, kind in (*left.columns, *right.relation.columns)]

@@ -215,12 +215,7 @@ def _check_calls(tree: exp.Expr) -> None:
             read_call(node)
 
 
-def _items(
-    tree: exp.Select,
-    scope: Scope,
-    aggregates: str | None,
-    window: exp.Expr | None = None,
-) -> list[Item]:
+def _items(tree: exp.Select, scope: Scope, aggregates: str | None, window: exp.Expr | None = None) -> list[Item]:
     """The columns of a SELECT, resolved and checked; one may use the aliases before it, as in Spark."""
     items: list[Item] = []
     aliases = _named(window)
