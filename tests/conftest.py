@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     """The one Spark of a test run; a test that stops it or needs other settings starts its own process."""
-    from freshet.spark.session import open_session
+    from freshet.spark.session.session import open_session
 
     session = open_session("freshet tests", "local[2]", log_folder=tmp_path_factory.mktemp("spark"))
     yield session

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from freshet.app import App, Run
-from freshet.spark.running import Running
+from freshet.spark.driver.running import Running
 
 pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("spark"), pytest.mark.timeout(900)]
 

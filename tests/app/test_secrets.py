@@ -18,7 +18,7 @@ from freshet.cli.explain import _options
 from freshet.log import Log
 from freshet.model import UserError
 from freshet.sinks import create
-from freshet.spark.packages import PACKAGES
+from freshet.spark.session.packages import PACKAGES
 
 HIDDEN = "hunter2Zq"
 FRESHET = [sys.executable, "-m", "freshet"]

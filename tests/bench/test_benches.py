@@ -16,7 +16,7 @@ from freshet.bench.overhead import overhead
 from freshet.bench.stage import Stage
 from freshet.bench.throughput import throughput
 from freshet.bench.windows import windows
-from freshet.spark.session import SettingLost
+from freshet.spark.session.session import SettingLost
 
 
 @pytest.mark.spark

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from freshet.bench.crash_app import PUSH_ROWS, QUERIES, acknowledged, jsonl, pushed_rows
-from freshet.bench.crash_audit import Audit, _audit_generator, _audit_pushes, _first_ids, audit
+from freshet.bench.crash.application import PUSH_ROWS, QUERIES, acknowledged, jsonl, pushed_rows
+from freshet.bench.crash.audit import Audit, _audit_generator, _audit_pushes, _first_ids, audit
 from freshet.log import Log, Retention
 from freshet.model import ARRIVAL
 

@@ -9,7 +9,7 @@ import psutil
 from hypothesis import given
 from hypothesis import strategies as st
 
-from freshet.bench.crash_kill import MOMENTS, Kill, draw_kills, kill_now, wait_for
+from freshet.bench.crash.kill import MOMENTS, Kill, draw_kills, kill_now, wait_for
 
 
 @given(st.integers(1, 80), st.integers(0, 2**32))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from freshet.bench.decide import decide
-from freshet.bench.decide_schedules import SCHEDULERS, schedule_figures
+from freshet.bench.decide.schedules import SCHEDULERS, schedule_figures
 from freshet.bench.stage import open_stage
 
 

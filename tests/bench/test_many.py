@@ -10,17 +10,17 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from freshet.bench import many_grid
+from freshet.bench.many import grid as many_grid
 from freshet.bench.many import many, numbers
-from freshet.bench.many_answers import Expected, answer_in, answer_of
-from freshet.bench.many_checkpoints import Checkpoint, written
-from freshet.bench.many_figures import Found, Place, comparison_figures, load_figures
-from freshet.bench.many_files import INTERVAL, Files, name_of
-from freshet.bench.many_floor import Columns, answer, check_selectivities
-from freshet.bench.many_plot import draw
-from freshet.bench.many_queries import LEAST, MOST, make_queries, make_rows
-from freshet.bench.many_trial import Outcome
-from freshet.bench.many_usage import Cpu
+from freshet.bench.many.answers import Expected, answer_in, answer_of
+from freshet.bench.many.checkpoints import Checkpoint, written
+from freshet.bench.many.figures import Found, Place, comparison_figures, load_figures
+from freshet.bench.many.files import INTERVAL, Files, name_of
+from freshet.bench.many.floor import Columns, answer, check_selectivities
+from freshet.bench.many.plot import draw
+from freshet.bench.many.queries import LEAST, MOST, make_queries, make_rows
+from freshet.bench.many.trial import Outcome
+from freshet.bench.many.usage import Cpu
 from freshet.bench.result import Result
 from freshet.bench.stage import Stage
 from freshet.model import UserError

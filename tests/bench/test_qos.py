@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from freshet.bench.freshness_load import SUFFIXES, Costs, Event
-from freshet.bench.freshness_model import predict_qos
-from freshet.bench.freshness_queries import Question
+from freshet.bench.freshness.load import SUFFIXES, Costs, Event
+from freshet.bench.freshness.model import predict_qos
+from freshet.bench.freshness.queries import Question
 from freshet.bench.qos import POLICIES, STREAMS, gains, of_kind, qos
-from freshet.bench.qos_load import LONG, LOOSE, TIGHT, Storm, asked, tight_ones
+from freshet.bench.qos.load import LONG, LOOSE, TIGHT, Storm, asked, tight_ones
 from freshet.bench.stage import Stage
 from freshet.model import Curve
 from freshet.policies import create

@@ -7,10 +7,10 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from freshet.bench.freshness_queries import SCHEMA
+from freshet.bench.freshness.queries import SCHEMA
 from freshet.bench.stage import Stage
 from freshet.bench.traversals import TRAVERSALS, figures_of, traversals
-from freshet.bench.traversals_rig import STREAM, Worked, texts
+from freshet.bench.traversals.rig import STREAM, Worked, texts
 from freshet.model import ARRIVAL, parse_schema
 from freshet.policies.sharing import share, shared_by
 from freshet.sql import build_query

@@ -18,7 +18,7 @@ import pytest
 
 from freshet.log import Log
 from freshet.model import FreshetError
-from freshet.spark.masters import check_reachable
+from freshet.spark.session.masters import check_reachable
 
 FRESHET = [sys.executable, "-m", "freshet"]
 APP = """

@@ -17,7 +17,7 @@ import psutil
 import pyspark
 
 import freshet
-from freshet.spark.java import ensure_java
+from freshet.spark.session.java import ensure_java
 
 PATIENCE = 180.0
 """Seconds that a loaded machine may take to start a process."""

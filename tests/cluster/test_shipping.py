@@ -41,7 +41,7 @@ def test_executors_without_freshet_are_sent_it_and_lose_nothing(
 ):
     pythons = run_app(tmp_path, bare_workers, bare_python)
     check(tmp_path)
-    assert {module for module, _ in pythons} == {"freshet.spark.daemon"}
+    assert {module for module, _ in pythons} == {"freshet.spark.worker.daemon"}
     assert {arenas for _, arenas in pythons} == {os.environ.get("MALLOC_ARENA_MAX", "2")}
     assert "SettingLost" not in (tmp_path / "driver.err").read_text()
 
@@ -53,7 +53,7 @@ def test_executors_that_cannot_import_the_daemon_fall_back(
     check(tmp_path)
     assert {module for module, _ in pythons} == {"pyspark.daemon"}
     told = (tmp_path / "driver.err").read_text()
-    assert "SettingLost: executors cannot import freshet.spark.daemon" in told
+    assert "SettingLost: executors cannot import freshet.spark.worker.daemon" in told
     assert "install freshet" in told
 
 
@@ -84,7 +84,7 @@ import re, sys
 from pathlib import Path
 from pyspark import SparkContext
 from freshet.model import UserError
-from freshet.spark.session import open_session
+from freshet.spark.session.session import open_session
 settings = {{"spark.driver.host": "127.0.0.1", "spark.executor.memory": "512m", **{named(python)!r}}}
 try:
     open_session("lacking", {bare_workers.master!r}, settings, log_folder=Path({str(tmp_path)!r}))
@@ -100,8 +100,8 @@ except UserError as error:
 OWN_SPARK = """
 import sys, warnings
 from pyspark.sql import SparkSession
-from freshet.spark.java import ensure_java
-from freshet.spark.session import SettingLost, open_session
+from freshet.spark.session.java import ensure_java
+from freshet.spark.session.session import SettingLost, open_session
 
 ensure_java()
 builder = SparkSession.builder.master(sys.argv[1]).config("spark.driver.host", "127.0.0.1")

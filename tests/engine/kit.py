@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from freshet.engine import Engine, LogQueues, VirtualClock
 from freshet.log import Intake, Limits, Log, Retention, TableVersions
-from freshet.log.intake import Rows
+from freshet.log.intake.intake import Rows
 from freshet.model import (
     ARRIVAL,
     NOTHING,

@@ -12,7 +12,7 @@ import pytest
 from tests.engine.kit import Anything, Application, OneBox
 
 from freshet.engine.timekeeper import Moment
-from freshet.kernels.pipeline import MOST_PIECES
+from freshet.kernels.superbox.pipeline import MOST_PIECES
 from freshet.log import LogFull
 from freshet.model import Commit, Unit, UnitResult, state_stream
 from freshet.policies import Everything, FirstComeFirstServed, FreshnessAware, Policy, RateBased, RoundRobin, create

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from tests.kernels.expressions import TYPES
 from tests.kernels.tables import make_table, numbers, pool
 
-from freshet.kernels.arrow import decode, encode, take
-from freshet.kernels.value import Value
+from freshet.kernels.expressions.arrow import decode, encode, take
+from freshet.kernels.expressions.value import Value
 
 
 @st.composite

@@ -17,7 +17,7 @@ from tests.kernels.test_program_spark import ask, session  # noqa: F401
 from freshet.kernels import Program
 from freshet.model import ARRIVAL, Filter, Project
 from freshet.sql import error_count, safe
-from freshet.sql.text import parse_expression, to_sql
+from freshet.sql.parse.text import parse_expression, to_sql
 
 pytestmark = pytest.mark.spark
 

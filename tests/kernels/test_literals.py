@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from freshet.kernels import Unsupported
-from freshet.kernels.literals import moment, number
-from freshet.kernels.types import DATE, TIMESTAMP
+from freshet.kernels.expressions.literals import moment, number
+from freshet.kernels.expressions.types import DATE, TIMESTAMP
 
 
 @pytest.mark.parametrize(

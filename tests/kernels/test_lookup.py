@@ -11,9 +11,9 @@ import pyarrow.compute as pc
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from freshet.kernels.frame import Frame
-from freshet.kernels.lookup import NumberSets, TextTests
-from freshet.kernels.text import Text
+from freshet.kernels.expressions.frame import Frame
+from freshet.kernels.expressions.text import Text
+from freshet.kernels.superbox.lookup import NumberSets, TextTests
 
 DTYPES = [np.dtype(name) for name in ("int8", "int32", "int64", "float32", "float64")]
 WORDS = st.text("abé\U0001f600", max_size=3)

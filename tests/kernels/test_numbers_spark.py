@@ -17,7 +17,7 @@ from tests.kernels.test_program_spark import ask, session  # noqa: F401
 from freshet.kernels import Program, Unsupported
 from freshet.model import Project
 from freshet.sql import SqlTyper, build_query, error_count, safe
-from freshet.sql.types import is_known
+from freshet.sql.check.types import is_known
 
 pytestmark = pytest.mark.spark
 

@@ -9,7 +9,8 @@ import pytest
 from tests.kernels.expressions import TYPES, Grammar
 from tests.kernels.tables import make_table, random_rows
 
-from freshet.kernels import ChainOutput, Program, outputs
+from freshet.kernels import ChainOutput, Program
+from freshet.kernels.superbox import outputs
 from freshet.model import ARRIVAL, Filter, Project
 
 Chain = list[Filter | Project]

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from freshet.kernels.overflow import add, multiply, subtract
+from freshet.kernels.expressions.overflow import add, multiply, subtract
 
 MIN, MAX = -(2**63), 2**63 - 1
 PYTHON: dict[Callable[..., Any], Callable[[int, int], int]] = {

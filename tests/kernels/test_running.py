@@ -10,9 +10,9 @@ import pytest
 
 from freshet.kernels import CompiledFold, compile_fold
 from freshet.kernels.columns import Columns
-from freshet.kernels.pipeline import Memory
 from freshet.kernels.running import Made, run_chains
-from freshet.kernels.superbox import Operators, Superbox
+from freshet.kernels.superbox.pipeline import Memory
+from freshet.kernels.superbox.superbox import Operators, Superbox
 from freshet.kernels.table_join import Version
 from freshet.kernels.typer import KernelTyper
 from freshet.model import (

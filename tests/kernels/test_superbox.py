@@ -13,8 +13,8 @@ from tests.kernels.folds.logs import SCHEMA, Step, logs, plain, table
 from tests.kernels.folds.test_panes import CALLS
 
 from freshet.kernels.folds import common_panes
-from freshet.kernels.pipeline import Memory, Piped
-from freshet.kernels.superbox import Operators, Superbox
+from freshet.kernels.superbox.pipeline import Memory, Piped
+from freshet.kernels.superbox.superbox import Operators, Superbox
 from freshet.model import ARRIVAL, Call, Filter, Lifetime, Panes, Project
 from freshet.model.operators import WINDOW_END
 

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from freshet.kernels.superbox import Superbox
+from freshet.kernels.superbox.superbox import Superbox
 from freshet.kernels.table_join import CompiledLookup
 from freshet.model import ARRIVAL, Filter, Lookup, Project, UserError, parse_schema
 

@@ -31,7 +31,7 @@ from freshet.log import (
     stamped,
 )
 from freshet.model import ARRIVAL, Commit, Filter, UserError
-from freshet.spark.spec import Spec, load_spec
+from freshet.spark.worker.spec import Spec, load_spec
 
 SPEC = Spec((Filter("q.filter_1", "v > 1"),), ((pa.schema([("v", pa.int64())]),),))
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from freshet.log.conversion import convert
+from freshet.log.intake.conversion import convert
 
 UTC_TIME = pa.timestamp("us", tz="UTC")
 LOCAL_TIME = pa.timestamp("us")

@@ -19,9 +19,9 @@ import pytest
 from tests.log.damage import rows
 
 from freshet.log import Damaged, Limits, Log, LogReader, SegmentWriter, read_segment
-from freshet.log.sums import Checks, checked, has_sum, sum_of
-from freshet.log.tail import Tail, read_tail
-from freshet.log.verify import verify
+from freshet.log.segments.sums import Checks, checked, has_sum, sum_of
+from freshet.log.store.tail import Tail, read_tail
+from freshet.log.store.verify import verify
 from freshet.model import ARRIVAL, Commit, Segment
 
 ROOT = Path(__file__).parents[2]

@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from freshet.log.index import StreamIndex
+from freshet.log.segments.index import StreamIndex
 from freshet.model import Segment
 
 SIZES = st.lists(st.tuples(st.integers(1, 5), st.integers(1, 300), st.integers(0, 50)), max_size=12)

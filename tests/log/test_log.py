@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from freshet.log import CursorMoved, Deposed, Log, LogReader, Retention, SegmentWriter
-from freshet.log.verify import verify
+from freshet.log.store.verify import verify
 from freshet.model import ARRIVAL, Commit, FreshetError, SegmentFile, UserError
 
 

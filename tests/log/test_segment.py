@@ -5,7 +5,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from freshet.log.segment import SegmentWriter, read_segment, read_train
+from freshet.log.segments.segment import SegmentWriter, read_segment, read_train
 from freshet.model import ARRIVAL, Segment, SegmentFile, Train
 
 

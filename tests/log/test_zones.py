@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from freshet.log import Intake, Log
-from freshet.log.zones import CLOCK, MOMENT, moments, wall_clocks
+from freshet.log.intake.zones import CLOCK, MOMENT, moments, wall_clocks
 from freshet.model import Stream, parse_schema
 from freshet.sources import TraceOptions
 from freshet.sources.times import seconds_of

@@ -8,7 +8,7 @@ import random
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from freshet.policies.calendar_queue import CalendarQueue
+from freshet.policies.aurora.calendar_queue import CalendarQueue
 
 PRIORITIES = st.one_of(
     st.sampled_from([0.0, 1.0, 2.0, 0.5]),  # ties

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from freshet.policies.number_set import NumberSet
+from freshet.policies.ratio.number_set import NumberSet
 
 NUMBERS = st.integers(0, 3000)
 

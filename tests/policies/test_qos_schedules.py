@@ -24,8 +24,8 @@ from freshet.policies import (
     SlopeSlackPush,
     create,
 )
-from freshet.policies.bucket_table import BucketTable, Grid, ranges_of
-from freshet.policies.schedule import SchedulePolicy
+from freshet.policies.aurora.bucket_table import BucketTable, Grid, ranges_of
+from freshet.policies.aurora.schedule import SchedulePolicy
 from freshet.simulation.boxes import BoxTree, BoxWorld
 from freshet.simulation.executor import Profile
 from freshet.simulation.view import RecordView

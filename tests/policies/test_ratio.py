@@ -19,7 +19,7 @@ from freshet.policies import (
     RoundRobin,
     weights_from_subscribers,
 )
-from freshet.policies.rest_costs import RestCosts
+from freshet.policies.aurora.rest_costs import RestCosts
 from freshet.simulation.executor import Profile
 from freshet.simulation.view import RecordView
 from freshet.simulation.world import SimulatedQuery, World

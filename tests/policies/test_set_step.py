@@ -20,7 +20,7 @@ from freshet.policies import (
     SetStep,
     create,
 )
-from freshet.policies.set_step import best_prefix
+from freshet.policies.ratio.set_step import best_prefix
 from freshet.simulation.executor import Profile
 from freshet.simulation.view import RecordView
 from freshet.simulation.workloads.fas import FasWorkload

@@ -12,8 +12,8 @@ from tests.engine.kit import Application
 
 from freshet.model import Decision, Panes, Step, UserError
 from freshet.policies import BoxAtATime, Everything, Policy, QueueShare, RowLimit, TimeQuantum, TwoLevel, create
-from freshet.policies.superbox import application_trees, chains, composed, graph_of, intersections, single_boxes
-from freshet.policies.traversal import (
+from freshet.policies.aurora.superbox import application_trees, chains, composed, graph_of, intersections, single_boxes
+from freshet.policies.aurora.traversal import (
     EXAMPLE,
     TRAVERSALS,
     Box,

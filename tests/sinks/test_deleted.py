@@ -13,7 +13,7 @@ import pyarrow.parquet
 import pytest
 
 from freshet.log import DurableLines, Limits, Log, Retention
-from freshet.log.storage import write_all
+from freshet.log.segments.storage import write_all
 from freshet.model import ARRIVAL
 from freshet.sinks import SinkRunner, Token, create
 
@@ -140,7 +140,7 @@ def test_lines_are_not_in_a_file_that_vanishes_during_the_write(
             moved.append(path.rename(tmp_path / "moved.jsonl"))
         real(descriptor, content)
 
-    monkeypatch.setattr("freshet.log.lines.write_all", write_and_move)
+    monkeypatch.setattr("freshet.log.segments.lines.write_all", write_and_move)
     lines.write(["b"])
     lines.close()
     assert (tmp_path / "moved.jsonl").read_text() == "a\n"

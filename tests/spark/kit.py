@@ -13,7 +13,7 @@ from typing import Any, Self
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
-from freshet.log.segment import SegmentWriter, read_train
+from freshet.log.segments.segment import SegmentWriter, read_train
 from freshet.model import (
     ARRIVAL,
     Chain,
@@ -31,7 +31,7 @@ from freshet.model import (
     UnitResult,
     UserError,
 )
-from freshet.spark.executor import SparkExecutor
+from freshet.spark.driver.executor import SparkExecutor
 
 _numbers = itertools.count()
 

@@ -12,7 +12,7 @@ from freshet.engine import Engine, LogQueues, RealClock
 from freshet.log import Intake, Log, Retention
 from freshet.model import Stream
 from freshet.policies import Everything
-from freshet.spark.executor import SparkExecutor
+from freshet.spark.driver.executor import SparkExecutor
 from freshet.sql import build_query
 
 if TYPE_CHECKING:

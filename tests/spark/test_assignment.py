@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from freshet.model import Chain, Segment, State, Train
-from freshet.spark.assignment import Assignment, read_property
+from freshet.spark.worker.assignment import Assignment, read_property
 
 
 def _train(sizes: list[int], first: int = 0) -> Train:

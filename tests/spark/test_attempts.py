@@ -15,15 +15,15 @@ _PROGRAM = """
 import json, sys
 from pathlib import Path
 import pyarrow as pa
-import freshet.spark.vectorised as vectorised
+import freshet.spark.worker.vectorised as vectorised
 from freshet.model import parse_schema
-from freshet.spark.session import open_session
+from freshet.spark.session.session import open_session
 from tests.spark.kit import Harness, query, with_arrivals, write_train
 
 def dies_after_writing(batches):
     # The first attempt of each task is lost when its file is durable and its report is on the way.
     from pyspark import TaskContext
-    from freshet.spark.vectorised import run_vectorised
+    from freshet.spark.worker.vectorised import run_vectorised
     reports = list(run_vectorised(batches))
     if TaskContext.get().attemptNumber() == 0:
         raise RuntimeError("a lost host")

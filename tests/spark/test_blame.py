@@ -15,10 +15,10 @@ from pyspark.sql import SparkSession
 from tests.spark.kit import Harness, query, with_arrivals, write_train
 
 from freshet.model import Train, UnitResult, UserError, parse_schema
-from freshet.spark.installation import Installation
-from freshet.spark.results import Outcome, combine
-from freshet.spark.spec import Spec
-from freshet.spark.suspects import Suspects
+from freshet.spark.driver.installation import Installation
+from freshet.spark.driver.results import Outcome, combine
+from freshet.spark.driver.suspects import Suspects
+from freshet.spark.worker.spec import Spec
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(900)]
 
@@ -66,7 +66,7 @@ def test_a_mistake_in_building_results_is_the_failure_of_the_chains_that_it_is_a
             raise ZeroDivisionError("a mistake of ours")
         return combine(chain, *rest)
 
-    monkeypatch.setattr("freshet.spark.course.combine", broken)
+    monkeypatch.setattr("freshet.spark.driver.course.combine", broken)
     assert run(harness, train, "one", "two", "three") == {"one": None, "two": "a mistake of ours", "three": None}
 
 
@@ -110,8 +110,8 @@ from pathlib import Path
 import pyarrow as pa
 from tests.spark.kit import Harness, query, with_arrivals, write_train
 from freshet.model import FreshetError, parse_schema
-from freshet.spark.session import open_session
-from freshet.spark.suspects import Suspects
+from freshet.spark.session.session import open_session
+from freshet.spark.driver.suspects import Suspects
 
 state, schema = Path(sys.argv[1]), parse_schema("k bigint")
 suspects = Suspects(state, {"good": "1", "bad": "2"})

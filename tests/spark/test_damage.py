@@ -12,8 +12,8 @@ from tests.spark.kit import Harness, query, with_arrivals, write_train
 
 from freshet.log import Damaged
 from freshet.model import Filter, Train, Unit, parse_schema
-from freshet.spark.frame import frame
-from freshet.spark.spec import Spec, load_spec
+from freshet.spark.driver.frame import frame
+from freshet.spark.worker.spec import Spec, load_spec
 
 SCHEMA = parse_schema("k bigint, name string")
 

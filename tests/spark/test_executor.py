@@ -10,9 +10,9 @@ from pyspark.sql import SparkSession
 from pyspark.sql.types import LongType
 from tests.spark.kit import Harness, output_train, query, union, with_arrivals, write_train
 
-from freshet.log.segment import read_train
+from freshet.log.segments.segment import read_train
 from freshet.model import Chain, Train, Unit, UserError, parse_schema
-from freshet.spark.planning import MOST_CHAINS
+from freshet.spark.driver.planning import MOST_CHAINS
 
 pytestmark = pytest.mark.spark
 

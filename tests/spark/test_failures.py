@@ -5,7 +5,7 @@ import pickle
 import pytest
 from py4j.protocol import Py4JNetworkError
 
-from freshet.spark.failures import Retry, message, retry_reason
+from freshet.spark.driver.failures import Retry, message, retry_reason
 
 
 @pytest.mark.parametrize(
@@ -39,7 +39,9 @@ def test_a_jvm_that_does_not_answer_is_nobodys_fault():
 
 
 def test_a_reason_survives_the_way_from_a_task():
-    trace = f"Traceback (most recent call last):\n ...\nfreshet.spark.failures.Retry: {Retry('no train')}\n\tat java"
+    trace = (
+        f"Traceback (most recent call last):\n ...\nfreshet.spark.driver.failures.Retry: {Retry('no train')}\n\tat java"
+    )
     assert retry_reason(RuntimeError(trace)) == "no train"
     assert pickle.loads(pickle.dumps(Retry("no train"))).reason == "no train"
 

@@ -11,8 +11,8 @@ from pyspark.sql import SparkSession
 from tests.spark.kit import Harness, output_train, with_arrivals, write_train
 
 from freshet.model import Chain, Filter, Operator, Project, Query, QueryGraph, Train, Unit, UnitResult, parse_schema
-from freshet.spark.running import Running
-from freshet.spark.suspects import Suspects
+from freshet.spark.driver.running import Running
+from freshet.spark.driver.suspects import Suspects
 
 pytestmark = pytest.mark.spark
 

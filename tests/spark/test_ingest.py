@@ -2,8 +2,8 @@ import pyarrow as pa
 
 from freshet.log import read_segment
 from freshet.model import ARRIVAL, Segment, Stream, parse_schema
-from freshet.spark import ingest
-from freshet.spark.ingest import Judge, Part, Reading
+from freshet.spark.driver import ingest
+from freshet.spark.driver.ingest import Judge, Part, Reading
 
 STREAM = Stream("s", parse_schema("ts timestamp, v int"), event_time="ts", lateness=10.0)
 

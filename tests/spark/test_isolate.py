@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from freshet.model import Chain, Input, Train
 from freshet.model.unit import components
-from freshet.spark.failures import Apart, Retry
-from freshet.spark.isolate import isolate
+from freshet.spark.driver.failures import Apart, Retry
+from freshet.spark.driver.isolate import isolate
 
 TRAIN = Train("s", 0, 9)
 

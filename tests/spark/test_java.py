@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from freshet.spark import java
+from freshet.spark.session import java
 
 VECTOR = "--add-modules=jdk.incubator.vector"
 

@@ -11,7 +11,7 @@ from tests.spark.kit import Harness, with_arrivals, write_train
 
 from freshet.model import Query, parse_schema
 from freshet.sql import build_query
-from freshet.sql.limits import MOST_BRACKETS, MOST_LEVELS
+from freshet.sql.parse.limits import MOST_BRACKETS, MOST_LEVELS
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
 

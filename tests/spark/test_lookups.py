@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from freshet.model import Chain, Filter, Lookup, Project, Segment, Train, parse_schema
-from freshet.spark.assignment import Assignment
-from freshet.spark.failures import Retry
-from freshet.spark.spec import Spec
-from freshet.spark.vectorised import TaskVersion
+from freshet.spark.driver.failures import Retry
+from freshet.spark.worker.assignment import Assignment
+from freshet.spark.worker.spec import Spec
+from freshet.spark.worker.vectorised import TaskVersion
 
 LOOKUP = Lookup(
     "q.join_1",

@@ -15,7 +15,7 @@ import pytest
 from tests.spark.piecewise import answers
 
 from freshet.model import Stream, parse_schema
-from freshet.spark.assignment import Assignment
+from freshet.spark.worker.assignment import Assignment
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -25,8 +25,8 @@ from freshet.model import (
     parse_schema,
 )
 from freshet.model.unit import components
-from freshet.spark.installation import Installation
-from freshet.spark.planning import Limits, Planner, jobs
+from freshet.spark.driver.installation import Installation
+from freshet.spark.driver.planning import Limits, Planner, jobs
 
 SCHEMA = parse_schema("ts bigint, k string, v bigint")
 NEVER = Limits(2, 2**40, 10.0)

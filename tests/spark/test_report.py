@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from freshet.spark.report import ChainReport, TaskReport, merge_samples, read_reports, report_row, sample
+from freshet.spark.worker.report import ChainReport, TaskReport, merge_samples, read_reports, report_row, sample
 
 _arrivals = st.lists(st.integers(0, 10**15), max_size=60)
 

@@ -15,7 +15,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from freshet.model import UserError
-from freshet.spark.session import SettingLost, check_session, open_session
+from freshet.spark.session.session import SettingLost, check_session, open_session
 
 pytestmark = pytest.mark.spark
 
@@ -34,7 +34,7 @@ def test_workers_have_everything_loaded_before_the_fork(spark: SparkSession):
 
         for _ in batches:
             pass
-        parent = "freshet.spark.vectorised" in sys.modules
+        parent = "freshet.spark.worker.vectorised" in sys.modules
         yield pa.RecordBatch.from_pydict({"loaded": [parent], "frozen": [gc.get_freeze_count() > 0]})
 
     rows = spark.range(0, 1, 1, 1).mapInArrow(loaded, "loaded boolean, frozen boolean").collect()
@@ -77,7 +77,7 @@ def test_what_the_python_of_a_spark_that_ran_before_lacks_is_told(tmp_path: Path
         from pyspark.sql import SparkSession
         SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false").getOrCreate()
         from freshet.model import UserError
-        from freshet.spark.session import open_session
+        from freshet.spark.session.session import open_session
         try:
             open_session("late")
             print("it runs")
@@ -97,7 +97,7 @@ def test_the_terminal_stays_clean_and_interrupts_stay_ours(tmp_path: Path):
         from pathlib import Path
         warnings.simplefilter("error")
         before = signal.getsignal(signal.SIGINT)
-        from freshet.spark.session import open_session
+        from freshet.spark.session.session import open_session
         session = open_session("quiet", "local[1]", log_folder=Path({str(tmp_path)!r}))
         assert signal.getsignal(signal.SIGINT) is before
         try:
@@ -121,7 +121,7 @@ def test_the_terminal_stays_clean_and_interrupts_stay_ours(tmp_path: Path):
 SIGNALLED = """
 import os, signal, sys, time
 from pathlib import Path
-from freshet.spark.session import open_session
+from freshet.spark.session.session import open_session
 
 heard = []
 for number in (signal.SIGINT, signal.SIGTERM):

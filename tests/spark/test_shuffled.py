@@ -15,7 +15,7 @@ from tests.spark.piecewise import answers
 
 from freshet.kernels.folds.join import CompiledJoin
 from freshet.model import Stream, parse_schema
-from freshet.spark.shuffled import shuffled_plan
+from freshet.spark.worker.shuffled import shuffled_plan
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -59,7 +59,7 @@ def test_a_shuffle_changes_no_answer(spark: SparkSession, tmp_path: Path, monkey
         shuffles.append((number, port))
         return shuffled_plan(session, number, join, port, tasks)
 
-    monkeypatch.setattr("freshet.spark.jobs.shuffled_plan", counted)
+    monkeypatch.setattr("freshet.spark.driver.jobs.shuffled_plan", counted)
     rows = rows_of(random.Random(5))
     expected = duck(rows)
     assert all(expected.values())

@@ -7,7 +7,7 @@ import pytest
 from tests.spark.kit import query
 
 from freshet.model import Network, Union, parse_schema
-from freshet.spark.spec import Spec, load_spec
+from freshet.spark.worker.spec import Spec, load_spec
 
 
 def _spec(*texts: str) -> Spec:

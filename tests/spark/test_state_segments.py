@@ -11,7 +11,7 @@ import pytest
 
 from freshet.app import App
 from freshet.app.run import Run
-from freshet.kernels.pipeline import MOST_PIECES
+from freshet.kernels.superbox.pipeline import MOST_PIECES
 
 pytestmark = pytest.mark.spark
 

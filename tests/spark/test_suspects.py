@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from freshet.spark.running import Running, last_words
-from freshet.spark.suspects import STAYS_OUT, Suspects
+from freshet.spark.driver.running import Running, last_words
+from freshet.spark.driver.suspects import STAYS_OUT, Suspects
 
 TEXTS = {"good": "1", "bad": "2"}
 

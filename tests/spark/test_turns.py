@@ -5,8 +5,8 @@ import time
 
 import pytest
 
-from freshet.spark import turns
-from freshet.spark.turns import Floor, TimeLimit, TookTooLong
+from freshet.spark.driver import turns
+from freshet.spark.driver.turns import Floor, TimeLimit, TookTooLong
 
 LONG = 60.0
 

@@ -11,8 +11,8 @@ import pyarrow as pa
 import pytest
 
 from freshet.model import ARRIVAL, Filter, Project
-from freshet.spark import vectorised
-from freshet.spark.vectorised import Superboxes, set_aside
+from freshet.spark.worker import vectorised
+from freshet.spark.worker.vectorised import Superboxes, set_aside
 
 SCHEMA = pa.schema([("k", pa.int32()), ("v", pa.float64()), ("name", pa.string())])
 

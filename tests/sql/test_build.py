@@ -136,8 +136,8 @@ def test_hidden_column_of_a_log_is_not_selected() -> None:
 
 
 def test_the_arguments_of_every_function_are_known() -> None:
-    from freshet.sql.functions import IN_GRAMMAR, functions
-    from freshet.sql.signatures import signatures
+    from freshet.sql.check.functions import IN_GRAMMAR, functions
+    from freshet.sql.check.signatures import signatures
 
     named = {name for name, kind in functions().items() if kind in ("scalar", "aggregate")} - {*IN_GRAMMAR, "cast"}
     assert signatures().keys() == named

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from freshet.model import Filter, Project
 from freshet.sql import SqlError, flatten
-from freshet.sql.flatten import Flat
+from freshet.sql.lower.flatten import Flat
 
 COLUMNS = ("a", "b", "c")
 TERMS = ["a", "b", "c", "a + b", "b - c", "-a", "a * (b + 1)", "CASE WHEN a > b THEN a ELSE c END", "coalesce(a, c)"]

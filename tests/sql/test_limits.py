@@ -9,8 +9,8 @@ from sqlglot import exp
 
 from freshet.model import Filter, UserError, parse_schema
 from freshet.sql import SqlError, build_query, error_count, safe
-from freshet.sql.limits import MOST_FILTERS, MOST_LEVELS, as_filters, balance, conjuncts
-from freshet.sql.text import parse_expression, to_sql
+from freshet.sql.parse.limits import MOST_FILTERS, MOST_LEVELS, as_filters, balance, conjuncts
+from freshet.sql.parse.text import parse_expression, to_sql
 
 STREAMS = {"s": parse_schema("k bigint, v int, t string, d double, ts timestamp, ok boolean, a array<int>")}
 

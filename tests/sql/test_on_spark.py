@@ -14,7 +14,7 @@ import pytest
 from freshet.model import Project, parse_schema
 from freshet.model.schema import type_text
 from freshet.sql import SqlTyper, build_query, error_count, safe
-from freshet.sql.types import is_known
+from freshet.sql.check.types import is_known
 
 # Several hundred small queries: long on a busy machine.
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(900)]

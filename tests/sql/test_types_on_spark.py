@@ -12,11 +12,11 @@ from pyspark.sql import DataFrame, SparkSession
 
 from freshet.model import UserError, parse_schema
 from freshet.model.schema import type_text
-from freshet.spark.signatures import signature
+from freshet.spark.driver.signatures import signature
 from freshet.sql import build_query, query_schema
-from freshet.sql.functions import IN_GRAMMAR, functions
-from freshet.sql.signatures import signatures
-from freshet.sql.types import is_known
+from freshet.sql.check.functions import IN_GRAMMAR, functions
+from freshet.sql.check.signatures import signatures
+from freshet.sql.check.types import is_known
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(900)]
 

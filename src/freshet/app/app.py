@@ -36,7 +36,7 @@ from freshet.model.places import check_local
 from freshet.policies import create
 from freshet.policies.sharing import Mode
 from freshet.sources import KINDS as SOURCES
-from freshet.spark.settings import check_settings
+from freshet.spark.session.settings import check_settings
 
 if TYPE_CHECKING:
     from freshet.app.run import Run

@@ -15,7 +15,7 @@ from freshet.kernels.table_join import CompiledLookup, table_program
 from freshet.model import Lookup, Moving, Query, QueryGraph, Stream, UserError
 from freshet.model.errors import NotRunnable
 from freshet.sql import SqlError, SqlTyper, build_query, not_run_yet, query_schema
-from freshet.sql.text import shared_query
+from freshet.sql.parse.text import shared_query
 
 
 @dataclass(slots=True)

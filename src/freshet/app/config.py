@@ -14,12 +14,12 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
 from freshet.app.spec import check_master, share_mode
-from freshet.log.retention import Retention
+from freshet.log.segments.retention import Retention
 from freshet.model import Curve, UserError, parse_bytes, parse_duration
 from freshet.model.places import check_local
 from freshet.policies import create
 from freshet.policies.sharing import Mode
-from freshet.spark.settings import check_settings
+from freshet.spark.session.settings import check_settings
 
 DEFAULT = Retention()
 

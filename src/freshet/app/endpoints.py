@@ -21,7 +21,7 @@ from freshet.model import Stream, UserError
 from freshet.model.places import why_not_local
 from freshet.sinks import CallbackOptions, CallbackSink, Sink
 from freshet.sources import FilesSource, Source, Trace
-from freshet.spark.packages import why_missing
+from freshet.spark.session.packages import why_missing
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ from freshet.policies.sharing import OperatorFigures
 
 if TYPE_CHECKING:
     from freshet.app.app import App
-    from freshet.spark.embedded import SparkSession
+    from freshet.spark.session.embedded import SparkSession
 
 
 class Installer:
@@ -124,7 +124,7 @@ class Installer:
 
     def add(self, spec: QuerySpec) -> None:
         """Starts a query: where it was, if it ran before and is unchanged, else where it says."""
-        from freshet.spark.embedded import output_of
+        from freshet.spark.session.embedded import output_of
 
         query = self.make(spec)
         streams = {name: self.schemas[name] for name in query.graph.streams}

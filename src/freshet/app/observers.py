@@ -8,7 +8,7 @@ from typing import Final
 from freshet.app.installing import Installer
 from freshet.engine import Engine
 from freshet.engine.events import Added, Committed, Dropped, Event, Quarantined
-from freshet.spark.suspects import STAYS_OUT
+from freshet.spark.driver.suspects import STAYS_OUT
 
 LOGGER: Final = logging.getLogger(__name__)
 """Warns of each query that is quarantined; where nobody set logging up, Python prints it to standard error."""

@@ -19,7 +19,7 @@ import pyarrow as pa
 from freshet.app.forms import Move, graph_of, inputs_of, readers_of, stored
 from freshet.app.takeover import forget_old, is_out, old_queries
 from freshet.log import Log, QueryRecord, ReaderState, Retention
-from freshet.log.private import write_private
+from freshet.log.store.private import write_private
 from freshet.model import ARRIVAL, Query, QueryGraph, UserError, schema_text
 
 _OWNER: Final = "application"

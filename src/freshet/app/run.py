@@ -32,7 +32,7 @@ from freshet.sources import Feeder
 from freshet.sources.push import PushedRows, PushSource
 
 if TYPE_CHECKING:
-    from freshet.spark.embedded import DataFrame, SparkSession
+    from freshet.spark.session.embedded import DataFrame, SparkSession
 
 STEP: Final = 0.1
 """Seconds between looks at whether a run has ended."""
@@ -158,7 +158,7 @@ class Run:
 
         The log does not wait for it: use it soon, or cache it, before files of it are removed or compacted.
         """
-        from freshet.spark.frame import frame
+        from freshet.spark.driver.frame import frame
 
         log, schema = self._parts.log, self._schema(name)
         train = log.train(name, log.oldest(name), log.end(name))

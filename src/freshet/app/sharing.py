@@ -19,7 +19,7 @@ from typing import Final, TypeAlias
 from freshet.app.forms import Input, Move, inputs_of
 from freshet.app.restart import Known, fingerprint, is_parked, recalled, remembered
 from freshet.log import Log, ReaderState
-from freshet.log.private import write_private
+from freshet.log.store.private import write_private
 from freshet.model import Query, QueryGraph
 from freshet.policies.sharing import Mode, OperatorFigures, share
 

@@ -16,7 +16,7 @@ from freshet.model import Curve, Promises, Stream, UserError
 from freshet.policies.sharing import Mode
 from freshet.sinks import Sink, Token
 from freshet.sources import Source
-from freshet.sql.text import stands_in_from
+from freshet.sql.parse.text import stands_in_from
 
 SourceLike = Source | Mapping[str, Any]
 """A source, or the options of one: ``{"kind": "generator", ...}``."""

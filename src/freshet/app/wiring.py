@@ -26,11 +26,11 @@ from freshet.log import Intake, Log
 from freshet.model import ARRIVAL, FreshetError, Query
 from freshet.policies import create
 from freshet.sources import Feeder, PushSource
-from freshet.spark.suspects import Suspects
+from freshet.spark.driver.suspects import Suspects
 
 if TYPE_CHECKING:
-    from freshet.spark.embedded import SparkSession
-    from freshet.spark.executor import SparkExecutor
+    from freshet.spark.driver.executor import SparkExecutor
+    from freshet.spark.session.embedded import SparkSession
 
 Progress = Callable[[str], None]
 """Is told what a start is about, a few words each."""
@@ -58,8 +58,8 @@ def start(app: App, policy: str, master: str | None, progress: Progress, try_aga
 
 
 def _open(app: App, policy: str, master: str | None, stack: ExitStack, progress: Progress, try_again: bool) -> Parts:
-    from freshet.spark.embedded import runs_already
-    from freshet.spark.masters import check_reachable
+    from freshet.spark.session.embedded import runs_already
+    from freshet.spark.session.masters import check_reachable
 
     checked, made = app.checked(), create(policy)
     if (wanted := master or os.environ.get("SPARK_MASTER")) and not runs_already():
@@ -107,7 +107,7 @@ def _open(app: App, policy: str, master: str | None, stack: ExitStack, progress:
 
 def _expected(app: App, session: SparkSession, queries: Iterable[Query]) -> Mapping[str, pa.Schema]:
     """Asks Spark for the columns of all queries before any cursor is touched; what it refuses are problems."""
-    from freshet.spark.embedded import analysed
+    from freshet.spark.session.embedded import analysed
 
     schemas = {name: spec.stream.schema for name, spec in app.streams.items()}
     outputs, refused = analysed(session, queries, schemas)
@@ -117,8 +117,8 @@ def _expected(app: App, session: SparkSession, queries: Iterable[Query]) -> Mapp
 
 def _check_formats(app: App, session: SparkSession) -> None:
     """Refuses sources of formats that this Spark has not."""
-    from freshet.spark.ingest import knows_format
-    from freshet.spark.packages import advice
+    from freshet.spark.driver.ingest import knows_format
+    from freshet.spark.session.packages import advice
 
     wanted = {
         name: str(spec.source["format"])
@@ -136,9 +136,9 @@ def _check_formats(app: App, session: SparkSession) -> None:
 def _spark(
     app: App, master: str | None, suspects: Suspects, stack: ExitStack, progress: Progress
 ) -> tuple[SparkSession, SparkExecutor, RealClock]:
-    from freshet.spark.embedded import embedded_session, message
-    from freshet.spark.executor import SparkExecutor
-    from freshet.spark.masters import why_not_taken
+    from freshet.spark.driver.executor import SparkExecutor
+    from freshet.spark.session.embedded import embedded_session, message
+    from freshet.spark.session.masters import why_not_taken
 
     progress("Spark starts")
     opened = embedded_session(f"freshet {app.name}", master, app.settings.spark, log_folder=app.state)

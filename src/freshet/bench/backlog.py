@@ -14,7 +14,7 @@ from freshet.bench.memory import Memory, measure
 from freshet.bench.registry import bench
 from freshet.bench.result import Result
 from freshet.bench.stage import Stage
-from freshet.bench.windows_load import EPOCH, JOIN, LATENESS, NEAR
+from freshet.bench.windows.load import EPOCH, JOIN, LATENESS, NEAR
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -47,7 +47,7 @@ def backlog(
     begin. First over a tenth of the rows, then over all of them, in one process: memory is bounded if the peak is the
     same.
     """
-    from freshet.spark.embedded import embedded_session
+    from freshet.spark.session.embedded import embedded_session
 
     stage.say("starting Spark ...")
     figures: dict[str, float] = {"rows": rows}

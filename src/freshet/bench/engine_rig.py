@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from freshet.bench.windows_load import LATENESS
+from freshet.bench.windows.load import LATENESS
 from freshet.engine import Engine, LogQueues, RealClock
 from freshet.log import Intake, Log, Retention
 from freshet.model import Stream, parse_schema
 from freshet.policies import Everything
-from freshet.spark.executor import SparkExecutor
+from freshet.spark.driver.executor import SparkExecutor
 from freshet.sql import build_query
 
 if TYPE_CHECKING:

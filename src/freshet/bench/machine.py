@@ -13,7 +13,7 @@ from typing import Any, Final
 import psutil
 
 import freshet
-from freshet.spark.java import java_home
+from freshet.spark.session.java import java_home
 
 _PACKAGES: Final = ("pyspark", "pyarrow", "numpy", "sqlglot")
 

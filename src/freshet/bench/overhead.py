@@ -36,7 +36,7 @@ def overhead(
     """
     from freshet.bench.micro_batches import MicroBatches
     from freshet.bench.steps import Steps
-    from freshet.spark.embedded import embedded_session
+    from freshet.spark.session.embedded import embedded_session
 
     stage.say("starting Spark ...")
     trains = [make_rows(number * rows, rows) for number in range(block)]

@@ -65,7 +65,7 @@ def soak(
     second half of the time (`late`) is below that of the first (`early`); a leak has the same slope in both, and shows
     in what is in use after a collection: `driver_blocks`, `jvm_live_heap`.
     """
-    from freshet.spark.embedded import embedded_session
+    from freshet.spark.session.embedded import embedded_session
 
     stage.say("starting Spark ...")
     options = f"-Xms{_HEAP} -XX:+AlwaysPreTouch"

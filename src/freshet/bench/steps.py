@@ -14,10 +14,10 @@ from freshet.bench.rows import SCHEMA, SQL, with_arrivals
 from freshet.engine import Engine, LogQueues, RealClock
 from freshet.engine.events import Committed, Event, Returned, Submitted
 from freshet.log import Log, Retention
-from freshet.log.sums import Checks
+from freshet.log.segments.sums import Checks
 from freshet.model import UnitResult, parse_schema
 from freshet.policies import Everything
-from freshet.spark.executor import SparkExecutor
+from freshet.spark.driver.executor import SparkExecutor
 from freshet.sql import build_query
 
 if TYPE_CHECKING:

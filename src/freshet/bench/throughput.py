@@ -15,7 +15,7 @@ from freshet.bench.registry import bench
 from freshet.bench.result import Result
 from freshet.bench.rows import SQL, make_rows
 from freshet.bench.stage import Stage
-from freshet.log.sums import Checks
+from freshet.log.segments.sums import Checks
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -41,7 +41,7 @@ def throughput(
     JVM. The query runs with checksums of segments and without, too.
     """
     from freshet.bench.steps import Steps
-    from freshet.spark.embedded import embedded_session
+    from freshet.spark.session.embedded import embedded_session
 
     stage.say("starting Spark ...")
     with (

@@ -15,13 +15,13 @@ from freshet.engine.binding import bind
 from freshet.engine.board import Board
 from freshet.kernels import why_not
 from freshet.kernels.parting import rows_for_parts
-from freshet.kernels.program import Program
+from freshet.kernels.superbox.program import Program
 from freshet.model import Filter, Project, Query, State, Step, Train
 from freshet.model.operators import Columns
 from freshet.model.unit import components
-from freshet.spark.forms import Form, Forms
-from freshet.spark.planning import Limits, Piece, Planner, jobs
-from freshet.sql.output import SqlTyper
+from freshet.spark.driver.forms import Form, Forms
+from freshet.spark.driver.planning import Limits, Piece, Planner, jobs
+from freshet.sql.lower.output import SqlTyper
 
 _CORES = (2, 8, 64)
 

@@ -8,9 +8,9 @@ from typing import Final
 
 from freshet.app.checking import Checked
 from freshet.kernels import why_not
-from freshet.kernels.family import families
 from freshet.kernels.folds.common_panes import common_width
-from freshet.kernels.pipeline import head
+from freshet.kernels.superbox.family import families
+from freshet.kernels.superbox.pipeline import head
 from freshet.model import Filter, Operator, Panes, Project, QueryGraph
 from freshet.model.units import duration_text
 

@@ -110,7 +110,7 @@ def _told_at_the_end() -> Iterator[None]:
 
 def _failures(report: Mapping[str, Any]) -> Iterator[str]:
     """What did not do its work, in a sentence each."""
-    from freshet.spark.suspects import STAYS_OUT
+    from freshet.spark.driver.suspects import STAYS_OUT
 
     for name, source in report["sources"].items():
         if source["state"] == "failed":

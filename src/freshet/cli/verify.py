@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 if TYPE_CHECKING:
-    from freshet.log.verify import Check
+    from freshet.log.store.verify import Check
 
 EXAMPLES: Final = """\b
 Examples:
@@ -28,8 +28,8 @@ def verify(
     damaged.
     """
     from freshet.cli.read import state_of
-    from freshet.log.verify import document
-    from freshet.log.verify import verify as look
+    from freshet.log.store.verify import document
+    from freshet.log.store.verify import verify as look
 
     state = state_of(app)[0]
     checks = look(state)

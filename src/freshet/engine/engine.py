@@ -23,7 +23,7 @@ from freshet.engine.protocols import Executor, QueueLog
 from freshet.engine.settle import effective, failures_of, is_torn, suspects
 from freshet.engine.states import EdgeState
 from freshet.log.errors import LogFull
-from freshet.log.tail import stamped
+from freshet.log.store.tail import stamped
 from freshet.model import Chain, FreshetError, Step, Unit, UnitResult
 from freshet.policies import Policy
 from freshet.quality import Meters

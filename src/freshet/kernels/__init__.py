@@ -4,9 +4,9 @@ The answers are exactly Spark's in ANSI mode, where an evaluation error gives NU
 compiled subset leaves out raises :class:`Unsupported`; such chains run as Spark plans.
 """
 
-from freshet.kernels.chain import ChainOutput
+from freshet.kernels.expressions.unsupported import Unsupported
 from freshet.kernels.folds import CompiledFold, Folded, compile_fold
-from freshet.kernels.program import Program, why_not
-from freshet.kernels.unsupported import Unsupported
+from freshet.kernels.superbox.chain import ChainOutput
+from freshet.kernels.superbox.program import Program, why_not
 
 __all__ = ["ChainOutput", "CompiledFold", "Folded", "Program", "Unsupported", "compile_fold", "why_not"]

@@ -10,10 +10,10 @@ from typing import Protocol
 
 import pyarrow as pa
 
-from freshet.kernels.allowance import allowance, check_rows
 from freshet.kernels.folds import CompiledFold
-from freshet.kernels.pipeline import Memory, Piped
-from freshet.kernels.superbox import Begun, Operators, Superbox
+from freshet.kernels.superbox.allowance import allowance, check_rows
+from freshet.kernels.superbox.pipeline import Memory, Piped
+from freshet.kernels.superbox.superbox import Begun, Operators, Superbox
 from freshet.kernels.table_join import Version
 from freshet.kernels.union import unite
 from freshet.model import Chain, Fold, Input, Operator, Train

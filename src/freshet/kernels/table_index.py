@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pandas as pd
 import pyarrow as pa
 
-from freshet.kernels.arrow import decode
+from freshet.kernels.expressions.arrow import decode
 from freshet.kernels.folds.arrays import Ints
 from freshet.kernels.folds.groups import canonical
 

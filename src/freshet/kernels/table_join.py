@@ -10,14 +10,14 @@ from typing import Final, Protocol
 import numpy as np
 import pyarrow as pa
 
-from freshet.kernels.allowance import check_rows
+from freshet.kernels.expressions.unsupported import Unsupported
 from freshet.kernels.folds.arrays import Ints, arrow, expand, flat, take
 from freshet.kernels.folds.groups import check_key
 from freshet.kernels.folds.key_types import key_type
 from freshet.kernels.folds.pane_stream import numbers
-from freshet.kernels.program import Program
+from freshet.kernels.superbox.allowance import check_rows
+from freshet.kernels.superbox.program import Program
 from freshet.kernels.table_index import Indexes, TableIndex
-from freshet.kernels.unsupported import Unsupported
 from freshet.model import ARRIVAL, Filter, Lookup, Project, UserError
 
 _INT: Final = pa.int64()

@@ -7,7 +7,7 @@ from typing import Protocol
 import pyarrow as pa
 
 from freshet.kernels.folds.calls import Calls
-from freshet.kernels.program import Program, why_not
+from freshet.kernels.superbox.program import Program, why_not
 from freshet.model import Call, Filter, Project, UserError
 from freshet.model.operators import Columns
 from freshet.model.schema import with_arrival

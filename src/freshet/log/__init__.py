@@ -4,20 +4,20 @@ A state folder holds ``store.db`` (what exists), ``segments`` (files of Arrow IP
 (rows that were set aside, with the reason), ``tail`` (how far the store has come) and ``lock`` (who owns the folder).
 """
 
-from freshet.log.collect import Collected
 from freshet.log.errors import CursorMoved, Damaged, Deposed, Lagged, LogFull, StoreFailed
-from freshet.log.intake import Intake, Malformed, Receipt
+from freshet.log.intake.intake import Intake, Malformed, Receipt
 from freshet.log.kinds import ReaderKind, StreamKind
-from freshet.log.lines import DurableLines, json_line
 from freshet.log.log import Log
 from freshet.log.reader import LogReader
 from freshet.log.rearranging import Rearrangement
-from freshet.log.records import Heartbeat, LogMeters, Loss, StreamMeter
-from freshet.log.retention import Limits, Retention
-from freshet.log.segment import SegmentWriter, read_segment, read_train
-from freshet.log.state import QueryRecord, ReaderState
-from freshet.log.storage import PosixStorage, Storage
-from freshet.log.tail import stamped
+from freshet.log.segments.collect import Collected
+from freshet.log.segments.lines import DurableLines, json_line
+from freshet.log.segments.retention import Limits, Retention
+from freshet.log.segments.segment import SegmentWriter, read_segment, read_train
+from freshet.log.segments.storage import PosixStorage, Storage
+from freshet.log.store.records import Heartbeat, LogMeters, Loss, StreamMeter
+from freshet.log.store.state import QueryRecord, ReaderState
+from freshet.log.store.tail import stamped
 from freshet.log.versions import StoredVersion, TableVersions, kept_versions, newest_version
 
 __all__ = [

@@ -11,9 +11,9 @@ from typing import Any, Literal
 from freshet.log.errors import CursorMoved
 from freshet.log.kinds import ReaderKind
 from freshet.log.readable import Readable
-from freshet.log.records import Loss
-from freshet.log.state import ReaderState, StreamState
-from freshet.log.store import NEEDED, PARKED, Store, Transaction
+from freshet.log.store.records import Loss
+from freshet.log.store.state import ReaderState, StreamState
+from freshet.log.store.store import NEEDED, PARKED, Store, Transaction
 from freshet.model import FreshetError
 
 

@@ -12,20 +12,20 @@ from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
 
-from freshet.log.asides import Asides
-from freshet.log.collect import Collected, collect
-from freshet.log.compact import compact
-from freshet.log.examine import examine, told
-from freshet.log.index import StreamIndex
+from freshet.log.intake.asides import Asides
 from freshet.log.kinds import StreamKind
-from freshet.log.lock import OwnerLock
-from freshet.log.private import make_folder
 from freshet.log.rearranging import Rearrangement, Rearranging
-from freshet.log.records import LogMeters, StreamMeter
-from freshet.log.retention import Limits, Retention
-from freshet.log.state import LogState, StreamState
-from freshet.log.storage import PosixStorage
-from freshet.log.store import Store, Transaction
+from freshet.log.segments.collect import Collected, collect
+from freshet.log.segments.compact import compact
+from freshet.log.segments.index import StreamIndex
+from freshet.log.segments.retention import Limits, Retention
+from freshet.log.segments.storage import PosixStorage
+from freshet.log.store.examine import examine, told
+from freshet.log.store.lock import OwnerLock
+from freshet.log.store.private import make_folder
+from freshet.log.store.records import LogMeters, StreamMeter
+from freshet.log.store.state import LogState, StreamState
+from freshet.log.store.store import Store, Transaction
 from freshet.model import UserError
 from freshet.model.places import check_local
 

@@ -10,10 +10,10 @@ import pyarrow as pa
 
 from freshet.log.errors import Damaged, Lagged
 from freshet.log.kinds import StreamKind
-from freshet.log.segment import read_segment, read_train
-from freshet.log.state import LogState, StreamState
-from freshet.log.storage import Storage
-from freshet.log.sums import missing
+from freshet.log.segments.segment import read_segment, read_train
+from freshet.log.segments.storage import Storage
+from freshet.log.segments.sums import missing
+from freshet.log.store.state import LogState, StreamState
 from freshet.model import ARRIVAL, FreshetError, Segment, Train
 
 

@@ -12,10 +12,10 @@ from typing import Any, Self
 
 import pyarrow as pa
 
-from freshet.log.examine import examined, told
 from freshet.log.readable import Readable
-from freshet.log.state import LogState, QueryRecord, ReaderState, StreamState
-from freshet.log.storage import PosixStorage
+from freshet.log.segments.storage import PosixStorage
+from freshet.log.store.examine import examined, told
+from freshet.log.store.state import LogState, QueryRecord, ReaderState, StreamState
 
 
 class LogReader(Readable):

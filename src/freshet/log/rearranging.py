@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Final
 
-from freshet.log.appends import Appends
-from freshet.log.segment import SegmentWriter, read_segment
-from freshet.log.state import QueryRecord, ReaderState, StreamState
-from freshet.log.store import NEEDED, PARKED, Transaction
+from freshet.log.intake.appends import Appends
+from freshet.log.segments.segment import SegmentWriter, read_segment
+from freshet.log.store.state import QueryRecord, ReaderState, StreamState
+from freshet.log.store.store import NEEDED, PARKED, Transaction
 from freshet.model import SegmentFile, Train
 
 _FILE_BYTES: Final = 64 * 2**20

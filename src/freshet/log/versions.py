@@ -20,8 +20,8 @@ import pyarrow.compute as pc
 from freshet.log.errors import Lagged
 from freshet.log.log import Log
 from freshet.log.readable import Readable
-from freshet.log.retention import Retention
-from freshet.log.segment import read_segment
+from freshet.log.segments.retention import Retention
+from freshet.log.segments.segment import read_segment
 from freshet.model import ARRIVAL, FreshetError, Segment, Train, version_stream
 from freshet.model.names import CONTENT
 

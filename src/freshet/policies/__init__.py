@@ -4,22 +4,22 @@ Policies are pure: they see a read-only :class:`~freshet.model.View`, get notice
 a :class:`~freshet.model.Decision`. The same object schedules simulated time and Spark.
 """
 
+from freshet.policies.aurora.bucketing import Bucketing, BucketingFused, BucketingPush
+from freshet.policies.aurora.fixed_priority import FixedPriority, FixedPriorityFused, FixedPriorityPush
+from freshet.policies.aurora.slope_slack import SlopeSlack, SlopeSlackFused, SlopeSlackPush
+from freshet.policies.aurora.trains import QueueShare, RowLimit, TimeQuantum, Trains, WholeQueue
+from freshet.policies.aurora.two_level import BoxAtATime, TupleAtATime, TwoLevel
 from freshet.policies.base import Policy
-from freshet.policies.bucketing import Bucketing, BucketingFused, BucketingPush
 from freshet.policies.everything import Everything
-from freshet.policies.fas_mcq import FreshnessAware
 from freshet.policies.fcfs import FirstComeFirstServed
-from freshet.policies.fixed_priority import FixedPriority, FixedPriorityFused, FixedPriorityPush
-from freshet.policies.price import BusyPrice, FixedPrice, LoadPrice, OverheadPrice, Price
-from freshet.policies.ratio import RatioPolicy
-from freshet.policies.rb_mcq import RateBased
+from freshet.policies.ratio.base import RatioPolicy
+from freshet.policies.ratio.fas_mcq import FreshnessAware
+from freshet.policies.ratio.price import BusyPrice, FixedPrice, LoadPrice, OverheadPrice, Price
+from freshet.policies.ratio.rb_mcq import RateBased
+from freshet.policies.ratio.set_step import SetStep
+from freshet.policies.ratio.steps import OneQuery, StepChooser
 from freshet.policies.registry import create, forms, names
 from freshet.policies.round_robin import RoundRobin
-from freshet.policies.set_step import SetStep
-from freshet.policies.slope_slack import SlopeSlack, SlopeSlackFused, SlopeSlackPush
-from freshet.policies.steps import OneQuery, StepChooser
-from freshet.policies.trains import QueueShare, RowLimit, TimeQuantum, Trains, WholeQueue
-from freshet.policies.two_level import BoxAtATime, TupleAtATime, TwoLevel
 from freshet.policies.weights import weights_from_subscribers
 
 __all__ = [

@@ -9,15 +9,15 @@ from typing import Final
 
 from freshet.model import UserError
 from freshet.policies.arguments import arguments_of, call_text, parse_arguments
-from freshet.policies.aurora import AURORA
+from freshet.policies.aurora.registered import AURORA
 from freshet.policies.base import Policy
 from freshet.policies.everything import Everything
-from freshet.policies.fas_mcq import FreshnessAware
 from freshet.policies.fcfs import FirstComeFirstServed
-from freshet.policies.ratio import RatioPolicy
-from freshet.policies.rb_mcq import RateBased
+from freshet.policies.ratio.base import RatioPolicy
+from freshet.policies.ratio.fas_mcq import FreshnessAware
+from freshet.policies.ratio.rb_mcq import RateBased
+from freshet.policies.ratio.set_step import SetStep
 from freshet.policies.round_robin import RoundRobin
-from freshet.policies.set_step import SetStep
 
 _CLASSES: Final[tuple[type[Policy], ...]] = (
     Everything, FirstComeFirstServed, RoundRobin, RateBased, FreshnessAware, *AURORA,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from freshet.model import NOTHING, Decision, Step, View
-from freshet.policies.number_set import NumberSet
+from freshet.policies.ratio.number_set import NumberSet
 from freshet.policies.tracking import TrackingPolicy
 
 

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from freshet.policies.superbox import application_trees
-from freshet.policies.traversal import TRAVERSALS, Box, TraversalName, Walk, walk
+from freshet.policies.aurora.superbox import application_trees
+from freshet.policies.aurora.traversal import TRAVERSALS, Box, TraversalName, Walk, walk
 from freshet.reproduce.aurora_measures import ROBIN, minus, over
 from freshet.reproduce.aurora_runs import CAPACITIES, COSTS, PRICES, SHARES, Found, Run, latency, runs, trees
 from freshet.reproduce.aurora_threads import slowdown

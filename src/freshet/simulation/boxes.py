@@ -180,7 +180,7 @@ class BoxWorld:
         prices: Of box calls and scheduling.
         seed: Of the draws of boxes that do not let everything through.
 
-    >>> from freshet.policies.two_level import BoxAtATime
+    >>> from freshet.policies.aurora.two_level import BoxAtATime
     >>> tree = BoxTree.straight("q", [Profile(1.0), Profile(2.0)])
     >>> world = BoxWorld([tree], {(0, 0): np.array([0.0, 0.0])}, BoxAtATime(), prices=Prices(call=0.5))
     >>> world.run()

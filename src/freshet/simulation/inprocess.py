@@ -18,9 +18,9 @@ import pyarrow as pa
 from freshet.engine import Clock
 from freshet.kernels import CompiledFold, compile_fold
 from freshet.kernels.columns import Columns
-from freshet.kernels.pipeline import Memory
 from freshet.kernels.running import Made, run_chains
-from freshet.kernels.superbox import Operators, Superbox
+from freshet.kernels.superbox.pipeline import Memory
+from freshet.kernels.superbox.superbox import Operators, Superbox
 from freshet.kernels.typer import KernelTyper
 from freshet.log import SegmentWriter, StoredVersion, read_train
 from freshet.model import (

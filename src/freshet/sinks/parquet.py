@@ -15,8 +15,8 @@ import pyarrow as pa
 import pyarrow.parquet
 from pydantic import Field
 
-from freshet.log.lines import same_file
-from freshet.log.storage import sync_folder
+from freshet.log.segments.lines import same_file
+from freshet.log.segments.storage import sync_folder
 from freshet.model import UserError
 from freshet.sinks.sink import SinkOptions, Token
 from freshet.sources.options import Duration, LocalPath

@@ -14,8 +14,8 @@ import numpy as np
 import pyarrow as pa
 
 from freshet.log import LogFull, Malformed, Receipt
-from freshet.log.plain import is_missing
-from freshet.log.shown import shown
+from freshet.log.intake.plain import is_missing
+from freshet.log.intake.shown import shown
 from freshet.model import FreshetError, Stream, UserError
 from freshet.sources.options import Options
 from freshet.sources.source import Batch

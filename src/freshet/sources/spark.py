@@ -19,7 +19,7 @@ from freshet.sources.options import Duration, Options
 from freshet.sources.source import Batch, Written
 
 if TYPE_CHECKING:
-    from freshet.spark.ingest import StreamingQuery
+    from freshet.spark.driver.ingest import StreamingQuery
 
 _LOOK: Final = 0.25
 """Seconds between looks at whether the streaming query is alive, and at whether the log has room."""
@@ -122,7 +122,7 @@ class SparkSource:
                 self._query.stop()
 
     def _begin(self) -> None:
-        from freshet.spark.ingest import Reading, checkpoint_id, start_reading
+        from freshet.spark.driver.ingest import Reading, checkpoint_id, start_reading
 
         checkpoint = self._checkpoint()
         known = checkpoint_id(checkpoint)
@@ -147,7 +147,7 @@ class SparkSource:
         return self._log.folder.parent.absolute() / "sources" / self._stream.name
 
     def _check(self) -> None:
-        from freshet.spark.ingest import message, why_ended
+        from freshet.spark.driver.ingest import message, why_ended
 
         query = self._query
         if query is None or query.isActive:
@@ -182,7 +182,7 @@ class SparkSource:
                 self._writing = False
 
     def _written(self, frame: Any, batch: int) -> Written:
-        from freshet.spark.ingest import Judge, ingest
+        from freshet.spark.driver.ingest import Judge, ingest
 
         log, intake, name = self._log, self._intake, self._stream.name
         assert log is not None

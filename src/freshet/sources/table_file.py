@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
 
-from freshet.log.conversion import convert
+from freshet.log.intake.conversion import convert
 from freshet.model import UserError
 
 FORMATS: Final = ("csv", "json", "parquet")

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from freshet.log.conversion import convert
+from freshet.log.intake.conversion import convert
 from freshet.model import Stream
 
 Unit = Literal["s", "ms", "us", "ns", "iso"]

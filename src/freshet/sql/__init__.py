@@ -1,11 +1,11 @@
 """Continuous queries in SQL: from text to a query graph, and what can be said of expressions without Spark."""
 
-from freshet.sql.build import build_query, not_run_yet
-from freshet.sql.describe import describe
-from freshet.sql.errors import NotRunYet, SqlError
-from freshet.sql.flatten import Flat, flatten
-from freshet.sql.output import SqlTyper, query_schema
-from freshet.sql.safe import error_count, safe
+from freshet.sql.check.safe import error_count, safe
+from freshet.sql.lower.build import build_query, not_run_yet
+from freshet.sql.lower.describe import describe
+from freshet.sql.lower.flatten import Flat, flatten
+from freshet.sql.lower.output import SqlTyper, query_schema
+from freshet.sql.parse.errors import NotRunYet, SqlError
 
 __all__ = [
     "Flat",

@@ -15,7 +15,7 @@ from tests.engine.grammar.freshet_text import text
 from tests.engine.grammar.logs import END, NAMED, STREAMS, Expected, Row, Step, log
 from tests.engine.kit import Anything, Application, Misfortune
 
-from freshet.kernels.pipeline import MOST_PIECES
+from freshet.kernels.superbox.pipeline import MOST_PIECES
 from freshet.policies import Policy, create
 
 POLICIES = [

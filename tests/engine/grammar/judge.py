@@ -16,7 +16,7 @@ from tests.engine.grammar.forms import Body, Combined, Derived, Kind, Member, Na
 from tests.engine.grammar.logs import NAMED, STREAMS
 from tests.engine.grammar.shapes import body_shape, with_each_tuple
 
-from freshet.kernels import pipeline
+from freshet.kernels.superbox import pipeline
 
 Due = Literal["at once", "closed", "later"]
 """When a row comes: when its tuples have come, when the watermarks of the streams have reached its time, or some time

@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from freshet.kernels.arrow import encode
-from freshet.kernels.value import Mask, Value
+from freshet.kernels.expressions.arrow import encode
+from freshet.kernels.expressions.value import Mask, Value
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]

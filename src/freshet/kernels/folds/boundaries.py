@@ -6,10 +6,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from freshet.kernels.expressions.value import Mask
 from freshet.kernels.folds.arrays import Ints, repeat
 from freshet.kernels.folds.sorting import Runs, previous, running_maximum, sort_rows
 from freshet.kernels.folds.windows import Windows
-from freshet.kernels.value import Mask
 
 
 class Places(NamedTuple):

@@ -11,11 +11,11 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from freshet.kernels.arrow import decode
+from freshet.kernels.expressions.arrow import decode
+from freshet.kernels.expressions.types import DTYPES
+from freshet.kernels.expressions.value import Mask
 from freshet.kernels.folds.arrays import Ints, arrow
 from freshet.kernels.folds.partials import Loaded, Partial
-from freshet.kernels.types import DTYPES
-from freshet.kernels.value import Mask
 
 _LIMITS: Final = np.iinfo(np.int64)
 _MAGNITUDE: Final = np.int64(_LIMITS.max)

@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from freshet.kernels.arrow import decode
+from freshet.kernels.expressions.arrow import decode
 from freshet.kernels.folds.arrays import Ints, arrow
 from freshet.model import UserError
 

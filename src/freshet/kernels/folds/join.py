@@ -14,7 +14,7 @@ from typing import Final, Literal
 import numpy as np
 import pyarrow as pa
 
-from freshet.kernels.allowance import check_rows
+from freshet.kernels.expressions.value import Mask
 from freshet.kernels.folds.arrays import arrow, flat, select
 from freshet.kernels.folds.folded import Folded, Watermarks
 from freshet.kernels.folds.groups import canonical, check_key
@@ -23,7 +23,7 @@ from freshet.kernels.folds.matching import pairs, partnered
 from freshet.kernels.folds.pane_stream import numbers
 from freshet.kernels.folds.times import check_time, spans
 from freshet.kernels.folds.upkeep import keep_up
-from freshet.kernels.value import Mask
+from freshet.kernels.superbox.allowance import check_rows
 from freshet.model import ARRIVAL, Join
 from freshet.model.operators import FROM, UNTIL
 

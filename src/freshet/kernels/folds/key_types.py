@@ -6,8 +6,8 @@ from typing import Final
 
 import pyarrow as pa
 
-from freshet.kernels.types import common_type, is_decimal, is_integral, name
-from freshet.kernels.unsupported import Unsupported
+from freshet.kernels.expressions.types import common_type, is_decimal, is_integral, name
+from freshet.kernels.expressions.unsupported import Unsupported
 from freshet.model import UserError
 
 _DIGITS: Final = {pa.int8(): 3, pa.int16(): 5, pa.int32(): 10, pa.int64(): 20}

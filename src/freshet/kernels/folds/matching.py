@@ -8,13 +8,13 @@ from functools import reduce
 import numpy as np
 import pyarrow as pa
 
+from freshet.kernels.expressions.value import Mask, both
 from freshet.kernels.folds.arrays import Ints, flat, join
 from freshet.kernels.folds.groups import encode_groups
 from freshet.kernels.folds.pane_stream import numbers
 from freshet.kernels.folds.partials import valid_of
 from freshet.kernels.folds.sorting import Runs, running_maximum, sort_rows
 from freshet.kernels.folds.windows import Windows
-from freshet.kernels.value import Mask, both
 from freshet.model.operators import FROM, UNTIL
 
 

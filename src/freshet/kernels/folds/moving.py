@@ -14,6 +14,7 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
+from freshet.kernels.expressions.value import Mask
 from freshet.kernels.folds.arrays import Ints, arrow, flat, select, take
 from freshet.kernels.folds.calls import Calls, Wanted
 from freshet.kernels.folds.folded import Folded, Watermarks
@@ -23,7 +24,6 @@ from freshet.kernels.folds.sorting import Runs, running_maximum, sort_rows, stab
 from freshet.kernels.folds.times import check_time, earliest, micros
 from freshet.kernels.folds.upkeep import keep_up
 from freshet.kernels.folds.windows import Windows
-from freshet.kernels.value import Mask
 from freshet.model import ARRIVAL, Moving
 
 _TIME: Final = "__time"

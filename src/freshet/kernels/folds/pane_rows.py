@@ -8,10 +8,10 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
+from freshet.kernels.expressions.value import Mask
 from freshet.kernels.folds.arrays import Ints, take
 from freshet.kernels.folds.groups import encode_groups, examples, used
 from freshet.kernels.folds.partials import Loaded, Partial
-from freshet.kernels.value import Mask
 
 
 class PaneRows(NamedTuple):

@@ -12,7 +12,7 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
-from freshet.kernels.arrow import decode
+from freshet.kernels.expressions.arrow import decode
 from freshet.kernels.folds.arrays import Ints, arrow, flat, take
 from freshet.kernels.folds.extremes import Extreme
 from freshet.kernels.folds.groups import encode_groups, examples, used

@@ -12,6 +12,7 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
+from freshet.kernels.expressions.value import Mask, both
 from freshet.kernels.folds.arrays import Ints, arrow, flat, join, select, take
 from freshet.kernels.folds.boundaries import Places, SortedPanes
 from freshet.kernels.folds.calls import Calls, Wanted
@@ -23,7 +24,6 @@ from freshet.kernels.folds.pane_stream import FIRST, LAST, PaneStream, numbers
 from freshet.kernels.folds.partials import Partial
 from freshet.kernels.folds.times import check_time, earliest, ends, micros, time_type
 from freshet.kernels.folds.upkeep import keep_up
-from freshet.kernels.value import Mask, both
 from freshet.model import ARRIVAL, Panes
 from freshet.model.operators import WINDOW_END, WINDOW_START
 

@@ -16,9 +16,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from freshet.kernels.arrow import decode
+from freshet.kernels.expressions.arrow import decode
+from freshet.kernels.expressions.value import Mask
 from freshet.kernels.folds.arrays import Ints, arrow
-from freshet.kernels.value import Mask
 
 Array = npt.NDArray[Any]
 

@@ -14,12 +14,12 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
-from freshet.kernels.arrow import decode
+from freshet.kernels.expressions.arrow import decode
+from freshet.kernels.expressions.types import DTYPES, is_decimal, is_fractional
 from freshet.kernels.folds.arrays import Floats, Ints, arrow
 from freshet.kernels.folds.extremes import Extreme
 from freshet.kernels.folds.partials import Loaded
 from freshet.kernels.folds.sums import doubles
-from freshet.kernels.types import DTYPES, is_decimal, is_fractional
 
 ERROR: Final = 0.005
 """Largest relative error of a quantile."""

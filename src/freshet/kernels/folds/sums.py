@@ -14,11 +14,11 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from freshet.kernels.arrow import decode
+from freshet.kernels.expressions.arrow import decode
+from freshet.kernels.expressions.types import is_decimal
+from freshet.kernels.expressions.value import Mask
 from freshet.kernels.folds.arrays import Floats, Ints, arrow
 from freshet.kernels.folds.partials import Loaded, Partial, add_up, ones
-from freshet.kernels.types import is_decimal
-from freshet.kernels.value import Mask
 
 _LIMB: Final = 0xFFFFFFFF
 Finished = tuple[pa.Array, int]

@@ -8,10 +8,10 @@ from typing import Final, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from freshet.kernels.arrow import decode
+from freshet.kernels.expressions.arrow import decode
+from freshet.kernels.expressions.types import TIMESTAMP
+from freshet.kernels.expressions.value import Mask, both
 from freshet.kernels.folds.arrays import Ints, flat
-from freshet.kernels.types import TIMESTAMP
-from freshet.kernels.value import Mask, both
 from freshet.model import ARRIVAL, Lifetime, UserError
 
 _LATEST: Final = np.iinfo(np.int64).max

@@ -7,8 +7,8 @@ from typing import Final
 
 import pyarrow as pa
 
+from freshet.kernels.expressions.value import Mask
 from freshet.kernels.folds.arrays import select
-from freshet.kernels.value import Mask
 
 SMALL: Final = 128
 """Rows that are not worth a second look."""

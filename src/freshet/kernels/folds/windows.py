@@ -11,9 +11,9 @@ from typing import Final
 
 import numpy as np
 
+from freshet.kernels.expressions.value import Mask
 from freshet.kernels.folds.arrays import Ints, expand
 from freshet.kernels.folds.partials import Loaded, Partial, concatenate
-from freshet.kernels.value import Mask
 
 CHUNK: Final = 1 << 20
 """About so many (window, row) pairs are in memory at a time."""

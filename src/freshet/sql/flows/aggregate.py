@@ -7,13 +7,13 @@ from typing import Literal
 
 from sqlglot import exp
 
-from freshet.sql.calls import Aggregated, is_call, read_call
 from freshet.sql.flows.flow import MEMBER, Flow
 from freshet.sql.flows.fold import Computation, fold_flow
 from freshet.sql.flows.stateless import FilterFlow, ProjectFlow, UnionFlow
-from freshet.sql.limits import as_filters, conjuncts
-from freshet.sql.logical import Aggregate
-from freshet.sql.text import column, parse_expression, to_sql
+from freshet.sql.lower.calls import Aggregated, is_call, read_call
+from freshet.sql.lower.logical import Aggregate
+from freshet.sql.parse.limits import as_filters, conjuncts
+from freshet.sql.parse.text import column, parse_expression, to_sql
 
 
 def aggregate_flow(aggregate: Aggregate, child: Flow, place: exp.Expr | None) -> Flow:

@@ -11,13 +11,13 @@ from sqlglot import exp
 from freshet.model.numbers import is_number
 from freshet.model.operators import FROM, UNTIL, WINDOW_END, WINDOW_START
 from freshet.model.schema import ARRIVAL, type_text
-from freshet.sql.errors import fail, place_of
+from freshet.sql.check.types import common_type, is_known, type_of
 from freshet.sql.flows.flow import Flow
-from freshet.sql.limits import conjuncts
-from freshet.sql.logical import Join
-from freshet.sql.text import column
-from freshet.sql.trees import cast, column_names, inline
-from freshet.sql.types import common_type, is_known, type_of
+from freshet.sql.lower.logical import Join
+from freshet.sql.parse.errors import fail, place_of
+from freshet.sql.parse.limits import conjuncts
+from freshet.sql.parse.text import column
+from freshet.sql.parse.trees import cast, column_names, inline
 
 Port = Literal[0, 1]
 PORTS: tuple[Port, Port] = (0, 1)

@@ -10,11 +10,11 @@ from typing import Final, Literal, TypeVar
 from sqlglot import exp
 
 from freshet.model.operators import Filter, Project
-from freshet.sql.errors import SqlError, fail
 from freshet.sql.flows.wiring import Wiring
-from freshet.sql.limits import as_filters
-from freshet.sql.text import column, to_sql
-from freshet.sql.trees import call, column_names, inline
+from freshet.sql.parse.errors import SqlError, fail
+from freshet.sql.parse.limits import as_filters
+from freshet.sql.parse.text import column, to_sql
+from freshet.sql.parse.trees import call, column_names, inline
 
 TIME: Final = "__time"
 """Hidden column: the time of a tuple, a timestamp."""

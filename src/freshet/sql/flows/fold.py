@@ -8,8 +8,6 @@ from sqlglot import exp
 
 from freshet.model.operators import FROM, UNTIL, WINDOW_END, WINDOW_START, Call, Moving, Panes
 from freshet.model.schema import ARRIVAL
-from freshet.sql.calls import Aggregated, when
-from freshet.sql.errors import fail
 from freshet.sql.flows.flow import (
     PASSES,
     TIME,
@@ -26,7 +24,9 @@ from freshet.sql.flows.flow import (
 )
 from freshet.sql.flows.window import NO_WINDOW_COLUMNS, order_problem, partition_name, validity
 from freshet.sql.flows.wiring import Wiring
-from freshet.sql.text import column
+from freshet.sql.lower.calls import Aggregated, when
+from freshet.sql.parse.errors import fail
+from freshet.sql.parse.text import column
 
 _NEEDS_SLIDE = (
     "over several streams or a join this needs windows with the same SLIDE, as in [RANGE 1 MINUTE SLIDE 10 SECONDS]: "
@@ -45,7 +45,7 @@ _OUTER = (
 class Computation:
     """What to compute over a window of a flow: for each combination of keys, some calls.
 
-    >>> from freshet.sql.text import parse_expression
+    >>> from freshet.sql.parse.text import parse_expression
     >>> computation = Computation(marked=False)
     >>> computation.key(parse_expression("src")), computation.call(Aggregated("sum", parse_expression("size * 2")))
     ('src', '__a1')

@@ -9,7 +9,6 @@ import pyarrow as pa
 from sqlglot import exp
 
 from freshet.model.operators import FROM, UNTIL, WINDOW_END, WINDOW_START, Join
-from freshet.sql.errors import fail
 from freshet.sql.flows.condition import PORTS, SIDES, Named, Sides, is_same_window
 from freshet.sql.flows.flow import (
     Clock,
@@ -24,8 +23,9 @@ from freshet.sql.flows.flow import (
 )
 from freshet.sql.flows.window import NO_WINDOW_COLUMNS, validity
 from freshet.sql.flows.wiring import Wiring
-from freshet.sql.logical import Join as LogicalJoin
-from freshet.sql.text import column
+from freshet.sql.lower.logical import Join as LogicalJoin
+from freshet.sql.parse.errors import fail
+from freshet.sql.parse.text import column
 
 
 class JoinFlow(Flow):

@@ -11,13 +11,13 @@ from sqlglot import exp
 
 from freshet.model.operators import Filter, Lookup, Project
 from freshet.model.schema import ARRIVAL, type_text
-from freshet.sql.errors import fail
 from freshet.sql.flows.condition import Named, Port, Sides
 from freshet.sql.flows.flow import Flow, Inputs, Span, Want
 from freshet.sql.flows.wiring import Wiring
-from freshet.sql.logical import Join
-from freshet.sql.text import column, parse_expression, to_sql
-from freshet.sql.trees import column_names
+from freshet.sql.lower.logical import Join
+from freshet.sql.parse.errors import fail
+from freshet.sql.parse.text import column, parse_expression, to_sql
+from freshet.sql.parse.trees import column_names
 
 _ROWS = (
     "a window of rows counts tuples, and a join with a table may make several of one, or none: join in a sub-query and "

@@ -24,7 +24,7 @@ from freshet.sql.flows.flow import (
     timestamp,
 )
 from freshet.sql.flows.wiring import Wiring
-from freshet.sql.text import column
+from freshet.sql.parse.text import column
 
 
 class StreamFlow(Flow):

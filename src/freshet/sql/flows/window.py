@@ -24,8 +24,8 @@ from freshet.sql.flows.flow import (
     timestamp,
 )
 from freshet.sql.flows.wiring import Wiring
-from freshet.sql.logical import Window
-from freshet.sql.text import column, parse_expression
+from freshet.sql.lower.logical import Window
+from freshet.sql.parse.text import column, parse_expression
 
 _NO_TIME = (
     "a window needs the time of its tuples, and {} has none: select the time column in it "

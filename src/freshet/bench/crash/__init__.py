@@ -1,0 +1,169 @@
+"""``freshet bench crash``: kill -9, again and again, and then count."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections import Counter
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated, Any, Final
+
+import psutil
+import typer
+
+from freshet.bench.crash.application import QUERIES, running
+from freshet.bench.crash.kill import MOMENTS, Kill, draw_kills, kill_all, kill_now, wait_for
+from freshet.bench.figures import Spread, extremes
+from freshet.bench.registry import bench
+from freshet.bench.result import Result
+from freshet.bench.stage import Stage
+
+_LONGEST_START: Final = 600.0
+_LONGEST_DRAIN: Final = 1200.0
+
+
+@bench(
+    "Kills the driver at random moments and counts what was lost or repeated.",
+    takes="about ten seconds for each kill and half a minute more",
+)
+def crash(
+    stage: Stage,
+    kills: Annotated[int, typer.Option(min=1, help="How often to kill the driver process.")] = 50,
+    seed: Annotated[int, typer.Option(min=0, help="Names the moments of the kills.")] = 1,
+    rate: Annotated[float, typer.Option(min=1.0, help="Rows a second of the generator.")] = 1000.0,
+    longest: Annotated[float, typer.Option(min=0.0, help="Most seconds that a process runs before a kill.")] = 3.0,
+    before: Annotated[
+        Path | None, typer.Option(exists=True, help="Sources of an older version: the first half of the kills hit it.")
+    ] = None,
+) -> Result:
+    """An application with a generator, with pushes that are noted when acknowledged, and with queries of both physical
+    forms (a UNION ALL and a query on a query among them) that write JSON lines is started as a process, killed with
+    SIGKILL, started again on the same state, and so on. At the end it drains, and every output and every file of lines
+    is compared, row by row, with Spark's batch answer over the whole log. With --before PATH (the src folder of an
+    older version) that version runs first, and this one takes its state folder over.
+    """
+    from freshet.bench.crash.audit import Audit, audit
+    from freshet.spark.session.embedded import embedded_session
+
+    with ExitStack() as stack:
+        victims = Victims(stage.folder, rate)
+        stack.callback(victims.close)
+        with stage.steps("killing", kills) as advance:
+            for number, kill in enumerate(draw_kills(kills, seed)):
+                victims.sources = before if number < kills // 2 else None
+                victims.run_and_kill(kill, longest)
+                advance()
+        stage.say("draining ...")
+        victims.drain()
+        victims.close()
+        stage.say("comparing with Spark's batch answers ...")
+        session = stack.enter_context(embedded_session("freshet bench crash", log_folder=stage.logs))
+        found = audit(session, stage.folder)
+    for what, each in found.items():
+        if each.lost or each.doubled:
+            stage.say(f"{what}: {each.lost} rows lost, {each.doubled} doubled, of {each.checked}")
+    return Result.of(_figures(victims, sum(found.values(), Audit())), _conditions(victims, found))
+
+
+@dataclass(slots=True)
+class Victims:
+    """The processes that are killed, one after the other, on one state folder."""
+
+    folder: Path
+    rate: float
+    kills: list[Kill] = field(default_factory=list)
+    starts: list[float] = field(default_factory=list)
+    """Seconds from the start of a process until it ran."""
+    sources: Path | None = None
+    """Of the version that runs; None: this one."""
+    kills_before: int = 0
+    _child: subprocess.Popen[bytes] | None = None
+    _others: list[psutil.Process] = field(default_factory=list)
+    _number: int = 0
+
+    def run_and_kill(self, kill: Kill, longest: float) -> None:
+        """Starts a process and kills it at the given moment."""
+        child = self._start(kill.policy)
+        if kill.moment == "start-up":
+            # A process that is through with its start by then is killed while it runs: that is as good.
+            time.sleep(kill.place * extremes(self.starts).middle)
+        else:
+            self._wait_until_running(child)
+            wait_for(kill, self.folder / "state", longest)
+        self._check_alive(child)
+        self._others += kill_now(psutil.Process(child.pid), kill.tree)
+        child.wait()
+        self.kills.append(kill)
+        self.kills_before += self.sources is not None
+
+    def drain(self) -> None:
+        """Lets a last process, of this version, come to its end."""
+        self.sources = None
+        child = self._start("everything", "drain")
+        self._wait_until_running(child)
+        if child.wait(_LONGEST_DRAIN):
+            raise RuntimeError(f"the last process failed to drain:\n{self._said()}")
+
+    def close(self) -> None:
+        """Ends whatever is left of all processes."""
+        if self._child is not None and self._child.poll() is None:
+            self._others += kill_now(psutil.Process(self._child.pid), tree=True)
+            self._child.wait()
+        _, left = psutil.wait_procs(self._others, timeout=20.0)
+        kill_all(left)
+        self._others = []
+
+    def _start(self, policy: str, *more: str) -> subprocess.Popen[bytes]:
+        self._number += 1
+        command = [sys.executable, "-m", "freshet.bench.crash.application", str(self.folder), str(self._number), policy]
+        settings = None if self.sources is None else {**os.environ, "PYTHONPATH": str(self.sources.resolve())}
+        with (self.folder / "crash_app.log").open("wb") as log:
+            self._child = subprocess.Popen([*command, str(self.rate), *more], stdout=log, stderr=log, env=settings)
+        return self._child
+
+    def _wait_until_running(self, child: subprocess.Popen[bytes]) -> None:
+        began, mark = time.monotonic(), running(self.folder)
+        while not (mark.exists() and mark.read_text() == str(self._number)):
+            self._check_alive(child)
+            if time.monotonic() - began > _LONGEST_START:
+                raise RuntimeError(f"a process did not start within {_LONGEST_START:.0f} s:\n{self._said()}")
+            time.sleep(0.01)
+        self.starts.append(time.monotonic() - began)
+
+    def _check_alive(self, child: subprocess.Popen[bytes]) -> None:
+        if child.poll() is not None:
+            raise RuntimeError(f"a process ended by itself with {child.returncode}:\n{self._said()}")
+
+    def _said(self) -> str:
+        return (self.folder / "crash_app.log").read_text(errors="replace")[-4000:]
+
+
+def _figures(victims: Victims, audit: Any) -> dict[str, float | Spread]:
+    moments = Counter(kill.moment for kill in victims.kills)
+    return {
+        "kills": len(victims.kills),
+        "rows_lost": audit.lost,
+        "rows_doubled": audit.doubled,
+        "rows_checked": audit.checked,
+        "start_seconds": extremes(victims.starts),
+        **{f"kills_{moment.replace('-', '_')}": moments[moment] for moment in MOMENTS},
+        "kills_of_whole_tree": sum(kill.tree for kill in victims.kills),
+        "kills_of_version_before": victims.kills_before,
+    }
+
+
+def _conditions(victims: Victims, found: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "queries": dict(QUERIES),
+        "policies": dict(Counter(kill.policy for kill in victims.kills)),
+        "checked": {what: each.checked for what, each in found.items()},
+        "moments": (
+            "start-up: on the way to running; running: some time after; file: when a segment file has just come into "
+            "being; commit: while the store is written"
+        ),
+        "killed": "the driver process by SIGKILL, in about half of the cases together with the JVM and all workers",
+    }

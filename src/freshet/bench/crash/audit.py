@@ -1,0 +1,98 @@
+"""The audit after crashes: every output must equal a batch computation over the whole log."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from freshet.bench.crash.application import PUSH_ROWS, QUERIES, acknowledged, jsonl
+from freshet.log import LogReader
+from freshet.model import ARRIVAL
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+@dataclass(frozen=True, slots=True)
+class Audit:
+    """What was compared and what was found, in rows.
+
+    >>> Audit.of([1, 2, 3], [2, 3, 3]) + Audit.of([5], [5])
+    Audit(checked=4, lost=1, doubled=1)
+    """
+
+    checked: int = 0
+    lost: int = 0
+    doubled: int = 0
+
+    @classmethod
+    def of(cls, expected: Iterable[Any], actual: Iterable[Any]) -> Audit:
+        """Compares as multisets; a row that nobody expected counts as doubled."""
+        wanted, found = Counter(expected), Counter(actual)
+        return cls(wanted.total(), (wanted - found).total(), (found - wanted).total())
+
+    def __add__(self, other: Audit) -> Audit:
+        return Audit(self.checked + other.checked, self.lost + other.lost, self.doubled + other.doubled)
+
+
+def audit(session: SparkSession, folder: Path) -> dict[str, Audit]:
+    """Audits sources, outputs and sinks of a crash application that has drained; by what was looked at."""
+    with LogReader(folder / "state") as log:
+        streams = {name: _whole(log, name) for name in ("made", "pushed", *QUERIES)}
+    found = {
+        "generator": _audit_generator(streams["made"]),
+        "pushes": _audit_pushes(streams["pushed"], _first_ids(acknowledged(folder))),
+    }
+    for name in ("made", "pushed"):
+        session.createDataFrame(streams[name]).createOrReplaceTempView(name)
+    for name, sql in QUERIES.items():
+        expected = session.sql(sql.replace(" FROM ", f", {ARRIVAL} FROM "))
+        expected.createOrReplaceTempView(name)
+        rows = list(_rows(expected.toArrow()))
+        found[f"output of {name}"] = Audit.of(rows, _rows(streams[name]))
+        found[f"lines of {name}"] = Audit.of(rows, _lines(jsonl(folder, name)))
+    return found
+
+
+def _whole(log: LogReader, name: str) -> pa.Table:
+    if log.oldest(name) != 0:
+        raise RuntimeError(f"the log of {name} begins at {log.oldest(name)}: it cannot be computed again")
+    return log.read(name, 0, log.end(name))
+
+
+def _audit_generator(made: pa.Table) -> Audit:
+    """The generator numbers its rows, and a restart must go on behind the last one that is in the log."""
+    ids = made["id"].to_pylist()
+    return Audit.of(range(max(ids, default=-1) + 1), ids)
+
+
+def _audit_pushes(pushed: pa.Table, firsts: list[int]) -> Audit:
+    """Every row of an acknowledged push is there once. One that was not acknowledged is there as a whole or not at
+    all, and once at most."""
+    found = Counter(pushed["id"].to_pylist())
+    sure = {first + row for first in firsts for row in range(PUSH_ROWS)}
+    lost = sum(1 for row in sure if row not in found)
+    doubled = sum(times - 1 for times in found.values())
+    unsure = Counter(row - row % PUSH_ROWS for row in found if row not in sure)
+    torn = sum(PUSH_ROWS - rows for rows in unsure.values())
+    return Audit(len(sure), lost + torn, doubled)
+
+
+def _first_ids(path: Path) -> list[int]:
+    # The last line may have been cut by the kill: then it was not noted.
+    return [int(line) for line in path.read_text().splitlines(keepends=True) if line.endswith("\n")]
+
+
+def _rows(table: pa.Table) -> Iterable[tuple[Any, ...]]:
+    return zip(*(column.to_pylist() for column in table.columns), strict=True)
+
+
+def _lines(path: Path) -> Iterable[tuple[Any, ...]]:
+    with path.open() as lines:
+        return [tuple(json.loads(line).values()) for line in lines]

@@ -1,0 +1,302 @@
+"""``freshet bench freshness``: how stale answers are under each policy, on Spark and as the simulator predicts it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+import numpy as np
+import typer
+
+from freshet.bench.figures import Spread
+from freshet.bench.freshness.fit import fit_handling
+from freshet.bench.freshness.load import BURST, Costs, Event, Load
+from freshet.bench.freshness.model import predict
+from freshet.bench.freshness.queries import LINKS, SCHEMA, SELECTIVITIES, Question, questions
+from freshet.bench.freshness.sets import with_sets
+from freshet.bench.registry import bench
+from freshet.bench.result import Result
+from freshet.bench.stage import Stage
+from freshet.policies import Policy, create
+
+if TYPE_CHECKING:
+    from freshet.bench.freshness.rig import Played, Rig
+
+POLICIES: Final = {"fas": "fas-mcq", "rb": "rb-mcq", "rr": "rr", "fcfs": "fcfs"}
+MODES: Final[Mapping[str, Callable[[str], Policy]]] = {"": create, "_set": with_sets}
+"""One query per step, and sets; by the suffix of their figures."""
+STREAMS: Final = tuple(f"s{number}" for number in range(1, 21))
+BURSTY: Final = frozenset(STREAMS[1::2])
+WORK: Final = 5.5
+"""Work of a step over its overhead that arrivals are sized for: above 5, because both vary."""
+_FEW_ROWS: Final = 100
+_FIRST_ROWS: Final = 20_000
+_FEW: Final = 12
+"""Arrivals of a run below which policies have little to decide."""
+
+Side = tuple[str, str]
+"""(suffix of the mode, short name of the policy)"""
+
+
+@dataclass(frozen=True, slots=True)
+class Round:
+    """A repetition: all policies in both modes over the same arrivals."""
+
+    events: Sequence[Event]
+    played: Mapping[Side, Played]
+    predicted: Mapping[Side, float]
+    replayed: Mapping[Side, float]
+    """Predicted with the costs and lags of each run by itself, however fast the machine was just then."""
+    costs: Mapping[str, Costs]
+    """As measured in this round, by mode."""
+
+
+@bench("Staleness on Spark under four policies, beside what the simulator predicts.", takes="about fourteen minutes")
+def freshness(
+    stage: Stage,
+    seconds: Annotated[float, typer.Option(min=0.5, help="Seconds of a run.")] = 16.0,
+    repeat: Annotated[int, typer.Option(min=1, help="Repetitions; each runs every policy in both modes.")] = 5,
+    queries: Annotated[int, typer.Option(min=len(STREAMS), help="Queries.")] = 50,
+    utilization: Annotated[float, typer.Option(min=0.1, max=2.0, help="Share of what one worker sustains.")] = 0.9,
+    warm_up: Annotated[int, typer.Option(min=1, help="Rounds of small steps before; Java compiles meanwhile.")] = 8,
+    seed: Annotated[int, typer.Option(min=0, help="Of queries and arrivals.")] = 0,
+    master: Annotated[str, typer.Option(help="Spark master; one core is one worker, as simulated.")] = "local[1]",
+) -> Result:
+    """Queries of two predicates and a projection with costs from 1 to 32, over twenty streams of which ten are bursty.
+    Costs and overhead are measured first, and arrivals sized so that they need the given share of the time while a
+    step's work is at least five times its overhead. Then FAS-MCQ, RB-MCQ, RR and FCFS take turns over the same
+    arrivals, one query per step and in sets. The simulator gets the measured costs and the same arrivals.
+    """
+    from freshet.bench.freshness.rig import Rig
+    from freshet.spark.session.embedded import embedded_session
+
+    asked = questions(queries, STREAMS, seed)
+    load = Load(seconds, utilization, WORK, BURSTY)
+    stage.say("starting Spark ...")
+    rounds: list[Round] = []
+    with embedded_session("freshet bench freshness", master, log_folder=stage.logs) as session:
+        stage.say(f"installing {queries} queries ...")
+        with Rig(session, stage.folder / "state", asked) as rig:
+            costs = calibrate(stage, rig, asked, load, warm_up)
+            stage.say(f"a step's overhead is {costs.overhead * 1e3:.1f} ms")
+            with stage.steps("runs", repeat * len(MODES) * len(POLICIES)) as advance:
+                for number in range(repeat):
+                    events = load.events(costs, asked, seed * 1000 + number)
+                    if len(events) < _FEW:
+                        stage.say(
+                            f"only {len(events)} arrivals fit into a run: take more --seconds or a faster machine"
+                        )
+                    rounds.append(_round(rig, asked, costs, events, seconds, number, advance))
+                    # The machine's speed drifts: the next arrivals are sized by what was measured last.
+                    costs = rounds[-1].costs[""]
+    return Result.of(_figures(rounds), _conditions(rounds, load, asked))
+
+
+def calibrate(stage: Stage, rig: Rig, asked: Sequence[Question], load: Load, warm_up: int) -> Costs:
+    """What rows and steps cost, one query per step: by short trains, and by trains of the size that they will have."""
+    with stage.steps("warming up", warm_up) as advance:
+        for _ in range(warm_up):
+            rig.work_off(create("rr"), _FEW_ROWS)
+            advance()
+    with stage.steps("calibrating", 4) as advance:
+        short = rig.work_off(create("rr"), _FEW_ROWS)
+        advance()
+        longer = rig.work_off(create("rr"), _FIRST_ROWS)
+        advance()
+        events = load.events(Costs.of(longer, fit_handling(short + longer)), asked, 0)
+        rows = int(np.median([event.rows for event in events]))
+        longest = rig.work_off(create("rr"), max(1, min(rows, 20 * _FIRST_ROWS)))
+        advance()
+        # Once more: a machine that becomes faster or slower meanwhile must not look like a price of rows.
+        short += rig.work_off(create("rr"), _FEW_ROWS)
+        advance()
+    return Costs.of(longest, fit_handling(short + longer + longest))
+
+
+def _round(
+    rig: Rig,
+    asked: Sequence[Question],
+    known: Costs,
+    events: Sequence[Event],
+    seconds: float,
+    number: int,
+    advance: Callable[[], None],
+) -> Round:
+    sides = [(mode, policy) for mode in MODES for policy in POLICIES]
+    turn = 3 * number % len(sides)
+    played = {}
+    for mode, policy in sides[turn:] + sides[:turn]:
+        played[mode, policy] = rig.play(MODES[mode](POLICIES[policy]), events, seconds)
+        advance()
+    # One set of costs for all policies of a mode: what sets them apart must come from their decisions.
+    costs = {
+        mode: Costs.of([step for policy in POLICIES for step in played[mode, policy].steps], known.handling).over(known)
+        for mode in MODES
+    }
+    lags = {mode: np.mean([played[mode, policy].lags for policy in POLICIES], axis=0) for mode in MODES}
+    predicted = {
+        (mode, policy): predict(MODES[mode](POLICIES[policy]), events, lags[mode], asked, costs[mode], seconds)
+        for mode, policy in sides
+    }
+    replayed = {
+        (mode, policy): predict(MODES[mode](POLICIES[policy]), events, run.lags, asked, own, seconds)
+        for (mode, policy), run in played.items()
+        for own in (Costs.of(run.steps, known.handling).over(costs[mode]) if run.steps else costs[mode],)
+    }
+    return Round(events, played, predicted, replayed, costs)
+
+
+def _figures(rounds: Sequence[Round]) -> dict[str, float | Spread]:
+    figures: dict[str, float | Spread] = {}
+    for mode in MODES:
+        measured = {policy: [each.played[mode, policy].mean for each in rounds] for policy in POLICIES}
+        predicted = {policy: [each.predicted[mode, policy] for each in rounds] for policy in POLICIES}
+        replayed = {policy: [each.replayed[mode, policy] for each in rounds] for policy in POLICIES}
+        for other in ("rb", "rr", "fcfs"):
+            figures[f"staleness_fas_vs_{other}{mode}"] = over(measured["fas"], measured[other])
+            figures[f"predicted_fas_vs_{other}{mode}"] = over(predicted["fas"], predicted[other])
+        figures[f"simulator_error{mode}"] = error(predicted, measured)
+        figures[f"simulator_error_by_run{mode}"] = error(replayed, measured)
+        for policy in POLICIES:
+            figures[f"staleness_{policy}{mode}"] = mean(measured[policy])
+            figures[f"predicted_staleness_{policy}{mode}"] = mean(predicted[policy])
+        figures |= _load_figures(rounds, mode)
+    lags = [float(np.mean(played.lags)) for each in rounds for played in each.played.values()]
+    figures["arrival_lag_ms"] = mean(lags).times(1e3)
+    return figures
+
+
+def _load_figures(rounds: Sequence[Round], mode: str) -> dict[str, float | Spread]:
+    """What the runs of a mode came to, so that one can judge them."""
+    runs = {policy: [each.played[mode, policy] for each in rounds] for policy in POLICIES}
+    every = [played for some in runs.values() for played in some]
+    fixed = [each.costs[mode].overhead for each in rounds]
+    ratios = {policy: _work_over_overhead(some, fixed) for policy, some in runs.items()}
+    return {
+        f"utilization{mode}": mean([played.busy for played in every]),
+        f"overhead_ms{mode}": mean([each.costs[mode].overhead for each in rounds]).times(1e3),
+        f"work_per_step_vs_overhead{mode}": Spread(
+            _work_over_overhead(every, fixed * len(runs)), min(ratios.values()), max(ratios.values())
+        ),
+        f"queries_per_step{mode}": float(np.mean([step.members for played in every for step in played.steps])),
+        f"steps{mode}": sum(len(played.steps) for played in every),
+    }
+
+
+def _work_over_overhead(runs: Sequence[Played], overheads: Sequence[float]) -> float:
+    """Of all steps together; each run has the overhead of its round."""
+    overhead = sum(each * len(played.steps) for played, each in zip(runs, overheads, strict=True))
+    return sum(step.seconds for played in runs for step in played.steps) / overhead - 1.0
+
+
+def mean(values: Sequence[float]) -> Spread:
+    """The mean, with the least and the greatest of a repetition.
+
+    >>> mean([1.0, 2.0, 6.0])
+    Spread(middle=3.0, low=1.0, high=6.0)
+    """
+    return Spread(float(np.mean(values)), min(values), max(values))
+
+
+def over(ours: Sequence[float], theirs: Sequence[float]) -> Spread:
+    """The ratio of the means, with the least and the greatest ratio of a repetition.
+
+    >>> over([1.0, 2.0], [2.0, 2.0])
+    Spread(middle=0.75, low=0.5, high=1.0)
+    """
+    ratios = [one / other for one, other in zip(ours, theirs, strict=True)]
+    return Spread(float(np.mean(ours) / np.mean(theirs)), min(ratios), max(ratios))
+
+
+def error(predicted: Mapping[str, Sequence[float]], measured: Mapping[str, Sequence[float]]) -> Spread:
+    """Mean over policies of |predicted - measured| / measured, of the means over repetitions; the ends are the least
+    and the greatest of a repetition.
+
+    >>> error({"a": [1.0, 3.0], "b": [1.0, 1.0]}, {"a": [2.0, 2.0], "b": [1.0, 1.0]})
+    Spread(middle=0.0, low=0.25, high=0.25)
+    """
+
+    def apart(guess: Sequence[float], fact: Sequence[float]) -> float:
+        return float(np.mean([abs(one - other) / other for one, other in zip(guess, fact, strict=True)]))
+
+    means = [[float(np.mean(side[policy])) for policy in measured] for side in (predicted, measured)]
+    repetitions = [
+        apart([predicted[policy][number] for policy in measured], [measured[policy][number] for policy in measured])
+        for number in range(len(next(iter(measured.values()))))
+    ]
+    return Spread(apart(*means), min(repetitions), max(repetitions))
+
+
+def _conditions(rounds: Sequence[Round], load: Load, asked: Sequence[Question]) -> dict[str, Any]:
+    sizes = sorted({event.rows for each in rounds for event in each.events})
+    costs = [rounds[-1].costs[""].per_row(each.name) * 1e9 for each in asked]
+    handling = rounds[-1].costs[""].handling
+    return {
+        "queries": (
+            f"{len(asked)} of two predicates and a projection (id and a number) over streams of {SCHEMA}; arithmetic "
+            f"of {LINKS[0]} to {LINKS[-1]} links, no part shared; selectivity {SELECTIVITIES[0]} to "
+            f"{SELECTIVITIES[-1]}; {min(costs):.0f} to {max(costs):.0f} ns per row; all vectorised"
+        ),
+        "arrivals": (
+            f"{[len(each.events) for each in rounds]} by repetition, of {sizes[0]:,} to {sizes[-1]:,} rows, at times "
+            f"of Poisson processes; {len(BURSTY)} of {len(STREAMS)} streams bursty: {BURST} times the rows, as much "
+            "rarer. Rows bear the time at which they were due; arrival_lag_ms is how much later they were durably in "
+            "the log"
+        ),
+        "load": (
+            f"sized for {load.utilization:g} of the time, overhead of one step per query and arrival included; costs "
+            "measured before the first repetition, and again in each for the next. utilization: share of the time "
+            "in which a step was going on"
+        ),
+        "worker": "one step at a time, one Spark task in it; policies learn costs while running, and keep what they "
+        "learned from run to run",
+        "staleness": (
+            f"1 - F, mean over queries, exact, over {load.seconds:g} s from the first arrival; what waits at the end "
+            "is worked off before the next run"
+        ),
+        "one_query": "figures without suffix: each step is all that waits for one query",
+        "sets": (
+            "figures with _set: fas-mcq and rb-mcq as +set. rr and fcfs have no such form; they run the next queries "
+            "of their order together until the expected work reaches the price of a step, which is the same for all"
+        ),
+        "overhead": (
+            "of a step: from when it could begin to the end of its commit, without the work in operators and without "
+            "handling rows, which counts as work. Handling: least squares over steps of short and of long trains "
+            f"before the first repetition, {handling.row_in * 1e9:.1f} ns for a row that a query reads and "
+            f"{handling.row_out * 1e9:.1f} ns for one that it writes. Spread of the work over the overhead: least and "
+            "greatest of a policy"
+        ),
+        "simulator": (
+            "one worker, the same policies and arrivals; cost and selectivity of each operator, overhead of a step and "
+            "lag of each arrival as measured in the same repetition, the mean over the policies of a mode; tuples "
+            "depart with their step"
+        ),
+        "by_run": (
+            "simulator_error_by_run: costs, overhead and lags of each run by itself. Where it is well below "
+            "simulator_error, the machine was not equally fast in all runs of a repetition. repetitions: staleness, "
+            "predicted, predicted by run, and utilization of each"
+        ),
+        "repetitions": _repetitions(rounds),
+        "spread": "least and greatest of a repetition; figures are means over repetitions, or ratios of these",
+    }
+
+
+def _repetitions(rounds: Sequence[Round]) -> dict[str, list[list[float]]]:
+    """(staleness, as predicted, as predicted by run, utilization) of each repetition, by policy and mode."""
+    return {
+        f"{policy}{mode}": [
+            [
+                round(figure, 4)
+                for figure in (
+                    each.played[mode, policy].mean,
+                    each.predicted[mode, policy],
+                    each.replayed[mode, policy],
+                    each.played[mode, policy].busy,
+                )
+            ]
+            for each in rounds
+        ]
+        for mode in MODES
+        for policy in POLICIES
+    }

@@ -1,0 +1,98 @@
+"""The set mode of policies that have an order but no ratio."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from typing import ClassVar
+
+from freshet.model import NOTHING, Decision, OperatorView, QueryView, Step, View
+from freshet.policies import BusyPrice, Policy, Price, RatioPolicy, create
+from freshet.policies.aurora.rest_costs import RestCosts
+
+
+class InOrder(Policy):
+    """Runs the next queries of another policy's order together, as many as it takes to be worth the price of a step.
+
+    A ratio policy's set ends where one more query would lower its ratio. An order has no such point, so the set ends
+    as soon as the expected work of its members has reached the price, which is the same object for both.
+
+    Args:
+        inner: The policy whose order it is; it must serve one query per decision.
+        price: Of a step.
+    """
+
+    name: ClassVar[str] = "in-order"
+
+    def __init__(self, inner: Policy, price: Price | None = None) -> None:
+        self.inner = inner
+        self.price: Price = price or BusyPrice()
+        self._costs = RestCosts()
+
+    def arrived(self, view: View, operators: Iterable[int]) -> None:
+        self.inner.arrived(view, operators)
+
+    def completed(self, view: View, operators: Iterable[int]) -> None:
+        self._costs.ran()
+        self.inner.completed(view, operators)
+
+    def changed(self, view: View, query: int) -> None:
+        self._costs.forget()
+        self.inner.changed(view, query)
+
+    def decide(self, view: View) -> Decision:
+        """One step."""
+        price = self.price.seconds(view)
+        rest = _Rest(view)
+        members: dict[int, None] = {}
+        work = 0.0
+        while (not members or work < price) and (steps := self.inner.decide(rest).steps):
+            nodes = dict.fromkeys(number for step in steps for number in step.nodes)
+            members |= nodes
+            for first in nodes.keys() & rest.ready.keys():
+                work += self._costs.of(view, first) * view.operators[first].pending
+                del rest.ready[first]
+        if not members:
+            return NOTHING
+        self.price.took(view, work)
+        return Decision.run(Step(tuple(members)))
+
+
+class _Rest:
+    """A view without what has been chosen already."""
+
+    def __init__(self, view: View) -> None:
+        self._view = view
+        self.ready: dict[int, None] = dict(view.ready)
+
+    @property
+    def now(self) -> float:
+        return self._view.now
+
+    @property
+    def operators(self) -> Sequence[OperatorView]:
+        return self._view.operators
+
+    @property
+    def queries(self) -> Sequence[QueryView]:
+        return self._view.queries
+
+    def overhead(self, nodes: Collection[int] = ()) -> float:
+        return self._view.overhead(nodes)
+
+    @property
+    def workers(self) -> int:
+        return self._view.workers
+
+    @property
+    def idle_workers(self) -> int:
+        return self._view.idle_workers
+
+
+def with_sets(name: str) -> Policy:
+    """The policy of a name in set mode.
+
+    >>> with_sets("fas-mcq").name, with_sets("rr").name
+    ('fas-mcq', 'in-order')
+    """
+    policy = create(name)
+    return create(f"{name}+set") if isinstance(policy, RatioPolicy) else InOrder(policy)

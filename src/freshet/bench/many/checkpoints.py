@@ -1,0 +1,65 @@
+"""How far a streaming query is, as its checkpoint tells: which files were in which micro-batch, and when it ended."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from freshet.bench.many.files import number_of
+
+
+class Checkpoint:
+    """The checkpoint of a streaming query over a folder of files, read from outside.
+
+    Args:
+        folder: Of the checkpoint.
+        marks: Where the query leaves a file for each micro-batch that can be read; by default its own commits.
+    """
+
+    def __init__(self, folder: Path, marks: Path | None = None) -> None:
+        self.folder = folder
+        self._marks = marks or folder / "commits"
+        self._ended: dict[int, float] = {}
+        self._files: dict[int, tuple[int, ...]] = {}
+
+    @property
+    def batches(self) -> dict[int, float]:
+        """When each micro-batch could be read: the moment at which its mark got its name."""
+        for batch, path in numbered(self._marks).items():
+            if batch not in self._ended:
+                self._ended[batch] = path.stat().st_ctime
+        return self._ended
+
+    def files(self, batch: int) -> tuple[int, ...]:
+        """The numbers of the input files of a micro-batch."""
+        if batch not in self._files:
+            path = numbered(self.folder / "sources" / "0")[batch]
+            entries = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()[1:]]
+            # Every tenth file repeats all before it.
+            self._files[batch] = tuple(number_of(each["path"]) for each in entries if each["batchId"] == batch)
+        return self._files[batch]
+
+    def answered(self) -> dict[int, float]:
+        """When each input file was answered."""
+        return {number: moment for batch, moment in self.batches.items() for number in self.files(batch)}
+
+
+def numbered(folder: Path) -> dict[int, Path]:
+    """The files of one of Spark's metadata logs, by micro-batch.
+
+    >>> numbered(Path("nowhere"))
+    {}
+    """
+    if not folder.is_dir():
+        return {}
+    paths = [path for path in folder.iterdir() if path.name.removesuffix(".compact").isdigit()]
+    return {int(path.name.removesuffix(".compact")): path for path in paths}
+
+
+def written(marks: Path) -> list[Path]:
+    """The Parquet files that a streaming query's file sink says are part of its output, by its own log."""
+    found = []
+    for path in numbered(marks).values():
+        entries = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()[1:]]
+        found += [Path(each["path"].removeprefix("file://")) for each in entries]
+    return sorted(set(found))

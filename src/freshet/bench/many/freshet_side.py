@@ -1,0 +1,186 @@
+"""Freshet's side of ``freshet bench many``: an application that watches a folder."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+import psutil
+import pyarrow.parquet as pq
+
+from freshet.app import App
+from freshet.bench.many.answers import Answer, answer_in, answer_of, parquet_below
+from freshet.bench.many.queries import SCHEMA, STREAM, ManyQuery
+from freshet.bench.many.side import HEAP, Backlog, Notes, Opening, Setting, Times
+from freshet.bench.many.usage import Cpu, cpu_of
+from freshet.log import Retention
+
+if TYPE_CHECKING:
+    from freshet.app.run import Run
+
+POLICY: Final = "everything"
+LOOK: Final = 0.02
+"""Seconds between looks into the folder."""
+FILES_PER_SECOND: Final = 50
+"""Parquet files that all sinks together write, at most."""
+TRAIN: Final = 500_000
+"""Most rows of a train, where nothing is said."""
+_KEEP: Final = Retention(history_age=None, history_bytes=None, bound_bytes=None)
+_AGAIN: Final = 0.05
+_SOON: Final = 0.005
+
+
+def roll(queries: int) -> float:
+    """Seconds for which a sink gathers rows.
+
+    >>> roll(1), roll(250)
+    (1.0, 5.0)
+    """
+    return max(1.0, queries / FILES_PER_SECOND)
+
+
+class FreshetSide:
+    """An application; its output is a log, with a Parquet sink for each query or without."""
+
+    def __init__(self, setting: Setting) -> None:
+        from freshet.spark.session.session import open_session
+
+        self._queries, self._master = setting.queries, setting.master
+        # Spark outlives the application of a trial, so that Java is warm.
+        open_session("freshet bench many", setting.master, {"spark.driver.memory": HEAP}, log_folder=setting.logs)
+        self._run: Run | None = None
+
+    def open(self, opening: Opening) -> int:
+        self._start(opening, self._queries)
+        return len(self._queries)
+
+    def _start(self, opening: Opening, queries: tuple[ManyQuery, ...]) -> None:
+        self._opening = opening
+        train = opening.train or TRAIN
+        app = App("many", state=opening.folder / "state", policy=POLICY, max_train_rows=train)
+        source = {
+            "kind": "files", "path": str(opening.input), "format": "parquet",
+            "order": "name", "settle": 0, "interval": LOOK,
+        }  # fmt: skip
+        app.stream(STREAM, SCHEMA, source=source, retention=_KEEP)
+        for query in queries:
+            sink = {"kind": "parquet", "path": str(opening.output / query.name), "every": roll(len(queries))}
+            app.query(query.name, query.sql, sinks=[sink] if opening.sinks else [])
+        self._commits: list[tuple[float, list[int]]] = []
+        self._run = app.start(master=self._master)
+        self._listen(self._run)
+
+    def _listen(self, run: Run) -> None:
+        """Notes after every commit how far each query is."""
+        log, queues = run._parts.log, run._parts.queues
+        known = {name.partition(".")[0]: name for name, reader in log.readers().items() if reader.stream == STREAM}
+        readers = [known[query.name] for query in self._queries if query.name in known]
+        before = queues.committed
+
+        def committed() -> None:
+            self._commits.append((time.time(), [log.cursor(reader) or 0 for reader in readers]))
+            before()
+
+        queues.committed = committed
+
+    def wait(self, files: int, seconds: float) -> bool:
+        until = time.monotonic() + seconds
+        while not self._is_done(files * self._opening.rows):
+            if time.monotonic() > until:
+                return False
+            time.sleep(_AGAIN)
+            self._running.wait(0.0)  # raises what has ended the engine
+        return True
+
+    def _is_done(self, rows: int) -> bool:
+        """Whether all is in the log, and in the sinks."""
+        sinks = self._running._parts.outlets
+        return self._passed(rows) and all(sink["waiting"] == 0 for sink in sinks.states().values())
+
+    def _passed(self, rows: int) -> bool:
+        return bool(self._commits) and min(self._commits[-1][1]) >= rows
+
+    @property
+    def _running(self) -> Run:
+        assert self._run is not None
+        return self._run
+
+    def notes(self, files: int) -> Notes:
+        ends = self._ends(files)
+        moments = np.array([moment for moment, _ in self._commits])
+        cursors = np.array([places for _, places in self._commits])
+        late = np.append(moments, np.nan)
+        ready = np.stack([late[np.searchsorted(column, ends)] for column in cursors.T])
+        return Notes(ready, moments, self._sunk(files) if self._opening.sinks else None)
+
+    def _ends(self, files: int) -> Times:
+        """For each file the offset behind its last row."""
+        numbers = self._running.read(STREAM)["id"].to_numpy() // self._opening.rows
+        ends = np.full(files, np.inf)
+        ends[numbers] = np.arange(1, len(numbers) + 1)
+        return ends
+
+    def _sunk(self, files: int) -> Times:
+        sunk = np.full((len(self._queries), files), np.nan)
+        for place, query in enumerate(self._queries):
+            for path, moment in _visible(self._opening.output / query.name):
+                ids = pq.read_table(path, columns=["id"], use_threads=False)["id"].to_numpy()
+                sunk[place, np.unique(ids // self._opening.rows)] = moment
+        return sunk
+
+    def answers(self, files: int) -> list[Answer]:
+        numbers = range(files)
+        if self._opening.sinks:
+            folders = [self._opening.output / query.name for query in self._queries]
+            return [answer_in(numbers, parquet_below(folder)) for folder in folders]
+        return [answer_of(numbers, self._running.read(query.name)) for query in self._queries]
+
+    def close(self) -> None:
+        self._running.stop()
+        self._run = None
+
+    def work_off(self, opening: Opening, files: Sequence[Path], warm: int) -> Backlog:
+        """Takes files into the log while no query runs, then answers them, a train for each; the first ``warm`` and the
+        last ones are not measured, so that at both ends equally much has begun and is not committed."""
+        rows = len(files) * opening.rows
+        self._start(opening, ())
+        began = cpu_of(psutil.Process())
+        for path in files:
+            os.link(path, opening.input / path.name)
+        _until(lambda: self._running._parts.log.end(STREAM) >= rows)
+        taken_in = cpu_of(psutil.Process()) - began
+        self.close()
+        self._start(opening, self._queries)
+        first, last = self._mark(warm * opening.rows), self._mark(rows - 2 * opening.rows)
+        _until(lambda: self._passed(rows))
+        self.close()
+        done = last.rows - first.rows
+        return Backlog(done, last.time - first.time, last.cpu - first.cpu, taken_in.times(done / rows))
+
+    def _mark(self, rows: int) -> _Mark:
+        """Where things stand when so many rows are answered."""
+        _until(lambda: self._passed(rows))
+        moment, cursors = self._commits[-1]
+        return _Mark(moment, min(cursors), cpu_of(psutil.Process()))
+
+
+@dataclass(frozen=True, slots=True)
+class _Mark:
+    time: float
+    rows: int
+    cpu: Cpu
+
+
+def _until(condition: Callable[[], bool]) -> None:
+    while not condition():
+        time.sleep(_SOON)
+
+
+def _visible(folder: Path) -> list[tuple[Path, float]]:
+    """The files of a sink, each with the moment at which it got its name."""
+    return [(path, path.stat().st_ctime) for path in sorted(folder.glob("[!._]*.parquet"))]

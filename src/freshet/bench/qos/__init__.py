@@ -1,0 +1,195 @@
+"""``freshet bench qos``: what answers are worth under a load that fluctuates around the capacity, on Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+import numpy as np
+import typer
+
+from freshet.bench.figures import Spread
+from freshet.bench.freshness import mean
+from freshet.bench.freshness.load import Costs, Event
+from freshet.bench.freshness.model import predict_qos
+from freshet.bench.freshness.queries import Question
+from freshet.bench.qos.load import LINKS, LONG, LOOSE, TIGHT, Storm, asked, tight_ones
+from freshet.bench.registry import bench
+from freshet.bench.result import Result
+from freshet.bench.stage import Stage
+from freshet.model import Curve
+from freshet.policies import create
+from freshet.quality.qos import Qos
+
+if TYPE_CHECKING:
+    from freshet.bench.freshness.rig import Played, Rig
+
+POLICIES: Final = {"slope_slack": "slope-slack-push(1)", "fixed": "fixed-priority-push(1)", "rr": "rr"}
+"""All run one query per step, whole queues, and decide before every step."""
+STREAMS: Final = tuple(f"s{number}" for number in range(1, 6))
+_FIRST_ROWS: Final = 5_000
+_FEW: Final = 60
+"""Arrivals of a run below which policies have little to decide, and promises of the two kinds are not far apart."""
+
+
+@dataclass(frozen=True, slots=True)
+class Round:
+    """A repetition: all policies over the same arrivals, with the same curves."""
+
+    events: Sequence[Event]
+    curves: Mapping[str, Curve]
+    played: Mapping[str, Played]
+    predicted: Mapping[str, Qos]
+    costs: Costs
+
+
+@bench("What answers are worth on Spark while the load fluctuates, under three policies.", takes="about ten minutes")
+def qos(
+    stage: Stage,
+    seconds: Annotated[float, typer.Option(min=1.0, help="Seconds of a run.")] = 34.0,
+    repetitions: Annotated[int, typer.Option(min=1, help="Repetitions; each runs every policy.")] = 5,
+    queries: Annotated[int, typer.Option(min=2, help="Queries, half of them tight.")] = 10,
+    warm_up: Annotated[int, typer.Option(min=1, help="Rounds of small steps before; Java compiles meanwhile.")] = 8,
+    seed: Annotated[int, typer.Option(min=0, help="Of queries and arrivals.")] = 0,
+    master: Annotated[str, typer.Option(help="Spark master; one core is one worker, as simulated.")] = "local[1]",
+) -> Result:
+    """Half of the queries have a tight latency curve, half a loose one. Costs and overhead are measured first. Then a
+    calm of 60 % of the capacity, a storm of 130 % and another calm are played under slope-slack, fixed priorities (both
+    with push-through) and round robin in turns, over the same arrivals, one query per step. The simulator gets the
+    measured costs and the same arrivals.
+    """
+    from freshet.bench.freshness.rig import Rig
+    from freshet.spark.session.embedded import embedded_session
+
+    questions, load = asked(queries, STREAMS, seed), Storm(seconds)
+    stage.say("starting Spark ...")
+    rounds: list[Round] = []
+    with (
+        embedded_session("freshet bench qos", master, log_folder=stage.logs) as session,
+        Rig(session, stage.folder / "state", questions) as rig,
+    ):
+        costs = _calibrate(stage, rig, questions, load, warm_up)
+        stage.say(f"a step's overhead is {costs.overhead * 1e3:.1f} ms, a round {load.round(costs, questions):.2f} s")
+        with stage.steps("runs", repetitions * len(POLICIES)) as advance:
+            for number in range(repetitions):
+                rounds.append(_round(rig, questions, load, costs, seed * 1000 + number, advance))
+                if len(rounds[-1].events) < _FEW:
+                    stage.say(f"only {len(rounds[-1].events)} arrivals: take more --seconds or a less busy machine")
+                # The machine's speed drifts: the next arrivals are sized by what was measured last.
+                costs = rounds[-1].costs
+    return Result.of(_figures(rounds, questions), _conditions(rounds, load, questions))
+
+
+def _calibrate(stage: Stage, rig: Rig, questions: Sequence[Question], load: Storm, warm_up: int) -> Costs:
+    """What rows and steps cost, with trains of the sizes that they will have."""
+    with stage.steps("warming up", warm_up) as advance:
+        for _ in range(warm_up):
+            rig.work_off(create("rr"), 100)
+            advance()
+    with stage.steps("calibrating", 3) as advance:
+        rows = _FIRST_ROWS
+        for times in (1, 1, LONG):
+            costs = Costs.of(rig.work_off(create("rr"), times * rows))
+            rows = min(load.rows(costs, questions), 40 * _FIRST_ROWS)
+            advance()
+    return costs
+
+
+def _round(
+    rig: Rig, questions: Sequence[Question], load: Storm, known: Costs, seed: int, advance: Callable[[], None]
+) -> Round:
+    events, curves = load.events(known, questions, seed), load.curves(known, questions)
+    rig.set_curves(curves)
+    names = list(POLICIES)
+    turn = seed % len(names)
+    played = {}
+    for name in names[turn:] + names[:turn]:
+        policy = create(POLICIES[name])
+        # What is left at the end is answered in the policy's own order, so that every tuple counts as it was served.
+        played[name] = rig.play(policy, events, load.seconds, settle=policy)
+        advance()
+    costs = Costs.of([step for each in played.values() for step in each.steps]).over(known)
+    lags = np.mean([each.lags for each in played.values()], axis=0)
+    predicted = {
+        name: predict_qos(create(text), events, lags, questions, costs, curves) for name, text in POLICIES.items()
+    }
+    return Round(events, curves, played, predicted, costs)
+
+
+def _figures(rounds: Sequence[Round], questions: Sequence[Question]) -> dict[str, float | Spread]:
+    figures: dict[str, float | Spread] = {}
+    measured = {name: [each.played[name].qos for each in rounds] for name in POLICIES}
+    predicted = {name: [each.predicted[name] for each in rounds] for name in POLICIES}
+    for name in POLICIES:
+        figures[f"qos_{name}"] = mean([found.average for found in measured[name]])
+    for other in ("fixed", "rr"):
+        figures[f"qos_slope_slack_minus_{other}"] = mean(gains(measured, other))
+    for name in POLICIES:
+        figures[f"qos_per_tuple_{name}"] = mean([found.per_tuple for found in measured[name]])
+        for kind in ("tight", "loose"):
+            figures[f"qos_{kind}_{name}"] = mean(
+                [of_kind(found, questions, kind == "tight") for found in measured[name]]
+            )
+    for name in POLICIES:
+        figures[f"predicted_qos_{name}"] = mean([found.average for found in predicted[name]])
+    every = [each.played[name] for each in rounds for name in POLICIES]
+    steps = [step for played in every for step in played.steps]
+    return figures | {
+        "utilization": mean([played.busy for played in every]),
+        "overhead_ms": mean([each.costs.overhead for each in rounds]).times(1e3),
+        "work_per_step_vs_overhead": sum(step.work for step in steps) / sum(step.overhead for step in steps),
+        "steps": len(steps),
+        "arrival_lag_ms": mean([float(np.mean(played.lags)) for played in every]).times(1e3),
+    }
+
+
+def gains(found: Mapping[str, Sequence[Qos]], other: str) -> list[float]:
+    """Average QoS of slope-slack minus another policy's, repetition by repetition."""
+    return [ours.average - its.average for ours, its in zip(found["slope_slack"], found[other], strict=True)]
+
+
+def of_kind(found: Qos, questions: Sequence[Question], tight: bool) -> float:
+    """Average QoS of the tight or of the loose queries."""
+    chosen = [each.name for each, kind in zip(questions, tight_ones(questions), strict=True) if kind is tight]
+    values = [found.by_query[name] for name in chosen if name in found.by_query]
+    return float(np.mean(values)) if values else 1.0
+
+
+def _conditions(rounds: Sequence[Round], load: Storm, questions: Sequence[Question]) -> dict[str, Any]:
+    measured = {name: [each.played[name].qos for each in rounds] for name in POLICIES}
+    promises = [sorted({curve.promise for curve in each.curves.values()}) for each in rounds]
+    differences = {
+        f"slope_slack_minus_{other}": [round(gain, 4) for gain in gains(measured, other)] for other in ("fixed", "rr")
+    }
+    return {
+        "paired_differences": differences,
+        "policies": f"{POLICIES}: one query per step, all that waits for it, a decision before every step",
+        "queries": (
+            f"{len(questions)} of two predicates and a projection over {len(STREAMS)} streams, arithmetic of "
+            f"{LINKS[0]} to {LINKS[-1]} links; every other one of a stream is tight; both kinds cost the same"
+        ),
+        "curves": (
+            f"full utility up to the promise, falling to none at twice that; promises in s by repetition: "
+            f"{[[round(promise, 2) for promise in each] for each in promises]}: {TIGHT:g} rounds for the tight, "
+            f"{LOOSE:g} storms for the loose ones"
+        ),
+        "load": (
+            f"{load.calm:.0%} of the capacity, for {load.length:.0f} s in the middle {load.storm:.0%}, then "
+            f"{load.calm:.0%}; the capacity is what one worker works off in trains of {LONG} arrivals, from costs "
+            "measured before the first repetition, and again in each for the next"
+        ),
+        "arrivals": (
+            f"{[len(each.events) for each in rounds]} by repetition, of "
+            f"{[each.events[0].rows for each in rounds]} rows: {load.times:g} overheads of work for a query; at times "
+            "of Poisson processes with a fixed number in each phase"
+        ),
+        "qos": (
+            "mean utility of a query's output tuples, then over queries; per_tuple: over all tuples. A latency is from "
+            "when rows were due to the end of the commit; what is left at the end is worked off by the same policy and "
+            "counts"
+        ),
+        "simulator": "one worker, the same policies, curves and arrivals; costs, overhead and lags as measured in the "
+        "same repetition, the mean over the policies",
+        "spread": "least and greatest of a repetition; figures are means over repetitions",
+    }

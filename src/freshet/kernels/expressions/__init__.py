@@ -1,0 +1,1 @@
+"""Expressions of Spark SQL over NumPy and Arrow."""

@@ -1,0 +1,323 @@
+"""What sources bring: tuples, rows that are set aside, heartbeats and versions of tables."""
+
+from __future__ import annotations
+
+import errno
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+
+from freshet.log.errors import LogFull
+from freshet.log.intake.asides import Asides
+from freshet.log.segments.retention import Limits
+from freshet.log.segments.segment import SegmentWriter, read_segment
+from freshet.log.store.commits import Commits
+from freshet.log.store.records import Heartbeat
+from freshet.log.store.state import StreamState
+from freshet.log.store.store import Transaction
+from freshet.model import ARRIVAL, Segment, SegmentFile
+from freshet.model.names import CONTENT
+
+_NO_ROOM: Final = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+
+
+class Appends(Commits):
+    """The part of a log that takes in what comes from outside."""
+
+    limits: Limits
+    _floor: int
+    _intakes: dict[str, Asides]
+
+    def append(
+        self,
+        stream: str,
+        table: pa.Table,
+        *,
+        source_position: Mapping[str, Any] | None = None,
+        dead: Sequence[Mapping[str, Any]] = (),
+        late: Sequence[Mapping[str, Any]] = (),
+        newest: int | None = None,
+        watermark: int | None = None,
+    ) -> range:
+        """Appends tuples, what was set aside with them, and how far the source is; all durable at return, or none.
+
+        Args:
+            stream: A declared stream.
+            table: Its tuples, arrival last; an arrival before the stream's last one is moved up to it.
+            source_position: Where the source goes on after a restart.
+            dead: Dead letters, one JSON line each.
+            late: Late rows, one JSON line each.
+            newest: Newest event time seen, in microseconds.
+            watermark: No tuple that comes later is from before this time, in microseconds; None: nobody knows.
+
+        Returns:
+            The offsets of the tuples.
+
+        Raises:
+            LogFull: The bound is hit or the disk is full; nothing was taken in.
+        """
+        if not (table.num_rows or dead or late or source_position is not None):
+            end = self.end(stream)
+            return range(end, end)
+        with self._intake(stream) as intake:
+            why = self.held_back(stream)
+            if why is not None:
+                raise LogFull(why)
+            file: SegmentFile | None = None
+            try:
+                with _no_room(stream):
+                    lengths = intake.write(dead, late)
+                    last = max(self._state.stream(stream).arrival, self._floor)
+                    file = self._write(stream, _monotone(table, last))
+                more = _Arrived(source_position, newest, len(dead), len(late), *lengths)
+                return self._store.write(lambda tx: self._append(tx, stream, file, more, watermark))
+            except LogFull:
+                intake.reset()
+                if file is not None:
+                    self._storage.delete(file.name)
+                raise
+
+    def _write(self, stream: str, table: pa.Table) -> SegmentFile | None:
+        if not table.num_rows:
+            return None
+        writer = SegmentWriter(self._storage, self._name())
+        writer.add(stream, table)
+        return writer.finish()
+
+    def _append(
+        self, tx: Transaction, name: str, file: SegmentFile | None, more: _Arrived, watermark: int | None
+    ) -> range:
+        stream = self._state.stream(name)
+        first = tx.draft.get(("next", stream.id), stream.index.end)
+        last = 0
+        if file is not None:
+            self._take_files(tx, [file])
+            last = file.members[-1][-1]
+        tx.execute(
+            "UPDATE streams SET position = coalesce(?, position), newest = coalesce(?, newest),"
+            " arrival = max(arrival, ?), dead = dead + ?, late = late + ?, dead_bytes = ?, late_bytes = ? WHERE id = ?",
+            (more.position_text, more.newest, last, more.dead, more.late, more.dead_bytes, more.late_bytes, stream.id),
+        )
+        tx.after(lambda: more.apply(stream))
+        if watermark is not None:
+            self._mark(tx, stream, watermark)
+        return range(first, tx.draft.get(("next", stream.id), stream.index.end))
+
+    def adopt(
+        self,
+        stream: str,
+        files: Sequence[SegmentFile],
+        *,
+        source_position: Mapping[str, Any] | None = None,
+        dead: Sequence[Mapping[str, Any]] = (),
+        late: Sequence[Mapping[str, Any]] = (),
+        newest: int | None = None,
+        watermark: int | None = None,
+    ) -> range:
+        """As :meth:`append`, with tuples that others (tasks of Spark) have written to segment files of this folder.
+
+        Bounds do not stop it: the work is done. Ask :meth:`held_back` before.
+
+        Args:
+            stream: A declared stream.
+            files: Files that hold tuples of this stream alone, each with one arrival for all.
+            source_position: Where the source goes on after a restart.
+            dead: Dead letters, one JSON line each.
+            late: Late rows, one JSON line each.
+            newest: Newest event time seen, in microseconds.
+            watermark: No tuple that comes later is from before this time, in microseconds; None: nobody knows.
+
+        Raises:
+            LogFull: The disk is full; nothing was taken in, and the same files may be adopted later.
+        """
+
+        def work(tx: Transaction) -> range:
+            found = self._state.stream(stream)
+            first = tx.draft.get(("next", found.id), found.index.end)
+            self._take_files(tx, taken[:-1])
+            return range(first, self._append(tx, stream, taken[-1] if taken else None, more, watermark).stop)
+
+        with self._intake(stream) as intake, self._about_to_commit(files):
+            last = max(self._state.stream(stream).arrival, self._floor)
+            try:
+                with _no_room(stream):
+                    lengths = intake.write(dead, late)
+                    taken = [self._not_before(stream, file, last) for file in files if file.members]
+                more = _Arrived(source_position, newest, len(dead), len(late), *lengths)
+                return self._store.write(work)
+            except LogFull:
+                intake.reset()
+                raise
+
+    def _not_before(self, stream: str, file: SegmentFile, last: int) -> SegmentFile:
+        """The file, or where time has moved on since it was written a copy whose tuples do not arrive before it did."""
+        if all(first >= last for *_, first, _ in file.members):
+            return file
+        writer = SegmentWriter(self._storage, self._name())
+        for _, rows, position, length, *_ in file.members:
+            segment = Segment(stream, 0, rows, 0, 0, 0, file.name, position, length)
+            writer.add(stream, _monotone(read_segment(self._storage, segment, 0, rows), last))
+        return writer.finish()
+
+    def last_arrival(self, stream: str) -> int:
+        """Arrival, in microseconds, before which no tuple of a stream can arrive any more."""
+        with self._stream(stream) as found:
+            return max(found.arrival, self._floor)
+
+    def append_version(self, stream: str, content: pa.Buffer, position: Mapping[str, Any]) -> int:
+        """Appends a version of a table, one tuple; returns its arrival.
+
+        It is after the arrival of every tuple in the log, and no tuple that is appended later, to whatever stream,
+        arrives before it. So the arrival of a tuple, and of all that is made of it, tells which version was there when
+        it was taken in.
+
+        Raises:
+            LogFull: The disk is full; nothing was taken in.
+        """
+        with ExitStack() as held:
+            with self._lock:
+                intakes = [self._intakes[name] for name in sorted(self._intakes)]
+            for intake in intakes:
+                held.enter_context(intake.lock)
+            why = self.held_back(stream)
+            if why is not None:
+                raise LogFull(why)
+            with self._lock:
+                newest = max(found.arrival for found in self._state.streams.values())
+            arrival = max(round(self.now() * 1e6), newest + 1, self._floor + 1)
+            ends = pa.py_buffer(np.array([0, content.size], np.int64))
+            whole = pa.Array.from_buffers(pa.large_binary(), 1, [None, ends, content])
+            version = pa.table({CONTENT: whole, ARRIVAL: pa.array([arrival])})
+            with _no_room(stream):
+                file = self._write(stream, version)
+            self._store.write(lambda tx: self._append_version(tx, stream, file, position, arrival))
+            return arrival
+
+    def _append_version(
+        self, tx: Transaction, stream: str, file: SegmentFile | None, position: Mapping[str, Any], arrival: int
+    ) -> None:
+        self._append(tx, stream, file, _Arrived(position, None, 0, 0, 0, 0), None)
+        tx.execute(
+            "INSERT INTO meta VALUES ('floor', ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value", (arrival,)
+        )
+        tx.after(lambda: setattr(self, "_floor", arrival))
+
+    def heartbeat(self, stream: str, time_us: int, *, lateness_us: int | None = None) -> None:
+        """Says that time has come so far and nothing came: the watermark moves on.
+
+        Args:
+            stream: A declared stream.
+            time_us: The time that is reached, in microseconds.
+            lateness_us: Of a stream with event time: tuples may come that are older by so much. None: the stream's
+                time is the arrival, and no tuple after this arrives before it.
+        """
+
+        def work(tx: Transaction) -> None:
+            found = self._state.stream(stream)
+            column = "arrival" if lateness_us is None else "newest"
+            reached = f"{column} = max(coalesce({column}, ?), ?)"
+            tx.execute(
+                f"UPDATE streams SET heartbeats = heartbeats + 1, {reached} WHERE id = ?",
+                (time_us, time_us, found.id),
+            )
+            self._mark(tx, found, time_us - (lateness_us or 0))
+            tx.after(lambda: _beat(found, column, time_us))
+
+        # Tuples whose lateness is being judged must not come behind it.
+        with self._intake(stream):
+            self._store.write(work)
+
+    def heartbeats(self, stream: str, first: int = 0) -> list[Heartbeat]:
+        """The watermarks that were entered from an offset on, at most one for each offset."""
+        found = self._state.stream(stream)
+        rows = self._store.rows(
+            "SELECT sequence, at, time FROM heartbeats WHERE stream = ? AND at >= ? ORDER BY sequence",
+            (found.id, first),
+        )
+        return [Heartbeat(*row) for row in rows]
+
+    def source_position(self, stream: str) -> dict[str, Any] | None:
+        """Where the source of a stream goes on."""
+        with self._stream(stream) as found:
+            return found.position
+
+    def newest(self, stream: str) -> int | None:
+        """Newest event time that a stream has seen, in microseconds."""
+        with self._stream(stream) as found:
+            return found.newest
+
+    def held_back(self, stream: str) -> str | None:
+        """Why a stream takes nothing in at present; None: it does."""
+        free = self._storage.free_bytes()
+        if free < self.limits.min_free_bytes:
+            return f"{stream} is held back: {free:,} bytes of disk are free, {self.limits.min_free_bytes:,} must be"
+        with self._stream(stream) as found:
+            bound, waiting = found.retention.bound_bytes, found.waiting_bytes()
+        if bound is not None and waiting >= bound:
+            return f"{stream} is held back: {waiting:,} bytes wait for its readers, the bound is {bound:,}"
+        return None
+
+    @contextmanager
+    def _intake(self, stream: str) -> Iterator[Asides]:
+        """Appends to one stream happen one after the other."""
+        with self._lock:
+            self._state.stream(stream)  # says what is wrong
+            intake = self._intakes[stream]
+        with intake.lock:
+            yield intake
+
+
+@dataclass(frozen=True, slots=True)
+class _Arrived:
+    """What an append changes besides the segments."""
+
+    position: Mapping[str, Any] | None
+    newest: int | None
+    dead: int
+    late: int
+    dead_bytes: int
+    late_bytes: int
+
+    @property
+    def position_text(self) -> str | None:
+        return None if self.position is None else json.dumps(dict(self.position))
+
+    def apply(self, stream: StreamState) -> None:
+        if self.position is not None:
+            stream.position = dict(self.position)
+        if self.newest is not None:
+            stream.newest = self.newest
+        stream.dead += self.dead
+        stream.late += self.late
+        stream.dead_bytes, stream.late_bytes = self.dead_bytes, self.late_bytes
+
+
+def _beat(stream: StreamState, column: str, time: int) -> None:
+    stream.heartbeats += 1
+    setattr(stream, column, max(getattr(stream, column) or time, time))
+
+
+def _monotone(table: pa.Table, last: int) -> pa.Table:
+    """Arrivals never go back within a stream, whatever the clocks of its sources did."""
+    if not table.num_rows or table.schema.names[-1] != ARRIVAL:
+        return table
+    arrivals = table.column(ARRIVAL).to_numpy()
+    if arrivals[0] >= last and np.all(arrivals[1:] >= arrivals[:-1]):
+        return table
+    raised = np.maximum.accumulate(np.maximum(arrivals, last))
+    return table.set_column(table.num_columns - 1, table.schema.field(ARRIVAL), pa.array(raised))
+
+
+@contextmanager
+def _no_room(stream: str) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        if error.errno in _NO_ROOM:
+            raise LogFull(f"{stream} is held back: no room for it on disk ({error.strerror})") from error
+        raise

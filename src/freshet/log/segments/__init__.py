@@ -1,0 +1,1 @@
+"""Segment files: written, summed, read, rewritten and deleted."""

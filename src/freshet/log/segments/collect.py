@@ -1,0 +1,99 @@
+"""Deleting what nobody needs any more: first from the store, then from the disk."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from freshet.log.segments.retention import Limits, keep_from
+from freshet.log.segments.storage import Storage
+from freshet.log.store.state import LogState, ReaderState, StreamState
+from freshet.log.store.store import Store, Transaction
+
+
+@dataclass(slots=True)
+class Collected:
+    """What one collection removed."""
+
+    segments: int = 0
+    files: list[str] = field(default_factory=list)
+    orphans: list[str] = field(default_factory=list)
+    rewritten: list[str] = field(default_factory=list)
+    """Sparse files whose needed members were moved to a new file."""
+    lost: int = 0
+    """Tuples that quarantined readers will never see; the ledger has the ranges."""
+
+
+def collect(store: Store, state: LogState, storage: Storage, limits: Limits, now: float) -> Collected:
+    """Applies every stream's retention and deletes orphans."""
+    done = Collected()
+    pressure = storage.free_bytes() < limits.min_free_bytes
+    now_us = round(now * 1e6)
+    store.write(lambda tx: _forget(tx, state, now_us, pressure, done), alone=True)
+    # A crash in between leaves files that the store does not know: orphans of the next collection.
+    for name in done.files:
+        storage.delete(name)
+    for name in _old_files(storage, now - limits.orphan_age):
+        with store.lock:
+            if name not in state.files and name not in state.pending and name not in state.retired:
+                storage.delete(name)
+                done.orphans.append(name)
+    for name in [name for name, due in state.retired.items() if due <= now]:
+        storage.delete(name)
+        del state.retired[name]
+    return done
+
+
+def _forget(tx: Transaction, state: LogState, now_us: int, pressure: bool, done: Collected) -> None:
+    floors = {}
+    for stream in state.streams.values():
+        floor = _floor(stream, now_us, pressure)
+        if floor > stream.index.oldest:
+            floors[stream.name] = floor
+            _raise(tx, stream, floor, now_us, pressure, done)
+    spent = state.spent(floors)
+    tx.executemany("DELETE FROM segments WHERE sequence = ?", [(row,) for row in spent])
+    # The newest watermark at or below the oldest offset holds for it still.
+    raised = ((state.streams[name], floor) for name, floor in floors.items())
+    kept = [(stream.id, at) for stream, floor in raised if (at := stream.marks.last_before(floor)) is not None]
+    tx.executemany("DELETE FROM heartbeats WHERE stream = ? AND at < ?", kept)
+    tx.after(lambda: _forgotten(state, floors, spent, done))
+
+
+def _floor(stream: StreamState, now_us: int, pressure: bool) -> int:
+    needed = [reader.next for reader in stream.readers.values() if reader.needed]
+    quarantined = [reader.next for reader in stream.readers.values() if reader.quarantined]
+    floor = keep_from(stream.index, stream.retention, needed, quarantined, now_us, pressure)
+    return stream.index.whole(floor)
+
+
+def _raise(tx: Transaction, stream: StreamState, floor: int, now_us: int, pressure: bool, done: Collected) -> None:
+    tx.execute("UPDATE streams SET oldest = ? WHERE id = ?", (floor, stream.id))
+    why = "the disk was nearly full" if pressure else "it fell behind the bound"
+    for reader in _overtaken(stream, floor):
+        tx.execute(
+            "INSERT INTO ledger VALUES (?, ?, ?, ?, ?, ?)",
+            (reader.name, stream.name, reader.next, floor, f"quarantined, and {why}", now_us),
+        )
+        tx.execute("UPDATE readers SET next = ? WHERE name = ?", (floor, reader.name))
+        done.lost += floor - reader.next
+
+
+def _overtaken(stream: StreamState, floor: int) -> Iterator[ReaderState]:
+    # A parked reader is told when it comes back: once, not at every collection while it is out.
+    return (reader for reader in stream.readers.values() if reader.quarantined and reader.next < floor)
+
+
+def _forgotten(state: LogState, floors: dict[str, int], spent: list[int], done: Collected) -> None:
+    for name, floor in floors.items():
+        stream = state.streams[name]
+        for reader in _overtaken(stream, floor):
+            reader.next = floor
+        before = len(stream.index.segments)
+        state.drop_segments(stream, floor)
+        done.segments += before - len(stream.index.segments)
+    done.files = state.drop_rows(spent)
+
+
+def _old_files(storage: Storage, older_than: float) -> Iterator[str]:
+    return (file.name for file in storage.list() if file.modified < older_than)

@@ -1,0 +1,166 @@
+"""Segment files: Arrow IPC streams, one after the other, in one file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import TracebackType
+from typing import Final, Self
+
+import pyarrow as pa
+
+from freshet.log.segments.storage import PosixStorage, Storage
+from freshet.log.segments.sums import Checks, checked, damaged, sum_of
+from freshet.model import ARRIVAL, Segment, SegmentFile, Train
+
+SUFFIX: Final = ".arrows"
+_ALIGNMENT: Final = 64
+
+
+class SegmentWriter:
+    """Writes one file with segments of any number of streams; nothing touches the disk before :meth:`finish`.
+
+    Args:
+        folder: Where segment files live (a path, or any :class:`~freshet.log.segments.storage.Storage`).
+        name: Name of the file without its suffix; it must never be used twice, so it carries the attempt.
+        sums: Whether each segment ends with its checksum.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     writer = SegmentWriter(Path(folder), "unit-1-0")
+    ...     writer.add("a", pa.table({"v": [1, 2], ARRIVAL: [10, 20]}))
+    ...     writer.add("b", pa.table({"w": ["x"], ARRIVAL: [20]}))
+    ...     file = writer.finish()
+    >>> file.name, [(stream, rows, first, last) for stream, rows, _, _, first, last in file.members]
+    ('unit-1-0.arrows', [('a', 2, 10, 20), ('b', 1, 20, 20)])
+    """
+
+    def __init__(self, folder: Path | Storage, name: str, *, sums: bool = True) -> None:
+        self._storage = _storage(folder)
+        self._sums = sums
+        self._name = name + SUFFIX
+        self._sink = pa.BufferOutputStream()
+        self._members: list[tuple[str, int, int, int, int, int]] = []
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.abort()
+
+    def add(self, stream: str, batch: pa.RecordBatch | pa.Table) -> None:
+        """Adds a segment of a stream; a batch without rows adds none. The last column must be the arrival."""
+        if not batch.num_rows:
+            return
+        arrivals = _arrivals(stream, batch)
+        stream_of = pa.BufferOutputStream()
+        with pa.ipc.new_stream(stream_of, batch.schema) as writer:
+            writer.write(batch)
+        content = stream_of.getvalue()
+        position = align(self._sink)
+        self._sink.write(content)
+        if self._sums:
+            self._sink.write(sum_of(content))
+        length = self._sink.tell() - position
+        first, last = arrivals[0].as_py(), arrivals[-1].as_py()
+        self._members.append((stream, batch.num_rows, position, length, first, last))
+
+    def finish(self) -> SegmentFile:
+        """Writes the file; it is durable when this returns. Without segments no file is written."""
+        content = self._sink.getvalue()
+        if self._members:
+            self._storage.put(self._name, content)
+        return SegmentFile(self._name, content.size, tuple(self._members))
+
+    def abort(self) -> None:
+        """Gives up what was added and not yet finished; harmless afterwards."""
+        self._members = []
+        self._sink.close()
+
+
+def align(sink: pa.NativeFile) -> int:
+    """Pads to the boundary that vectorised code likes memory-mapped buffers to begin at; returns the place."""
+    position = int(sink.tell())
+    padding = -position % _ALIGNMENT
+    if padding:
+        sink.write(bytes(padding))
+    return position + padding
+
+
+def read_segment(folder: Path | Storage, segment: Segment, first: int, end: int) -> pa.Table:
+    """The rows of a segment with offsets in [first, end), memory-mapped, without a copy.
+
+    Raises:
+        FileNotFoundError: The file is not there (any more).
+        Damaged: It is not what was written.
+    """
+    storage = _storage(folder)
+    return _cut(_map(storage, segment.file), segment, first, end, storage, Checks.ONCE)
+
+
+def read_train(
+    folder: Path | Storage, train: Train, schema: pa.Schema | None = None, checks: Checks = Checks.ONCE
+) -> pa.Table:
+    """The rows of a train, without a copy; an empty train needs the schema (with the arrival column).
+
+    Raises:
+        FileNotFoundError: Retention has removed a file of the train.
+        Damaged: A file is not what was written.
+    """
+    storage = _storage(folder)
+    files: dict[str, pa.Buffer] = {}
+    tables = []
+    for segment in train.segments:
+        if segment.file not in files:
+            files[segment.file] = _map(storage, segment.file)
+        tables.append(_cut(files[segment.file], segment, train.first, train.end, storage, checks))
+    if tables:
+        return tables[0] if len(tables) == 1 else pa.concat_tables(tables)
+    if schema is None:
+        raise ValueError(f"an empty train of {train.stream} needs a schema")
+    return schema.empty_table()
+
+
+def check_segment(folder: Path | Storage, segment: Segment) -> None:
+    """Looks at the checksum of a segment, whether it was looked at before or not.
+
+    Raises:
+        FileNotFoundError: The file is not there (any more).
+        Damaged: It is not what was written.
+    """
+    storage = _storage(folder)
+    checked(_map(storage, segment.file), segment, storage, Checks.ALWAYS)
+
+
+def _storage(folder: Path | Storage) -> Storage:
+    return PosixStorage(folder) if isinstance(folder, Path) else folder
+
+
+def _map(storage: Storage, name: str) -> pa.Buffer:
+    # The buffer keeps the mapping alive, also after the file has been closed and deleted.
+    with storage.open(name) as file:
+        return file.read_buffer()
+
+
+def _cut(content: pa.Buffer, segment: Segment, first: int, end: int, storage: Storage, checks: Checks) -> pa.Table:
+    stream = checked(content, segment, storage, checks)
+    try:
+        with pa.ipc.open_stream(stream) as reader:
+            table = reader.read_all()
+    except (pa.ArrowException, OSError) as error:
+        raise damaged(segment, f"Arrow cannot read it ({error})") from error
+    if table.num_rows != segment.rows:
+        raise damaged(segment, f"it holds {table.num_rows} rows, not {segment.rows}")
+    low, high = max(first - segment.first, 0), min(end - segment.first, segment.rows)
+    return table if (low, high) == (0, segment.rows) else table.slice(low, max(high - low, 0))
+
+
+def _arrivals(stream: str, batch: pa.RecordBatch | pa.Table) -> pa.Array | pa.ChunkedArray:
+    last = batch.schema.field(batch.num_columns - 1) if batch.num_columns else None
+    if last is None or last.name != ARRIVAL or last.type != pa.int64():
+        raise ValueError(f"segment of {stream}: the last column must be {ARRIVAL} (int64), not {last}")
+    arrivals = batch.column(batch.num_columns - 1)
+    if arrivals.null_count:
+        raise ValueError(f"segment of {stream}: {ARRIVAL} holds NULL")
+    return arrivals

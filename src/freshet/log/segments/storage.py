@@ -1,0 +1,118 @@
+"""Where segment files live: a small protocol, and its implementation on a POSIX folder."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+import pyarrow as pa
+
+from freshet.log.store.private import open_private
+
+
+@dataclass(frozen=True, slots=True)
+class StoredFile:
+    """A file as the storage lists it; ``modified`` is in seconds since the epoch."""
+
+    name: str
+    bytes: int
+    modified: float
+
+
+class Storage(Protocol):
+    """Immutable files with names. An object store needs nothing more than this to carry a log."""
+
+    def put(self, name: str, content: pa.Buffer) -> None:
+        """Writes a new file; it is durable when this returns, and leaves nothing behind when this raises."""
+
+    def open(self, name: str) -> pa.NativeFile:
+        """Opens a file for reading at any place; ``FileNotFoundError`` where there is none."""
+
+    def size(self, name: str) -> int | None:
+        """Bytes of a file; None where there is none."""
+
+    def delete(self, name: str) -> None:
+        """Deletes a file; one that is gone already is no error."""
+
+    def list(self) -> Iterator[StoredFile]:
+        """All files."""
+
+    def free_bytes(self) -> int:
+        """Room that is left."""
+
+
+@dataclass(frozen=True)
+class PosixStorage:
+    """A folder on a local disk, or on one that all hosts of a cluster share. Readers memory-map the files.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     storage = PosixStorage(Path(folder))
+    ...     storage.put("a", pa.py_buffer(b"hello"))
+    ...     (storage.open("a").read(), [file.bytes for file in storage.list()])
+    (b'hello', [5])
+    """
+
+    folder: Path
+
+    def put(self, name: str, content: pa.Buffer) -> None:
+        path = self.folder / name
+        # No temporary name: a file exists for readers only once the store names it, so a half-written one is
+        # an orphan. O_EXCL, because two attempts of one task must never write over each other.
+        descriptor = open_private(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
+        try:
+            try:
+                write_all(descriptor, memoryview(content))
+                os.fsync(descriptor)
+            finally:
+                os.close(descriptor)
+            sync_folder(self.folder)
+        except BaseException:
+            with suppress(OSError):
+                path.unlink()
+            raise
+
+    def open(self, name: str) -> pa.NativeFile:
+        return pa.memory_map(str(self.folder / name))
+
+    def size(self, name: str) -> int | None:
+        try:
+            return (self.folder / name).stat().st_size
+        except FileNotFoundError:
+            return None
+
+    def delete(self, name: str) -> None:
+        (self.folder / name).unlink(missing_ok=True)
+
+    def list(self) -> Iterator[StoredFile]:
+        with os.scandir(self.folder) as entries:
+            for entry in entries:
+                # A file may vanish between listing and looking (another attempt cleans up after itself).
+                with suppress(FileNotFoundError):
+                    if entry.is_file(follow_symlinks=False):
+                        status = entry.stat(follow_symlinks=False)
+                        yield StoredFile(entry.name, status.st_size, status.st_mtime)
+
+    def free_bytes(self) -> int:
+        status = os.statvfs(self.folder)
+        return status.f_bavail * status.f_frsize
+
+
+def write_all(descriptor: int, content: memoryview) -> None:
+    """Writes all of it, however little the system takes at a time."""
+    content = content.cast("B")
+    while content:
+        content = content[os.write(descriptor, content) :]
+
+
+def sync_folder(folder: Path) -> None:
+    """Makes the names in a folder durable."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

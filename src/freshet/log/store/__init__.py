@@ -1,0 +1,1 @@
+"""The commit store: what exists, who owns it, whether it is whole."""

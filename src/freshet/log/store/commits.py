@@ -1,0 +1,135 @@
+"""What becomes true together: files that join the log, cursors and watermarks that move."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Final
+
+from freshet.log.cursors import Cursors
+from freshet.log.segments.storage import PosixStorage
+from freshet.log.store.state import StreamState
+from freshet.log.store.store import Member, Transaction, pack_members
+from freshet.log.store.tail import stamped
+from freshet.model import Commit, FreshetError, SegmentFile
+
+_SEQUENCE: Final = ("sequence", "")
+
+
+class Commits(Cursors):
+    """The part of a log that takes in what units have made."""
+
+    epoch: int
+    """Number of this run over the folder."""
+    _numbers: itertools.count[int]
+    _storage: PosixStorage
+
+    def _name(self) -> str:
+        return stamped(f"append-{self.epoch}-{next(self._numbers)}", self.commits)
+
+    @property
+    def commits(self) -> int:
+        """Durable transactions of all runs; :func:`~freshet.log.store.tail.stamped` puts the number into file names."""
+        return self._store.commits
+
+    def commit(self, results: Sequence[Commit]) -> None:
+        """Makes finished units real, all of them in one transaction, in the order given.
+
+        Bounds do not stop a commit (its work is done; ask :meth:`held_back` of what it writes before starting it).
+
+        Raises:
+            CursorMoved: A range does not begin at its reader's cursor; nothing took effect.
+            LogFull: The disk is full; nothing took effect, and the same commit may be tried again.
+        """
+        files = [file for result in results for file in result.files]
+
+        def work(tx: Transaction) -> None:
+            # Files first: a unit of several jobs may let go of state that an earlier one of them has written.
+            self._take_files(tx, files)
+            for reader, stream, first, end in (move for result in results for move in result.cursors):
+                self._move(tx, reader, stream, first, end)
+            for stream, mark in (entry for result in results for entry in result.watermarks):
+                self._mark(tx, self._state.stream(stream), mark)
+            moved = {str(name): cursor for (kind, name), cursor in tx.draft.items() if kind == "cursor"}
+            tx.executemany("UPDATE readers SET next = ? WHERE name = ?", [(at, name) for name, at in moved.items()])
+            tx.after(lambda: self._moved(moved))
+
+        with self._about_to_commit(files):
+            self._store.write(work)
+
+    @contextmanager
+    def _about_to_commit(self, files: Sequence[SegmentFile]) -> Iterator[None]:
+        """Keeps files from being taken for orphans, and refuses those that are not what they should be."""
+        names = {file.name for file in files}
+        with self._lock:
+            self._state.pending |= names
+        try:
+            for file in files:
+                size = self._storage.size(file.name)
+                if file.members and size != file.bytes:
+                    raise FreshetError(
+                        f"segment file {file.name} has {size} bytes, not {file.bytes}; its unit must run again"
+                    )
+            yield
+        finally:
+            with self._lock:
+                self._state.pending -= names
+
+    def _take_files(self, tx: Transaction, files: Sequence[SegmentFile]) -> None:
+        """Gives offsets and sequence numbers to the members of files."""
+        appended = round(self.now() * 1e6)
+        for file in files:
+            if not file.members:
+                continue
+            if file.name in self._state.files:
+                raise FreshetError(f"segment file {file.name} is in the log already")
+            sequence = self._sequence(tx, len(file.members))
+            members = [self._take_member(tx, *member) for member in file.members]
+            tx.execute(
+                "INSERT INTO segments VALUES (?, ?, ?, ?, ?)",
+                (sequence, file.name, file.bytes, appended, pack_members(members)),
+            )
+            tx.after(self._taken(sequence, file, appended, members))
+
+    def _take_member(
+        self,
+        tx: Transaction,
+        name: str,
+        rows: int,
+        position: int,
+        length: int,
+        arrival: int,
+        last: int,
+    ) -> Member:
+        stream = self._state.stream(name)
+        first = tx.draft.get(("next", stream.id), stream.index.end)
+        tx.draft["next", stream.id] = first + rows
+        return stream.id, first, rows, position, length, arrival, last
+
+    def _taken(self, sequence: int, file: SegmentFile, appended: int, members: list[Member]) -> Callable[[], None]:
+        return lambda: self._state.add_row(sequence, file.name, file.bytes, appended, members)
+
+    def _sequence(self, tx: Transaction, count: int) -> int:
+        sequence = tx.draft.get(_SEQUENCE, self._state.sequence)
+        tx.draft[_SEQUENCE] = after = sequence + count
+        tx.execute("UPDATE meta SET value = ? WHERE key = 'sequence'", (after,))
+        tx.after(lambda: setattr(self._state, "sequence", after))
+        return sequence
+
+    def _mark(self, tx: Transaction, stream: StreamState, time: int) -> None:
+        """Enters a watermark at the end of a stream, where it is news."""
+        newest = tx.draft.get(("watermark", stream.id), stream.marks.newest)
+        if newest is not None and time <= newest:
+            return
+        at = tx.draft.get(("next", stream.id), stream.index.end)
+        if tx.draft.get(("marked", stream.id), stream.marks.offset) == at:
+            # Of those at one offset the newest says all that the others said.
+            tx.execute("DELETE FROM heartbeats WHERE stream = ? AND at = ?", (stream.id, at))
+        tx.draft["watermark", stream.id], tx.draft["marked", stream.id] = time, at
+        tx.execute("INSERT INTO heartbeats VALUES (?, ?, ?, ?)", (self._sequence(tx, 1), stream.id, at, time))
+        tx.after(lambda: _marked(stream, at, time))
+
+
+def _marked(stream: StreamState, at: int, time: int) -> None:
+    stream.marks.add(at, time)

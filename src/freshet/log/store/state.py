@@ -1,0 +1,260 @@
+"""What a log knows in memory: a mirror of what its store has committed."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+
+from freshet.log.kinds import ReaderKind, StreamKind, named_reader, named_stream
+from freshet.log.marks import Marks
+from freshet.log.segments.index import StreamIndex
+from freshet.log.segments.retention import Retention
+from freshet.log.store.store import NEEDED, PARKED, unpack_members
+from freshet.model import FreshetError, Segment
+
+_NUMBERS: Final = ("arrival", "newest", "dead", "dead_bytes", "late", "late_bytes", "heartbeats")
+
+Rows = Callable[[str], Iterable[tuple[Any, ...]]]
+
+
+@dataclass(slots=True)
+class ReaderState:
+    """A registered reader: its cursor, what it stores for itself, whether it is at work, its purpose and its query. One
+    that is not at work is either quarantined, and holds data up to the bound, or parked, and holds none."""
+
+    name: str
+    stream: str
+    next: int
+    needed: bool = True
+    state: dict[str, Any] = field(default_factory=dict)
+    parked: bool = False
+    kind: ReaderKind = "operator"
+    owner: str = ""
+    """The query that it belongs to, if it is one's alone."""
+
+    @property
+    def quarantined(self) -> bool:
+        """Whether it is neither at work nor parked."""
+        return not self.needed and not self.parked
+
+
+@dataclass(frozen=True, slots=True)
+class QueryRecord:
+    """What is known of a query from one run to the next: what decides its answers, and what others keep with it."""
+
+    fingerprint: str
+    state: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class StreamState:
+    """A stream of the log."""
+
+    id: int
+    name: str
+    retention: Retention
+    index: StreamIndex
+    arrival: int = 0
+    """Arrival of its last tuple, or of a later heartbeat: no arrival after it is before it."""
+    position: dict[str, Any] | None = None
+    newest: int | None = None
+    """Newest event time seen."""
+    dead: int = 0
+    dead_bytes: int = 0
+    late: int = 0
+    late_bytes: int = 0
+    heartbeats: int = 0
+    clock: str | None = None
+    """What its watermarks are about: the column of its event time, or the arrival."""
+    kind: StreamKind = "stream"
+    marks: Marks = field(default_factory=Marks)
+    readers: dict[str, ReaderState] = field(default_factory=dict)
+
+    def waiting_bytes(self) -> int:
+        """Bytes that a reader at work has not consumed yet."""
+        cursors = [reader.next for reader in self.readers.values() if reader.needed]
+        return self.index.bytes(min(cursors), self.index.end) if cursors else 0
+
+
+@dataclass(slots=True)
+class RowState:
+    """A row of the store: members that lie in one file, and how many of them are still kept."""
+
+    file: str
+    bytes: int
+    appended: int
+    live: int
+    live_bytes: int
+
+
+class LogState:
+    """All streams, readers, queries and files."""
+
+    def __init__(self) -> None:
+        self.streams: dict[str, StreamState] = {}
+        self.readers: dict[str, ReaderState] = {}
+        self.queries: dict[str, QueryRecord] = {}
+        self.rows: dict[int, RowState] = {}
+        self.files: Counter[str] = Counter()
+        """How many rows lie in a file."""
+        self.pending: set[str] = set()
+        """Files that are about to be committed."""
+        self.retired: dict[str, float] = {}
+        """Files whose members were moved elsewhere, and when they may go: a unit may still be reading them."""
+        self.sequence = 0
+        self._by_id: dict[int, StreamState] = {}
+
+    def catch_up(self, rows: Rows) -> None:
+        """Reads what the store has and memory has not: everything, the first time."""
+        # A folder of an earlier version that is only read stays as it is.
+        has_kinds = any(column[1] == "kind" for column in rows("PRAGMA table_info(readers)"))
+        self._catch_up_streams(rows, has_kinds)
+        self._catch_up_readers(rows, has_kinds)
+        if has_kinds:
+            found = rows("SELECT name, fingerprint, state FROM queries")
+            self.queries = {name: QueryRecord(text, json.loads(state)) for name, text, state in found}
+        for sequence, file, size, appended, members in rows(
+            f"SELECT sequence, file, bytes, appended, members FROM segments WHERE sequence >= {self.sequence}"
+            " ORDER BY sequence"
+        ):
+            self.add_row(sequence, file, size, appended, unpack_members(members))
+        for id_, at, time in rows(
+            f"SELECT stream, at, time FROM heartbeats WHERE sequence >= {self.sequence} ORDER BY sequence"
+        ):
+            if id_ in self._by_id:
+                self._by_id[id_].marks.add(at, time)
+        ((self.sequence,),) = rows("SELECT value FROM meta WHERE key = 'sequence'")
+
+    def _catch_up_readers(self, rows: Rows, has_kinds: bool) -> None:
+        for stream in self.streams.values():
+            stream.readers.clear()
+        self.readers.clear()
+        for name, stream_name, cursor, needed, state, *kind in rows(
+            f"SELECT readers.name, streams.name, readers.next, needed, state{', readers.kind, owner' * has_kinds}"
+            " FROM readers JOIN streams ON streams.id = readers.stream"
+        ):
+            told = (needed == NEEDED, json.loads(state), needed == PARKED)
+            self.add_reader(ReaderState(name, stream_name, cursor, *told, *(kind or named_reader(name, stream_name))))
+
+    def _catch_up_streams(self, rows: Rows, has_kinds: bool) -> None:
+        columns = ("id", "name", "kind" if has_kinds else "NULL", "retention", "oldest", "position", *_NUMBERS)
+        found = list(rows(f"SELECT {', '.join(columns)} FROM streams"))
+        for gone in self._by_id.keys() - {row[0] for row in found}:
+            self.drop_rows(self.drop_stream(self._by_id[gone]))
+        for id_, name, kind, retention, oldest, position, *numbers in found:
+            rules = Retention(**json.loads(retention))
+            if id_ not in self._by_id:
+                self.add_stream(StreamState(id_, name, rules, StreamIndex(name, oldest)))
+            stream = self._by_id[id_]
+            stream.retention, stream.kind = rules, kind or named_stream(name)
+            stream.position = None if position is None else json.loads(position)
+            for attribute, number in zip(_NUMBERS, numbers, strict=True):
+                setattr(stream, attribute, number)
+            self.drop_rows(self.drop_segments(stream, oldest))
+
+    def stream(self, name: str) -> StreamState:
+        """A stream by its name."""
+        found = self.streams.get(name)
+        if found is None:
+            raise FreshetError(f"the log has no stream {name}; it has: {', '.join(sorted(self.streams)) or 'none'}")
+        return found
+
+    def reader(self, name: str) -> ReaderState:
+        """A registered reader by its name."""
+        found = self.readers.get(name)
+        if found is None:
+            raise FreshetError(f"the log has no reader {name}")
+        return found
+
+    def add_stream(self, stream: StreamState) -> None:
+        """Adds a stream."""
+        self.streams[stream.name] = self._by_id[stream.id] = stream
+
+    def drop_stream(self, stream: StreamState) -> list[int]:
+        """Forgets a stream with its readers; returns the rows of which nothing is left."""
+        for reader in list(stream.readers):
+            self.drop_reader(reader)
+        del self.streams[stream.name], self._by_id[stream.id]
+        return self.drop_segments(stream, stream.index.end)
+
+    def add_reader(self, reader: ReaderState) -> None:
+        """Adds a reader."""
+        self.readers[reader.name] = self.stream(reader.stream).readers[reader.name] = reader
+
+    def drop_reader(self, name: str) -> None:
+        """Forgets a reader."""
+        reader = self.readers.pop(name)
+        del self.streams[reader.stream].readers[name]
+
+    def forget_query(self, name: str) -> None:
+        """Forgets what is known of a query."""
+        self.queries.pop(name, None)
+
+    def add_row(self, sequence: int, file: str, size: int, appended: int, members: Sequence[Sequence[int]]) -> None:
+        """Takes in a row of the store; members that retention has removed do not count."""
+        live = live_bytes = 0
+        for place, (id_, first, rows, position, length, arrival, last) in enumerate(members):
+            stream = self.keeper(id_, first)
+            if stream is None:
+                continue
+            segment = Segment(stream.name, first, rows, sequence + place, arrival, last, file, position, length)
+            stream.index.add(segment, appended, sequence)
+            stream.arrival = max(stream.arrival, last)
+            live += 1
+            live_bytes += length
+        self.rows[sequence] = RowState(file, size, appended, live, live_bytes)
+        self.files[file] += 1
+
+    def keeper(self, id_: int, first: int) -> StreamState | None:
+        """The stream that keeps a member; None where retention has removed it."""
+        stream = self._by_id.get(id_)
+        return None if stream is None or first < stream.index.oldest else stream
+
+    def move_row(self, sequence: int, file: str, members: Sequence[Sequence[int]]) -> str | None:
+        """Says that what is left of a row now lies in another file; returns the old one if nothing else lies there."""
+        row = self.rows[sequence]
+        for id_, first, _, position, *_ in members:
+            stream = self.keeper(id_, first)
+            if stream is not None:
+                stream.index.replace(replace(stream.index.at(first), file=file, position=position))
+        old, row.file, row.bytes = row.file, file, row.live_bytes
+        self.files[file] += 1
+        return self._leave(old)
+
+    def drop_segments(self, stream: StreamState, below: int) -> list[int]:
+        """Drops the segments of a stream that end at or below an offset; returns the rows of which nothing is left."""
+        spent = []
+        stream.marks.drop_before(below)
+        for number, length in stream.index.drop_below(below):
+            row = self.rows[number]
+            row.live -= 1
+            row.live_bytes -= length
+            if not row.live:
+                spent.append(number)
+        return spent
+
+    def spent(self, floors: dict[str, int]) -> list[int]:
+        """Rows of which nothing is left when each stream is kept from its floor on."""
+        less: Counter[int] = Counter()
+        for name, floor in floors.items():
+            index = self.streams[name].index
+            for segment, row in zip(index.segments, index.rows, strict=True):
+                if segment.end > floor:
+                    break
+                less[row] += 1
+        return [row for row, kept in self.rows.items() if kept.live <= less.get(row, 0)]
+
+    def drop_rows(self, rows: Iterable[int]) -> list[str]:
+        """Forgets rows; returns the files in which no row lies any more."""
+        left = (self._leave(self.rows.pop(row).file) for row in rows)
+        return [file for file in left if file is not None]
+
+    def _leave(self, file: str) -> str | None:
+        self.files[file] -= 1
+        if self.files[file]:
+            return None
+        del self.files[file]
+        return file

@@ -1,0 +1,1 @@
+"""The schedulers of Aurora (CAR ch. 3, 4, 6)."""

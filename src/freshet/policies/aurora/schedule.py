@@ -1,0 +1,127 @@
+"""What the QoS-aware schedulers share: schedules of a given size, with and without push-through."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterable, Sequence
+from typing import ClassVar, Final
+
+from freshet.model import NOTHING, Curve, Decision, Run, Step, UserError, View
+from freshet.policies.aurora.rest_costs import RestCosts
+from freshet.policies.aurora.trains import Trains, WholeQueue
+from freshet.policies.base import Policy
+from freshet.policies.pushing import PushThrough
+
+LEVEL: Final = Curve([(0.0, 1.0)])
+"""The curve of a query without one: its answers lose nothing, so it waits for idle time."""
+
+
+class SchedulePolicy(Policy):
+    """Puts the best operators into a schedule, which is run before the next one is made (CAR §4.2-4.5).
+
+    *A box at a time* runs each operator alone, so that its output waits in the next queue. *Push-through* (§4.5) runs
+    all that comes after it at once, so that what was urgent leaves. *Fused* push-through runs the schedule as one step,
+    which pays the overhead of a step once, and ends the step before it would break a promise that can still be kept.
+
+    ``operations`` counts what scheduling does, for those who charge for it: a unit is looking at an operator, at a
+    queue, at a bucket, or one comparison.
+
+    Args:
+        size: N, operators in a schedule.
+        trains: How many of the waiting tuples to take.
+    """
+
+    push: ClassVar[bool] = False
+    fuse: ClassVar[bool] = False
+
+    def __init__(self, size: int = 10, *, trains: Trains | None = None) -> None:
+        if size < 1:
+            raise UserError(f"{self.name}: a schedule of {size} operators is empty: use 1 or more")
+        self.size = size
+        self.trains: Trains = trains or WholeQueue()
+        self.operations = 0
+        self.costs = RestCosts()
+        self.through = PushThrough()
+        self._runs: dict[int, Run] = {}
+
+    @abstractmethod
+    def ranked(self, view: View) -> Sequence[int]:
+        """The best ready operators, at most ``size``, best first."""
+
+    def completed(self, view: View, operators: Iterable[int]) -> None:
+        """These operators ran."""
+        self.costs.ran()
+
+    def changed(self, view: View, query: int) -> None:
+        """A query changed; what lies behind operators, and what it costs, is looked up again."""
+        self.costs.forget()
+        self.through.forget()
+        self._runs.clear()
+
+    def decide(self, view: View) -> Decision:
+        """A schedule: one step for each of the best operators, or all of them in one step."""
+        if not view.ready:
+            return NOTHING
+        chosen = self.ranked(view)
+        if self.fuse:
+            return self._fused(view, chosen)
+        if isinstance(self.trains, WholeQueue):
+            try:
+                return Decision(tuple(map(self._runs.__getitem__, chosen)))
+            except KeyError:
+                return Decision(tuple(self._run(view, number) for number in chosen))
+        return Decision.run(*(Step(self._nodes(view, number), self.trains.rows(view, number)) for number in chosen))
+
+    def computation(self, view: View, operator: int) -> float:
+        """ect: expected seconds to take what waits at an operator to the output (CAR §4.2.2), with :meth:`calling`.
+
+        A box at a time, the tuples that wait further on are before it; push-through leaves none there.
+        """
+        operators = view.operators
+        if self.push:
+            return view.overhead() + operators[operator].pending * self.costs.of(view, operator)
+        return self.calling(view, operator) + sum(
+            operators[number].pending * self.costs.of(view, number)
+            for number in self.through.of(view, operator)
+            if operators[number].pending
+        )
+
+    def calling(self, view: View, operator: int) -> float:
+        """Overhead of the steps that take tuples from an operator to the output: one that pushes them through, or a
+        box at a time one for each box (CAR §4.2.2 knows none; on Spark it is most of what a small train costs)."""
+        return view.overhead() * (1 if self.push else len(self.through.of(view, operator)))
+
+    def expected_latency(self, view: View, operator: int) -> float:
+        """eol: the mean latency of what waits, were it pushed to the output now (CAR §4.2.2)."""
+        return view.now - view.operators[operator].mean_arrival + self.computation(view, operator)
+
+    def curve(self, view: View, operator: int) -> Curve:
+        """The latency curve of what an operator works for."""
+        return view.operators[operator].promises.curve or LEVEL
+
+    def _nodes(self, view: View, operator: int) -> tuple[int, ...]:
+        return self.through.of(view, operator) if self.push else (operator,)
+
+    def _run(self, view: View, operator: int) -> Run:
+        return self._runs.setdefault(operator, Run(Step(self._nodes(view, operator))))
+
+    def _fused(self, view: View, chosen: Sequence[int]) -> Decision:
+        members = chosen[: self._keeping_promises(view, chosen)]
+        if not members:
+            return NOTHING
+        rows = [self.trains.rows(view, number) for number in members]
+        limits = [limit for limit in rows if limit is not None]
+        return Decision.run(Step(self.through.together(view, members), min(limits, default=None)))
+
+    def _keeping_promises(self, view: View, chosen: Sequence[int]) -> int:
+        """How many to run in one step: all leave at its end, so it must end before the least slack is used up."""
+        seconds, latest = view.overhead(self.through.together(view, chosen)), float("inf")
+        for count, number in enumerate(chosen):
+            first, alone = view.operators[number], self.computation(view, number)
+            # Of what is lost even alone nothing is expected: it must not keep the others from sharing the step.
+            until = alone + self.curve(view, number).slack(view.now - first.mean_arrival + alone)
+            seconds += first.pending * self.costs.of(view, number)
+            latest = min(latest, until)
+            if count and seconds > latest:
+                return count
+        return len(chosen)

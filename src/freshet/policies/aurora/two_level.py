@@ -1,0 +1,243 @@
+"""Two levels: which superbox, then how to traverse it."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Collection, Iterable, Sequence
+from typing import ClassVar, Final, Literal, TypeVar
+
+from freshet.model import Decision, Step, UserError, View
+from freshet.policies.aurora.superbox import SELECTIONS, Superbox, composed, graph_of
+from freshet.policies.aurora.trains import RowLimit, Trains, WholeQueue
+from freshet.policies.aurora.traversal import TRAVERSALS, Box, Boxes, TraversalName, faster, releases_of, ways_of
+from freshet.policies.base import Policy
+
+T = TypeVar("T")
+_STILL_DEAR: Final = 0.8
+"""Share of a high cost below which an operator that had it is cheap again: a cost near the border must not choose
+superboxes anew with every run."""
+_MOST_RUNS: Final = 4096
+"""Notices of completed steps after which plans that go by costs are made anew; first ones, which change much, soon."""
+
+
+class TwoLevel(Policy):
+    """Serves superboxes in turn, each by a traversal (CAR §3.3).
+
+    On Spark a min-cost superbox is one fused job, and intermediate queues exist only between superboxes. Min-latency
+    makes a job for each way to an output, so that an answer does not wait for the others; what it shares with them runs
+    once and waits in their queues. Min-memory ends a job where that frees memory early. The answers are the same, what
+    differs is overhead, memory and latency.
+
+    Args:
+        selection: Which superboxes there are: ``applications`` (one per query, AAAT; queries that share work are one,
+            CAR §6.3.3), ``intersections``, ``chains``, ``boxes`` (a box at a time, BAAT).
+        traversal: ``min-cost``, ``min-latency``, ``min-memory``, or ``auto``: the first or the second, whichever has
+            the lower expected latency by the measured costs and overhead.
+        size: Superboxes in a plan; None: every one that has waiting tuples, once.
+        trains: How many of the waiting tuples to take.
+        high_cost: Seconds per tuple from which on an operator ends a superbox, so that what lies behind it need not
+            wait for it (CAR §6.3.7). Superboxes are chosen anew when a learned cost gets there, or falls well below it.
+        seed: Of the order of the turns; None: that of the operators.
+    """
+
+    name: ClassVar[str] = "two-level"
+
+    def __init__(
+        self,
+        selection: str = "applications",
+        traversal: TraversalName | Literal["auto"] = "min-cost",
+        size: int | None = None,
+        *,
+        trains: Trains | None = None,
+        high_cost: float = math.inf,
+        seed: int | None = None,
+    ) -> None:
+        if selection not in SELECTIONS:
+            raise UserError(f"there is no superbox selection {selection!r} (there are: {', '.join(SELECTIONS)})")
+        self.selection, self.traversal, self.size = selection, traversal, size
+        self.trains: Trains = trains or WholeQueue()
+        self.operations = 0
+        self._high_cost, self._seed = high_cost, seed
+        self._ends: set[int] = set()
+        self._superboxes: list[Superbox] = []
+        self._owner: dict[int, int] = {}
+        self._known = -1
+        self._last = -1
+        self._plans: dict[tuple[int, ...], tuple[Step, ...]] = {}
+        self._ran, self._span = 0, 1
+        self._sizes: dict[int, float] = {}
+        """Bytes of a tuple in front of operators where some have waited."""
+
+    def changed(self, view: View, query: int) -> None:
+        """A query came or went: superboxes are chosen anew."""
+        self._known = -1
+
+    def completed(self, view: View, operators: Iterable[int]) -> None:
+        """Operators ran: where that made one dear, or cheap, superboxes are chosen anew."""
+        self._ran += 1
+        if self._ran >= self._span and self.traversal != "min-cost":
+            self._plans.clear()
+            self._ran, self._span = 0, min(2 * self._span, _MOST_RUNS)
+        if self._high_cost < math.inf and any(self._is_dear(view, each) != (each in self._ends) for each in operators):
+            self._known = -1
+
+    def decide(self, view: View) -> Decision:
+        """The next superboxes in turn that have waiting tuples."""
+        if self._known != len(view.operators):
+            self._select(view)
+        members: dict[int, list[int]] = {}
+        owner = self._owner
+        for number in view.ready:
+            members.setdefault(owner[number], []).append(number)
+        turns = sorted(members)
+        if turns:
+            self.operations += 1 + len(turns) + int(len(turns) * math.log2(len(turns)))
+        if self.size is not None and len(turns) > self.size:
+            after = [turn for turn in turns if turn > self._last]
+            turns = (after + turns)[: self.size]
+            self._last = turns[-1]
+        return Decision.run(*(step for turn in turns for step in self._steps(view, turn, members[turn])))
+
+    def _is_dear(self, view: View, number: int) -> bool:
+        """Whether an operator ends a superbox; one that does goes on doing so until it is clearly cheap."""
+        return view.operators[number].cost >= self._high_cost * (_STILL_DEAR if number in self._ends else 1.0)
+
+    def _select(self, view: View) -> None:
+        self._ends = {number for number in range(len(view.operators)) if self._is_dear(view, number)}
+        self._superboxes = composed(SELECTIONS[self.selection](graph_of(view), self._ends))
+        if self._seed is not None:
+            random.Random(self._seed).shuffle(self._superboxes)
+        self._owner = {number: turn for turn, superbox in enumerate(self._superboxes) for number in superbox}
+        self._known = len(view.operators)
+        self._plans.clear()
+
+    def _steps(self, view: View, turn: int, ready: list[int]) -> tuple[Step, ...]:
+        superbox = self._superboxes[turn]
+        self.operations += len(ready)
+        fixed = isinstance(self.trains, WholeQueue | RowLimit)
+        if not fixed or self.traversal in ("auto", "min-memory"):
+            return self._traverse(view, superbox, ready)
+        # What these traversals do depends only on costs and on which boxes have tuples.
+        key = (turn, *sorted(ready))
+        plan = self._plans.get(key)
+        if plan is None:
+            if len(self._plans) > 100_000:
+                self._plans.clear()
+            plan = self._plans[key] = self._traverse(view, superbox, ready)
+        return plan
+
+    def _traverse(self, view: View, superbox: Superbox, ready: list[int]) -> tuple[Step, ...]:
+        boxes = self._boxes(view, superbox)
+        waiting = {number: float(view.operators[number].pending) for number in ready}
+        name = self.traversal
+        if name == "auto":
+            name = faster(superbox, boxes, waiting, view.overhead())
+        calls = _useful(TRAVERSALS[name](superbox, boxes), boxes, ready)
+        if name == "min-cost":
+            return self._fused(view, ways_of(calls, boxes), waiting)
+        ways = ways_of(calls, boxes)
+        if name == "min-memory":
+            ways = releases_of(calls, boxes, waiting, view.overhead(calls))
+        return tuple(Step(way, self.trains.rows(view, _train_of(way, waiting, way[0]))) for way in ways)
+
+    def _fused(self, view: View, ways: Sequence[tuple[int, ...]], waiting: Collection[int]) -> tuple[Step, ...]:
+        """One step, where the trains of all queues have the same size (CAR §3.3.2): else as few as there can be."""
+        steps: list[Step] = []
+        for way in ways:
+            first = _train_of(way, waiting, None)
+            # Where nothing waits all comes from the step before.
+            rows = steps[-1].rows if first is None else self.trains.rows(view, first)
+            if steps and rows == steps[-1].rows:
+                steps[-1] = Step((*steps[-1].nodes, *way), rows)
+            else:
+                steps.append(Step(way, rows))
+        return tuple(steps)
+
+    def _boxes(self, view: View, superbox: Superbox) -> Boxes:
+        inside, sizes = set(superbox), self._sizes
+        boxes: dict[int, Box] = {}
+        for number in superbox:
+            each = view.operators[number]
+            if each.pending and each.bytes_waiting:
+                sizes[number] = each.bytes_waiting / each.pending
+            # A tuple is taken to be as wide as it was, or else as those in front of the box before it.
+            known = (boxes[source].size for source in each.inputs if source in boxes)
+            size = sizes[number] if number in sizes else next(known, 1.0)
+            after = tuple(reader for reader in each.readers if reader in inside)
+            boxes[number] = Box(after, each.cost, each.selectivity, size)
+        return boxes
+
+
+class BoxAtATime(TwoLevel):
+    """Every operator that has waiting tuples, one after the other in an order that never changes (BAAT, CAR §3.4.2).
+
+    It is the round robin of CAR §4.2.1, which knows nothing of promises.
+    """
+
+    name: ClassVar[str] = "baat"
+
+    def __init__(self, size: int | None = None, *, trains: Trains | None = None, seed: int | None = None) -> None:
+        super().__init__("boxes", size=size, trains=trains, seed=seed)
+
+
+class TupleAtATime(BoxAtATime):
+    """One tuple through one operator at a time (TAAT): the baseline without any batching (CAR §3.4.5)."""
+
+    name: ClassVar[str] = "taat"
+
+    def __init__(self, *, seed: int | None = None) -> None:
+        super().__init__(trains=RowLimit(1), seed=seed)
+
+
+class MinLatency(TwoLevel):
+    """Query trees as superboxes, the cheapest outputs first."""
+
+    name: ClassVar[str] = "aaat-min-latency"
+
+    def __init__(self, size: int | None = None) -> None:
+        super().__init__(traversal="min-latency", size=size)
+
+
+class MinMemory(TwoLevel):
+    """Query trees as superboxes, the most memory freed per second first."""
+
+    name: ClassVar[str] = "aaat-min-memory"
+
+    def __init__(self, size: int | None = None) -> None:
+        super().__init__(traversal="min-memory", size=size)
+
+
+class MinCost(TwoLevel):
+    """Query trees as superboxes, each box called once."""
+
+    name: ClassVar[str] = "aaat-min-cost"
+
+    def __init__(self, size: int | None = None) -> None:
+        super().__init__(traversal="min-cost", size=size)
+
+
+class AutoTraversal(TwoLevel):
+    """Query trees as superboxes; min-cost or min-latency, whichever is expected to be faster now."""
+
+    name: ClassVar[str] = "aaat"
+
+    def __init__(self, size: int | None = None) -> None:
+        super().__init__(traversal="auto", size=size)
+
+
+def _useful(calls: Iterable[int], boxes: Boxes, ready: Iterable[int]) -> list[int]:
+    """The calls that may find tuples: those of boxes where some wait, or have been sent to by an earlier call."""
+    waiting = set(ready)
+    useful = []
+    for number in calls:
+        if number in waiting:
+            waiting.discard(number)
+            useful.append(number)
+            waiting.update(boxes[number].after)
+    return useful
+
+
+def _train_of(way: tuple[int, ...], waiting: Collection[int], otherwise: T) -> int | T:
+    """The box whose queue a step along a way takes its train from: the last one where tuples wait."""
+    return next((number for number in reversed(way) if number in waiting), otherwise)

@@ -1,0 +1,32 @@
+"""Rate-based scheduling of multiple continuous queries."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from freshet.model import View
+from freshet.policies.ratio.base import RatioPolicy
+
+
+class RateBased(RatioPolicy):
+    """RB-MCQ: serves the query with the highest output rate, GR = S / C_avg (FAS §5.1, Eq. 13).
+
+    Choose it where the mean response time of output tuples matters more than how long outputs stay stale. With weights
+    the rate counts by them; all weights are 1 unless said otherwise, and then this is Eq. 13.
+
+    >>> from freshet.simulation.executor import Profile
+    >>> from freshet.simulation.world import SimulatedQuery, World
+    >>> import numpy as np
+    >>> slow, fast = (SimulatedQuery(name, "s", (Profile(cost),)) for name, cost in (("slow", 2.0), ("fast", 1.0)))
+    >>> world = World({"s": np.zeros(1)}, [slow, fast], RateBased())
+    >>> world.run()
+    >>> [round(query["response"]["mean_s"], 3) for query in world.engine.snapshot()["queries"].values()]
+    [3.0, 1.0]
+    """
+
+    name: ClassVar[str] = "rb-mcq"
+
+    def priority(self, view: View, operator: int) -> float:
+        """S / C_avg of all behind the operator."""
+        terms = self.terms(view, operator)
+        return terms.weight * terms.selectivity / terms.cost

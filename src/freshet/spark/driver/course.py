@@ -1,0 +1,210 @@
+"""The course of a unit: its jobs one after the other, each over trains and over what those before it wrote.
+
+Nothing between two jobs is committed; files in the middle that hold no state become orphans.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+
+from freshet.model import Chain, ChainResult, Input, Segment, State, Train, Unit
+from freshet.spark.driver.forms import Form
+from freshet.spark.driver.installation import Installation
+from freshet.spark.driver.jobs import Job
+from freshet.spark.driver.planning import Piece, jobs
+from freshet.spark.driver.results import Outcome, added, combine, committed, on_one_clock
+from freshet.spark.worker.report import ChainReport, StateReport, TaskReport
+
+
+class Course:
+    """Runs pieces of a unit, each after those that it reads; an evaluation error is a failure of ``strict`` queries."""
+
+    def __init__(
+        self,
+        unit: Unit,
+        pieces: Sequence[Piece],
+        installation: Installation,
+        strict: frozenset[str],
+        submit: Callable[[Job], list[TaskReport]],
+    ) -> None:
+        self._unit, self._pieces, self._installed, self._strict = unit, pieces, installation, strict
+        self._submit = submit
+        self._states = {state.fold: state for state in unit.states}
+        self._outcome = Outcome(unit.chains)
+        self._failures: dict[int, str] = {}
+        self._given: dict[int, Train] = {}
+        """What pieces gave to those of later jobs."""
+
+    def run(self) -> Outcome:
+        """Runs all jobs."""
+        planned = jobs(self._pieces)
+        kept: set[int] = set()
+        for _, numbers in planned[1:]:
+            read = {each for number in numbers for each in _places(self._pieces[number].chain)}
+            kept |= read.difference(numbers)
+        for form, numbers in planned:
+            self._job(form, self._without_failed(numbers), kept)
+        self._outcome.in_order(piece.place for piece in self._pieces)  # none may be missing
+        return self._outcome
+
+    def _without_failed(self, numbers: Iterable[int]) -> list[int]:
+        """Those that can run; the others fail with what they read."""
+        if not self._failures:
+            return list(numbers)
+        left = []
+        for number in numbers:
+            piece = self._pieces[number]
+            failure = next((self._failures[each] for each in _places(piece.chain) if each in self._failures), None)
+            if failure is None:
+                left.append(number)
+            else:
+                self._failures[number] = failure
+                self._outcome.take(piece.place, ChainResult(piece.chain, 0, (), failure=failure))
+        return left
+
+    def _job(self, form: Form, numbers: Sequence[int], kept: set[int]) -> None:
+        if not numbers:
+            return
+        places = {number: place for place, number in enumerate(numbers)}
+        chains = tuple(self._bound(number, places, kept) for number in numbers)
+        folds = [self._installed.folds(chain.nodes) for chain in chains]
+        if not any(folds) and not any(chain.rows for chain in chains):
+            reports: list[TaskReport] = []
+        elif form == "shuffled":
+            reports = self._shuffle(chains[0])
+        else:
+            pieces = [self._pieces[number] for number in numbers]
+            parted = {fold for piece, some in zip(pieces, folds, strict=True) if piece.parted for fold in some}
+            # What is merged in parts is not looked at, and no time passes.
+            found = [self._states[fold] for some in folds for fold in some]
+            states = tuple(
+                replace(each, ranges=(), after=each.before) if each.fold in parted else each for each in found
+            )
+            reports = self._run(Job(form, chains, states, tuple(sorted(parted))))
+        self._take(numbers, chains, reports)
+        for number in kept.intersection(numbers):
+            self._give(number, reports, places[number])
+
+    def _run(self, job: Job) -> list[TaskReport]:
+        return on_one_clock(self._submit(job))
+
+    def _bound(self, number: int, places: dict[int, int], kept: set[int]) -> Chain:
+        """The chain of a piece, with what it reads, and where it writes to if a later job reads it."""
+        chain = self._pieces[number].chain
+        writes = (*chain.writes, self._name(number)) if number in kept else chain.writes
+        if number not in kept and not _places(chain):
+            return chain
+
+        def bound(each: Input) -> Input:
+            return each if isinstance(each, Train) else places[each] if each in places else self._given[each]
+
+        return Chain(chain.nodes, tuple(map(bound, chain.inputs)), writes)
+
+    def _name(self, number: int) -> str:
+        return f"{self._unit.id}.{number}"
+
+    def _take(self, numbers: Sequence[int], chains: Sequence[Chain], tasks: Sequence[TaskReport]) -> None:
+        """Takes the reports of a job: results, states and files."""
+        found = [{report.chain: report for report in task.chains} for task in tasks]
+        states = _states_by_chain(tasks)
+        results: list[ChainResult] = []
+        for place, (number, chain) in enumerate(zip(numbers, chains, strict=True)):
+            before = [results[each] for each in _places(chain)]
+            entered = chain.rows + sum([each.rows_out for each in before])
+            report = ChainReport.together([reports[place] for reports in found], len(chain.nodes))
+            is_strict = bool(self._strict) and not self._strict.isdisjoint(self._installed.queries(chain.nodes))
+            result = combine(chain, entered, report, is_strict)
+            failures = [each.failure for each in before if each.failure]
+            results.append(replace(result, rows_out=0, failure=failures[0]) if failures else result)
+            self._note(number, results[-1], states.get(place, ()))
+        accepted = {place for place, result in enumerate(results) if result.failure is None}
+        written = [self._pieces[number].chain for number in numbers]
+        self._outcome.files += [file for task in tasks if (file := committed(task, written, accepted))]
+
+    def _note(self, number: int, result: ChainResult, states: Sequence[tuple[str | None, StateReport]]) -> None:
+        """Notes what came of a piece, and what became of its states."""
+        piece = self._pieces[number]
+        if result.failure is not None:
+            self._failures[number] = result.failure
+        elif states:
+            result = replace(result, dropped=added([(state.stream, state.dropped) for _, state in states]))
+            if piece.parted:
+                self._move(states)
+        self._outcome.take(piece.place, result)
+
+    def _move(self, states: Iterable[tuple[str | None, StateReport]]) -> None:
+        """Brings states up to what a job has made of them, for the next job of the same fold."""
+        for file, each in states:
+            state = next(one for one in self._states.values() if any(part.stream == each.stream for part in one.ranges))
+            grown = tuple(_grown(one, each, file) if one.stream == each.stream else one for one in state.ranges)
+            self._states[state.fold] = replace(state, ranges=grown)
+
+    def _give(self, number: int, tasks: Sequence[TaskReport], place: int) -> None:
+        """Keeps what a piece wrote, as a train for later jobs."""
+        name, end = self._name(number), 0
+        segments: list[Segment] = []
+        for task in tasks:
+            for report in task.chains:
+                if report.chain == place and report.member is not None and task.file is not None:
+                    rows, position, length, arrival, last = report.member
+                    segments.append(Segment(name, end, rows, 0, arrival, last, task.file, position, length))
+                    end += rows
+        self._given[number] = Train(name, 0, end, tuple(segments))
+
+    def _shuffle(self, chain: Chain) -> list[TaskReport]:
+        """Makes the pairs of a join by a shuffle, port by port, and remembers the tuples of each port."""
+        ports = [port for port, train in enumerate(chain.trains) if train.rows]
+        tasks: list[TaskReport] = []
+        for port in ports:
+            tasks += self._run(Job("shuffled", (_only(chain, port),), (self._state_of(chain),)))
+            tasks += self._remember(_only(chain, port), port, port == ports[-1])
+        # What the tuples of an earlier port waited for has come with the last one.
+        for port in ports[:-1]:
+            tasks += self._remember(_only(chain, None), port, True)
+        return tasks
+
+    def _remember(self, chain: Chain, port: int, closing: bool) -> list[TaskReport]:
+        """Brings one port of a join whose pairs were made by a shuffle up to date."""
+        state = self._state_of(chain)
+        # The other input remembers nothing there: no pair is made a second time.
+        own = replace(state, ranges=_emptied(state.ranges, port), after=state.after if closing else state.before)
+        tasks = self._run(Job("vectorised", (replace(chain, writes=()),), (own,)))
+        self._move((task.file, each) for task in tasks for each in task.states)
+        return tasks
+
+    def _state_of(self, chain: Chain) -> State:
+        [fold] = self._installed.folds(chain.nodes)
+        return self._states[fold]
+
+
+def _places(chain: Chain) -> list[int]:
+    return [each for each in chain.inputs if isinstance(each, int)]
+
+
+def _only(chain: Chain, port: int | None) -> Chain:
+    """A chain with the tuples of one port alone, or of none."""
+    return replace(chain, inputs=_emptied(chain.trains, port))
+
+
+def _emptied(trains: Sequence[Train], but: int | None) -> tuple[Train, ...]:
+    """Trains without their tuples, but for one."""
+    return tuple(each if place == but else Train(each.stream, each.end, each.end) for place, each in enumerate(trains))
+
+
+def _states_by_chain(tasks: Sequence[TaskReport]) -> dict[int, list[tuple[str | None, StateReport]]]:
+    found: dict[int, list[tuple[str | None, StateReport]]] = {}
+    for task in tasks:
+        for state in task.states:
+            found.setdefault(state.chain, []).append((task.file, state))
+    return found
+
+
+def _grown(old: Train, change: StateReport, file: str | None) -> Train:
+    first = old.first + change.dropped
+    segments = tuple(segment for segment in old.segments if segment.end > first)
+    if change.member is None or file is None:
+        return Train(old.stream, first, old.end, segments)
+    rows, position, length, arrival, last = change.member
+    new = Segment(old.stream, old.end, rows, 0, arrival, last, file, position, length)
+    return Train(old.stream, first, new.end, (*segments, new))

@@ -1,0 +1,376 @@
+"""The executor: worker threads that run units as Spark jobs."""
+
+from __future__ import annotations
+
+import subprocess
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+import pyarrow as pa
+from pyspark.sql import SparkSession
+
+from freshet.kernels.parting import OVERHEAD
+from freshet.kernels.shuffling import MOST_BYTES
+from freshet.model import FreshetError, Network, Unit, UnitResult
+from freshet.model.unit import components
+from freshet.spark.driver.analysis import Analysis
+from freshet.spark.driver.course import Course
+from freshet.spark.driver.failures import STOPPED, Apart, Retry, message, retry_reason
+from freshet.spark.driver.files import forget
+from freshet.spark.driver.forms import Form
+from freshet.spark.driver.installation import Installation
+from freshet.spark.driver.isolate import isolate
+from freshet.spark.driver.jobs import Job, Jobs
+from freshet.spark.driver.planning import Component, Limits, Planner
+from freshet.spark.driver.results import Outcome
+from freshet.spark.driver.running import Running
+from freshet.spark.driver.suspects import Suspects
+from freshet.spark.driver.turns import Floor, TimeLimit, TookTooLong
+from freshet.spark.worker.report import TaskReport
+from freshet.spark.worker.spec import Spec
+
+_MOST_TAGS: Final = 16
+_TAGS: Final = "spark.job.tags"
+_LAST_TRY: Final = 10.0
+"""Seconds that a worker gets to end after its unit was cancelled; then it is left alone."""
+_DYING: Final = 90.0
+"""Seconds that a JVM which does not answer gets to be gone, so that it can be told how it ended. Spark's own way out
+takes half a minute where the thread that asked for it is one that it waits for."""
+_PROBE: Final = 60.0
+"""Seconds that an empty job gets before Spark is taken to be stuck."""
+_FROM_OUTSIDE: Final = (-9, -15, 137, 143)
+"""What a JVM ends with that somebody killed."""
+_MEANING: Final = {52: " (out of memory)", 3: " (out of memory)", 134: " (it crashed)", -6: " (it crashed)"}
+
+
+class SparkExecutor:
+    """Runs units on Spark; implements :class:`freshet.engine.protocols.Executor`.
+
+    Args:
+        session: From :func:`freshet.spark.session.session.open_session`.
+        state: The state folder; trains are read from and outputs written to its ``segments``.
+        slots: Units that may run at once; each has a thread that submits its jobs.
+        wake: Called from a worker thread when a unit has finished.
+        clock: Seconds since the epoch.
+        vectorise: Whether chains that can be compiled are; False runs all of them in Spark's own form.
+        most_join_bytes: Bytes that a join may look at in one task; larger ones go through a shuffle.
+        part_overhead: Seconds that a second job takes, to judge whether an aggregate merges a train in parts.
+        time_limit: Seconds that a job may take; None: any time. The query that takes longer fails.
+        rows_out: Rows that a unit of a query may give out for each row that it reads; None: any number.
+        suspects: Queries that may have ended a run before, some of which run alone until they have succeeded once.
+    """
+
+    def __init__(
+        self,
+        session: SparkSession,
+        state: Path,
+        *,
+        slots: int = 2,
+        wake: Callable[[], None],
+        clock: Callable[[], float] = time.time,
+        vectorise: bool = True,
+        most_join_bytes: int = MOST_BYTES,
+        part_overhead: float = OVERHEAD,
+        time_limit: float | None = None,
+        rows_out: int | None = None,
+        suspects: Suspects | None = None,
+    ) -> None:
+        self.slots = slots
+        self._context = session.sparkContext
+        self._state = state.resolve()
+        self._wake = wake
+        self._clock = clock
+        self._installation = Installation(Analysis(session), vectorise, rows_out)
+        self.jobs = Jobs(session, self._state, self._installation)
+        self._limits = Limits(self.jobs.cores, most_join_bytes, part_overhead)
+        self._fail_on_error: frozenset[str] = frozenset()
+        self._specs = self._state / "specs"
+        forget(self._specs, "*.assignment", "*.report")  # of runs before: nobody reads them any more
+        self._spec = self._empty = Spec().store(self._specs)
+        self._suspects = suspects or Suspects(self._state, {})
+        self._notes = Running(self._state)
+        self._floor = Floor()
+        self._limit = TimeLimit(time_limit, self._context.cancelJobGroup, self._is_stuck)
+        self._changed = threading.Condition()
+        self._waiting: deque[Unit] = deque()
+        self._running: dict[str, str] = {}
+        self._cancelled: set[str] = set()
+        self._results: list[UnitResult] = []
+        self._closing = False
+        self._threads = [
+            threading.Thread(target=self._work, name=f"freshet-worker-{number}", daemon=True) for number in range(slots)
+        ]
+        for thread in self._threads:
+            thread.start()
+
+    def install(
+        self, network: Network, schemas: Mapping[str, pa.Schema], fail_on_error: AbstractSet[str]
+    ) -> Mapping[str, pa.Schema]:
+        """Prepares for the operators of a network; returns the schemas of the queries' outputs by query name.
+
+        Raises:
+            UserError: Spark does not accept an expression; then nothing was installed.
+        """
+        spec = self._installation.extend(network, schemas).store(self._specs)
+        with self._changed:
+            self._spec = spec
+            self._fail_on_error = frozenset(fail_on_error)
+            needed = {spec, self._empty, *self._running.values()}
+        forget(self._specs, "*.json", but=needed)
+        return self._installation.columns.outputs(network)
+
+    @property
+    def alone(self) -> frozenset[str]:
+        """Queries that must not be in a unit with others: runs have died with them."""
+        return self._suspects.alone
+
+    def form(self, numbers: Sequence[int]) -> tuple[Form, str]:
+        """The physical form of a chain of installed operators, and why."""
+        return self._installation.form(numbers)
+
+    def way(self, nodes: Collection[int]) -> str:
+        """A word for the way in which installed operators would run as one step."""
+        return self._installation.way(nodes)
+
+    def states(self, fold: str) -> int:
+        """How many state streams an installed fold has."""
+        return len(self._installation.columns.states[fold])
+
+    def warm_up(self, rounds: int = 10) -> None:
+        """Runs empty jobs, so that the first units find Python workers and compiled Java code."""
+        for _ in range(rounds):
+            self.jobs.probe(self._spec)
+            self.jobs.probe(self._spec, self.jobs.cores)
+
+    def submit(self, unit: Unit) -> None:
+        """Starts a unit as soon as a worker is idle."""
+        with self._changed:
+            self._waiting.append(unit)
+            self._changed.notify()
+
+    def finished(self) -> list[UnitResult]:
+        """Units that finished since the last call; does not wait.
+
+        Raises:
+            FreshetError: Spark's JVM has ended: no try of any unit can succeed any more.
+        """
+        with self._changed:
+            results, self._results = self._results, []
+        if any(result.retry not in (None, "cancelled") for result in results):
+            self._look_whether_gone()
+        if self._notes.dead is not None:
+            raise FreshetError(f"{self._notes.dead} (see spark.out in the state folder); start again to go on")
+        return results
+
+    def _look_whether_gone(self, dying: bool = False) -> None:
+        """Notes the end of the JVM, before anybody takes the notes of what ran for those of jobs that only failed.
+
+        One that is ``dying`` stops Spark first, and answers for a while.
+        """
+        process = getattr(self._context._gateway, "proc", None)
+        if self._closing or (not dying and self._answers() and (process is None or process.poll() is None)):
+            return
+        code = None
+        with suppress(subprocess.TimeoutExpired):
+            code = None if process is None else process.wait(_DYING)
+        if code is None and self._answers():
+            return
+        told = "does not answer" if code is None else f"has ended with exit code {code}{_MEANING.get(code, '')}"
+        self._notes.died(f"Spark's JVM {told}", certain=code is not None and code not in _FROM_OUTSIDE)
+
+    def _is_stuck(self, unit: str) -> None:
+        """A job of a unit was cancelled and goes on, and no other can run: as bad as a JVM that has ended."""
+        self._notes.died("Spark runs no job any more: one could not be cancelled", certain=True)
+        self._wake()
+
+    def next_finish(self) -> float | None:
+        """Unknown: this is the real world."""
+        return None
+
+    def cancel(self, unit_id: str) -> None:
+        """Asks for a unit to be given up; it comes back with ``retry="cancelled"``.
+
+        A Python worker may go on for a moment and write its file; nobody commits it.
+        """
+        with self._changed:
+            queued = [unit for unit in self._waiting if unit.id == unit_id]
+            for unit in queued:
+                self._waiting.remove(unit)
+            running = unit_id in self._running
+            if running:
+                self._cancelled.add(unit_id)
+        for unit in queued:
+            now = self._clock()
+            self._finish(UnitResult(unit, now, now, retry="cancelled"))
+        if running:
+            self._context.cancelJobGroup(unit_id)
+
+    def close(self) -> None:
+        """Stops the workers; units that are running are cancelled and not reported."""
+        with self._changed:
+            self._closing = True
+            self._waiting.clear()
+            running = list(self._running)
+            self._cancelled.update(running)
+            self._changed.notify_all()
+        for unit in running:
+            # A Spark that is gone has no job left to cancel, and must not keep anyone from closing.
+            with suppress(Exception):
+                self._context.cancelJobGroup(unit)
+        self._limit.stop()
+        until = time.monotonic() + _LAST_TRY
+        for thread in self._threads:
+            thread.join(max(until - time.monotonic(), 0.0))
+
+    def _work(self) -> None:
+        while True:
+            with self._changed:
+                self._changed.wait_for(lambda: self._waiting or self._closing)
+                if self._closing:
+                    return
+                unit = self._waiting.popleft()
+                self._running[unit.id] = spec = self._spec
+            self._finish(self._run(unit, spec))
+
+    def _finish(self, result: UnitResult) -> None:
+        with self._changed:
+            self._running.pop(result.unit.id, None)
+            self._cancelled.discard(result.unit.id)
+            self._results.append(result)
+        self._wake()
+
+    def _run(self, unit: Unit, spec: str) -> UnitResult:
+        started = self._clock()
+        began = time.perf_counter()
+        parts: dict[str, float] = {}
+        places = range(len(unit.chains))
+        try:
+            self._describe(unit)
+            outcome = self._attempt(unit, spec, parts)
+            self._check(unit)
+            chains = outcome.in_order(places)
+        except Exception as error:
+            # Whatever it is, the unit comes back: an engine that waits for it for ever would be worse.
+            reason = "cancelled" if unit.id in self._cancelled else retry_reason(error)
+            if reason is None:
+                reason = self._why_no_job()
+            if reason is not None:
+                apart = isinstance(error, Apart)
+                return UnitResult(unit, started, self._clock(), retry=reason, apart=apart, parts=parts)
+            # Our own error, and not to be told whose: to try again for ever would hold up everybody.
+            outcome = Outcome(unit.chains)
+            outcome.failed(places, message(error))
+            chains = outcome.in_order(places)
+        overhead = max(time.perf_counter() - began - outcome.busy, 0.0)
+        return UnitResult(unit, started, self._clock(), chains, tuple(outcome.files), overhead, parts=parts)
+
+    def _attempt(self, unit: Unit, spec: str, parts: dict[str, float]) -> Outcome:
+        """Runs a unit, one of suspects while no other runs."""
+        outcome = Outcome(unit.chains)
+        run = partial(self._run_components, unit, spec, parts)
+        with self._floor.alone() if self._is_suspected(unit) else self._floor.together():
+            self._isolated(outcome, components(unit.chains), run)
+        # Shared work that has come to its end says nothing of what its queries do behind it.
+        self._suspects.clear(stream for chain in unit.chains for stream in chain.writes)
+        return outcome
+
+    def _is_suspected(self, unit: Unit) -> bool:
+        """Whether only queries that may end the run need a part of a unit."""
+        suspects = self._suspects.alone
+        return bool(suspects) and any(
+            suspects.issuperset(self._installation.queries(chain.nodes)) for chain in unit.chains
+        )
+
+    def _isolated(
+        self, outcome: Outcome, parts: Sequence[Component], run: Callable[[Sequence[Component]], Outcome]
+    ) -> None:
+        """Runs components; those that fail are found.
+
+        Raises:
+            Apart: One fails whose chains are not all needed by the same queries.
+        """
+        for done, result in isolate(parts, run, self._suspect):
+            if isinstance(result, Outcome):
+                outcome.merge(result)
+                continue
+            [part] = done
+            if len({frozenset(self._installation.queries(outcome.chains[place].nodes)) for place in part}) > 1:
+                raise Apart(result)
+            outcome.failed(part, result)
+
+    def _run_components(self, unit: Unit, spec: str, times: dict[str, float], parts: Sequence[Component]) -> Outcome:
+        outcome = Outcome(unit.chains)
+        planner = Planner(unit, self._installation, self._limits)
+
+        def run(some: Sequence[Component]) -> Outcome:
+            pieces = planner.pieces(some)
+            submit = partial(self._submit_job, unit, spec, times)
+            return Course(unit, pieces, self._installation, self._fail_on_error, submit).run()
+
+        for group in planner.groups(parts):
+            self._isolated(outcome, group, run)
+        return outcome
+
+    def _submit_job(self, unit: Unit, spec: str, times: dict[str, float], job: Job) -> list[TaskReport]:
+        self._check(unit)
+        if self._notes.dead is not None:
+            raise Retry(self._notes.dead)
+        queries = {query for chain in job.chains for query in self._installation.queries(chain.nodes)}
+        try:
+            with self._notes.job(queries), self._limit.watch(unit.id):
+                return self.jobs.run(unit, spec, job, times)
+        except TookTooLong:
+            self._probe_within(unit)
+            self._notes.failed()
+            raise
+        except Exception as error:
+            self._look_whether_gone(dying=retry_reason(error) == STOPPED)
+            self._notes.failed()
+            raise
+
+    def _suspect(self) -> None:
+        """Raises where not even an empty job of no query runs."""
+        if (reason := self._why_no_job()) is not None:
+            raise Retry(reason)
+
+    def _why_no_job(self) -> str | None:
+        try:
+            self.jobs.probe(self._empty)
+        except Exception as error:
+            return f"Spark runs no job: {message(error)}"
+        return None
+
+    def _probe_within(self, unit: Unit) -> None:
+        """After a job that took too long: its tasks may go on for ever, and leave no core to anybody."""
+        try:
+            with self._limit.watch(unit.id, at_least=_PROBE):
+                self._suspect()
+        except TookTooLong as error:
+            self._is_stuck(unit.id)
+            raise Retry("Spark runs no job any more") from error
+
+    def _answers(self) -> bool:
+        try:
+            return bool(self._context._jvm.System.nanoTime())  # type: ignore[union-attr]
+        except Exception:
+            return False
+
+    def _check(self, unit: Unit) -> None:
+        if unit.id in self._cancelled:
+            raise Retry("cancelled")
+
+    def _describe(self, unit: Unit) -> None:
+        """Names the jobs that this thread submits from now on, for whoever looks at Spark or cancels."""
+        queries = dict.fromkeys(query for chain in unit.chains for query in self._installation.queries(chain.nodes))
+        names = list(queries)[:_MOST_TAGS]
+        more = f" and {len(queries) - len(names)} more" if len(queries) > len(names) else ""
+        self._context.setJobGroup(unit.id, f"{', '.join(names)}{more}: {unit.rows} tuples", True)
+        # What addJobTag sets, in one call to the JVM instead of one per tag.
+        self._context.setLocalProperty(_TAGS, ",".join(name.replace(",", " ") for name in names))

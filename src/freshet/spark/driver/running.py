@@ -1,0 +1,100 @@
+"""Who runs now: small files that tell, after the process or Spark's JVM has died, which queries to suspect.
+
+They are not synced: they outlive a kill of the process, and after a power cut nobody is to blame. No PySpark here:
+an application reads them before it starts one.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from freshet.log.store.private import make_folder, write_private
+from freshet.spark.driver.files import forget
+
+_FOLDER: Final = "running"
+_DEATH: Final = "death"
+
+
+class Running:
+    """Notes of the jobs that run now, one file for each thread that runs one.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as state:
+    ...     notes = Running(Path(state))
+    ...     with notes.job(["q"]):
+    ...         seen = last_words(Path(state))
+    ...     seen, last_words(Path(state))
+    (LastWords(queries=('q',), reason=None, certain=False), LastWords(queries=(), reason=None, certain=False))
+    """
+
+    def __init__(self, state: Path) -> None:
+        self._folder = state / _FOLDER
+        make_folder(self._folder)
+        self.dead: str | None = None
+        """Why nothing can run any more; then the notes stay."""
+
+    @contextmanager
+    def job(self, queries: Collection[str]) -> Iterator[None]:
+        """For the time of a job of these queries."""
+        file = self._folder / f"{threading.get_ident()}.json"
+        # Without a note nobody can be suspected, which must not keep anybody from running.
+        with suppress(OSError):
+            write_private(file, json.dumps(sorted(queries)))
+        yield
+        self._remove(file)
+
+    def failed(self) -> None:
+        """The job of this thread failed, and neither the process nor the JVM did."""
+        self._remove(self._folder / f"{threading.get_ident()}.json")
+
+    def _remove(self, file: Path) -> None:
+        if self.dead is None:
+            with suppress(OSError):
+                file.unlink(missing_ok=True)
+
+    def died(self, reason: str, certain: bool) -> None:
+        """Nothing can run any more; ``certain``: because of what ran."""
+        if self.dead is None:
+            self.dead = reason
+            told = [reason, "certain"] if certain else [reason]
+            with suppress(OSError):
+                write_private(self._folder / _DEATH, json.dumps(told))
+
+
+@dataclass(frozen=True, slots=True)
+class LastWords:
+    """What ran when a run died; no queries: it ended well, or nothing ran."""
+
+    queries: tuple[str, ...] = ()
+    reason: str | None = None
+    """What the driver has seen; None: it died, too."""
+    certain: bool = False
+    """Whether one of the queries is to blame, and nobody from outside."""
+
+
+def last_words(state: Path) -> LastWords:
+    """What the run before has left."""
+    folder = state / _FOLDER
+    queries = {name for file in folder.glob("*.json") for name in _read(file)}
+    death = _read(folder / _DEATH)
+    return LastWords(tuple(sorted(queries)), death[0] if death else None, death[1:] == ["certain"])
+
+
+def forget_last_words(state: Path) -> None:
+    """Removes what the run before has left."""
+    forget(state / _FOLDER, "*")
+
+
+def _read(file: Path) -> list[str]:
+    """An unsynced file may be cut short, or hold nothing."""
+    try:
+        found = json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return []
+    return found if isinstance(found, list) else []

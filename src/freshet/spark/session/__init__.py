@@ -1,0 +1,1 @@
+"""Spark sessions: how one is found, set up, started and ended."""

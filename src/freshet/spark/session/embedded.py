@@ -1,0 +1,106 @@
+"""A session for the time of a run."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Final
+
+import pyarrow as pa
+from pyspark import SparkContext
+from pyspark.sql import DataFrame, SparkSession
+
+from freshet.model import Network, Query, UserError
+from freshet.spark.driver.analysis import Analysis
+from freshet.spark.driver.failures import message
+from freshet.spark.driver.installation import Installation
+from freshet.spark.session.gateway import give_up
+from freshet.spark.session.session import open_session
+
+__all__ = ["DataFrame", "SparkSession", "analysed", "embedded_session", "message", "output_of", "runs_already"]
+
+
+def runs_already() -> bool:
+    """Whether a Spark runs in this process."""
+    return SparkContext._active_spark_context is not None
+
+
+STOP_PATIENCE: Final = 15.0
+"""Seconds that Spark gets to stop."""
+
+
+@contextmanager
+def embedded_session(
+    app_name: str,
+    master: str | None = None,
+    settings: Mapping[str, str] | None = None,
+    *,
+    log_folder: Path | None = None,
+) -> Iterator[SparkSession]:
+    """Opens a session, and stops Spark at the end where it did not run before; see :func:`open_session`."""
+    ran = runs_already()
+    session = open_session(app_name, master, settings, log_folder=log_folder)
+    try:
+        yield session
+    except BaseException as error:
+        # After an interrupt the connection to the JVM may be in the middle of something, and nobody wants to wait.
+        if not ran and not isinstance(error, Exception):
+            give_up()
+            ran = True
+        raise
+    finally:
+        if not ran:
+            _stop(session)
+
+
+def _stop(session: SparkSession) -> None:
+    """Stops Spark; a JVM that does not answer is ended."""
+
+    def stop() -> None:
+        with suppress(OSError):  # a JVM that has ended is stopped already
+            session.stop()
+
+    process = getattr(session.sparkContext._gateway, "proc", None)
+    stopping = threading.Thread(target=stop, name="freshet-stop-spark", daemon=True)
+    stopping.start()
+    stopping.join(STOP_PATIENCE)
+    if stopping.is_alive() and process is not None:
+        process.kill()
+        stopping.join(STOP_PATIENCE)
+
+
+def output_of(spark: SparkSession | Analysis, query: Query, streams: Mapping[str, pa.Schema]) -> pa.Schema:
+    """The columns of a query's output, without running or installing anything.
+
+    Raises:
+        UserError: Spark does not accept an expression.
+    """
+    network, installation = Network(), Installation(Analysis(spark) if isinstance(spark, SparkSession) else spark)
+    network.add(query)
+    installation.extend(network, streams)
+    return installation.columns.outputs(network)[query.name]
+
+
+def analysed(
+    session: SparkSession, queries: Iterable[Query], streams: Mapping[str, pa.Schema]
+) -> tuple[dict[str, pa.Schema], dict[str, str]]:
+    """What Spark says of queries, each after those that it reads, without running or installing anything.
+
+    Returns:
+        By query the columns of its output, and by query why Spark refuses it; nothing is said of queries that read one
+        that is refused.
+    """
+    outputs: dict[str, pa.Schema] = {}
+    refused: dict[str, str] = {}
+    analysis = Analysis(session)
+    for query in queries:
+        known = {**streams, **outputs}
+        if not all(stream in known for stream in query.graph.streams):
+            continue
+        try:
+            outputs[query.name] = output_of(analysis, query, known)
+        except UserError as error:
+            refused[query.name] = f"Spark refuses it: {str(error).removeprefix(f'query {query.name}: ')}"
+    return outputs, refused

@@ -1,0 +1,1 @@
+"""What a task does, and what driver and task tell each other."""

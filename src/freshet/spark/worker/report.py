@@ -1,0 +1,171 @@
+"""Reports: what a task tells the driver. Only files that a report names are ever committed."""
+
+from __future__ import annotations
+
+import json
+from bisect import bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import accumulate, starmap
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from freshet.log.store.private import write_private
+from freshet.spark.driver.failures import no_blame
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+REPORT_COLUMNS: Final = "report string"
+_RANKS: Final = 17
+# The gateway to the JVM sends an answer in pieces of 8,192 characters, and between two of them the kernel waits 40 ms
+# for an acknowledgement; a file does not.
+_LONGEST_ANSWER: Final = 6000
+
+
+class ChainReport(NamedTuple):
+    """What one chain (by its place in the job) did in one task.
+
+    ``member`` is (rows, position, length, first arrival, last arrival) of its output in the task's file,
+    ``passed`` and ``nanos`` are rows out of and time spent in each operator, ``arrivals`` are
+    arrival times of the output at evenly spaced ranks.
+    """
+
+    chain: int
+    member: tuple[int, int, int, int, int] | None
+    passed: tuple[int, ...]
+    nanos: tuple[int, ...]
+    arrivals: tuple[int, ...] = ()
+    errors: int = 0
+    failure: str | None = None
+
+    @classmethod
+    def together(cls, reports: Sequence[ChainReport], operators: int) -> ChainReport:
+        """What several tasks did in a chain of so many operators.
+
+        >>> ChainReport.together([ChainReport(0, None, (2, 1), (7, 8), (3,)), ChainReport(0, None, (4, 0), (1, 1))], 2)
+        ChainReport(chain=0, member=None, passed=(6, 1), nanos=(8, 9), arrivals=(3,), errors=0, failure=None)
+        """
+        if len(reports) == 1:
+            return reports[0]
+        nothing = (0,) * operators
+        return cls(
+            0,
+            None,
+            tuple(map(sum, zip(nothing, *(report.passed for report in reports), strict=True))),
+            tuple(map(sum, zip(nothing, *(report.nanos for report in reports), strict=True))),
+            merge_samples([(report.arrivals, report.passed[-1]) for report in reports]),
+            sum(report.errors for report in reports),
+            next((report.failure for report in reports if report.failure), None),
+        )
+
+
+class StateReport(NamedTuple):
+    """What became of one state stream of a fold: ``dropped`` rows go from its low end, those of ``member`` come."""
+
+    chain: int
+    stream: str
+    dropped: int
+    member: tuple[int, int, int, int, int] | None
+
+
+@dataclass(frozen=True, slots=True)
+class TaskReport:
+    """What one task did; ``file`` is None where no tuple came through.
+
+    >>> report = TaskReport(0, "u-0-7.arrows", 640, (ChainReport(0, (1, 0, 640, 5, 5), (1,), (900,), (5,)),))
+    >>> read_reports(f"[[{report.text()}]]") == [report]
+    True
+    """
+
+    part: int
+    file: str | None
+    bytes: int
+    chains: tuple[ChainReport, ...]
+    states: tuple[StateReport, ...] = ()
+
+    def text(self) -> str:
+        """As JSON: a text crosses the JVM faster than nested columns do."""
+        return json.dumps([self.part, self.file, self.bytes, self.chains, self.states], separators=(",", ":"))
+
+
+def report_row(text: str, file: Path, tasks: int) -> pa.RecordBatch:
+    """The one row that a task returns: its report, or the name of a file that holds it where that is quicker; the name
+    must be this attempt's alone."""
+    if len(text) > _LONGEST_ANSWER // tasks:
+        write_private(file, text)
+        text = json.dumps(str(file))
+    return pa.RecordBatch.from_arrays([pa.array([text], pa.string())], names=["report"])
+
+
+def rows_of(plan: DataFrame) -> str:
+    """Runs a plan; its rows as Java prints a list of them, ``[[report], [report]]``: reports are JSON, so all is.
+
+    Neither ``toArrow`` nor ``collect``: both open a socket of their own for every job, and where it is a Unix domain
+    socket the JVM keeps its path, to delete it on exit, for as long as it lives. This way is the quicker one, too.
+    """
+    rows: str = plan._jdf.collectAsList().toString()
+    return rows
+
+
+def read_reports(rows: str) -> list[TaskReport]:
+    """The reports in the rows of a job's tasks, in the order of the train."""
+    reports = [_report(content) for (content,) in json.loads(rows)]
+    return sorted(reports, key=lambda report: report.part)
+
+
+def sample(arrivals: np.ndarray) -> tuple[int, ...]:
+    """Arrival times at evenly spaced ranks, the earliest and the latest among them.
+
+    >>> sample(np.array([3, 1, 2]))
+    (1, 2, 3)
+    >>> sample(np.arange(1001))[:3], len(sample(np.arange(1001)))
+    ((0, 62, 125), 17)
+    """
+    if not len(arrivals):
+        return ()
+    # Outputs of queries over several inputs need not be in order.
+    if np.any(arrivals[1:] < arrivals[:-1]):
+        arrivals = np.sort(arrivals)
+    ranks = np.linspace(0, len(arrivals) - 1, min(len(arrivals), _RANKS)).astype(np.int64)
+    return tuple(int(arrival) for arrival in arrivals[ranks])
+
+
+def merge_samples(samples: Sequence[tuple[tuple[int, ...], int]]) -> tuple[int, ...]:
+    """One sample of several (sample, number of tuples it stands for); ends are exact, ranks between them nearly so.
+
+    >>> merge_samples([((1, 2), 2), ((3, 4), 2)])
+    (1, 2, 3, 4)
+    """
+    full = [(sample, count) for sample, count in samples if sample]
+    if len(full) <= 1:
+        return full[0][0] if full else ()
+    # Plain Python: for some dozen numbers NumPy takes ten times as long, and a unit may have hundreds of chains.
+    weighted = sorted((value, count / len(sample)) for sample, count in full for value in sample)
+    ends = list(accumulate(weight for _, weight in weighted))
+    total = sum(count for _, count in full)
+    number = min(total, _RANKS)
+    ranks = (place * (total - 1) / (number - 1) for place in range(1, number - 1))
+    inner = (weighted[min(bisect_right(ends, rank), len(ends) - 1)][0] for rank in ranks)
+    return (weighted[0][0], *inner, weighted[-1][0])
+
+
+def _report(content: Any) -> TaskReport:
+    if isinstance(content, str):
+        with no_blame("the report of a task cannot be read"):
+            text = Path(content).read_text(encoding="utf-8")
+            Path(content).unlink()
+        content = json.loads(text)
+    part, file, size, chains, states = content
+    return TaskReport(part, file, size, tuple(starmap(_chain, chains)), tuple(starmap(_state, states)))
+
+
+def _chain(chain: int, member: Any, passed: Any, nanos: Any, arrivals: Any, *rest: Any) -> ChainReport:
+    return ChainReport(chain, member and tuple(member), tuple(passed), tuple(nanos), tuple(arrivals), *rest)
+
+
+def _state(chain: int, stream: str, dropped: int, member: Any) -> StateReport:
+    return StateReport(chain, stream, dropped, member and tuple(member))

@@ -1,0 +1,213 @@
+"""The vectorised form: one task reads a part of every train and runs all chains with compiled kernels.
+
+The plan is ``range(P) -> mapInArrow``, built once per P and free of exchanges: a plan with one would silently give
+the rows of its first run again. All that changes between units comes by a job-local property.
+"""
+
+from __future__ import annotations
+
+import gc
+import zlib
+from collections import OrderedDict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import lru_cache
+from typing import Final
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+
+from freshet.kernels import CompiledFold, compile_fold
+from freshet.kernels.running import run_chains
+from freshet.kernels.superbox.pipeline import Memory
+from freshet.kernels.superbox.superbox import Operators, Superbox
+from freshet.kernels.typer import KernelTyper
+from freshet.log import StoredVersion
+from freshet.model import Chain, Fold, Train, state_stream, version_stream
+from freshet.model.unit import components
+from freshet.spark.driver.failures import Retry, no_blame
+from freshet.spark.worker.report import REPORT_COLUMNS, ChainReport
+from freshet.spark.worker.task import UNREADABLE, Task, drain
+
+Chains = tuple[Operators, ...]
+
+
+def vectorised_plan(session: SparkSession, parts: int) -> DataFrame:
+    """The plan over a number of tasks."""
+    return session.range(0, parts, 1, parts).mapInArrow(run_vectorised, REPORT_COLUMNS)
+
+
+def run_vectorised(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The task."""
+    drain(batches)
+    task = Task.begin()
+    setting = TaskSetting(task)
+    mine = _mine(task)
+    places = list(mine)
+    for made in run_chains(list(mine.values()), setting):
+        place = places[made.place]
+        if made.failure is not None:
+            setting.fail(task.assignment.chains[place])
+        task.add(ChainReport(place, None, made.passed, made.nanos, (), made.errors, made.failure), made.table)
+    for place in set(range(len(task.assignment.chains))).difference(mine):
+        nothing = (0,) * len(task.assignment.chains[place].nodes)
+        task.add(ChainReport(place, None, nothing, nothing))
+    setting.finish()
+    yield task.finish()
+
+
+def _mine(task: Task) -> dict[int, Chain]:
+    """The chains that this task runs, by their places. Their inputs are trains, and places among those that it runs.
+
+    Where tasks can share the tuples each takes a part; else one task does all for chains that hang together.
+    """
+    chains, parts = task.assignment.chains, task.assignment.parts
+    if parts == 1:
+        return dict(enumerate(chains))
+    found: dict[int, Chain] = {}
+    for component in components(chains):
+        whole = _undivided(task, component)
+        if whole is not None and zlib.crc32(whole.encode()) % parts != task.part:
+            continue
+        some = [_part(task, chains[place]) if whole is None else chains[place] for place in component]
+        if whole is not None or any(chain.rows for chain in some):
+            found.update(zip(component, some, strict=True))
+    order = sorted(found)
+    places = {place: number for number, place in enumerate(order)}
+    return {
+        place: replace(chain, inputs=tuple(places[each] if isinstance(each, int) else each for each in chain.inputs))
+        for place, chain in ((place, found[place]) for place in order)
+    }
+
+
+def _undivided(task: Task, component: Sequence[int]) -> str | None:
+    """The first operator of chains whose work cannot be divided between tasks; None: all of it can."""
+    operators = (each for place in component for each in task.spec.chain(task.assignment.chains[place].nodes))
+    return next((each.name for each in operators if each.remembers and each.name not in task.assignment.parted), None)
+
+
+def _part(task: Task, chain: Chain) -> Chain:
+    return replace(chain, inputs=tuple(task.train(each) if isinstance(each, Train) else each for each in chain.inputs))
+
+
+class TaskVersion(StoredVersion):
+    """A version of a table as a task reads it: where its file cannot be read, the unit is to run again."""
+
+    __slots__ = ()
+
+    def read(self) -> pa.Table:
+        with no_blame(f"a version of {self.segment.stream} {UNREADABLE}"):
+            return StoredVersion.read(self)
+
+
+class TaskSetting:
+    """What chains find in a task; implements :class:`freshet.kernels.running.Setting`."""
+
+    blameless: Final = (Retry,)
+
+    def __init__(self, task: Task) -> None:
+        self._task = task
+        self._states = {state.fold: state for state in task.assignment.states}
+        self._memories: dict[str, Memory] = {}
+        self._failed: set[str] = set()
+        self.rows_out = task.spec.rows_out
+        self.operators = task.spec.chain
+        self.read = task.read
+        self._tables = {train.stream: train.segments for train in task.assignment.tables}
+
+    def inputs(self, node: int) -> Sequence[pa.Schema]:
+        return self._task.spec.inputs[node]
+
+    def behind(self, node: int) -> pa.Schema:
+        return self._task.spec.operators[node].output(self.inputs(node), KernelTyper())
+
+    def superbox(self, chains: Chains, schema: pa.Schema) -> Superbox:
+        return _SUPERBOXES.get(chains, schema)
+
+    def fold(self, operator: Fold, inputs: Sequence[pa.Schema]) -> CompiledFold:
+        return _compiled(operator, *inputs)
+
+    def memory(self, fold: str, compiled: CompiledFold) -> Memory:
+        state = self._states[fold]
+        ranges = state.ranges or (None,) * len(compiled.states)
+        rows = [
+            schema.empty_table() if each is None else self._task.read_state(fold, each, schema)
+            for each, schema in zip(ranges, compiled.states, strict=True)
+        ]
+        self._memories[fold] = Memory(rows, state.before, state.after, compiled)
+        return self._memories[fold]
+
+    def versions(self, table: str) -> list[TaskVersion]:
+        folder = self._task.assignment.segments
+        return [TaskVersion(folder, segment) for segment in self._tables[version_stream(table)]]
+
+    def fail(self, chain: Chain) -> None:
+        """Nothing of the folds of a chain that failed is kept."""
+        self._failed.update(operator.name for operator in self.operators(chain.nodes))
+
+    def finish(self) -> None:
+        """Writes what became of the states."""
+        chains = enumerate(self._task.assignment.chains)
+        places = {operator.name: place for place, chain in chains for operator in self.operators(chain.nodes)}
+        for fold, memory in self._memories.items():
+            if fold in self._failed:
+                continue
+            memory.gather(self._states[fold].ranges)
+            for number, (tables, dropped) in enumerate(zip(memory.appended, memory.dropped, strict=True)):
+                rows = pa.concat_tables(tables) if tables else memory.states[number].slice(0, 0)
+                if rows.num_rows or dropped:
+                    self._task.add_state(places[fold], state_stream(fold, number), rows, dropped)
+
+
+@lru_cache(maxsize=256)
+def _compiled(operator: Fold, *inputs: pa.Schema) -> CompiledFold:
+    return compile_fold(operator, *inputs)
+
+
+class Superboxes:
+    """Compiled superboxes, kept by content and not by spec: a query that is added must not make workers compile all
+    others again. Bounded by chains, because one of a single chain and one of hundreds differ so much in size.
+
+    >>> import pyarrow as pa
+    >>> from freshet.model import Filter
+    >>> boxes = Superboxes(most_chains=2)
+    >>> schema = pa.schema([("v", pa.int64())])
+    >>> one = boxes.get(((Filter("f", "v > 1"),),), schema)
+    >>> boxes.get(((Filter("f", "v > 1"),),), schema) is one
+    True
+    """
+
+    def __init__(self, most_chains: int) -> None:
+        self._most_chains = most_chains
+        self._chains = 0
+        self.grown = False
+        """Whether something was compiled since someone last looked."""
+        self._kept: OrderedDict[tuple[Chains, pa.Schema], Superbox] = OrderedDict()
+
+    def get(self, chains: Chains, schema: pa.Schema) -> Superbox:
+        """The superbox of chains over a schema."""
+        key = (chains, schema)
+        if key in self._kept:
+            self._kept.move_to_end(key)
+            return self._kept[key]
+        box = self._kept[key] = Superbox(chains, schema)
+        self.grown = True
+        self._chains += len(chains)
+        while self._chains > self._most_chains and len(self._kept) > 1:
+            (gone, _), _ = self._kept.popitem(last=False)
+            self._chains -= len(gone)
+        return box
+
+
+_SUPERBOXES: Final = Superboxes(most_chains=4096)
+
+
+def set_aside(phase: str, info: Mapping[str, int]) -> None:
+    """Takes what was compiled out of the collections that Spark's daemon makes between tasks (see :mod:`gc`).
+
+    Fifty long queries are two hundred thousand objects, and to look at them all took 100 ms of every step. A superbox
+    has no cycles, so that one which is given up goes all the same.
+    """
+    if _SUPERBOXES.grown and phase == "stop" and info["generation"] == 2:
+        _SUPERBOXES.grown = False
+        gc.freeze()

@@ -1,0 +1,1 @@
+"""What can be said of expressions without Spark: functions, types, names, what may fail."""

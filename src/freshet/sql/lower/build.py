@@ -1,0 +1,109 @@
+"""Text to query graph.
+
+Choices where SQL leaves one:
+
+- The name of an output column is its alias, else the name of the column as the user wrote it, else the text of the
+  expression, as in Spark (``avg(value)``). Two columns of one name are an error that asks for AS.
+- ``*`` over several streams calls a column that stands in more than one of them ``alias_column``.
+- A condition of WHERE that compares two streams of a FROM with commas becomes the condition of their join.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import replace
+from typing import Literal
+
+import pyarrow as pa
+
+from freshet.model.errors import NotRunnable, UserError
+from freshet.model.graph import QueryGraph
+from freshet.model.promises import Promises
+from freshet.model.query import Query
+from freshet.sql.check.safe import check_growth
+from freshet.sql.lower.graph import GraphBuilder
+from freshet.sql.lower.lower import lower
+from freshet.sql.lower.select import SelectBuilder
+from freshet.sql.parse.errors import NotRunYet, SqlError
+from freshet.sql.parse.limits import TOO_DEEP
+from freshet.sql.parse.text import parse_query
+
+
+def build_query(
+    name: str,
+    text: str,
+    streams: Mapping[str, pa.Schema],
+    *,
+    promises: Promises | None = None,
+    start: Literal["earliest", "latest"] = "earliest",
+    on_error: Literal["null", "fail"] = "null",
+    times: Mapping[str, str | None] | None = None,
+    tables: Collection[str] = (),
+    orders: Mapping[str, tuple[str, ...] | None] | None = None,
+    ends: Collection[str] = (),
+) -> Query:
+    """A continuous query from its text.
+
+    Args:
+        name: Name of the query and of its output.
+        text: The SQL.
+        streams: Schemas of everything it may read: declared streams, outputs of other queries, tables.
+        promises: What is promised to it; its text adds PERIOD and DEADLINE.
+        start: Where a new query begins to read.
+        on_error: What an evaluation error does.
+        times: Column of event time of the streams and queries that it may read, None for the arrival
+            (:attr:`Query.event_time`, where :attr:`Query.has_time`). What is not in it has no time that a window could
+            go by. Not given: all go by the arrival.
+        tables: Names of those among ``streams`` that are tables.
+        orders: The order of the queries that it may read (:attr:`Query.order`); what is not in it comes in that of the
+            log.
+        ends: Those of these queries whose event time is the end of a window (:attr:`Query.ends`).
+
+    Raises:
+        SqlError: The text is wrong; the message shows where and says what would be right.
+
+    >>> from freshet.model import parse_schema
+    >>> query = build_query("big", "SELECT src FROM packets WHERE size > 900 AND src <> 'a'",
+    ...                     {"packets": parse_schema("src string, size int")})
+    >>> for name in query.graph.order:
+    ...     print(query.graph.operators[name])
+    Filter(name='big.filter_1', predicate='size > 900')
+    Filter(name='big.filter_2', predicate="src <> 'a'")
+    Project(name='big.project', columns=(('src', 'src'),))
+    """
+    if name in streams:
+        raise UserError(f"query {name}: a stream has this name already; choose another")
+    try:
+        tree = parse_query(text)
+        graph = GraphBuilder(streams, tables)
+        output = SelectBuilder(graph).query(tree, name)
+        promised = replace(promises or Promises(), period=tree.meta.get("period"), deadline=tree.meta.get("deadline"))
+        asked = QueryGraph({}, {}, output.node)
+        query = Query(name, text, asked, promised, start, on_error, output.names, has_time=False, order=None)
+        # What a periodic query sees is decided at its release.
+        if promised.period is None:
+            query = lower(query, graph, times, orders or {}, ends, tree.meta.get("emit"))
+        check_growth(query.graph)
+    except SqlError as error:
+        raise error.within(name, text) from None
+    except RecursionError:
+        raise SqlError(TOO_DEEP, None, text, name) from None
+    return query
+
+
+def not_run_yet(query: Query) -> NotRunYet | None:
+    """Why a query that is right cannot run, at the place in its text; None: it can.
+
+    >>> from freshet.model import parse_schema
+    >>> print(not_run_yet(build_query("q", "SELECT v FROM s PERIOD 5 SECONDS", {"s": parse_schema("v int")})))
+    query q, line 1: PERIOD is parsed and checked, but not run by this version
+      SELECT v FROM s PERIOD 5 SECONDS
+                      ^^^^^^
+    """
+    try:
+        query.check_runnable()
+    except NotRunnable as error:
+        start = query.text.upper().rfind("PERIOD")
+        place = (start, start + len("PERIOD") - 1)
+        return NotRunYet(str(error).removeprefix(f"query {query.name}: "), place, query.text, query.name)
+    return None

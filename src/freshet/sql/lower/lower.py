@@ -1,0 +1,149 @@
+"""From what a query asks for to what runs: windows, joins and aggregates become folds, joins with tables lookups.
+
+A fold is what remembers (:mod:`freshet.model.fold`). In front of it stands one projection to plain columns, behind it
+the filters and the projection that make the answer of what it gives out.
+
+What has no effect disappears: a window that nothing is computed over, projections of sub-queries, columns that nobody
+reads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
+
+from freshet.model.graph import QueryGraph
+from freshet.model.operators import Filter, Panes, Project, Union
+from freshet.model.query import Query
+from freshet.sql.flows.aggregate import aggregate_flow, distinct_flow, set_flow
+from freshet.sql.flows.flow import Clock, Flow, Order, Want, refuse_table
+from freshet.sql.flows.join import JoinFlow
+from freshet.sql.flows.lookup import LookupFlow
+from freshet.sql.flows.stateless import FilterFlow, ProjectFlow, StreamFlow, UnionFlow
+from freshet.sql.flows.window import WindowFlow
+from freshet.sql.flows.wiring import Wiring
+from freshet.sql.lower.graph import GraphBuilder
+from freshet.sql.lower.logical import Aggregate, Distinct, Join, SetOperation, Window
+from freshet.sql.parse.errors import Place, SqlError
+from freshet.sql.parse.text import column, parse_expression
+
+Times = Mapping[str, str | None] | None
+"""Column of event time of each stream and query that has a time; None: the arrival."""
+
+
+def lower(
+    query: Query,
+    graph: GraphBuilder,
+    times: Times,
+    orders: Mapping[str, Order],
+    ends: Collection[str],
+    changes: Place | None = None,
+) -> Query:
+    """A query as it runs: its operators, and what is known of the times and the order of its output.
+
+    The root of its graph is the node that gives out its answer. ``times``, ``orders`` and ``ends`` are those of
+    :func:`~freshet.sql.build_query`. ``changes`` is where EMIT CHANGES stands: a window's rows come each time that they
+    change.
+
+    Raises:
+        SqlError: A part has no meaning without a bound, or is not run.
+    """
+    flow = _Lowering(graph, times, orders, ends).flow(query.graph.root)
+    refuse_table(
+        flow,
+        "a continuous query reads a stream; join one with it, as in FROM s JOIN {0} ON s.k = {0}.k",
+        graph.tables.get(flow.traits.table or ""),
+    )
+    event_time = next((name for name in flow.traits.names if name.lower() in flow.traits.events), None)
+    return replace(
+        query,
+        graph=_run_graph(query, graph, flow, event_time, changes),
+        event_time=event_time,
+        has_time=event_time is not None or flow.traits.clock == "arrival",
+        order=None if changes is not None else flow.traits.order,
+        ends=event_time is not None and flow.traits.events[event_time.lower()],
+    )
+
+
+def _run_graph(
+    query: Query, graph: GraphBuilder, flow: Flow, event_time: str | None, changes: Place | None
+) -> QueryGraph:
+    plain = {name: each for name, each in graph.operators.items() if isinstance(each, Filter | Project | Union)}
+    if len(plain) == len(graph.operators) and changes is None:
+        return QueryGraph(plain, graph.inputs, query.graph.root)
+    wiring = Wiring()
+    columns = tuple((name, column(name)) for name in flow.traits.names)
+    end = flow.emit(Want(f"{query.name}.project", columns, time=event_time), wiring)
+    if changes is not None:
+        _tell_changes(wiring, end, changes)
+    return wiring.graph(end)
+
+
+@dataclass(frozen=True, slots=True)
+class _Lowering:
+    """Flows of the nodes of a graph."""
+
+    graph: GraphBuilder
+    times: Times
+    orders: Mapping[str, Order]
+    ends: Collection[str]
+
+    def flow(self, node: str) -> Flow:
+        """The flow of a node."""
+        operator = self.graph.operators.get(node)
+        if operator is None:
+            return self._stream(node)
+        inputs = [self.flow(name) for name in self.graph.inputs[node]]
+        place = self.graph.places[node]
+        match operator:
+            case Filter():
+                return FilterFlow(node, parse_expression(operator.predicate), inputs[0])
+            case Project():
+                columns = [(name, parse_expression(text)) for name, text in operator.columns]
+                return ProjectFlow(columns, inputs[0])
+            case Union():
+                return UnionFlow(node, inputs, place)
+            case Window():
+                [source] = self.graph.inputs[node]
+                name = "the sub-query" if source in self.graph.operators else source
+                return WindowFlow(operator, inputs[0], name, place)
+            case Aggregate():
+                return aggregate_flow(operator, inputs[0], place)
+            case Distinct():
+                return distinct_flow(node, inputs[0], place)
+            case SetOperation():
+                return set_flow(node, operator.kind, inputs, place)
+            case Join():
+                return self._join(operator, (inputs[0], inputs[1]))
+
+    def _stream(self, name: str) -> Flow:
+        columns = self.graph.relations[name].columns
+        if name in self.graph.tables:
+            return StreamFlow(name, columns, "none", None, table=True)
+        time = None if self.times is None else self.times.get(name)
+        by_arrival = self.times is None or (time is None and name in self.times)
+        clock: Clock = "arrival" if by_arrival else "none" if time is None else "event"
+        return StreamFlow(name, columns, clock, time, order=self.orders.get(name, ()), ends=name in self.ends)
+
+    def _join(self, join: Join, inputs: tuple[Flow, Flow]) -> Flow:
+        columns = self.graph.relations[join.name].columns
+        table = next((side.traits.table for side in inputs if side.traits.table is not None), None)
+        if table is None:
+            return JoinFlow(join, columns, inputs)
+        return LookupFlow(join, columns, inputs, self.graph.relations[table].columns)
+
+
+def _tell_changes(wiring: Wiring, node: str, place: Place) -> None:
+    """Has the last folds in front of a node tell their changes."""
+    operator = wiring.operators.get(node)
+    if isinstance(operator, Panes):
+        wiring.operators[node] = replace(operator, emit="changes")
+    elif operator is None or operator.remembers:
+        raise SqlError(
+            "EMIT CHANGES is for an aggregate over a window with a SLIDE, as in [RANGE 1 MINUTE SLIDE 10 SECONDS]; "
+            "everything else tells its rows at once anyway",
+            place,
+        )
+    else:
+        for source in wiring.inputs[node]:
+            _tell_changes(wiring, source, place)
