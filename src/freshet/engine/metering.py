@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any, Final
+
 from freshet.engine import events
-from freshet.engine.binding import trains_of
 from freshet.engine.board import Board
 from freshet.engine.protocols import QueueLog
 from freshet.engine.states import EdgeState, QueryState
+from freshet.model import Train, UnitResult
 from freshet.quality import Meters, QueueLength, Waiting
 
 
@@ -15,39 +18,39 @@ class Metering:
 
     def __init__(self, meters: Meters, board: Board) -> None:
         self._meters, self._board = meters, board
+        self._takes: Final[dict[type, Callable[[Any], object]]] = {
+            events.Began: lambda event: meters.begin(event.now),
+            events.Added: lambda event: meters.add_query(event.query, event.now, event.promises, event.streams),
+            events.Promised: lambda event: meters.promise(event.query, event.promises),
+            events.Dropped: lambda event: meters.drop_query(event.query),
+            events.Decided: lambda event: meters.deciding(event.seconds),
+            events.Committed: self._committed,
+            events.Failed: lambda event: self._ran(event.result),
+            events.Held: lambda event: meters.hold(event.query, event.reason),
+            events.Quarantined: lambda event: meters.quarantine(event.query, event.reason),
+        }
 
     def tell(self, event: events.Event) -> None:
-        meters = self._meters
-        match event:
-            case events.Committed():
-                meters.busy(event.result.finished - event.result.started)
-                self._record(event)
-            case events.Failed():
-                meters.busy(event.result.finished - event.result.started)
-            case events.Decided():
-                meters.deciding(event.seconds)
-            case events.Held():
-                meters.hold(event.query, event.reason)
-            case events.Quarantined():
-                meters.quarantine(event.query, event.reason)
-            case events.Began():
-                meters.begin(event.now)
-            case events.Added():
-                meters.add_query(event.query, event.now, event.promises, event.streams)
-            case events.Promised():
-                meters.promise(event.query, event.promises)
-            case events.Dropped():
-                meters.drop_query(event.query)
+        take = self._takes.get(type(event))
+        if take is not None:
+            take(event)
 
-    def _record(self, event: events.Committed) -> None:
+    def _ran(self, result: UnitResult) -> None:
+        self._meters.busy(result.finished - result.started)
+
+    def _committed(self, event: events.Committed) -> None:
         """Meters each chain for all queries that need it."""
-        board, effective = self._board, {id(chain) for chain in event.chains}
+        self._ran(event.result)
+        operators, queries, effective = self._board.operators, self._board.queries, set(map(id, event.chains))
         for chain, done in zip(event.result.unit.chains, event.result.chains, strict=True):
             if id(chain) in effective:
-                rows_in = sum([train.rows for edge, train in trains_of(board, chain) if edge.edge.kind != "queue"])
-                for query in board.serving(board.operators[chain.nodes[0]]):
-                    ends = query.name in chain.writes
-                    self._meters.record(query.name, done, event.now, rows_in=rows_in, ends=ends)
+                first, rows_in = operators[chain.nodes[0]], 0
+                for edge, each in zip(first.edges, chain.inputs, strict=True):
+                    if isinstance(each, Train) and edge.edge.kind != "queue":
+                        rows_in += each.rows
+                for number in first.queries:
+                    name = queries[number].name
+                    self._meters.record(name, done, event.now, rows_in=rows_in, ends=name in chain.writes)
 
 
 def waiting_for(state: QueryState, board: Board, log: QueueLog) -> Waiting:
