@@ -8,12 +8,12 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
+from freshet.arrivals import Poisson
 from freshet.bench.figures import Spread, extremes
 from freshet.bench.stage import Stage
 from freshet.model import Decision, View
 from freshet.policies import create
 from freshet.reproduce.aurora_runs import PRICES
-from freshet.simulation.arrivals import Poisson
 from freshet.simulation.boxes import BoxWorld, Prices
 from freshet.simulation.workloads.aurora import AuroraWorkload
 

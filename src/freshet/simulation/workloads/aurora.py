@@ -8,8 +8,8 @@ from typing import Final, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from freshet.arrivals import Poisson
 from freshet.model import Curve
-from freshet.simulation.arrivals import Poisson
 from freshet.simulation.boxes import BoxTree
 from freshet.simulation.executor import Profile
 

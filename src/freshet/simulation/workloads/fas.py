@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from freshet.simulation.arrivals import Bursts, Poisson
+from freshet.arrivals import Bursts, Poisson
 from freshet.simulation.executor import Profile
 from freshet.simulation.workloads.traces import TRACES, trace_arrivals
 from freshet.simulation.world import SimulatedQuery
