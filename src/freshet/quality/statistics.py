@@ -90,12 +90,26 @@ class OverheadStatistics:
     (0.032, 2, 0.07)
     """
 
-    __slots__ = ("_smoothed", "calls", "total")
+    __slots__ = ("_fixed", "_smoothed", "calls", "total")
 
     def __init__(self, prior: float = 0.0, alpha: float = 0.2) -> None:
         self._smoothed = Smoothed(alpha, prior)
+        self._fixed = False
         self.calls = 0
         self.total = 0.0
+
+    @classmethod
+    def given(cls, seconds: float) -> OverheadStatistics:
+        """An overhead that is known and stays as it is; calls add to the totals only.
+
+        >>> known = OverheadStatistics.given(0.02)
+        >>> known.add(0.5)
+        >>> known.seconds, known.total
+        (0.02, 0.5)
+        """
+        statistics = cls(seconds)
+        statistics._fixed = True
+        return statistics
 
     @property
     def seconds(self) -> float:
@@ -106,4 +120,5 @@ class OverheadStatistics:
         """A call had this overhead."""
         self.calls += 1
         self.total += seconds
-        self._smoothed.observe(seconds)
+        if not self._fixed:
+            self._smoothed.observe(seconds)

@@ -74,7 +74,7 @@ class FasWorkload:
         unit = self._unit(streams)
         names = list(streams)
         return [
-            SimulatedQuery(
+            SimulatedQuery.straight(
                 f"q{number}",
                 names[number % len(names)],
                 self._operators(unit * 2.0**level, selectivity),
