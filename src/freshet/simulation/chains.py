@@ -139,12 +139,8 @@ class FastChain:
         passed: For each operator which tuples it lets through; None: all.
         call: Seconds per call of a box.
         departs: When tuples leave a unit.
+        leaves: Whether what it gives out is the output of a query.
     """
-
-    __slots__ = (
-        "_begins", "_call", "_costs", "_departs", "_passed", "_trains",
-        "feeds", "first", "fused", "inner", "leaves", "queues", "through",
-    )  # fmt: skip
 
     def __init__(
         self,
@@ -158,23 +154,21 @@ class FastChain:
     ) -> None:
         self.through, self.queues, self.leaves = through, queues, leaves
         self.first = through[0]
-        pairs = list(zip(self.first.edges, inner, strict=True))
-        self.feeds = [edge for edge, source in pairs if source is None]
-        self.inner = [source for source in inner if source is not None]
-        self.fused = [edge for edge, source in pairs if source is not None] + [each.edges[0] for each in through[1:]]
+        self._ports = list(zip(self.first.edges, inner, strict=True))
+        self.fed = any(source is not None for source in inner)
+        """Whether another chain feeds it."""
+        self.fused = [edge for edge, source in self._ports if source is not None]
+        self.fused += [each.edges[0] for each in through[1:]]
         self._costs, self._passed, self._call, self._departs = [each.cost for each in through], passed, call, departs
+        self._works = list(zip(self._costs, passed, strict=True))
+        self._cost, self._all_pass = sum(self._costs), all(each is None for each in passed)
         self._trains: list[Sequence[Token]] = []
         self._begins: list[float] = []
 
     def take(self, given: Sequence[Sequence[Token]], limit: int | None, times: Sequence[float]) -> Sequence[Token]:
         """The tuples that come in: those of the queues' trains, and what other chains have given out, by port."""
-        if not self.inner and len(self.feeds) == 1:
-            tokens = self.feeds[0].take(limit, times)
-        else:
-            inner, feeds = iter(self.inner), iter(self.feeds)
-            fused = set(map(id, self.fused))
-            parts = (given[next(inner)] if id(e) in fused else next(feeds).take(limit, times) for e in self.first.edges)
-            tokens = list(chained.from_iterable(parts))
+        parts = [edge.take(limit, times) if source is None else given[source] for edge, source in self._ports]
+        tokens = parts[0] if len(parts) == 1 else list(chained.from_iterable(parts))
         self.first.refresh()
         return tokens
 
@@ -183,14 +177,20 @@ class FastChain:
         calls, seconds, call = 0, 0.0, self._call
         coming, last = tokens, tokens
         begin = moment
-        for cost, passed in zip(self._costs, self._passed, strict=True):
-            if not coming:
-                break
-            last, begin = coming, moment + calls * call + seconds + call
-            calls += 1
-            seconds += len(coming) * cost
-            if passed is not None:
-                coming = [token for token in coming if passed[token]]
+        if self._all_pass:
+            if tokens:
+                rows, calls = len(tokens), len(self._costs)
+                seconds = rows * self._cost
+                begin = moment + calls * call + rows * (self._cost - self._costs[-1])
+        else:
+            for cost, passed in self._works:
+                if not coming:
+                    break
+                last, begin = coming, moment + calls * call + seconds + call
+                calls += 1
+                seconds += len(coming) * cost
+                if passed is not None:
+                    coming = [token for token in coming if passed[token]]
         end = moment + calls * call + seconds
         if self.leaves and coming:
             if self._departs == "tuple":
@@ -204,8 +204,8 @@ class FastChain:
         self._begins.append(begin)
 
     def end(self, tokens: Sequence[Token], moment: float) -> None:
-        """The unit ends: where all its tuples leave then, these do."""
-        if self.leaves and self._departs == "unit":
+        """The unit ends: where all its tuples leave then, these do, that came out at the end of a query."""
+        if self._departs == "unit":
             self._left(tokens, moment)
 
     def departed(self, arrivals: Floats) -> tuple[Floats, Floats]:

@@ -50,6 +50,7 @@ class _Shape:
     nodes: tuple[int, ...]
     chains: tuple[FastChain, ...]
     fused: tuple[Edge, ...]
+    way: str
 
     def fits(self) -> bool:
         """Whether all of them would run now, just so."""
@@ -57,7 +58,7 @@ class _Shape:
             if edge.end != edge.next:
                 return False
         # Chains that others feed run with these.
-        return all([chain.first.pending or chain.inner for chain in self.chains])  # noqa: C419 (faster)
+        return all([chain.first.pending or chain.fed for chain in self.chains])  # noqa: C419 (faster)
 
 
 class FastWorld:
@@ -129,7 +130,7 @@ class FastWorld:
         names = sorted(streams)
         self._events = events_of([streams[name] for name in names])
         self._readers = [self._edges_of(name) for name in names]
-        self._taken = 0
+        self._taken, self._next = 0, min(self._events[0][:1], default=math.inf)
         for number in range(len(queries)):
             policy.changed(self._view, number)
 
@@ -169,7 +170,7 @@ class FastWorld:
         ready, steps = self._view.ready, self._steps
         while True:
             if not ready and not steps:
-                if self._next_arrival() == math.inf:
+                if self._next == math.inf:
                     return
                 self._wait(math.inf)
                 continue
@@ -196,17 +197,13 @@ class FastWorld:
             self.now += due
         self._steps.extend(decision.steps)
         self._again = decision.again
-        if not self._steps and self._again is None and self._next_arrival() == math.inf:
+        if not self._steps and self._again is None and self._next == math.inf:
             raise UserError(f"policy {self.policy.name} declines to run what waits, and nothing more will come")
 
     def _wait(self, until: float) -> None:
         """Lets time pass until tuples come, but not beyond a moment."""
-        self.now = max(self.now, min(until, self._next_arrival()))
+        self.now = max(self.now, min(until, self._next))
         self._admit(self.now)
-
-    def _next_arrival(self) -> float:
-        times = self._events[0]
-        return times[self._taken] if self._taken < len(times) else math.inf
 
     def _admit(self, now: float) -> None:
         """Lets the tuples in that have come by now, with a notice for each stream."""
@@ -217,9 +214,8 @@ class FastWorld:
         while place < len(moments) and moments[place] <= now:
             place += 1
         self._taken = place
-        came = streams[first:place]
-        last = dict(zip(came, ends[first:place], strict=True))
-        for stream, end in last.items():
+        self._next = moments[place] if place < len(moments) else math.inf
+        for stream, end in dict(zip(streams[first:place], ends[first:place])).items():  # noqa: B905 (faster)
             edges, operators = self._readers[stream]
             for edge in edges:
                 operator = edge.operator
@@ -248,7 +244,8 @@ class FastWorld:
         if unit is None:
             return None
         chains = tuple(self._chain(chain) for chain in unit.chains)
-        shape = _Shape(unit.nodes, chains, tuple(edge for chain in chains for edge in chain.fused))
+        fused = tuple(edge for chain in chains for edge in chain.fused)
+        shape = _Shape(unit.nodes, chains, fused, self._view.way(unit.nodes))
         if len(unit.nodes) == len(nodes):
             self._shapes[nodes] = shape
         return shape
@@ -292,8 +289,8 @@ class FastWorld:
         if self.now > self._view.now:
             # Deciding took time.
             self._admit(self.now)
-        while (arrival := self._next_arrival()) <= moment:
-            self._admit(arrival)
+        while self._next <= moment:
+            self._admit(self._next)
         self._view.now = self.now = moment
 
     def _settle(self, shape: _Shape, given: Sequence[Sequence[int]], overhead: float) -> None:
@@ -304,15 +301,17 @@ class FastWorld:
             first.busy = False
             if first.pending:
                 ready.setdefault(first.number)
-        way = view.way(shape.nodes)
-        if way not in view.by_way:
-            view.by_way[way] = OverheadStatistics()
-        view.by_way[way].add(overhead)
+        learned = view.by_way.get(shape.way)
+        if learned is None:
+            learned = view.by_way[shape.way] = OverheadStatistics()
+        if learned.seconds != overhead:
+            learned.add(overhead)
         self.policy.completed(view, shape.nodes)
-        for chain, tokens in zip(shape.chains, given, strict=True):
+        for chain, tokens in zip(shape.chains, given):  # noqa: B905 (faster)
             if not tokens:
                 continue
-            chain.end(tokens, self.now)
+            if chain.leaves:
+                chain.end(tokens, self.now)
             for edge in chain.queues:
                 edge.append(tokens, self._times)
                 operator = edge.operator
