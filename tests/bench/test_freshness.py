@@ -19,7 +19,7 @@ from freshet.kernels import Program
 from freshet.model import ARRIVAL, OperatorRun, parse_schema
 from freshet.policies import FirstComeFirstServed, FixedPrice, Policy, RoundRobin, create
 from freshet.simulation.executor import Profile
-from freshet.simulation.single import SingleWorker
+from freshet.simulation.fast import FastWorld
 from freshet.simulation.world import SimulatedQuery
 from freshet.sql import build_query
 
@@ -128,10 +128,10 @@ def test_longer_trains_have_no_more_overhead_where_writing_takes_longer() -> Non
 
 
 def steps_of(policy: Policy, overhead: float = 0.0) -> tuple[int, float]:
-    queries = [SimulatedQuery(f"q{number}", "s", (Profile(1.0),)) for number in range(6)]
-    worker = SingleWorker({"s": np.zeros(2)}, queries, policy, overhead=overhead, together=True)
-    worker.run()
-    return worker.decisions, worker.outcome().response
+    queries = [SimulatedQuery.straight(f"q{number}", "s", (Profile(1.0),)) for number in range(6)]
+    world = FastWorld({"s": np.zeros(2)}, queries, policy, overhead=overhead, departs="unit")
+    world.run()
+    return world.work.decisions, world.outcome().response
 
 
 @pytest.mark.parametrize("inner", [RoundRobin, FirstComeFirstServed])

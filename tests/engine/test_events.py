@@ -32,8 +32,8 @@ class Notes:
 def watched(*names: str) -> tuple[Engine, Notes]:
     notes, clock = Notes(), VirtualClock()
     log = SimulatedLog(clock, {"s": np.array([1.0, 2.0])})
-    queries = [SimulatedQuery(name, "s", (Profile(0.1),)) for name in names]
-    executor = SimulatedExecutor(log, clock, {each: Profile(0.1) for query in queries for each in query.profiles()})
+    queries = [SimulatedQuery.straight(name, "s", (Profile(0.1),)) for name in names]
+    executor = SimulatedExecutor(log, clock, {each: Profile(0.1) for query in queries for each in query.operators})
     engine = Engine(log, executor, clock, Everything(), observers=[notes], stopwatch=clock.now)
     for query in queries:
         engine.add_query(query.query(), {})

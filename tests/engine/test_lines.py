@@ -24,7 +24,7 @@ from freshet.simulation.world import SimulatedQuery, World
 def backlog(rows: int, *, slots: int, most_rows: int, queries: int = 1, shared: int = 0) -> World:
     """Tuples that wait already, each of them worth 0.1 s to each query."""
     profiles = (Profile(0.05, 0.8), Profile(0.05))
-    each = [SimulatedQuery(f"q{number}", "s", profiles, shared=shared) for number in range(queries)]
+    each = [SimulatedQuery.straight(f"q{number}", "s", profiles, shared=shared) for number in range(queries)]
     return World({"s": np.zeros(rows)}, each, Everything(), slots=slots, most_rows=most_rows)
 
 
@@ -53,7 +53,7 @@ def test_full_trains_of_one_query_share_the_workers() -> None:
 def test_a_train_that_is_not_full_waits() -> None:
     units = {}
     for slots in (1, 2):
-        query = SimulatedQuery("q0", "s", (Profile(0.3),))
+        query = SimulatedQuery.straight("q0", "s", (Profile(0.3),))
         world = World({"s": np.arange(40) / 10}, [query], Everything(), slots=slots, most_rows=1000)
         world.run()
         units[slots] = world.engine.snapshot()["workers"]["units"]

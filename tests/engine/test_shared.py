@@ -34,7 +34,7 @@ class Given(Policy):
 
 def world(policy: Policy | None = None, tuples: int = 20, **options: object) -> World:
     profiles = (Profile(0.1, 0.5), Profile(0.1))
-    queries = [SimulatedQuery(name, "s", profiles, shared=1) for name in ("one", "two")]
+    queries = [SimulatedQuery.straight(name, "s", profiles, shared=1) for name in ("one", "two")]
     return World({"s": np.zeros(tuples)}, queries, policy or Everything(), **options)  # type: ignore[arg-type]
 
 
@@ -67,7 +67,7 @@ def on_results(monkeypatch: pytest.MonkeyPatch, change: Callable[[UnitResult], U
 
 def test_there_is_one_node_with_two_readers() -> None:
     board = world().engine.board
-    assert [operator.kind for operator in board.operators] == ["filter", "project", "project"]
+    assert [operator.kind for operator in board.operators] == ["filter", "filter", "filter"]
     common = board.operators[COMMON]
     assert (common.readers, common.queries, common.outputs) == ((ONE, TWO), (0, 1), ())
     assert [board.operators[number].inputs for number in (ONE, TWO)] == [(COMMON,), (COMMON,)]
@@ -173,9 +173,8 @@ def test_a_reader_that_comes_while_it_runs_misses_nothing(expected: list[int]) -
     one = world()
     one.run(1.0)
     assert one.engine.board.operators[COMMON].running
-    third = SimulatedQuery("three", "s", (Profile(0.1, 0.5), Profile(0.1)), shared=1)
-    one.engine.executor._profiles.update(third.profiles())  # type: ignore[attr-defined]
-    one.engine.add_query(third.query(), {})
+    third = SimulatedQuery.straight("three", "s", (Profile(0.1, 0.5), Profile(0.1)), shared=1)
+    one.add(third)
     one.run()
     assert answers(one, "one") == answers(one, "two") == answers(one, "three") == expected
 
@@ -203,8 +202,8 @@ def test_parts_that_failed_together_run_apart_until_one_has_run(
 def test_its_promises_are_those_of_its_queries() -> None:
     curve = Curve.deadline(10.0)
     profiles = (Profile(0.1), Profile(2.0))
-    first = SimulatedQuery("first", "s", profiles, weight=0.25, curve=curve, shared=1)
-    second = SimulatedQuery("second", "s", (Profile(0.1), Profile(5.0)), weight=0.5, curve=curve, shared=1)
+    first = SimulatedQuery.straight("first", "s", profiles, weight=0.25, curve=curve, shared=1)
+    second = SimulatedQuery.straight("second", "s", (Profile(0.1), Profile(5.0)), weight=0.5, curve=curve, shared=1)
     one = World({"s": np.zeros(1)}, [first, second], Everything())
     board = one.engine.board
     assert board.operators[COMMON].promises == Promises(0.5, Curve.total([(curve, 2.0), (curve, 5.0)]))
@@ -217,7 +216,9 @@ def test_its_promises_are_those_of_its_queries() -> None:
 
 def test_its_promises_follow_the_costs_that_are_learned() -> None:
     curve = Curve.deadline(10.0)
-    queries = [SimulatedQuery(name, "s", (Profile(0.1), Profile(2.0)), curve=curve, shared=1) for name in ("a", "b")]
+    queries = [
+        SimulatedQuery.straight(name, "s", (Profile(0.1), Profile(2.0)), curve=curve, shared=1) for name in ("a", "b")
+    ]
     one = World({"s": np.arange(0.0, 40.0, 10.0)}, queries, Everything(), known=False)
     before = one.engine.board.operators[COMMON].promises.curve
     one.run()

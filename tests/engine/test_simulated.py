@@ -18,15 +18,17 @@ from freshet.simulation.world import SimulatedQuery, World
 
 def queries(count: int, seed: int, streams: Sequence[str], shared: int = 0) -> list[SimulatedQuery]:
     rng = np.random.default_rng(seed)
-    return [
-        SimulatedQuery(
-            f"q{index}",
-            streams[index % len(streams)],
-            (*(Profile(float(rng.uniform(0.01, 0.2)), float(rng.uniform(0.2, 1.0))) for _ in range(2)), Profile(0.01)),
-            shared=shared,
-        )
-        for index in range(count)
-    ]
+
+    def drawn() -> list[Profile]:
+        return [Profile(float(rng.uniform(0.01, 0.2)), float(rng.uniform(0.2, 1.0))) for _ in range(2)]
+
+    common = {stream: drawn() for stream in streams}
+    found = []
+    for index in range(count):
+        stream = streams[index % len(streams)]
+        profiles = (*common[stream][:shared], *drawn()[shared:], Profile(0.01))
+        found.append(SimulatedQuery.straight(f"q{index}", stream, profiles, shared=shared))
+    return found
 
 
 def outputs(world: World) -> dict[str, list[tuple[float, int]]]:
@@ -73,7 +75,7 @@ def test_runs_repeat_exactly() -> None:
 def test_a_single_query_worked_by_hand() -> None:
     # Arrivals 0, 1, 1.2; cost 1 each, overhead 0.5, trains drain the queue:
     # train 1 = {0}: departs 1.5; train 2 = {1, 1.2}: starts 1.5, departs 3.0 and 4.0.
-    query = SimulatedQuery("q", "s", (Profile(1.0),))
+    query = SimulatedQuery.straight("q", "s", (Profile(1.0),))
     world = World({"s": np.array([0.0, 1.0, 1.2])}, [query], FirstComeFirstServed(), overhead=0.5)
     world.run()
     meters = world.engine.snapshot()["queries"]["q"]
@@ -85,14 +87,17 @@ def test_a_single_query_worked_by_hand() -> None:
 
 def test_freshness_counts_matching_tuples_only() -> None:
     # Nothing matches: the output is fresh however long tuples wait (FAS §3.1).
-    query = SimulatedQuery("q", "s", (Profile(1.0, 0.0), Profile(0.0)))
+    query = SimulatedQuery.straight("q", "s", (Profile(1.0, 0.0), Profile(0.0)))
     world = World({"s": np.array([0.0, 0.1, 0.2])}, [query], RoundRobin())
     world.run()
     assert world.engine.snapshot()["queries"]["q"]["freshness"] == 1.0
 
 
 def test_a_stuck_query_grows_stale() -> None:
-    fast, stuck = SimulatedQuery("fast", "s", (Profile(0.001),)), SimulatedQuery("stuck", "s", (Profile(0.001),))
+    fast, stuck = (
+        SimulatedQuery.straight("fast", "s", (Profile(0.001),)),
+        SimulatedQuery.straight("stuck", "s", (Profile(0.001),)),
+    )
     world = World({"s": np.array([0.0, 5.0, 10.0])}, [fast, stuck], RoundRobin())
     world.engine.quarantine("stuck", "for the test")
     freshness = []
@@ -105,7 +110,7 @@ def test_a_stuck_query_grows_stale() -> None:
 
 
 def test_a_cancelled_unit_runs_again() -> None:
-    world = World({"s": np.array([0.0])}, [SimulatedQuery("q", "s", (Profile(1.0),))], RoundRobin())
+    world = World({"s": np.array([0.0])}, [SimulatedQuery.straight("q", "s", (Profile(1.0),))], RoundRobin())
     world.run(0.5)
     world.engine.executor.cancel("1-1@0")
     world.run()
@@ -114,11 +119,10 @@ def test_a_cancelled_unit_runs_again() -> None:
 
 
 def test_queries_come_and_go() -> None:
-    world = World({"s": np.arange(10.0)}, [SimulatedQuery("q", "s", (Profile(0.1),))], RoundRobin())
+    world = World({"s": np.arange(10.0)}, [SimulatedQuery.straight("q", "s", (Profile(0.1),))], RoundRobin())
     world.run(4.5)
-    late = SimulatedQuery("r", "s", (Profile(0.1),))
-    world.engine.executor._profiles.update(late.profiles())  # type: ignore[attr-defined]
-    world.engine.add_query(late.query(), {})
+    late = SimulatedQuery.straight("r", "s", (Profile(0.1),))
+    world.add(late)
     world.engine.drop_query("q")
     world.run()
     snapshot = world.engine.snapshot()["queries"]
@@ -141,13 +145,12 @@ def test_policies_can_be_exchanged_while_queues_inside_hold_tuples() -> None:
 
 
 def test_a_refused_query_leaves_nothing_behind() -> None:
-    world = World({"s": np.arange(3.0)}, [SimulatedQuery("q", "s", (Profile(0.1),))], RoundRobin())
-    unknown = SimulatedQuery("bad", "s", (Profile(0.1),))
+    world = World({"s": np.arange(3.0)}, [SimulatedQuery.straight("q", "s", (Profile(0.1),))], RoundRobin())
+    unknown = SimulatedQuery.straight("bad", "s", (Profile(0.1),))
     with pytest.raises(KeyError):  # the executor knows no such operator
         world.engine.add_query(unknown.query(), {})
-    good = SimulatedQuery("good", "s", (Profile(0.1),))
-    world.engine.executor._profiles.update(good.profiles())  # type: ignore[attr-defined]
-    world.engine.add_query(good.query(), {})
+    good = SimulatedQuery.straight("good", "s", (Profile(0.1),))
+    world.add(good)
     world.run()
     assert {name: query["tuples_out"] for name, query in world.engine.snapshot()["queries"].items()} == {
         "q": 3,
@@ -163,7 +166,7 @@ def test_a_policy_that_wants_to_wait_is_asked_when_it_said() -> None:
             asked.append(view.now)
             return super().decide(view) if view.now >= 3.0 else Decision(again=3.0)
 
-    world = World({"s": np.array([1.0, 2.0])}, [SimulatedQuery("q", "s", (Profile(0.1),))], Patient())
+    world = World({"s": np.array([1.0, 2.0])}, [SimulatedQuery.straight("q", "s", (Profile(0.1),))], Patient())
     world.run()
     assert asked == [1.0, 2.0, 3.0]
     assert world.engine.snapshot()["workers"]["units"] == 1

@@ -19,7 +19,7 @@ from freshet.simulation.world import SimulatedQuery, World
 
 
 def world(*names: str, tuples: int = 5) -> World:
-    queries = [SimulatedQuery(name, "s", (Profile(0.1),)) for name in names]
+    queries = [SimulatedQuery.straight(name, "s", (Profile(0.1),)) for name in names]
     return World({"s": np.arange(float(tuples))}, queries, Everything())
 
 
@@ -189,7 +189,7 @@ def test_a_drain_does_not_wait_for_ever_for_what_is_held(monkeypatch: pytest.Mon
 
 
 def test_a_stop_at_once_can_give_up_what_is_running() -> None:
-    one = World({"s": np.arange(1.0)}, [SimulatedQuery("q", "s", (Profile(1000.0),))], Everything())
+    one = World({"s": np.arange(1.0)}, [SimulatedQuery.straight("q", "s", (Profile(1000.0),))], Everything())
     one.run(5.0)
     one.engine.stop(drain=False)
     one.engine.give_up()

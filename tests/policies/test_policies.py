@@ -28,7 +28,7 @@ class Recorded(World):
 
 
 def three(policy: Policy, arrivals: dict[str, list[float]]) -> list[tuple[str, ...]]:
-    queries = [SimulatedQuery(name, f"s_{name}", (Profile(1.0),)) for name in "abc"]
+    queries = [SimulatedQuery.straight(name, f"s_{name}", (Profile(1.0),)) for name in "abc"]
     world = Recorded({f"s_{name}": np.array(arrivals.get(name, [])) for name in "abc"}, queries, policy)
     world.run()
     return world.served

@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from freshet.model import Curve, Decision, Promises, Step, UserError, View
+from freshet.engine.events import Event, Submitted
+from freshet.model import Curve, Decision, Promises, UserError, View
 from freshet.policies import (
     Bucketing,
     BucketingPush,
@@ -26,7 +27,6 @@ from freshet.policies import (
 )
 from freshet.policies.aurora.bucket_table import BucketTable, Grid, ranges_of
 from freshet.policies.aurora.schedule import SchedulePolicy
-from freshet.simulation.boxes import BoxTree, BoxWorld
 from freshet.simulation.executor import Profile
 from freshet.simulation.view import RecordView
 from freshet.simulation.world import SimulatedQuery, World
@@ -35,27 +35,29 @@ SCHEDULERS = ("fixed-priority", "slope-slack", "bucketing")
 ALL = [f"{name}{form}" for name in SCHEDULERS for form in ("", "-push", "-fused")]
 
 
-class Recorded(BoxWorld):
-    """A world that remembers the calls."""
+class Calls:
+    """Remembers the calls of boxes."""
 
-    def __init__(self, *arguments: object, **options: object) -> None:
-        super().__init__(*arguments, **options)  # type: ignore[arg-type]
+    def __init__(self) -> None:
         self.called: list[int] = []
 
-    def _run(self, step: Step) -> None:
-        self.called += step.nodes
-        super()._run(step)
+    def tell(self, event: Event) -> None:
+        if isinstance(event, Submitted):
+            self.called += event.unit.nodes
 
 
 def three_applications(policy: SchedulePolicy) -> list[str]:
     """The network of CAR §4.5: three chains of four boxes that cost 1, deadlines 6, 10 and 14, one tuple each."""
-    trees = [
-        BoxTree.straight(f"application {number}", [Profile(1.0)] * 4, Curve.deadline(deadline))
+    queries = [
+        SimulatedQuery.straight(
+            f"application {number}", f"s{number}", [Profile(1.0)] * 4, curve=Curve.deadline(deadline)
+        )
         for number, deadline in enumerate((6.0, 10.0, 14.0))
     ]
-    world = Recorded(trees, {(number, 0): np.zeros(1) for number in range(3)}, policy)
+    world, calls = World({f"s{number}": np.zeros(1) for number in range(3)}, queries, policy), Calls()
+    world.engine.observers.append(calls)
     world.run()
-    return [f"b{number + 1}" for number in world.called]
+    return [f"b{number + 1}" for number in calls.called]
 
 
 def order(text: str) -> list[str]:
@@ -294,7 +296,7 @@ def run_on_engine(policy: Policy, seed: int, slots: int = 1) -> tuple[dict[str, 
     rng = np.random.default_rng(seed)
     streams = {name: np.sort(rng.uniform(0, 10, 40)) for name in ("s", "t")}
     queries = [
-        SimulatedQuery(
+        SimulatedQuery.straight(
             f"q{index}",
             ("s", "t")[index % 2],
             (*(Profile(float(rng.uniform(0.01, 0.2)), float(rng.uniform(0.2, 1.0))) for _ in range(2)), Profile(0.01)),

@@ -128,7 +128,7 @@ def test_beta_changes_while_running() -> None:
 
 
 def test_weights_change_while_running() -> None:
-    queries = [SimulatedQuery(name, "s", (Profile(1.0),)) for name in ("a", "b")]
+    queries = [SimulatedQuery.straight(name, "s", (Profile(1.0),)) for name in ("a", "b")]
     world = World({"s": np.array([0.0, 10.0])}, queries, FreshnessAware())
     world.run(5.0)
     world.engine.set_promises("a", Promises(weight=0.1))
@@ -162,7 +162,7 @@ class Checked(FreshnessAware):
 def test_notices_keep_the_ranking_up_to_date(seed: int, slots: int, rows: int | None) -> None:
     rng = np.random.default_rng(seed)
     queries = [
-        SimulatedQuery(
+        SimulatedQuery.straight(
             f"q{index}",
             f"s{index % 3}",
             (Profile(float(rng.uniform(0.05, 0.4)), float(rng.uniform(0.1, 1))), Profile(0.05)),
@@ -182,7 +182,7 @@ def test_every_query_is_served_although_others_keep_coming() -> None:
 
 @pytest.mark.parametrize("policy", [FreshnessAware(), RateBased(), RoundRobin(), FirstComeFirstServed()])
 def test_a_query_that_was_held_goes_on(policy: Policy) -> None:
-    queries = [SimulatedQuery(name, "s", (Profile(0.1),)) for name in ("a", "b")]
+    queries = [SimulatedQuery.straight(name, "s", (Profile(0.1),)) for name in ("a", "b")]
     world = World({"s": np.array([0.0, 1.0, 2.0])}, queries, policy)
     held = {"a": "full"}
     world.log.held = lambda: dict(held)  # type: ignore[method-assign]
@@ -196,7 +196,7 @@ def test_a_query_that_was_held_goes_on(policy: Policy) -> None:
 
 @pytest.mark.parametrize("policy", [FreshnessAware(), RateBased(), RoundRobin(), FirstComeFirstServed()])
 def test_a_cancelled_unit_runs_again_although_others_wait(policy: Policy) -> None:
-    queries = [SimulatedQuery(name, "s", (Profile(1.0),)) for name in ("a", "b")]
+    queries = [SimulatedQuery.straight(name, "s", (Profile(1.0),)) for name in ("a", "b")]
     world = World({"s": np.array([0.0])}, queries, policy)
     world.run(0.5)
     world.engine.executor.cancel("1-1@0")

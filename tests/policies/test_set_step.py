@@ -45,7 +45,7 @@ def ratio(items: list[tuple[int, int]] | tuple[tuple[int, int], ...], price: int
 def world(policy: FreshnessAware | RateBased, overhead: float, seed: int = 0) -> World:
     rng = np.random.default_rng(seed)
     queries = [
-        SimulatedQuery(f"q{index}", f"s{index % 3}", (Profile(float(rng.uniform(0.1, 1)), 0.5), Profile(0.1)))
+        SimulatedQuery.straight(f"q{index}", f"s{index % 3}", (Profile(float(rng.uniform(0.1, 1)), 0.5), Profile(0.1)))
         for index in range(9)
     ]
     streams = {f"s{index}": np.sort(rng.uniform(0, 100, 40)) for index in range(3)}

@@ -25,7 +25,6 @@ from freshet.policies.aurora.traversal import (
     min_memory,
     walk,
 )
-from freshet.simulation.boxes import BoxTree, BoxWorld, Prices
 from freshet.simulation.executor import Profile
 from freshet.simulation.view import RecordView
 from freshet.simulation.world import SimulatedQuery, World
@@ -159,8 +158,8 @@ def test_the_latencies_of_section_6_3_1() -> None:
 
 # The policy
 
-TREES = [BoxTree(f"q{number}", (Profile(0.1),) * 6, (3, 2, 3, 5, 5, None)) for number in range(3)]
-ARRIVALS = {(number, place): np.linspace(0.0, 2.0, 9) for number in range(3) for place in TREES[0].inputs}
+TREES = [SimulatedQuery.tree(f"q{number}", [Profile(0.1)] * 6, (3, 2, 3, 5, 5, None)) for number in range(3)]
+ARRIVALS = {stream: np.linspace(0.0, 2.0, 9) for tree in TREES for stream in tree.streams}
 
 
 def counting(name: str) -> TwoLevel:
@@ -171,19 +170,19 @@ def counting(name: str) -> TwoLevel:
 
 @pytest.mark.parametrize("name", ["aaat", "aaat-min-cost", "aaat-min-latency", "aaat-min-memory", "baat", "taat"])
 def test_every_tuple_of_a_tree_leaves_once(name: str) -> None:
-    world = BoxWorld(TREES, ARRIVALS, counting(name), prices=Prices(call=0.01))
+    world = World(ARRIVALS, TREES, counting(name), call=0.01, departs="box")
     world.run()
-    for number in range(3):
-        came = sorted(time for (tree, _), times in ARRIVALS.items() if tree == number for time in times)
-        assert sorted(world.times(f"q{number}")[0].tolist()) == came
+    for tree in TREES:
+        came = sorted(time for stream in tree.streams for time in ARRIVALS[stream])
+        assert sorted(world.departed()[tree.name][0].tolist()) == came
 
 
 def test_min_cost_calls_each_box_once_and_boxes_need_not() -> None:
     calls = {}
     for policy in (TwoLevel(), TwoLevel(traversal="min-latency")):
-        world = BoxWorld(TREES[:1], {key: np.zeros(2) for key in ARRIVALS if key[0] == 0}, policy)
+        world = World({stream: np.zeros(2) for stream in TREES[0].streams}, TREES[:1], policy)
         world.run()
-        calls[policy.traversal] = world.calls
+        calls[policy.traversal] = world.work.calls
     assert calls == {"min-cost": 6, "min-latency": 9}
 
 
@@ -191,15 +190,17 @@ def test_min_cost_calls_each_box_once_and_boxes_need_not() -> None:
 def test_auto_is_as_fast_as_the_faster_one(call: float) -> None:
     latencies = {}
     for name in ("aaat", "aaat-min-cost", "aaat-min-latency"):
-        arrivals = {(0, place): np.zeros(3) for place in TREES[0].inputs}
-        world = BoxWorld(TREES[:1], arrivals, counting(name), prices=Prices(call=call))
+        arrivals = {stream: np.zeros(3) for stream in TREES[0].streams}
+        world = World(arrivals, TREES[:1], counting(name), call=call, departs="box")
         world.run()
-        latencies[name] = world.outcome().latency
+        latencies[name] = world.outcome().response
     assert latencies["aaat"] == min(latencies.values())
 
 
 def on_engine(policy: Policy) -> tuple[dict[str, list[int]], World]:
-    queries = [SimulatedQuery(f"q{n}", "s", (Profile(0.1, 0.5), Profile(0.1, 0.8), Profile(0.1))) for n in range(3)]
+    queries = [
+        SimulatedQuery.straight(f"q{n}", "s", (Profile(0.1, 0.5), Profile(0.1, 0.8), Profile(0.1))) for n in range(3)
+    ]
     world = World({"s": np.arange(30) / 10}, queries, policy, overhead=0.05)
     world.run()
     rows = {}
@@ -358,7 +359,7 @@ def test_superboxes_follow_learned_costs_and_do_not_flutter() -> None:
 
 
 def test_a_cost_that_is_learned_while_running_ends_a_superbox() -> None:
-    queries = [SimulatedQuery("q", "s", (Profile(0.1), Profile(0.001), Profile(0.001)))]
+    queries = [SimulatedQuery.straight("q", "s", (Profile(0.1), Profile(0.001), Profile(0.001)))]
     ends = {}
     for name, policy in (("by cost", TwoLevel(high_cost=0.05)), ("never", TwoLevel())):
         world = World({"s": np.arange(20) / 2}, queries, policy, known=False)

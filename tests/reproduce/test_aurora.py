@@ -41,7 +41,7 @@ def test_both_models_bring_every_tuple_through_every_box() -> None:
 
 def test_the_price_of_an_operation_is_calibrated() -> None:
     outcome = simulate(Run(large(Trial(), 4000.0), "fixed-priority-push", 300)).outcome
-    assert outcome.scheduling / outcome.seconds == pytest.approx(0.075, abs=0.002)
+    assert outcome.work.scheduling / outcome.seconds == pytest.approx(0.075, abs=0.002)
 
 
 def test_seeds_are_one_run_where_nothing_is_drawn() -> None:

@@ -10,7 +10,7 @@ from freshet.bench.registry import bench
 from freshet.bench.result import Result
 from freshet.bench.stage import Stage
 from freshet.policies import BusyPrice, Everything, FreshnessAware, Policy, SetStep
-from freshet.simulation.single import SingleWorker
+from freshet.simulation.fast import FastWorld
 from freshet.simulation.workloads.fas import FasWorkload
 from freshet.simulation.world import World
 
@@ -79,11 +79,10 @@ def _staleness(workload: FasWorkload, policy: Policy, overhead: float, workers: 
     queries = workload.queries_of(streams)
     # After the last tuple only a backlog is left, which says nothing of a steady state.
     end = min(float(times[-1]) for times in streams.values())
-    if workers == 1:
-        worker = SingleWorker(streams, queries, policy, overhead=overhead, seed=workload.seed)
-        worker.run()
-        return worker.outcome(until=end).staleness
-    world = World(streams, queries, policy, overhead=overhead, slots=workers, seed=workload.seed)
-    world.run(until=end)
-    # It is unknown only where there are no queries.
-    return 1.0 - (world.engine.snapshot()["total"]["freshness"] or 0.0)
+    world = (
+        FastWorld(streams, queries, policy, overhead=overhead, seed=workload.seed)
+        if workers == 1
+        else World(streams, queries, policy, overhead=overhead, slots=workers, seed=workload.seed)
+    )
+    world.run()
+    return world.outcome(until=end).staleness

@@ -11,12 +11,12 @@ import pyarrow as pa
 
 from freshet.app.checking import Checked
 from freshet.app.forms import inputs_of
-from freshet.engine.binding import bind
+from freshet.engine.binding import MadeUp, bind
 from freshet.engine.board import Board
 from freshet.kernels import why_not
 from freshet.kernels.parting import rows_for_parts
 from freshet.kernels.superbox.program import Program
-from freshet.model import Filter, Project, Query, State, Step, Train
+from freshet.model import Filter, Project, Query, State, Step
 from freshet.model.operators import Columns
 from freshet.model.unit import components
 from freshet.spark.driver.forms import Form, Forms
@@ -54,19 +54,9 @@ def _pieces(board: Board, forms: Forms, rows: int) -> list[Piece]:
         for edge in operator.edges:
             edge.waiting = rows if edge.edge.source is None else 0
     step = Step(tuple(range(len(board.operators))))
-    unit = bind(board, step, "explained", rows, _MadeUp(), lambda chains: _states(board))
+    unit = bind(board, step, "explained", rows, MadeUp(), lambda chains: _states(board))
     assert unit is not None
     return Planner(unit, forms, Limits(_CORES[0])).pieces(components(unit.chains))
-
-
-class _MadeUp:
-    """Trains of which only the size counts."""
-
-    def train(self, stream: str, first: int, end: int) -> Train:
-        return Train(stream, first, end)
-
-    def versions(self, table: str) -> Train:
-        return Train(table, 0, 0)
 
 
 def _states(board: Board) -> tuple[State, ...]:

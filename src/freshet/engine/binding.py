@@ -126,6 +126,18 @@ class Ranges(Protocol):
         """The versions of a table that are kept."""
 
 
+class MadeUp:
+    """Ranges without a log, for those who only ask what would run together."""
+
+    def train(self, stream: str, first: int, end: int) -> Train:
+        """A train without segments."""
+        return Train(stream, first, end)
+
+    def versions(self, table: str) -> Train:
+        """No version."""
+        return Train(table, 0, 0)
+
+
 def bind(
     board: Board, step: Step, unit: str, most_rows: int, log: Ranges, states: States, ahead: bool = False
 ) -> Unit | None:

@@ -99,18 +99,34 @@ class OverheadStatistics:
     0.032
     """
 
-    __slots__ = ("calls", "seconds", "total")
+    __slots__ = ("_fixed", "calls", "seconds", "total")
 
     def __init__(self) -> None:
         self.seconds = 0.0
         """Seconds per call."""
         self.calls = 0
         self.total = 0.0
+        self._fixed = False
+
+    @classmethod
+    def given(cls, seconds: float) -> OverheadStatistics:
+        """An overhead that is known and stays as it is; calls add to the totals only.
+
+        >>> known = OverheadStatistics.given(0.02)
+        >>> known.add(0.5)
+        >>> known.seconds, known.total
+        (0.02, 0.5)
+        """
+        statistics = cls()
+        statistics.seconds, statistics._fixed = seconds, True
+        return statistics
 
     def add(self, seconds: float) -> None:
         """A call had this overhead."""
         self.calls += 1
         self.total += seconds
+        if self._fixed:
+            return
         if self.calls > _COLD:
             self.seconds += _NEWEST * (seconds - self.seconds)
         elif self.calls == 1 or seconds < self.seconds:

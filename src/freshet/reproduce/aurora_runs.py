@@ -4,14 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 
-from freshet.policies import BoxAtATime, Bucketing, QueueShare, SlopeSlack, SlopeSlackPush, create
+from freshet.policies import BoxAtATime, Bucketing, Policy, QueueShare, SlopeSlack, SlopeSlackPush, create
 from freshet.reproduce.trial import Trial
-from freshet.simulation.boxes import BoxOutcome, BoxWorld, Counting, Prices
+from freshet.simulation.fast import FastWorld
+from freshet.simulation.outcome import Departed, Outcome
 from freshet.simulation.workloads.aurora import AuroraWorkload
+
+
+class Prices(NamedTuple):
+    """What is not processing: seconds for each box call, and for each operation that a scheduler counts."""
+
+    call: float
+    operation: float
+
 
 PRICES: Final = Prices(call=21.2e-6, operation=1.037e-6)
 """Seconds of a box call and of a counted scheduling operation, the only two constants.
@@ -66,7 +75,7 @@ class Counts:
 class Found:
     """What a simulation gave: the outcome, and late tuples by (storm or calm, tight or loose)."""
 
-    outcome: BoxOutcome
+    outcome: Outcome
     counts: tuple[tuple[tuple[bool, bool], Counts], ...]
 
     def missed(self, *, storm: bool, tight: bool | None = None) -> int:
@@ -85,13 +94,15 @@ class Found:
 
 def simulate(run: Run) -> Found:
     """Runs one simulation."""
-    bed = run.bed
-    world = BoxWorld(bed.trees(), bed.arrivals(), policy_of(run), prices=run.prices, seed=bed.seed)
+    bed, (call, operation) = run.bed, run.prices
+    world = FastWorld(
+        bed.streams_of(), bed.queries_of(), policy_of(run), call=call, operation=operation, seed=bed.seed, departs="box"
+    )
     world.run()
-    return Found(world.outcome(), _counts(bed, world))
+    return Found(world.outcome(), _counts(bed, world.departed()))
 
 
-def policy_of(run: Run) -> Counting:
+def policy_of(run: Run) -> Policy:
     """The scheduler of a run."""
     if run.policy == "baat":
         return BoxAtATime(run.size, trains=None if run.share == 1.0 else QueueShare(run.share), seed=run.bed.seed)
@@ -102,17 +113,17 @@ def policy_of(run: Run) -> Counting:
     policy = create(run.policy if run.size is None else f"{run.policy}({run.size})")
     if isinstance(policy, Bucketing):
         policy.partitions = run.partitions
-    return policy  # type: ignore[return-value]
+    return policy
 
 
-def _counts(bed: AuroraWorkload, world: BoxWorld) -> tuple[tuple[tuple[bool, bool], Counts], ...]:
+def _counts(bed: AuroraWorkload, departed: Departed) -> tuple[tuple[tuple[bool, bool], Counts], ...]:
     periods = bed.periods()
     begins = np.array([begin for begin, _, _ in periods])
     stormy = np.array([storm for _, _, storm in periods])
     sums = {(storm, tight): [0, 0] for storm in (False, True) for tight in (False, True)}
-    for number, tree in enumerate(bed.trees()):
-        arrivals, departures = world.times(tree.name)
-        promise = tree.curve.promise if tree.curve is not None else np.inf
+    for number, query in enumerate(bed.queries_of()):
+        arrivals, departures = departed[query.name]
+        promise = query.promises.curve.promise if query.promises.curve is not None else np.inf
         late = departures - arrivals > promise
         in_storm = stormy[np.clip(np.searchsorted(begins, arrivals, side="right") - 1, 0, None)]
         tight = number % len(bed.deadlines) == 0
@@ -148,7 +159,12 @@ def qos(found: Sequence[Found]) -> list[float]:
 
 def latency(found: Sequence[Found]) -> list[float]:
     """Mean latency of each seed."""
-    return [each.outcome.latency for each in found]
+    return [each.outcome.response for each in found]
+
+
+def scheduling(found: Sequence[Found]) -> list[float]:
+    """Seconds of scheduling of each seed."""
+    return [each.outcome.work.scheduling for each in found]
 
 
 # Testbeds
@@ -253,7 +269,7 @@ def calibrated(rounds: int = 4) -> Prices:
     call, operation = 2e-5, 1e-6
     for _ in range(rounds):
         outcome = simulate(Run(bed, "fixed-priority-push", 300, prices=Prices(call, operation))).outcome
-        share = outcome.scheduling / outcome.seconds
+        share = outcome.work.scheduling / outcome.seconds
         operation *= 0.075 / share * (1.0 - share) / (1.0 - 0.075)
         low, high = 1e-5, 4e-5
         for _ in range(10):

@@ -12,6 +12,7 @@ from freshet.reproduce.aurora_runs import (
     large,
     qos,
     runs,
+    scheduling,
     sustained,
     varied,
 )
@@ -67,7 +68,7 @@ def _(trial: Trial) -> Measured:
 def scheduling_share(trial: Trial, policy: str) -> list[float]:
     """Share of the run time spent scheduling at 4,000 tuples/s."""
     found = runs(trial, Run(large(trial, 4000.0), policy, LARGE_SIZE, partitions=7))
-    return [each.outcome.scheduling / each.outcome.seconds for each in found]
+    return [each.outcome.work.scheduling / each.outcome.seconds for each in found]
 
 
 @claim(
@@ -160,6 +161,5 @@ def _(trial: Trial) -> Measured:
 )
 def _(trial: Trial) -> Measured:
     found = by_partitions(trial)
-    many, few = ([each.outcome.scheduling for each in found[count]] for count in (260, 20))
-    by = {f"{count} partitions": [each.outcome.scheduling for each in all_] for count, all_ in found.items()}
-    return Measured(over(many, few), by)
+    by = {f"{count} partitions": scheduling(each) for count, each in found.items()}
+    return Measured(over(scheduling(found[260]), scheduling(found[20])), by)

@@ -15,6 +15,7 @@ from freshet.reproduce.aurora_runs import (
     deep,
     qos,
     runs,
+    scheduling,
     small,
     unbranched,
 )
@@ -158,9 +159,7 @@ def _(trial: Trial) -> Measured:
     ratios = []
     for policy in (FIXED, SLOPE):
         found = by_size(trial, policy)
-        ratios.append(
-            over([each.outcome.scheduling for each in found[100]], [each.outcome.scheduling for each in found[1]])
-        )
+        ratios.append(over(scheduling(found[100]), scheduling(found[1])))
     return Measured([max(pair) for pair in zip(*ratios, strict=True)])
 
 

@@ -9,11 +9,10 @@ import numpy as np
 from freshet.policies.aurora.superbox import application_trees
 from freshet.policies.aurora.traversal import TRAVERSALS, Box, TraversalName, Walk, walk
 from freshet.reproduce.aurora_measures import ROBIN, minus, over
-from freshet.reproduce.aurora_runs import CAPACITIES, COSTS, PRICES, SHARES, Found, Run, latency, runs, trees
+from freshet.reproduce.aurora_runs import CAPACITIES, COSTS, PRICES, SHARES, Found, Prices, Run, latency, runs, trees
 from freshet.reproduce.aurora_threads import slowdown
 from freshet.reproduce.registry import Measured, claim
 from freshet.reproduce.trial import Trial
-from freshet.simulation.boxes import Prices
 
 
 def tree_runs(trial: Trial, policy: str, prices: Prices = PRICES) -> list[Run]:
@@ -102,11 +101,11 @@ def memories(trial: Trial) -> list[dict[TraversalName, Walk]]:
     found = []
     for seed in trial.seeds:
         rng = np.random.default_rng([seed, 0x38])
-        tree = trees(trial, 1, 0.5, seed=seed).trees()[0]
-        pairs = zip(tree.profiles, tree.after, strict=True)
+        bed = trees(trial, 1, 0.5, seed=seed)
+        (query,) = bed.queries_of()
         boxes = {
             place: Box(() if after is None else (after,), profile.cost, float(rng.uniform()))
-            for place, (profile, after) in enumerate(pairs)
+            for place, (profile, after) in enumerate(zip(query.operators.values(), bed.after, strict=True))
         }
         (superbox,) = application_trees({place: box.after for place, box in boxes.items()})
         waiting = dict.fromkeys(boxes, 10.0)
@@ -172,7 +171,7 @@ def bursty(trial: Trial, burst: int, share: float, cost: float | None = None) ->
 
 def beyond_work(found: Sequence[Found]) -> list[float]:
     """Seconds of run time that were not processing."""
-    return [each.outcome.overhead for each in found]
+    return [each.outcome.work.beyond for each in found]
 
 
 @claim(

@@ -6,11 +6,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Final, Literal
 
-from freshet.policies import FirstComeFirstServed, FreshnessAware, Policy, RateBased, RoundRobin
+from freshet.policies import FirstComeFirstServed, FreshnessAware, Policy, RateBased, RatioPolicy, RoundRobin
 from freshet.reproduce.trial import Trial
-from freshet.simulation.charge import Charge
+from freshet.simulation.fast import FastWorld
 from freshet.simulation.outcome import Outcome
-from freshet.simulation.single import SingleWorker
 from freshet.simulation.workloads.fas import FasWorkload
 
 UTILIZATIONS: Final = (0.1, 0.3, 0.5, 0.7, 0.8, 0.9, 0.95, 0.99)
@@ -36,6 +35,12 @@ class Reading:
     take: Literal["drain", "one"] = "drain"
     charge: Literal["nothing", "extracts", "extracts and inserts"] = "nothing"
     rate_free: bool = False
+
+    def counted(self, policy: Policy) -> int:
+        """Operations that cost something; policies without a calendar queue have none."""
+        if not isinstance(policy, RatioPolicy) or self.charge == "nothing":
+            return 0
+        return policy.queue.extracts + (policy.queue.inserts if self.charge == "extracts and inserts" else 0)
 
     def __str__(self) -> str:
         return f"{self.take}, charge {self.charge}" + (" but not RB-MCQ" if self.rate_free else "")
@@ -71,15 +76,19 @@ class Run:
 
 def simulate(run: Run) -> Outcome:
     """Runs one simulation."""
-    workload, policy = run.workload, _policy(run)
+    workload, reading = run.workload, run.reading
     streams = workload.streams_of()
-    cheapest = workload.cheapest(streams)
-    charge = None
-    if run.reading.charge != "nothing" and not (run.policy == "rb" and run.reading.rate_free):
-        charge = Charge(policy, cheapest, cheapest if run.reading.charge == "extracts and inserts" else 0.0)
-    worker = SingleWorker(streams, workload.queries_of(streams), policy, seed=workload.seed, charge=charge)
-    worker.run()
-    return worker.outcome()
+    free = reading.charge == "nothing" or (run.policy == "rb" and reading.rate_free)
+    world = FastWorld(
+        streams,
+        workload.queries_of(streams),
+        _policy(run),
+        operation=0.0 if free else workload.cheapest(streams),
+        counted=reading.counted,
+        seed=workload.seed,
+    )
+    world.run()
+    return world.outcome()
 
 
 def _policy(run: Run) -> Policy:

@@ -1,14 +1,15 @@
-"""Draws: which tuples a simulated operator lets through."""
+"""Draws: how many tuples a simulated operator gives out for each that it takes."""
 
 from __future__ import annotations
 
 from zlib import crc32
 
 import numpy as np
+from numpy.typing import NDArray
 
 
 class Draws:
-    """Whether an operator lets a tuple through, by the tuple's place in the source stream.
+    """What becomes of a tuple in an operator, by the tuple's place in the source stream.
 
     Drawn once per (seed, operator, place), so that answers do not depend on the schedule and runs repeat exactly.
 
@@ -17,18 +18,25 @@ class Draws:
     True
     >>> bool(0.48 < draws.passes(np.arange(10_000)).mean() < 0.52)
     True
+    >>> set(Draws(seed=1, name="q.join", selectivity=2.5).copies(np.arange(100)).tolist())
+    {2, 3}
     """
 
     def __init__(self, seed: int, name: str, selectivity: float) -> None:
         self._random = np.random.Generator(np.random.Philox(key=[seed, crc32(name.encode())]))
-        self._selectivity = selectivity
+        self._whole = int(selectivity)
+        self._share = selectivity - self._whole
         self._pass = np.empty(0, dtype=bool)
 
-    def passes(self, origins: np.ndarray) -> np.ndarray:
-        """Whether each of these tuples is let through."""
-        last = int(origins[-1]) if len(origins) else -1
+    def passes(self, origins: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Whether each of these tuples is let through, where not more than one comes of each."""
+        last = int(origins.max()) if len(origins) else -1
         while last >= len(self._pass):
-            block = self._random.random(max(4096, len(self._pass))) < self._selectivity
+            block = self._random.random(max(4096, len(self._pass))) < self._share
             self._pass = np.concatenate([self._pass, block])
-        passes: np.ndarray = self._pass[origins]
+        passes: NDArray[np.bool_] = self._pass[origins]
         return passes
+
+    def copies(self, origins: NDArray[np.int64]) -> NDArray[np.int64]:
+        """How many tuples come of each of these."""
+        return self._whole + self.passes(origins).astype(np.int64)

@@ -7,40 +7,92 @@ from collections.abc import Collection, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from itertools import count
+from typing import Literal
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from freshet.engine import Clock
-from freshet.model import Chain, ChainResult, Input, Network, OperatorRun, SegmentFile, Train, Unit, UnitResult
-from freshet.simulation.charge import Charge
+from freshet.model import (
+    Chain,
+    ChainResult,
+    Input,
+    Network,
+    Node,
+    OperatorRun,
+    SegmentFile,
+    Train,
+    Unit,
+    UnitResult,
+    UserError,
+)
 from freshet.simulation.draws import Draws
-from freshet.simulation.log import SimulatedLog, Tuples
+from freshet.simulation.log import SimulatedLog, Tuples, microseconds
+from freshet.simulation.memory import Memory, together
+
+Departs = Literal["tuple", "box", "unit"]
+"""When tuples leave a unit.
+
+- ``tuple``: each when it has passed all boxes of its chain, before the next one begins (FAS §2).
+- ``box``: a box takes the whole train before the next box begins, and tuples leave the last one by one (CAR §3.3.2).
+- ``unit``: all at the end, as on Spark, where they depart with the commit.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """What an operator costs (seconds per tuple) and lets through (tuples out per tuple in, at most 1)."""
+    """What an operator does in simulated time.
+
+    Args:
+        cost: Seconds per tuple.
+        selectivity: Tuples out per tuple in; above 1 some come more than once, as from a join.
+        size: Bytes of a tuple that it gives out; None: as many as of one that it takes.
+        lasts: Seconds for which it remembers a tuple, as joins and windows do; None: not at all.
+        slide: Makes it a window: at each multiple of so many seconds at which it remembers something it gives out a
+            row, when no tuple from before can come any more, and nothing else.
+
+    >>> Profile(1e-6, 0.2).selectivity, Profile(1e-6, slide=10.0).lasts
+    (0.2, 10.0)
+    """
 
     cost: float
     selectivity: float = 1.0
+    size: int | None = None
+    lasts: float | None = None
+    slide: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.cost < 0.0 or self.selectivity < 0.0:
+            raise UserError(f"an operator of cost {self.cost} and selectivity {self.selectivity}: use 0 or more")
+        if self.slide is not None and self.lasts is None:
+            object.__setattr__(self, "lasts", self.slide)
+
+
+@dataclass(frozen=True, slots=True)
+class _Work:
+    """An operator in its place."""
+
+    name: str
+    profile: Profile
+    draws: Draws | None
 
 
 class SimulatedExecutor:
-    """Runs units in simulated time: a step costs its overhead, then each tuple passes the whole chain in turn.
+    """Runs units in simulated time: a unit costs its overhead, each box that gets tuples its call and their costs.
 
-    Whether an operator lets a tuple through is drawn once per (seed, operator, place of the tuple in its source
-    stream), so that answers do not depend on the schedule, and runs repeat exactly.
+    What an operator gives out for a tuple is drawn once per (seed, operator, place of the tuple in its source stream),
+    so that answers do not depend on the schedule, and runs repeat exactly.
 
     Args:
         log: Where the tuples wait.
         clock: The virtual clock.
-        profiles: Cost and selectivity by operator name.
+        profiles: What operators do, by name.
         overhead: Seconds that each unit costs before it touches a tuple.
+        call: Seconds that each call of a box costs: one for each operator of a unit to which tuples come.
         slots: Units that may run at once.
         seed: Of the draws.
-        charge: What the scheduler's own operations cost; it delays each unit.
-        together: Whether all tuples of a unit depart at its end, as on Spark, where they depart with the commit.
+        departs: When tuples leave a unit.
     """
 
     alone: AbstractSet[str] = frozenset()
@@ -52,55 +104,65 @@ class SimulatedExecutor:
         profiles: Mapping[str, Profile],
         *,
         overhead: float = 0.0,
+        call: float = 0.0,
         slots: int = 1,
         seed: int = 0,
-        charge: Charge | None = None,
-        together: bool = False,
+        departs: Departs = "tuple",
     ) -> None:
         self._log, self._clock = log, clock
-        self._profiles, self._overhead, self._seed = profiles, overhead, seed
+        self._profiles, self._overhead, self._call, self._seed = profiles, overhead, call, seed
         self.slots = slots
-        self._costs: list[float] = []
-        self._draws: list[Draws | None] = []
-        self._charge = charge
-        self._together_at_end = together
+        self._departs = departs
+        self._works: list[_Work] = []
+        self._behind: list[int] = []
+        """Bytes of a tuple that each operator gives out."""
+        self._ports: dict[str, int] = {}
         self._heap: list[tuple[float, int, UnitResult]] = []
         self._order = count()
 
     def install(
         self, network: Network, schemas: Mapping[str, pa.Schema], fail_on_error: AbstractSet[str]
     ) -> Mapping[str, pa.Schema]:
-        """Takes note of the operators; simulated tuples have no columns."""
-        for node in network.nodes[len(self._draws) :]:
+        """Takes note of the operators; simulated tuples have no columns, only sizes."""
+        for node in network.nodes[len(self._works) :]:
             profile = self._profiles[node.operator.name]
-            self._costs.append(profile.cost)
-            passes_all = profile.selectivity >= 1.0
-            self._draws.append(None if passes_all else Draws(self._seed, node.name, profile.selectivity))
+            draws = None if profile.selectivity == 1.0 else Draws(self._seed, node.name, profile.selectivity)
+            self._works.append(_Work(node.operator.name, profile, draws))
+            self._ports[node.operator.name] = len(node.edges)
+            self._measure(node, profile)
+        self._log.sizes.update({query: self._behind[network.root(query)] for query in network})
         return {query: pa.schema([]) for query in network}
 
+    def _measure(self, node: Node, profile: Profile) -> None:
+        """Finds how large tuples are in front of an operator and behind it."""
+        for edge in node.edges:
+            if edge.source is not None:
+                self._log.sizes[edge.stream] = self._behind[edge.source]
+        size = profile.size if profile.size is not None else self._log.size(node.edges[0].stream)
+        self._behind.append(size)
+
     def states(self, fold: str) -> int:
-        """Simulated operators remember nothing."""
-        return 0
+        """What came in at each port is remembered by itself."""
+        return self._ports[fold]
 
     def way(self, nodes: Collection[int]) -> str:
-        """All units have the same overhead."""
-        return "simulated"
+        """Units of as many boxes have the same overhead."""
+        return way_of(self._call, nodes)
 
     def submit(self, unit: Unit) -> None:
         """Works out what the unit will have done, and when."""
         started = self._clock.now()
-        overhead = self._overhead + (self._charge.due() if self._charge else 0.0)
-        moment = started + overhead
+        run = _Run(self, unit)
+        moment = started + self._overhead
         results: list[ChainResult] = []
         given: list[Tuples] = []
         for chain in unit.chains:
-            tuples = self._together([self._tuples(each, given) for each in chain.inputs])
-            result, alive, moment = self._run(chain, tuples, moment)
+            result, tuples, moment = run.chain(chain, [self._tuples(each, given) for each in chain.inputs], moment)
             results.append(result)
-            given.append(alive)
-        written = [
-            (stream, tuples) for chain, tuples in zip(unit.chains, given, strict=True) for stream in chain.writes
-        ]
+            given.append(tuples)
+        written = [*run.appended, *((stream, tuples) for chain, tuples in zip(unit.chains, given, strict=True)
+                                    for stream in chain.writes)]  # fmt: skip
+        overhead = self._overhead + self._call * run.calls
         finished = UnitResult(unit, started, moment, tuple(results), self._stage(unit.id, written), overhead)
         heapq.heappush(self._heap, (moment, next(self._order), finished))
 
@@ -113,29 +175,6 @@ class SimulatedExecutor:
 
     def _tuples(self, each: Input, given: Sequence[Tuples]) -> Tuples:
         return self._log.tuples(each) if isinstance(each, Train) else given[each]
-
-    def _together(self, inputs: Sequence[Tuples]) -> Tuples:
-        if len(inputs) == 1:
-            return inputs[0]
-        return np.concatenate([arrivals for arrivals, _ in inputs]), np.concatenate([origins for _, origins in inputs])
-
-    def _run(self, chain: Chain, tuples: Tuples, moment: float) -> tuple[ChainResult, Tuples, float]:
-        arrivals, origins = tuples
-        rows = len(arrivals)
-        service = np.zeros(rows)
-        alive = np.arange(rows)
-        runs = []
-        for number in chain.nodes:
-            cost, draws = self._costs[number], self._draws[number]
-            service[alive] += cost
-            entered = len(alive)
-            if draws is not None:
-                alive = alive[draws.passes(origins[alive])]
-            runs.append(OperatorRun(number, entered, len(alive), entered * cost))
-        departures = moment + np.cumsum(service)
-        own = None if self._together_at_end else departures[alive]
-        result = ChainResult(chain, len(alive), tuple(runs), arrivals[alive], own)
-        return result, (arrivals[alive], origins[alive]), float(departures[-1]) if rows else moment
 
     def finished(self) -> Sequence[UnitResult]:
         """Units that are finished by now."""
@@ -162,3 +201,72 @@ class SimulatedExecutor:
 
     def close(self) -> None:
         """Nothing to stop."""
+
+
+def way_of(call: float, nodes: Collection[int]) -> str:
+    """The way in which a unit of these operators runs, where a call of a box costs so much."""
+    return str(len(nodes)) if call else "simulated"
+
+
+class _Run:
+    """One unit being run."""
+
+    def __init__(self, executor: SimulatedExecutor, unit: Unit) -> None:
+        self._works, self._log = executor._works, executor._log
+        self._call, self._departs = executor._call, executor._departs
+        self._states = {state.fold: state for state in unit.states}
+        self.calls = 0
+        self.appended: list[tuple[str, Tuples]] = []
+        self._dropped: list[tuple[str, int]] = []
+
+    def chain(self, chain: Chain, inputs: Sequence[Tuples], moment: float) -> tuple[ChainResult, Tuples, float]:
+        """What a chain did, what it gives out, and when it was done."""
+        runs: list[OperatorRun] = []
+        self._dropped = []
+        parts = [(number,) for number in chain.nodes] if self._departs == "box" else [chain.nodes]
+        for nodes in parts:
+            tuples, departures, moment = self._pass(nodes, inputs, moment, runs)
+            inputs = [tuples]
+        own = None if self._departs == "unit" else departures
+        rows = len(tuples[0])
+        result = ChainResult(chain, rows, tuple(runs), tuples[0], own, dropped=tuple(self._dropped))
+        return result, tuples, moment
+
+    def _pass(
+        self, nodes: Sequence[int], inputs: Sequence[Tuples], moment: float, runs: list[OperatorRun]
+    ) -> tuple[Tuples, NDArray[np.float64], float]:
+        """Each tuple passes some operators before the next one begins; returns what comes out, when, and the end."""
+        arrivals, origins = together(inputs)
+        rows = len(arrivals)
+        # Seconds of each tuple; in the last place of what windows give out, which comes after all of them.
+        service = np.zeros(rows + 1)
+        places = np.arange(rows)
+        calls = 0
+        for number in nodes:
+            work, entered = self._works[number], len(places)
+            cost, draws = work.profile.cost, work.draws
+            service += cost * np.bincount(places, minlength=rows + 1)
+            ports = inputs if number == nodes[0] else [(arrivals, origins)]
+            closed = self._remember(work, ports) if work.profile.lasts is not None else None
+            if closed is not None:
+                arrivals, origins = closed
+                places = np.full(len(arrivals), rows)
+            elif draws is not None:
+                kept = np.repeat(np.arange(entered), draws.copies(origins))
+                arrivals, origins, places = arrivals[kept], origins[kept], places[kept]
+            runs.append(OperatorRun(number, entered, len(places), entered * cost))
+            calls += bool(entered or len(places))
+        departures = moment + calls * self._call + np.cumsum(service)
+        self.calls += calls
+        return (arrivals, origins), departures[places], float(departures[-1])
+
+    def _remember(self, work: _Work, inputs: Sequence[Tuples]) -> Tuples | None:
+        """Brings up to date what an operator remembers; returns what comes out of a window."""
+        profile = work.profile
+        assert profile.lasts is not None, f"{work.name} remembers nothing"
+        slide = None if profile.slide is None else microseconds(profile.slide)
+        memory = Memory(self._states[work.name], self._log, microseconds(profile.lasts), slide)
+        closed = memory.take(inputs)
+        self.appended += memory.appended
+        self._dropped += memory.dropped
+        return None if slide is None else closed

@@ -3,34 +3,54 @@
 from __future__ import annotations
 
 import heapq
+import math
 from collections.abc import Mapping, Sequence
+from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from freshet.engine import Clock
 from freshet.log.kinds import ReaderKind
+from freshet.log.marks import Marks
 from freshet.model import Commit, Start, Train, UserError
 
-Tuples = tuple[np.ndarray, np.ndarray]
+Tuples = tuple[NDArray[np.float64], NDArray[np.int64]]
 """Arrival times, and the offsets in the source stream that the tuples come from."""
+TUPLE_BYTES: Final = 100
+"""Size of a tuple where nothing else is said."""
+
+
+def microseconds(seconds: float) -> int:
+    """Event time of a moment: simulated tuples are from when they arrive."""
+    return math.floor(seconds * 1e6)
 
 
 class _Source:
     """A stream whose arrivals are known beforehand."""
 
-    def __init__(self, times: np.ndarray) -> None:
+    def __init__(self, times: NDArray[np.float64]) -> None:
         self.arrivals = times
         self.origins = np.arange(len(times))
         self.end = 0
+        self.beat: int | None = None
+        """Up to which event time nothing more can come, where all that came is processed."""
+
+    def watermark(self, offset: int) -> int | None:
+        if offset < self.end:
+            return microseconds(self.arrivals[offset])
+        last = microseconds(self.arrivals[self.end - 1]) if self.end else None
+        return last if self.beat is None or (last is not None and last > self.beat) else self.beat
 
 
 class _Queue:
-    """A stream that steps append to; grows by doubling."""
+    """A stream that units append to; grows by doubling."""
 
     def __init__(self) -> None:
         self.arrivals = np.empty(64)
         self.origins = np.empty(64, dtype=np.int64)
         self.end = 0
+        self.marks = Marks()
 
     def extend(self, tuples: Tuples) -> None:
         arrivals, origins = tuples
@@ -42,9 +62,18 @@ class _Queue:
         self.origins[self.end : end] = origins
         self.end = end
 
+    def watermark(self, offset: int) -> int | None:
+        return self.marks.at(offset)
+
 
 class SimulatedLog:
-    """Streams with given arrival times (seconds, nondecreasing) and the queues that simulated steps write.
+    """Streams with given arrival times (seconds, nondecreasing) and the queues that simulated units write.
+
+    Args:
+        clock: The virtual clock.
+        streams: Arrival times by stream.
+        sizes: Bytes of a tuple, by stream; the executor adds what lies behind operators.
+        beats: Moments at which all streams tell how far event time is, so that windows close while nothing comes.
 
     >>> from freshet.engine import VirtualClock
     >>> clock = VirtualClock()
@@ -60,12 +89,20 @@ class SimulatedLog:
     epoch = 1
     commits = 0
 
-    def __init__(self, clock: Clock, streams: Mapping[str, np.ndarray], tuple_bytes: int = 100) -> None:
+    def __init__(
+        self,
+        clock: Clock,
+        streams: Mapping[str, NDArray[np.float64]],
+        sizes: Mapping[str, int] | None = None,
+        beats: Sequence[float] = (),
+    ) -> None:
         self._clock = clock
-        self._tuple_bytes = tuple_bytes
-        self._streams: dict[str, _Source | _Queue] = {name: _Source(times) for name, times in streams.items()}
+        self.sizes = dict(sizes or {})
+        self._sources = {name: _Source(times) for name, times in streams.items()}
+        self._streams: dict[str, _Source | _Queue] = dict(self._sources)
         self._due = [(float(times[0]), name) for name, times in streams.items() if len(times)]
         heapq.heapify(self._due)
+        self._beats = list(reversed(beats))
         self._written: dict[str, None] = {}
         self._staged: dict[str, list[tuple[str, Tuples]]] = {}
         self._cursors: dict[str, int] = {}
@@ -82,38 +119,48 @@ class SimulatedLog:
         """Nothing to do: simulated streams are kept whole."""
 
     def grown(self) -> Sequence[str]:
-        """Streams that got tuples since the last call."""
+        """Streams that got tuples, or whose watermark moved, since the last call."""
         now = self._clock.now()
         while self._due and self._due[0][0] <= now:
             _, name = heapq.heappop(self._due)
-            source = self._streams[name]
+            source = self._sources[name]
             source.end = int(np.searchsorted(source.arrivals, now, side="right"))
             if source.end < len(source.arrivals):
                 heapq.heappush(self._due, (float(source.arrivals[source.end]), name))
             self._written[name] = None
+        while self._beats and self._beats[-1] <= now:
+            beat = microseconds(self._beats.pop())
+            for name, source in self._sources.items():
+                source.beat = beat
+                self._written[name] = None
         grown = list(self._written)
         self._written.clear()
         return grown
 
     def next_arrival(self) -> float | None:
-        """When the next tuple comes."""
-        return self._due[0][0] if self._due else None
+        """When the next tuple comes, or tells how far event time is."""
+        moments = [*(due for due, _ in self._due[:1]), *self._beats[-1:]]
+        return min(moments, default=None)
 
     def end(self, stream: str) -> int:
         """The offset after the newest tuple."""
         return self._streams[stream].end
 
     def watermark(self, stream: str, offset: int) -> int | None:
-        """Simulated tuples have no event time."""
-        return None
+        """How far event time is at an offset: that of the tuple there, or of the last one or of a later beat."""
+        return self._streams[stream].watermark(offset)
 
     def arrival(self, stream: str, offset: int) -> float:
         """When the tuple at an offset arrived."""
         return float(self._streams[stream].arrivals[offset])
 
+    def size(self, stream: str) -> int:
+        """Bytes of a tuple."""
+        return self.sizes.get(stream, TUPLE_BYTES)
+
     def bytes(self, stream: str, first: int, end: int) -> int:
         """Size of a range."""
-        return self._tuple_bytes * (end - first)
+        return self.size(stream) * (end - first)
 
     def train(self, stream: str, first: int, end: int) -> Train:
         """The range as a train."""
@@ -147,10 +194,13 @@ class SimulatedLog:
                 kept = {member[0] for member in file.members}
                 for stream, tuples in self._staged.pop(file.name):
                     if stream in kept:
-                        self._append(stream, tuples)
+                        self._queue(stream).extend(tuples)
+            for stream, time in commit.watermarks:
+                queue = self._queue(stream)
+                queue.marks.add(queue.end, time)
 
-    def _append(self, stream: str, tuples: Tuples) -> None:
+    def _queue(self, stream: str) -> _Queue:
         queue = self._streams.setdefault(stream, _Queue())
         assert isinstance(queue, _Queue), f"{stream} is a source"
-        queue.extend(tuples)
         self._written[stream] = None
+        return queue

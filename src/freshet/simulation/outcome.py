@@ -8,7 +8,38 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from freshet.model import Promises
+from freshet.quality import Qos, QosMeter, overall
+
 Floats = NDArray[np.float64]
+Departed = Mapping[str, tuple[Floats, Floats]]
+"""Arrivals and departures of the tuples that each query has put out, in the order in which they left."""
+
+
+@dataclass(slots=True)
+class Work:
+    """What a run did.
+
+    Args:
+        decisions: Plans made.
+        units: Steps that ran.
+        calls: Of boxes, one for each operator of a unit to which tuples came.
+        processing: Seconds in boxes.
+        overhead: Seconds for units and for calls.
+        scheduling: Seconds for scheduling.
+    """
+
+    decisions: int = 0
+    units: int = 0
+    calls: int = 0
+    processing: float = 0.0
+    overhead: float = 0.0
+    scheduling: float = 0.0
+
+    @property
+    def beyond(self) -> float:
+        """Seconds that were not processing."""
+        return self.overhead + self.scheduling
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +53,8 @@ class Outcome:
         seconds: Length of the run.
         by_query: Staleness of each output (FAS Eq. 2).
         tuples_out: Output tuples of all queries.
+        qos: By the latency curves (CAR §4.3.2).
+        work: What it took.
     """
 
     staleness: float
@@ -30,32 +63,65 @@ class Outcome:
     seconds: float
     by_query: Mapping[str, float]
     tuples_out: int
+    qos: Qos
+    work: Work
 
 
 def stale_seconds(arrivals: Floats, departures: Floats) -> float:
-    """Length of the union of the intervals [arrival, departure] of tuples that depart in the order of arrival.
+    """Length of the union of the intervals [arrival, departure] of tuples, in any order.
 
     >>> stale_seconds(np.array([0.0, 1.0, 5.0]), np.array([2.0, 3.0, 6.0]))
     4.0
     """
     if not len(arrivals):
         return 0.0
-    begins = np.maximum(arrivals[1:], departures[:-1])
-    return float(departures[0] - arrivals[0] + (departures[1:] - begins).sum())
+    order = np.argsort(arrivals, kind="stable")
+    begins, ends = arrivals[order], np.maximum.accumulate(departures[order])
+    return float(ends[0] - begins[0] + (ends[1:] - np.maximum(begins[1:], ends[:-1])).clip(min=0.0).sum())
 
 
-def outcome(tuples: Mapping[str, tuple[Floats, Floats]], seconds: float, weights: Mapping[str, float]) -> Outcome:
-    """The outcome of a run from the arrivals and departures of each query's output tuples."""
-    span = seconds or 1.0
-    by_query = {name: stale_seconds(*times) / span for name, times in tuples.items()}
-    count = sum(len(arrivals) for arrivals, _ in tuples.values())
-    waited = sum(float((departures - arrivals).sum()) for arrivals, departures in tuples.values())
-    total = sum(weights.values())
+def outcome(
+    departed: Departed, promises: Mapping[str, Promises], seconds: float, work: Work, until: float | None = None
+) -> Outcome:
+    """The outcome of a run.
+
+    Args:
+        departed: What each query put out.
+        promises: What was promised to each.
+        seconds: Length of the run.
+        work: What it took.
+        until: Look at the time up to here only, as where tuples stop coming while a backlog is left that depends on the
+            policy: at the tuples that came before, as if all had departed by then.
+    """
+    if until is not None:
+        departed = {name: _cut(*times, until) for name, times in departed.items()}
+    span = seconds if until is None else until
+    by_query = {name: stale_seconds(*times) / (span or 1.0) for name, times in departed.items()}
+    latencies = {name: departures - arrivals for name, (arrivals, departures) in departed.items()}
+    count = sum(map(len, latencies.values()))
+    weights = {name: promises[name].weight for name in departed}
     return Outcome(
         staleness=sum(by_query.values()) / len(by_query),
-        weighted_staleness=sum(weights[name] * stale for name, stale in by_query.items()) / total,
-        response=waited / count if count else 0.0,
-        seconds=seconds,
+        weighted_staleness=sum(weights[name] * stale for name, stale in by_query.items()) / sum(weights.values()),
+        response=sum(float(each.sum()) for each in latencies.values()) / count if count else 0.0,
+        seconds=span,
         by_query=by_query,
         tuples_out=count,
+        qos=overall(_qos(latencies, promises)),
+        work=work,
     )
+
+
+def _qos(latencies: Mapping[str, Floats], promises: Mapping[str, Promises]) -> dict[str, QosMeter]:
+    meters = {}
+    for name, times in latencies.items():
+        curve = promises[name].curve
+        if curve is not None:
+            meters[name] = QosMeter(curve)
+            meters[name].add_many(times)
+    return meters
+
+
+def _cut(arrivals: Floats, departures: Floats, until: float) -> tuple[Floats, Floats]:
+    came = arrivals < until
+    return arrivals[came], np.minimum(departures[came], until)

@@ -1,4 +1,4 @@
-"""A view of plain records, for simulations and benchmarks that do not need the engine's board."""
+"""A view of plain records, for tests and benchmarks of policies alone."""
 
 from __future__ import annotations
 
@@ -28,17 +28,11 @@ class OperatorRecord:
     pending: int = 0
     head_arrival: float = math.inf
     bytes_waiting: int = 0
-    next: int = 0
-    """Offset of the first waiting tuple."""
-    arrival_sums: Sequence[float] = ()
-    """Sum of the arrivals of all tuples before an offset, where they are known."""
 
     @property
     def mean_arrival(self) -> float:
-        """Mean arrival of the waiting tuples; that of the first where the others are not known."""
-        if not self.pending or not self.arrival_sums:
-            return self.head_arrival
-        return (self.arrival_sums[self.next + self.pending] - self.arrival_sums[self.next]) / self.pending
+        """Mean arrival of the waiting tuples, as if all had come with the first."""
+        return self.head_arrival
 
 
 @dataclass(slots=True)

@@ -1,50 +1,153 @@
-"""A simulated application in one object: streams, queries with costs and selectivities, an engine in virtual time."""
+"""A simulated application in one object: streams, queries of known costs, the engine in virtual time."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import ClassVar
 
-import numpy as np
+import pyarrow as pa
 
 from freshet.engine import Engine, VirtualClock
-from freshet.model import Curve, Filter, Project, Promises, Query, QueryGraph
+from freshet.model import (
+    Curve,
+    Filter,
+    Fold,
+    Lifetime,
+    Moving,
+    Operator,
+    Panes,
+    Promises,
+    Query,
+    QueryGraph,
+    Union,
+    UserError,
+)
+from freshet.model.operators import Typer
 from freshet.policies import Policy
-from freshet.quality import OperatorStatistics
-from freshet.simulation.charge import Charge
-from freshet.simulation.executor import Profile, SimulatedExecutor
-from freshet.simulation.log import SimulatedLog
+from freshet.quality import OperatorStatistics, OverheadStatistics
+from freshet.simulation.executor import Departs, Profile, SimulatedExecutor
+from freshet.simulation.log import SimulatedLog, microseconds
+from freshet.simulation.outcome import Departed, Floats, Outcome, Work, outcome
+from freshet.simulation.record import Charged, Record, operations
 
 
 @dataclass(frozen=True, slots=True)
-class SimulatedQuery:
-    """A query as a chain of operators of known cost and selectivity; the last one is its projection.
+class SimulatedJoin(Fold):
+    """A join of any number of inputs."""
 
-    The first ``shared`` operators are those of all queries over the stream that share as many.
+    tag: ClassVar[str] = "join"
+
+    def output(self, inputs: Sequence[pa.Schema], typer: Typer) -> pa.Schema:
+        return pa.schema([])
+
+    def text(self) -> str:
+        return "JOIN"
+
+    def state_text(self) -> str:
+        return "tuples of all inputs"
+
+
+@dataclass(frozen=True)
+class SimulatedQuery:
+    """A query as a graph of operators of known cost and selectivity.
+
+    Operators have a name, and an operator that stands in several queries under the same name is shared by them. What
+    kind it is follows from its place and its profile: one that remembers is a join or, where it has one input, a
+    window; one of several inputs that does not is a union; the others are filters.
+
+    Args:
+        name: Of the query.
+        operators: The profiles of its operators, by name.
+        inputs: The operators or streams that each of them reads. The one that no other reads is the last.
+        promises: What was promised to it.
+
+    >>> query = SimulatedQuery(
+    ...     "pairs",
+    ...     {"left": Profile(1e-3, 0.5), "join": Profile(2e-3, lasts=10.0), "sum": Profile(1e-3, slide=5.0)},
+    ...     {"left": ("s",), "join": ("left", "t"), "sum": ("join",)},
+    ... )
+    >>> query.root, {name: operator.tag for name, operator in query.query().graph.operators.items()}
+    ('sum', {'left': 'filter', 'join': 'join', 'sum': 'panes'})
     """
 
     name: str
-    stream: str
-    operators: tuple[Profile, ...]
-    weight: float = 1.0
-    curve: Curve | None = None
-    shared: int = 0
+    operators: Mapping[str, Profile]
+    inputs: Mapping[str, tuple[str, ...]]
+    promises: Promises = field(default_factory=Promises)
+
+    @classmethod
+    def straight(
+        cls,
+        name: str,
+        stream: str,
+        profiles: Sequence[Profile],
+        weight: float = 1.0,
+        curve: Curve | None = None,
+        shared: int = 0,
+    ) -> SimulatedQuery:
+        """One path over a stream; its first ``shared`` operators are those of all queries over the stream that share
+        as many.
+
+        >>> SimulatedQuery.straight("q", "s", [Profile(0.1), Profile(0.2)]).inputs
+        {'q.filter_1': ('s',), 'q.project': ('q.filter_1',)}
+        """
+        owners = [f"shared_{stream}" if place < shared else name for place in range(len(profiles) - 1)]
+        names = [*(f"{owner}.filter_{place}" for place, owner in enumerate(owners, 1)), f"{name}.project"]
+        inputs = {each: (source,) for each, source in zip(names, [stream, *names[:-1]], strict=True)}
+        return cls(name, dict(zip(names, profiles, strict=True)), inputs, Promises(weight, curve))
+
+    @classmethod
+    def tree(
+        cls, name: str, profiles: Sequence[Profile], after: Sequence[int | None], promises: Promises | None = None
+    ) -> SimulatedQuery:
+        """Boxes whose outputs go to one box each. Those that get nothing from others read a stream of their own, which
+        is named like them.
+
+        Args:
+            name: Of the query.
+            profiles: Of its boxes.
+            after: The box (by its place here) that each box's output goes to; None: the query's output.
+            promises: What was promised to it.
+
+        >>> SimulatedQuery.tree("q", [Profile(0.1)] * 3, (2, 2, None)).inputs
+        {'q.0': ('q.0.in',), 'q.1': ('q.1.in',), 'q.2': ('q.0', 'q.1')}
+        """
+        before: list[list[str]] = [[] for _ in profiles]
+        for place, reader in enumerate(after):
+            if reader is not None:
+                before[reader].append(f"{name}.{place}")
+        inputs = {f"{name}.{place}": tuple(each) or (f"{name}.{place}.in",) for place, each in enumerate(before)}
+        return cls(name, dict(zip(inputs, profiles, strict=True)), inputs, promises or Promises())
+
+    @cached_property
+    def root(self) -> str:
+        """The operator whose output is that of the query."""
+        read = {source for each in self.inputs.values() for source in each}
+        ends = [name for name in self.operators if name not in read]
+        if len(ends) != 1 or self.operators.keys() != self.inputs.keys():
+            raise UserError(f"query {self.name}: {len(ends)} of its operators are read by no other: let it be one")
+        return ends[0]
+
+    @property
+    def streams(self) -> tuple[str, ...]:
+        """The streams that it reads."""
+        return self.query().graph.streams
 
     def query(self) -> Query:
         """The query as the engine knows it."""
-        names = [self._filter_name(index) for index in range(len(self.operators) - 1)]
-        filters = [Filter(name, "true") for name in names]
-        graph = QueryGraph.straight(self.stream, [*filters, Project(f"{self.name}.project", ())])
-        return Query(self.name, "", graph, Promises(self.weight, self.curve))
+        operators = {name: self._operator(name) for name in self.operators}
+        return Query(self.name, "", QueryGraph(operators, self.inputs, self.root), self.promises)
 
-    def _filter_name(self, index: int) -> str:
-        owner = f"shared_{self.stream}" if index < self.shared else self.name
-        return f"{owner}.filter_{index + 1}"
-
-    def profiles(self) -> dict[str, Profile]:
-        """Profiles by operator name."""
-        return dict(zip(self.query().graph.operators, self.operators, strict=True))
+    def _operator(self, name: str) -> Operator:
+        profile, ports = self.operators[name], len(self.inputs[name])
+        if profile.slide is not None and profile.lasts is not None:
+            return Panes(name, Lifetime(None, microseconds(profile.lasts)), microseconds(profile.slide))
+        if profile.lasts is not None:
+            return SimulatedJoin(name) if ports > 1 else Moving(name, None, microseconds(profile.lasts))
+        return Union(name) if ports > 1 else Filter(name, "true")
 
 
 class World:
@@ -55,49 +158,114 @@ class World:
         queries: The queries.
         policy: The scheduler.
         overhead: Seconds per unit.
+        call: Seconds per call of a box, of which a unit has one for each operator that gets tuples.
+        operation: Seconds per operation of the scheduler. They pass before what it decided begins.
+        counted: Says how many operations the policy has counted.
         slots: Workers.
         seed: Of the draws.
         most_rows: Most tuples of a train.
-        charge: What the scheduler's own operations cost.
-        known: Whether the policy sees the true costs and selectivities; otherwise it learns them.
-        together: Whether all tuples of a unit depart at its end.
+        known: Whether the policy sees the true costs, selectivities and overhead (of a unit that calls one box);
+            otherwise it learns them.
+        departs: When tuples leave a unit.
+        sizes: Bytes of a tuple, by stream.
 
+    >>> import numpy as np
     >>> from freshet.policies import FirstComeFirstServed
-    >>> world = World({"s": np.array([0.0, 1.0])}, [SimulatedQuery("q", "s", (Profile(0.5),))], FirstComeFirstServed())
+    >>> query = SimulatedQuery.straight("q", "s", [Profile(0.5)])
+    >>> world = World({"s": np.array([0.0, 1.0])}, [query], FirstComeFirstServed())
     >>> world.run()
-    >>> world.engine.clock.now(), world.engine.meters.snapshot(2.0)["queries"]["q"]["freshness"]
-    (1.5, 0.5)
+    >>> world.now, world.outcome().staleness, world.engine.meters.snapshot(2.0)["queries"]["q"]["freshness"]
+    (1.5, 0.666..., 0.5)
     """
 
     def __init__(
         self,
-        streams: Mapping[str, np.ndarray],
+        streams: Mapping[str, Floats],
         queries: Sequence[SimulatedQuery],
         policy: Policy,
         *,
         overhead: float = 0.0,
+        call: float = 0.0,
+        operation: float = 0.0,
+        counted: Callable[[Policy], int] = operations,
         slots: int = 1,
         seed: int = 0,
         most_rows: int = 1_000_000,
-        charge: Charge | None = None,
         known: bool = True,
-        together: bool = False,
+        departs: Departs = "tuple",
+        sizes: Mapping[str, int] | None = None,
     ) -> None:
         clock = VirtualClock()
-        self.log = SimulatedLog(clock, streams)
-        profiles = {name: profile for query in queries for name, profile in query.profiles().items()}
+        self._known = known
+        self._profiles = profiles_of(queries)
+        self.log = SimulatedLog(clock, streams, sizes, _beats(streams, queries))
         executor = SimulatedExecutor(
-            self.log, clock, profiles, overhead=overhead, slots=slots, seed=seed, charge=charge, together=together
+            self.log, clock, self._profiles, overhead=overhead, call=call, slots=slots, seed=seed, departs=departs
         )
-        self.engine = Engine(self.log, executor, clock, policy, most_rows=most_rows, stopwatch=clock.now)
-        for query in queries:
-            self.engine.add_query(query.query(), {})
+        if operation:
+            policy = Charged(policy, clock, operation, counted)
+        self._record = Record()
+        self.engine = Engine(
+            self.log, executor, clock, policy, most_rows=most_rows, stopwatch=clock.now, observers=[self._record]
+        )
         if known:
-            for operator in self.engine.board.operators:
-                profile = profiles[operator.node.operator.name]
+            self.engine.board.calls = OverheadStatistics.given(overhead + call)
+        for query in queries:
+            self.add(query)
+
+    def add(self, query: SimulatedQuery) -> None:
+        """Adds a query, also while others run."""
+        self._profiles.update(profiles_of([query]))
+        known = len(self.engine.board.operators)
+        self.engine.add_query(query.query(), {})
+        if self._known:
+            for operator in self.engine.board.operators[known:]:
+                profile = self._profiles[operator.node.operator.name]
                 operator.statistics = OperatorStatistics.given(profile.cost, profile.selectivity)
             self.engine.board.learn()
+
+    @property
+    def now(self) -> float:
+        """Simulated seconds."""
+        return self.engine.clock.now()
+
+    @property
+    def work(self) -> Work:
+        """What the run did so far."""
+        return self._record.work
 
     def run(self, until: float = math.inf) -> None:
         """Runs until all tuples are processed, or until a time."""
         self.engine.run(until)
+
+    def departed(self) -> Departed:
+        """Arrivals and departures of the tuples that each query has put out, in the order in which they left."""
+        return self._record.departed()
+
+    def outcome(self, until: float | None = None) -> Outcome:
+        """The quality of all outputs, from 0 until now or until a time."""
+        return outcome(self.departed(), self._record.promises, self.now, self.work, until)
+
+
+def profiles_of(queries: Iterable[SimulatedQuery]) -> dict[str, Profile]:
+    """The profiles of all operators, by name."""
+    found: dict[str, Profile] = {}
+    for query in queries:
+        for name, profile in query.operators.items():
+            if found.setdefault(name, profile) != profile:
+                raise UserError(f"query {query.name}: operator {name} has another profile in another query")
+    return found
+
+
+def _beats(streams: Mapping[str, Floats], queries: Iterable[SimulatedQuery]) -> list[float]:
+    """Moments at which event time must be told, so that all windows close: none where there are none."""
+    windows = [
+        [(each.slide, each.lasts) for each in query.operators.values() if each.slide is not None and each.lasts]
+        for query in queries
+    ]
+    slides = {slide for each in windows for slide, _ in each}
+    if not slides:
+        return []
+    last = max((float(times[-1]) for times in streams.values() if len(times)), default=0.0)
+    end = last + max(sum(slide + lasts for slide, lasts in each) for each in windows)
+    return sorted({number * slide for slide in slides for number in range(1, math.ceil(end / slide) + 1)})

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field
 
-from freshet.simulation.arrivals import Arrivals, BModel, Bursts, Constant, Poisson, Schedule
+from freshet.arrivals import Arrivals, BModel, Bursts, Constant, Poisson, Schedule
 from freshet.sources.options import Duration, Options
 
 
@@ -40,7 +40,7 @@ class _Arrival(Options):
 
 
 class ConstantArrival(_Arrival):
-    """See :class:`~freshet.simulation.arrivals.Constant`."""
+    """See :class:`~freshet.arrivals.Constant`."""
 
     kind: Literal["constant"]
     rate: Rate
@@ -50,7 +50,7 @@ class ConstantArrival(_Arrival):
 
 
 class PoissonArrival(_Arrival):
-    """See :class:`~freshet.simulation.arrivals.Poisson`."""
+    """See :class:`~freshet.arrivals.Poisson`."""
 
     kind: Literal["poisson"] = "poisson"
     rate: Rate
@@ -60,7 +60,7 @@ class PoissonArrival(_Arrival):
 
 
 class BModelArrival(_Arrival):
-    """See :class:`~freshet.simulation.arrivals.BModel`."""
+    """See :class:`~freshet.arrivals.BModel`."""
 
     kind: Literal["b-model"]
     rate: Rate
@@ -73,7 +73,7 @@ class BModelArrival(_Arrival):
 
 
 class ScheduleArrival(_Arrival):
-    """See :class:`~freshet.simulation.arrivals.Schedule`."""
+    """See :class:`~freshet.arrivals.Schedule`."""
 
     kind: Literal["schedule"]
     pieces: list[tuple[Annotated[Duration, Field(gt=0)], Annotated[float, Field(ge=0, allow_inf_nan=False)]]] = Field(

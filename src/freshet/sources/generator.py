@@ -9,8 +9,8 @@ import numpy as np
 import pyarrow as pa
 from pydantic import Field, model_validator
 
+from freshet.arrivals import ArrivalCursor
 from freshet.model import Stream, UserError
-from freshet.simulation.arrivals import ArrivalCursor
 from freshet.sources.arrival import ArrivalOptions, PoissonArrival, Rate
 from freshet.sources.column import Column, default_column
 from freshet.sources.columns import AnyColumn, EventTime

@@ -5,19 +5,25 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from freshet.simulation.executor import Profile
 from freshet.simulation.workloads.fas import TIME_UNIT, FasWorkload
 from freshet.simulation.workloads.traces import trace_folder
+from freshet.simulation.world import SimulatedQuery
+
+
+def profiles(queries: list[SimulatedQuery]) -> list[list[Profile]]:
+    return [list(query.operators.values()) for query in queries]
 
 
 def test_the_default_is_the_papers_table_1() -> None:
     bed = FasWorkload()
     assert (bed.queries, bed.operators, bed.streams, bed.tuples, bed.bursty) == (250, 3, 10, 10_000, 5)
-    queries = bed.queries_of(FasWorkload(tuples=1).streams_of())
-    assert {query.operators[0].cost / TIME_UNIT for query in queries} == {1.0, 2.0, 4.0}
-    assert {len({each.cost for each in query.operators}) for query in queries} == {1}
-    assert all(query.operators[0].selectivity == query.operators[1].selectivity for query in queries)
-    assert all(query.operators[2].selectivity == 1.0 for query in queries)
-    assert {query.operators[0].selectivity for query in queries} == {step / 10 for step in range(1, 11)}
+    queries = profiles(bed.queries_of(FasWorkload(tuples=1).streams_of()))
+    assert {first.cost / TIME_UNIT for first, _, _ in queries} == {1.0, 2.0, 4.0}
+    assert {len({each.cost for each in query}) for query in queries} == {1}
+    assert all(first.selectivity == second.selectivity for first, second, _ in queries)
+    assert all(last.selectivity == 1.0 for _, _, last in queries)
+    assert {first.selectivity for first, _, _ in queries} == {step / 10 for step in range(1, 11)}
 
 
 @pytest.mark.parametrize("utilization", [0.1, 0.95])
@@ -27,9 +33,10 @@ def test_the_work_that_arrives_is_the_utilization(utilization: float) -> None:
     assert bed.load(streams) == pytest.approx(utilization)
     work = 0.0
     for query in bed.queries_of(streams):
-        first, second, third = query.operators
+        first, second, third = query.operators.values()
         expected = first.cost + first.selectivity * (second.cost + second.selectivity * third.cost)
-        work += expected * len(streams[query.stream]) / streams[query.stream][-1]
+        (stream,) = query.streams
+        work += expected * len(streams[stream]) / streams[stream][-1]
     assert work == pytest.approx(utilization, rel=0.05)
 
 
@@ -45,15 +52,15 @@ def test_bursts_keep_the_rate() -> None:
 
 def test_skew_moves_selectivities_toward_1() -> None:
     means = [
-        np.mean([query.operators[0].selectivity for query in FasWorkload(zipf=zipf).queries_of({"s": np.empty(0)})])
+        np.mean([first.selectivity for first, *_ in profiles(FasWorkload(zipf=zipf).queries_of({"s": np.empty(0)}))])
         for zipf in (0.0, 1.0, 2.0)
     ]
     assert 0.5 < means[0] < 0.6 < means[1] < means[2]
 
 
 def test_equal_costs() -> None:
-    queries = FasWorkload(equal_costs=True).queries_of({"s": np.empty(0)})
-    assert {each.cost for query in queries for each in query.operators} == {TIME_UNIT}
+    queries = profiles(FasWorkload(equal_costs=True).queries_of({"s": np.empty(0)}))
+    assert {each.cost for query in queries for each in query} == {TIME_UNIT}
 
 
 @pytest.mark.skipif(trace_folder() is None, reason="needs the real traces in ../shared/data")

@@ -14,8 +14,8 @@ from freshet.model import Curve
 from freshet.policies import Policy
 from freshet.quality.qos import Qos, QosMeter, overall
 from freshet.simulation.executor import Profile
+from freshet.simulation.fast import FastWorld
 from freshet.simulation.outcome import stale_seconds
-from freshet.simulation.single import SingleWorker
 from freshet.simulation.world import SimulatedQuery
 
 Floats = NDArray[np.float64]
@@ -78,7 +78,7 @@ def _simulated(
     seen = {stream: _times(events, stream, lags) for stream in due}
     streams = {stream: np.repeat(times, _tuples(events, stream, grain)) for stream, times in seen.items()}
     queries = [
-        SimulatedQuery(
+        SimulatedQuery.straight(
             each.name,
             each.stream,
             tuple(Profile(cost * grain, share) for cost, share in costs.profile(each.name)),
@@ -86,9 +86,9 @@ def _simulated(
         )
         for each in questions
     ]
-    worker = SingleWorker(streams, queries, policy, overhead=costs.overhead, together=True)
-    worker.run()
-    put_out = worker.tuples()
+    world = FastWorld(streams, queries, policy, overhead=costs.overhead, departs="unit")
+    world.run()
+    put_out = world.departed()
     return {
         each.name: (due[each.stream][np.searchsorted(seen[each.stream], put_out[each.name][0])], put_out[each.name][1])
         for each in questions

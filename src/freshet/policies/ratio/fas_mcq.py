@@ -29,7 +29,7 @@ class FreshnessAware(RatioPolicy):
     >>> from freshet.simulation.executor import Profile
     >>> from freshet.simulation.world import SimulatedQuery, World
     >>> import numpy as np
-    >>> burst, calm = (SimulatedQuery(f"q_{stream}", stream, (Profile(1.0),)) for stream in ("burst", "calm"))
+    >>> burst, calm = (SimulatedQuery.straight(f"q_{stream}", stream, (Profile(1.0),)) for stream in ("burst", "calm"))
     >>> world = World({"burst": np.zeros(3), "calm": np.zeros(1)}, [burst, calm], FreshnessAware())
     >>> world.run()
     >>> [query["freshness"] for query in world.engine.snapshot()["queries"].values()]

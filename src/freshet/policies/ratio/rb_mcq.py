@@ -17,7 +17,8 @@ class RateBased(RatioPolicy):
     >>> from freshet.simulation.executor import Profile
     >>> from freshet.simulation.world import SimulatedQuery, World
     >>> import numpy as np
-    >>> slow, fast = (SimulatedQuery(name, "s", (Profile(cost),)) for name, cost in (("slow", 2.0), ("fast", 1.0)))
+    >>> costs = {"slow": 2.0, "fast": 1.0}
+    >>> slow, fast = (SimulatedQuery.straight(name, "s", [Profile(cost)]) for name, cost in costs.items())
     >>> world = World({"s": np.zeros(1)}, [slow, fast], RateBased())
     >>> world.run()
     >>> [round(query["response"]["mean_s"], 3) for query in world.engine.snapshot()["queries"].values()]

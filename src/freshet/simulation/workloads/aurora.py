@@ -8,10 +8,10 @@ from typing import Final, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from freshet.model import Curve
-from freshet.simulation.arrivals import Poisson
-from freshet.simulation.boxes import BoxTree
+from freshet.arrivals import Poisson
+from freshet.model import Curve, Promises
 from freshet.simulation.executor import Profile
+from freshet.simulation.world import SimulatedQuery
 
 Floats = NDArray[np.float64]
 
@@ -44,8 +44,8 @@ class AuroraWorkload:
             storms.
 
     >>> bed = AuroraWorkload(applications=2, depth=3, fanout=2, tuples=80)
-    >>> trees = bed.trees()
-    >>> len(trees[0].profiles), len(trees[0].inputs), sum(map(len, bed.arrivals().values()))
+    >>> queries, streams = bed.queries_of(), bed.streams_of()
+    >>> len(queries[0].operators), len(queries[0].streams), sum(map(len, streams.values()))
     (7, 4, 80)
     """
 
@@ -66,31 +66,45 @@ class AuroraWorkload:
     storm_rate: float = 0.0
     seed: int = 0
 
-    def trees(self) -> list[BoxTree]:
+    def queries_of(self) -> list[SimulatedQuery]:
         """The applications."""
-        after = _tree(self.depth, self.fanout)
-        generator = np.random.default_rng([self.seed, 0xA0])
         return [
-            BoxTree(f"a{number}", self._profiles(len(after), generator), after, self._curve(number, generator))
-            for number in range(self.applications)
+            SimulatedQuery.tree(f"a{number}", profiles, self.after, Promises(curve=curve))
+            for number, (profiles, curve) in enumerate(self._drawn())
         ]
 
-    def arrivals(self) -> dict[tuple[int, int], Floats]:
-        """Arrival times by application and input box."""
-        inputs = self.inputs
-        shares = self._shares()
-        per_input = {
-            (number, place): self._times(number * len(inputs) + place, shares[number] / len(inputs))
+    def streams_of(self) -> dict[str, Floats]:
+        """Arrival times by input."""
+        shares, inputs = self._shares(), self._inputs
+        times = (
+            self._times(number * inputs + place, shares[number] / inputs)
             for number in range(self.applications)
-            for place in inputs
-        }
-        return {place: _gathered(times, self.burst) for place, times in per_input.items()}
+            for place in range(inputs)
+        )
+        return {name: _gathered(each, self.burst) for name, each in zip(self._streams(), times, strict=True)}
+
+    def _streams(self) -> list[str]:
+        # The boxes that read streams come first.
+        return [f"a{number}.{place}.in" for number in range(self.applications) for place in range(self._inputs)]
 
     @property
-    def inputs(self) -> tuple[int, ...]:
-        """The places of the input boxes of an application."""
-        after = _tree(self.depth, self.fanout)
-        return tuple(place for place in range(len(after)) if place not in after)
+    def after(self) -> tuple[int | None, ...]:
+        """The box after each box of an application: input boxes first, the output box last.
+
+        >>> AuroraWorkload(depth=3, fanout=2).after
+        (4, 4, 5, 5, 6, 6, None)
+        """
+        after: list[int | None] = []
+        first = 0
+        for level in range(self.depth - 1, 0, -1):
+            count = self.fanout**level
+            after += [first + count + place // self.fanout for place in range(count)]
+            first += count
+        return (*after, None)
+
+    @property
+    def _inputs(self) -> int:
+        return int(self.fanout ** (self.depth - 1))
 
     @property
     def capacity(self) -> float:
@@ -100,10 +114,8 @@ class AuroraWorkload:
     @property
     def work(self) -> float:
         """Mean seconds of processing per tuple."""
-        trees = self.trees()
-        inputs = self.inputs
-        paths = [sum(tree.profiles[box].cost for box in tree.downstream(place)) for tree in trees for place in inputs]
-        return float(np.mean(paths))
+        after = self.after
+        return float(np.mean([_behind(after, profiles)[: self._inputs] for profiles, _ in self._drawn()]))
 
     def periods(self) -> list[tuple[float, float, bool]]:
         """(begin, end, whether it is a storm) of all periods."""
@@ -117,10 +129,6 @@ class AuroraWorkload:
             now, left = now + seconds, left - count
         return found
 
-    @property
-    def _inputs_of_all(self) -> int:
-        return self.applications * len(self.inputs)
-
     def _shares(self) -> list[float]:
         if not self.heavy:
             return [1.0 / self.applications] * self.applications
@@ -131,7 +139,7 @@ class AuroraWorkload:
         count = max(1, round(share * self.tuples))
         if self.process != "poisson":
             # One input after the other, or all at once.
-            first = number / self._inputs_of_all if self.process == "staggered" else 0.0
+            first = number / (self.applications * self._inputs) if self.process == "staggered" else 0.0
             marks: Floats = (np.arange(count, dtype=np.float64) + first) / share
         else:
             marks = Poisson(share, seed=100_003 * self.seed + number).first(count)
@@ -147,6 +155,13 @@ class AuroraWorkload:
         times: Floats = np.array(begins)[which] + (marks - np.array(places)[which]) / np.array(rates)[which]
         return times
 
+    def _drawn(self) -> list[tuple[tuple[Profile, ...], Curve]]:
+        """Boxes and curve of each application."""
+        generator, count = np.random.default_rng([self.seed, 0xA0]), len(self.after)
+        return [
+            (self._profiles(count, generator), self._curve(number, generator)) for number in range(self.applications)
+        ]
+
     def _profiles(self, count: int, generator: np.random.Generator) -> tuple[Profile, ...]:
         if self.cost_range is None:
             return (Profile(self.cost),) * count
@@ -159,19 +174,14 @@ class AuroraWorkload:
         return Curve.deadline(self.deadlines[number % len(self.deadlines)], DROP)
 
 
-def _tree(depth: int, fanout: int) -> tuple[int | None, ...]:
-    """The box after each box: leaves first, the output box last.
-
-    >>> _tree(3, 2)
-    (4, 4, 5, 5, 6, 6, None)
-    """
-    after: list[int | None] = []
-    first = 0
-    for level in range(depth - 1, 0, -1):
-        count = fanout**level
-        after += [first + count + place // fanout for place in range(count)]
-        first += count
-    return (*after, None)
+def _behind(after: tuple[int | None, ...], profiles: tuple[Profile, ...]) -> list[float]:
+    """Seconds that a tuple takes from each box to the output."""
+    seconds = [profile.cost for profile in profiles]
+    for place in reversed(range(len(after))):
+        reader = after[place]
+        if reader is not None:
+            seconds[place] += seconds[reader]
+    return seconds
 
 
 def _gathered(times: Floats, burst: int) -> Floats:

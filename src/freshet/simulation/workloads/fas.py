@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from freshet.simulation.arrivals import Bursts, Poisson
+from freshet.arrivals import Bursts, Poisson
 from freshet.simulation.executor import Profile
 from freshet.simulation.workloads.traces import TRACES, trace_arrivals
 from freshet.simulation.world import SimulatedQuery
@@ -74,7 +74,7 @@ class FasWorkload:
         unit = self._unit(streams)
         names = list(streams)
         return [
-            SimulatedQuery(
+            SimulatedQuery.straight(
                 f"q{number}",
                 names[number % len(names)],
                 self._operators(unit * 2.0**level, selectivity),

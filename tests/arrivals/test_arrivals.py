@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from freshet.arrivals import Arrivals, BModel, Bursts, Constant, Poisson, Schedule
 from freshet.model import UserError
-from freshet.simulation.arrivals import Arrivals, BModel, Bursts, Constant, Poisson, Schedule
 
 seeds = st.integers(0, 2**32)
 # Not too low: a span or piece without tuples costs as much as a full one.

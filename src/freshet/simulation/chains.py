@@ -1,0 +1,240 @@
+"""Tuples, queues and chains of the fast loop: a tuple is a number, and when it departed is worked out at the end."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import chain as chained
+
+import numpy as np
+
+from freshet.model import Promises
+from freshet.simulation.draws import Draws
+from freshet.simulation.executor import Departs
+from freshet.simulation.outcome import Floats
+
+Token = int
+"""The number of a tuple of any stream."""
+
+
+@dataclass(slots=True, eq=False)
+class Edge:
+    """An input of an operator, with its queue: the tokens from ``next`` to ``end``."""
+
+    operator: FastOperator
+    size: int
+    tokens: range | list[Token]
+    """All of a source, or what has come out of the operator before since the queue was last empty."""
+    next: int = 0
+    end: int = 0
+    head: float = math.inf
+    tail: float = math.inf
+
+    def take(self, limit: int | None, times: Sequence[float]) -> Sequence[Token]:
+        """Takes a train."""
+        first, end = self.next, self.end
+        if limit is not None and end - first > limit:
+            end = first + limit
+            self.head = times[self.tokens[end]]
+        else:
+            self.head = math.inf
+        self.next = end
+        return self.tokens[first:end]
+
+    def append(self, tokens: Sequence[Token], times: Sequence[float]) -> None:
+        """Tuples come out of the operator before."""
+        assert isinstance(self.tokens, list), "a source brings its own tuples"
+        if self.next == self.end:
+            self.head = times[tokens[0]]
+            self.tokens, self.next = list(tokens), 0
+        else:
+            self.tokens.extend(tokens)
+        self.tail = times[tokens[-1]]
+        self.end = len(self.tokens)
+
+
+@dataclass(slots=True, eq=False)
+class FastOperator:
+    """As policies see an operator."""
+
+    number: int
+    cost: float
+    selectivity: float
+    kind: str
+    ports: int
+    inputs: tuple[int, ...]
+    readers: tuple[int, ...]
+    outputs: tuple[int, ...]
+    queries: tuple[int, ...]
+    promises: Promises
+    edges: list[Edge] = field(default_factory=list)
+    pending: int = 0
+    head_arrival: float = math.inf
+    busy: bool = False
+
+    def refresh(self) -> None:
+        """Sums up what waits at its edges."""
+        if len(self.edges) == 1:
+            edge = self.edges[0]
+            self.pending, self.head_arrival = edge.end - edge.next, edge.head
+        else:
+            self.pending = sum([edge.end - edge.next for edge in self.edges])
+            self.head_arrival = min([edge.head for edge in self.edges])
+
+    @property
+    def mean_arrival(self) -> float:
+        """Mean arrival of the waiting tuples, as if those of an edge had come evenly from the first to the last."""
+        if not self.pending:
+            return self.head_arrival
+        total = 0.0
+        for edge in self.edges:
+            waiting = edge.end - edge.next
+            if waiting:
+                total += (edge.head + edge.tail) / 2 * waiting
+        return total / self.pending
+
+    @property
+    def bytes_waiting(self) -> int:
+        """Bytes of the waiting tuples."""
+        return sum(edge.size * (edge.end - edge.next) for edge in self.edges)
+
+
+class Tuples:
+    """All tuples of a run.
+
+    Args:
+        streams: Arrival times by stream.
+        seed: Of the draws.
+    """
+
+    def __init__(self, streams: Mapping[str, Floats], seed: int) -> None:
+        self.tokens: dict[str, range] = {}
+        count = 0
+        for name, times in streams.items():
+            self.tokens[name] = range(count, count + len(times))
+            count += len(times)
+        self.arrivals: Floats = np.concatenate([np.empty(0), *streams.values()])
+        self.times: list[float] = self.arrivals.tolist()
+        self._origins = np.concatenate([np.empty(0, np.int64), *(np.arange(len(each)) for each in streams.values())])
+        self._seed = seed
+        self._passed: dict[str, bytes] = {}
+
+    def passed_by(self, name: str, selectivity: float) -> bytes | None:
+        """For each tuple whether an operator lets it through; None: it lets all through."""
+        if selectivity == 1.0:
+            return None
+        if name not in self._passed:
+            self._passed[name] = Draws(self._seed, name, selectivity).passes(self._origins).tobytes()
+        return self._passed[name]
+
+
+class FastChain:
+    """A chain of fused operators.
+
+    Args:
+        through: The operators.
+        inner: For each port of the first one the chain of the same unit that feeds it; None: its queue does.
+        queues: Where what it gives out waits next.
+        passed: For each operator which tuples it lets through; None: all.
+        call: Seconds per call of a box.
+        departs: When tuples leave a unit.
+        leaves: Whether what it gives out is the output of a query.
+    """
+
+    def __init__(
+        self,
+        through: Sequence[FastOperator],
+        inner: Sequence[int | None],
+        queues: Sequence[Edge],
+        passed: Sequence[bytes | None],
+        call: float,
+        departs: Departs,
+        leaves: bool,
+    ) -> None:
+        self.through, self.queues, self.leaves = through, queues, leaves
+        self.first = through[0]
+        self._ports = list(zip(self.first.edges, inner, strict=True))
+        self.fed = any(source is not None for source in inner)
+        """Whether another chain feeds it."""
+        self.fused = [edge for edge, source in self._ports if source is not None]
+        self.fused += [each.edges[0] for each in through[1:]]
+        self._costs, self._passed, self._call, self._departs = [each.cost for each in through], passed, call, departs
+        self._works = list(zip(self._costs, passed, strict=True))
+        self._cost, self._all_pass = sum(self._costs), all(each is None for each in passed)
+        self._trains: list[Sequence[Token]] = []
+        self._begins: list[float] = []
+
+    def take(self, given: Sequence[Sequence[Token]], limit: int | None, times: Sequence[float]) -> Sequence[Token]:
+        """The tuples that come in: those of the queues' trains, and what other chains have given out, by port."""
+        parts = [edge.take(limit, times) if source is None else given[source] for edge, source in self._ports]
+        tokens = parts[0] if len(parts) == 1 else list(chained.from_iterable(parts))
+        self.first.refresh()
+        return tokens
+
+    def run(self, tokens: Sequence[Token], moment: float) -> tuple[Sequence[Token], float, int, float]:
+        """Runs over tuples from a moment on; returns those that pass, the end, the calls, and the seconds in boxes."""
+        calls, seconds, call = 0, 0.0, self._call
+        coming, last = tokens, tokens
+        begin = moment
+        if self._all_pass:
+            if tokens:
+                rows, calls = len(tokens), len(self._costs)
+                seconds = rows * self._cost
+                begin = moment + calls * call + rows * (self._cost - self._costs[-1])
+        else:
+            for cost, passed in self._works:
+                if not coming:
+                    break
+                last, begin = coming, moment + calls * call + seconds + call
+                calls += 1
+                seconds += len(coming) * cost
+                if passed is not None:
+                    coming = [token for token in coming if passed[token]]
+        end = moment + calls * call + seconds
+        if self.leaves and coming:
+            if self._departs == "tuple":
+                self._left(tokens, end - seconds)
+            elif self._departs == "box":
+                self._left(last, begin)
+        return coming, end, calls, seconds
+
+    def _left(self, tokens: Sequence[Token], begin: float) -> None:
+        self._trains.append(tokens)
+        self._begins.append(begin)
+
+    def end(self, tokens: Sequence[Token], moment: float) -> None:
+        """The unit ends: where all its tuples leave then, these do, that came out at the end of a query."""
+        if self._departs == "unit":
+            self._left(tokens, moment)
+
+    def departed(self, arrivals: Floats) -> tuple[Floats, Floats]:
+        """Arrivals and departures of all that left."""
+        counts = list(map(len, self._trains))
+        tokens = np.fromiter(chained.from_iterable(self._trains), np.int64, sum(counts))
+        departures = np.repeat(np.array(self._begins), counts)
+        alive = np.ones(len(tokens), dtype=bool)
+        if self._departs != "unit" and len(tokens):
+            places = slice(None) if self._departs == "tuple" else slice(-1, None)
+            service = np.zeros(len(tokens))
+            for cost, passed in zip(self._costs[places], self._passed[places], strict=True):
+                service += alive * cost
+                if passed is not None:
+                    alive &= np.frombuffer(passed, dtype=bool)[tokens]
+            sums = np.cumsum(service)
+            firsts = np.cumsum([0, *counts[:-1]])
+            departures += sums - np.repeat(sums[firsts] - service[firsts], counts)
+        return arrivals[tokens[alive]], departures[alive]
+
+
+def events_of(streams: Sequence[Floats]) -> tuple[list[float], list[int], list[int]]:
+    """(time, stream, tuples of it that have come by then), in the order of time; bursts are one event."""
+    times, numbers, ends = [np.empty(0)], [np.empty(0, int)], [np.empty(0, int)]
+    for number, arrivals in enumerate(streams):
+        last = np.flatnonzero(np.append(arrivals[1:] != arrivals[:-1], len(arrivals) > 0))
+        times.append(arrivals[last])
+        numbers.append(np.full(len(last), number))
+        ends.append(last + 1)
+    every, streams_of, ends_of = np.concatenate(times), np.concatenate(numbers), np.concatenate(ends)
+    order = np.lexsort((streams_of, every))
+    return every[order].tolist(), streams_of[order].tolist(), ends_of[order].tolist()
