@@ -8,12 +8,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from freshet.bench.freshness import BURSTY, STREAMS, error, freshness
-from freshet.bench.freshness.fit import fit_handling
-from freshet.bench.freshness.load import BURST, SUFFIXES, Costs, Event, Load
+from freshet.bench.freshness.fit import SUFFIXES, fit_handling
+from freshet.bench.freshness.load import BURST, Costs, Event, Load
 from freshet.bench.freshness.model import predict
 from freshet.bench.freshness.queries import SCHEMA, make_rows, questions
-from freshet.bench.freshness.rig import StepNote
 from freshet.bench.freshness.sets import InOrder, with_sets
+from freshet.bench.rig.notes import StepNote
 from freshet.bench.stage import Stage
 from freshet.kernels import Program
 from freshet.model import ARRIVAL, OperatorRun, parse_schema

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from freshet.bench.freshness.load import SUFFIXES, Costs, Event
+from freshet.bench.freshness.fit import SUFFIXES
+from freshet.bench.freshness.load import Costs, Event
 from freshet.bench.freshness.model import predict_qos
 from freshet.bench.freshness.queries import Question
 from freshet.bench.qos import POLICIES, STREAMS, gains, of_kind, qos

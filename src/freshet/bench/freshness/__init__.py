@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import numpy as np
 import typer
 
-from freshet.bench.figures import Spread
+from freshet.bench.figures import Spread, mean, over
 from freshet.bench.freshness.fit import fit_handling
 from freshet.bench.freshness.load import BURST, Costs, Event, Load
 from freshet.bench.freshness.model import predict
@@ -21,7 +21,7 @@ from freshet.bench.stage import Stage
 from freshet.policies import Policy, create
 
 if TYPE_CHECKING:
-    from freshet.bench.freshness.rig import Played, Rig
+    from freshet.bench.freshness.study import Played, Study
 
 POLICIES: Final = {"fas": "fas-mcq", "rb": "rb-mcq", "rr": "rr", "fcfs": "fcfs"}
 MODES: Final[Mapping[str, Callable[[str], Policy]]] = {"": create, "_set": with_sets}
@@ -68,17 +68,15 @@ def freshness(
     step's work is at least five times its overhead. Then FAS-MCQ, RB-MCQ, RR and FCFS take turns over the same
     arrivals, one query per step and in sets. The simulator gets the measured costs and the same arrivals.
     """
-    from freshet.bench.freshness.rig import Rig
-    from freshet.spark.session.embedded import embedded_session
+    from freshet.bench.freshness.study import Study
 
     asked = questions(queries, STREAMS, seed)
     load = Load(seconds, utilization, WORK, BURSTY)
-    stage.say("starting Spark ...")
     rounds: list[Round] = []
-    with embedded_session("freshet bench freshness", master, log_folder=stage.logs) as session:
+    with stage.spark("freshness", master) as session:
         stage.say(f"installing {queries} queries ...")
-        with Rig(session, stage.folder / "state", asked) as rig:
-            costs = calibrate(stage, rig, asked, load, warm_up)
+        with Study(session, stage.folder / "state", asked) as study:
+            costs = calibrate(stage, study, asked, load, warm_up)
             stage.say(f"a step's overhead is {costs.overhead * 1e3:.1f} ms")
             with stage.steps("runs", repeat * len(MODES) * len(POLICIES)) as advance:
                 for number in range(repeat):
@@ -87,35 +85,35 @@ def freshness(
                         stage.say(
                             f"only {len(events)} arrivals fit into a run: take more --seconds or a faster machine"
                         )
-                    rounds.append(_round(rig, asked, costs, events, seconds, number, advance))
+                    rounds.append(_round(study, asked, costs, events, seconds, number, advance))
                     # The machine's speed drifts: the next arrivals are sized by what was measured last.
                     costs = rounds[-1].costs[""]
     return Result.of(_figures(rounds), _conditions(rounds, load, asked))
 
 
-def calibrate(stage: Stage, rig: Rig, asked: Sequence[Question], load: Load, warm_up: int) -> Costs:
+def calibrate(stage: Stage, study: Study, asked: Sequence[Question], load: Load, warm_up: int) -> Costs:
     """What rows and steps cost, one query per step: by short trains, and by trains of the size that they will have."""
     with stage.steps("warming up", warm_up) as advance:
         for _ in range(warm_up):
-            rig.work_off(create("rr"), _FEW_ROWS)
+            study.work_off(create("rr"), _FEW_ROWS)
             advance()
     with stage.steps("calibrating", 4) as advance:
-        short = rig.work_off(create("rr"), _FEW_ROWS)
+        short = study.work_off(create("rr"), _FEW_ROWS)
         advance()
-        longer = rig.work_off(create("rr"), _FIRST_ROWS)
+        longer = study.work_off(create("rr"), _FIRST_ROWS)
         advance()
         events = load.events(Costs.of(longer, fit_handling(short + longer)), asked, 0)
         rows = int(np.median([event.rows for event in events]))
-        longest = rig.work_off(create("rr"), max(1, min(rows, 20 * _FIRST_ROWS)))
+        longest = study.work_off(create("rr"), max(1, min(rows, 20 * _FIRST_ROWS)))
         advance()
         # Once more: a machine that becomes faster or slower meanwhile must not look like a price of rows.
-        short += rig.work_off(create("rr"), _FEW_ROWS)
+        short += study.work_off(create("rr"), _FEW_ROWS)
         advance()
     return Costs.of(longest, fit_handling(short + longer + longest))
 
 
 def _round(
-    rig: Rig,
+    study: Study,
     asked: Sequence[Question],
     known: Costs,
     events: Sequence[Event],
@@ -127,7 +125,7 @@ def _round(
     turn = 3 * number % len(sides)
     played = {}
     for mode, policy in sides[turn:] + sides[:turn]:
-        played[mode, policy] = rig.play(MODES[mode](POLICIES[policy]), events, seconds)
+        played[mode, policy] = study.play(MODES[mode](POLICIES[policy]), events, seconds)
         advance()
     # One set of costs for all policies of a mode: what sets them apart must come from their decisions.
     costs = {
@@ -188,25 +186,6 @@ def _work_over_overhead(runs: Sequence[Played], overheads: Sequence[float]) -> f
     """Of all steps together; each run has the overhead of its round."""
     overhead = sum(each * len(played.steps) for played, each in zip(runs, overheads, strict=True))
     return sum(step.seconds for played in runs for step in played.steps) / overhead - 1.0
-
-
-def mean(values: Sequence[float]) -> Spread:
-    """The mean, with the least and the greatest of a repetition.
-
-    >>> mean([1.0, 2.0, 6.0])
-    Spread(middle=3.0, low=1.0, high=6.0)
-    """
-    return Spread(float(np.mean(values)), min(values), max(values))
-
-
-def over(ours: Sequence[float], theirs: Sequence[float]) -> Spread:
-    """The ratio of the means, with the least and the greatest ratio of a repetition.
-
-    >>> over([1.0, 2.0], [2.0, 2.0])
-    Spread(middle=0.75, low=0.5, high=1.0)
-    """
-    ratios = [one / other for one, other in zip(ours, theirs, strict=True)]
-    return Spread(float(np.mean(ours) / np.mean(theirs)), min(ratios), max(ratios))
 
 
 def error(predicted: Mapping[str, Sequence[float]], measured: Mapping[str, Sequence[float]]) -> Spread:

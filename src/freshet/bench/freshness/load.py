@@ -4,19 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 
-from freshet.bench.freshness.fit import NO_HANDLING, Handling
+from freshet.bench.freshness.fit import NO_HANDLING, SUFFIXES, Handling
 from freshet.bench.freshness.queries import Question
-
-if TYPE_CHECKING:
-    from freshet.bench.freshness.rig import StepNote
+from freshet.bench.rig.notes import StepNote
 
 BURST: Final = 4
 """Rows of a burst over those of an ordinary arrival."""
-SUFFIXES: Final = ("filter_1", "filter_2", "project")
 LEAST_OVERHEAD: Final = 1e-3
 """Seconds; no step of Spark takes less, whatever was measured on a bad day."""
 

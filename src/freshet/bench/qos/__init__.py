@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import numpy as np
 import typer
 
-from freshet.bench.figures import Spread
-from freshet.bench.freshness import mean
+from freshet.bench.figures import Spread, mean
 from freshet.bench.freshness.load import Costs, Event
 from freshet.bench.freshness.model import predict_qos
 from freshet.bench.freshness.queries import Question
@@ -23,7 +22,7 @@ from freshet.policies import create
 from freshet.quality.qos import Qos
 
 if TYPE_CHECKING:
-    from freshet.bench.freshness.rig import Played, Rig
+    from freshet.bench.freshness.study import Played, Study
 
 POLICIES: Final = {"slope_slack": "slope-slack-push(1)", "fixed": "fixed-priority-push(1)", "rr": "rr"}
 """All run one query per step, whole queues, and decide before every step."""
@@ -59,21 +58,19 @@ def qos(
     with push-through) and round robin in turns, over the same arrivals, one query per step. The simulator gets the
     measured costs and the same arrivals.
     """
-    from freshet.bench.freshness.rig import Rig
-    from freshet.spark.session.embedded import embedded_session
+    from freshet.bench.freshness.study import Study
 
     questions, load = asked(queries, STREAMS, seed), Storm(seconds)
-    stage.say("starting Spark ...")
     rounds: list[Round] = []
     with (
-        embedded_session("freshet bench qos", master, log_folder=stage.logs) as session,
-        Rig(session, stage.folder / "state", questions) as rig,
+        stage.spark("qos", master) as session,
+        Study(session, stage.folder / "state", questions) as study,
     ):
-        costs = _calibrate(stage, rig, questions, load, warm_up)
+        costs = _calibrate(stage, study, questions, load, warm_up)
         stage.say(f"a step's overhead is {costs.overhead * 1e3:.1f} ms, a round {load.round(costs, questions):.2f} s")
         with stage.steps("runs", repetitions * len(POLICIES)) as advance:
             for number in range(repetitions):
-                rounds.append(_round(rig, questions, load, costs, seed * 1000 + number, advance))
+                rounds.append(_round(study, questions, load, costs, seed * 1000 + number, advance))
                 if len(rounds[-1].events) < _FEW:
                     stage.say(f"only {len(rounds[-1].events)} arrivals: take more --seconds or a less busy machine")
                 # The machine's speed drifts: the next arrivals are sized by what was measured last.
@@ -81,33 +78,33 @@ def qos(
     return Result.of(_figures(rounds, questions), _conditions(rounds, load, questions))
 
 
-def _calibrate(stage: Stage, rig: Rig, questions: Sequence[Question], load: Storm, warm_up: int) -> Costs:
+def _calibrate(stage: Stage, study: Study, questions: Sequence[Question], load: Storm, warm_up: int) -> Costs:
     """What rows and steps cost, with trains of the sizes that they will have."""
     with stage.steps("warming up", warm_up) as advance:
         for _ in range(warm_up):
-            rig.work_off(create("rr"), 100)
+            study.work_off(create("rr"), 100)
             advance()
     with stage.steps("calibrating", 3) as advance:
         rows = _FIRST_ROWS
         for times in (1, 1, LONG):
-            costs = Costs.of(rig.work_off(create("rr"), times * rows))
+            costs = Costs.of(study.work_off(create("rr"), times * rows))
             rows = min(load.rows(costs, questions), 40 * _FIRST_ROWS)
             advance()
     return costs
 
 
 def _round(
-    rig: Rig, questions: Sequence[Question], load: Storm, known: Costs, seed: int, advance: Callable[[], None]
+    study: Study, questions: Sequence[Question], load: Storm, known: Costs, seed: int, advance: Callable[[], None]
 ) -> Round:
     events, curves = load.events(known, questions, seed), load.curves(known, questions)
-    rig.set_curves(curves)
+    study.set_curves(curves)
     names = list(POLICIES)
     turn = seed % len(names)
     played = {}
     for name in names[turn:] + names[:turn]:
         policy = create(POLICIES[name])
         # What is left at the end is answered in the policy's own order, so that every tuple counts as it was served.
-        played[name] = rig.play(policy, events, load.seconds, settle=policy)
+        played[name] = study.play(policy, events, load.seconds, settle=policy)
         advance()
     costs = Costs.of([step for each in played.values() for step in each.steps]).over(known)
     lags = np.mean([each.lags for each in played.values()], axis=0)

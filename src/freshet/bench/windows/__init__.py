@@ -61,17 +61,14 @@ def windows(
     both are fed live, at half the lower rate, to see how long answers take.
     """
     from freshet.bench.windows.sides import Freshet, Streaming
-    from freshet.spark.session.embedded import embedded_session
 
     cases = [each for each in CASES if case is None or each.name in case]
     if len(cases) < len(case or ()):
         raise UserError(f"--case must be one of {', '.join(each.name for each in CASES)}")
-    stage.say("starting Spark ...")
     figures: dict[str, float | Spread] = {}
     notes: dict[str, Any] = {}
     # Structured Streaming keeps the state of a join in the heap, and Java's default would not hold it.
-    settings = {"spark.driver.memory": HEAP}
-    with embedded_session("freshet bench windows", master, settings, log_folder=stage.logs) as session:
+    with stage.spark("windows", master, {"spark.driver.memory": HEAP}) as session:
         sides: dict[str, Side] = {
             "freshet": Freshet(session, stage.folder),
             "streaming": Streaming(session, stage.folder / "streaming"),
