@@ -12,15 +12,15 @@ import pytest
 
 from freshet.bench.many.freshet_side import Places
 from freshet.bench.many.queries import STREAM, make_queries
-from freshet.bench.rig.notes import PARTS, Notes, NotingClock
+from freshet.bench.rig.notes import PARTS, NotingClock, StepNotes
 from freshet.bench.rig.streaming import StreamingRig
 from freshet.engine.events import Committed, Failed, Returned, Submitted
 from freshet.model import Chain, OperatorRun, Train, Unit, UnitResult
 from freshet.model.unit import ChainResult
 
 
-def noting() -> Notes:
-    notes = Notes(NotingClock())
+def noting() -> StepNotes:
+    notes = StepNotes(NotingClock())
     board: Any = SimpleNamespace(operators=[SimpleNamespace(node=SimpleNamespace(name="q.filter_1"))])
     notes.board = board
     return notes
@@ -93,5 +93,5 @@ def test_how_far_queries_are_follows_commits() -> None:
     commit(1.0, Chain((0, 1), (Train(STREAM, 0, 500),), ("q0",)), Chain((2,), (Train("other", 0, 9),), ("q1",)))
     assert places.commits[-1] == (1.0, (500, 0))
     commit(2.0, Chain((2, 3), (Train(STREAM, 0, 400),), ("q1",)), Chain((0,), (Train(STREAM, 500, 900),), ("a queue",)))
-    assert places.commits[-1] == (2.0, (500, 400))
     assert places.commits[-1].least == 400
+    assert places.commits[-1] == (2.0, (500, 400))

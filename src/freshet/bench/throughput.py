@@ -69,9 +69,6 @@ def _fill(stage: Stage, rig: EngineRig, rows: int) -> None:
             rig.append({STREAM.name: table.slice(offset, _SEGMENT)})
 
 
-Side = Callable[[], tuple[float, int]]
-
-
 def _freshet(rig: EngineRig, rows: int) -> Callable[[Checks], tuple[float, int]]:
     number = 0
 
@@ -94,7 +91,7 @@ def _freshet(rig: EngineRig, rows: int) -> Callable[[Checks], tuple[float, int]]
     return run
 
 
-def _batch(stage: Stage, session: SparkSession) -> Side:
+def _batch(stage: Stage, session: SparkSession) -> Callable[[], tuple[float, int]]:
     source, target = str(stage.folder / "input"), str(stage.folder / "output")
 
     def run() -> tuple[float, int]:

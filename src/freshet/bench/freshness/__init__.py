@@ -11,7 +11,7 @@ import typer
 
 from freshet.bench.figures import Spread, mean, over
 from freshet.bench.freshness.fit import fit_handling
-from freshet.bench.freshness.load import BURST, Costs, Event, Load
+from freshet.bench.freshness.load import BURST, Costs, Delivery, Load
 from freshet.bench.freshness.model import predict
 from freshet.bench.freshness.queries import LINKS, SCHEMA, SELECTIVITIES, Question, questions
 from freshet.bench.freshness.sets import with_sets
@@ -35,18 +35,18 @@ _FIRST_ROWS: Final = 20_000
 _FEW: Final = 12
 """Arrivals of a run below which policies have little to decide."""
 
-Side = tuple[str, str]
+Variant = tuple[str, str]
 """(suffix of the mode, short name of the policy)"""
 
 
 @dataclass(frozen=True, slots=True)
-class Round:
+class FreshnessRound:
     """A repetition: all policies in both modes over the same arrivals."""
 
-    events: Sequence[Event]
-    played: Mapping[Side, Played]
-    predicted: Mapping[Side, float]
-    replayed: Mapping[Side, float]
+    events: Sequence[Delivery]
+    played: Mapping[Variant, Played]
+    predicted: Mapping[Variant, float]
+    replayed: Mapping[Variant, float]
     """Predicted with the costs and lags of each run by itself, however fast the machine was just then."""
     costs: Mapping[str, Costs]
     """As measured in this round, by mode."""
@@ -72,7 +72,7 @@ def freshness(
 
     asked = questions(queries, STREAMS, seed)
     load = Load(seconds, utilization, WORK, BURSTY)
-    rounds: list[Round] = []
+    rounds: list[FreshnessRound] = []
     with stage.spark("freshness", master) as session:
         stage.say(f"installing {queries} queries ...")
         with Study(session, stage.folder / "state", asked) as study:
@@ -116,11 +116,11 @@ def _round(
     study: Study,
     asked: Sequence[Question],
     known: Costs,
-    events: Sequence[Event],
+    events: Sequence[Delivery],
     seconds: float,
     number: int,
     advance: Callable[[], None],
-) -> Round:
+) -> FreshnessRound:
     sides = [(mode, policy) for mode in MODES for policy in POLICIES]
     turn = 3 * number % len(sides)
     played = {}
@@ -142,10 +142,10 @@ def _round(
         for (mode, policy), run in played.items()
         for own in (Costs.of(run.steps, known.handling).over(costs[mode]) if run.steps else costs[mode],)
     }
-    return Round(events, played, predicted, replayed, costs)
+    return FreshnessRound(events, played, predicted, replayed, costs)
 
 
-def _figures(rounds: Sequence[Round]) -> dict[str, float | Spread]:
+def _figures(rounds: Sequence[FreshnessRound]) -> dict[str, float | Spread]:
     figures: dict[str, float | Spread] = {}
     for mode in MODES:
         measured = {policy: [each.played[mode, policy].mean for each in rounds] for policy in POLICIES}
@@ -165,7 +165,7 @@ def _figures(rounds: Sequence[Round]) -> dict[str, float | Spread]:
     return figures
 
 
-def _load_figures(rounds: Sequence[Round], mode: str) -> dict[str, float | Spread]:
+def _load_figures(rounds: Sequence[FreshnessRound], mode: str) -> dict[str, float | Spread]:
     """What the runs of a mode came to, so that one can judge them."""
     runs = {policy: [each.played[mode, policy] for each in rounds] for policy in POLICIES}
     every = [played for some in runs.values() for played in some]
@@ -207,7 +207,7 @@ def error(predicted: Mapping[str, Sequence[float]], measured: Mapping[str, Seque
     return Spread(apart(*means), min(repetitions), max(repetitions))
 
 
-def _conditions(rounds: Sequence[Round], load: Load, asked: Sequence[Question]) -> dict[str, Any]:
+def _conditions(rounds: Sequence[FreshnessRound], load: Load, asked: Sequence[Question]) -> dict[str, Any]:
     sizes = sorted({event.rows for each in rounds for event in each.events})
     costs = [rounds[-1].costs[""].per_row(each.name) * 1e9 for each in asked]
     handling = rounds[-1].costs[""].handling
@@ -261,7 +261,7 @@ def _conditions(rounds: Sequence[Round], load: Load, asked: Sequence[Question]) 
     }
 
 
-def _repetitions(rounds: Sequence[Round]) -> dict[str, list[list[float]]]:
+def _repetitions(rounds: Sequence[FreshnessRound]) -> dict[str, list[list[float]]]:
     """(staleness, as predicted, as predicted by run, utilization) of each repetition, by policy and mode."""
     return {
         f"{policy}{mode}": [

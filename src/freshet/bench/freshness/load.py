@@ -19,7 +19,7 @@ LEAST_OVERHEAD: Final = 1e-3
 
 
 @dataclass(frozen=True, slots=True)
-class Event:
+class Delivery:
     """Rows that arrive together, ``time`` seconds after the start; ``place`` says which rows they are."""
 
     time: float
@@ -94,7 +94,7 @@ class Load:
     times: float
     bursty: frozenset[str]
 
-    def events(self, costs: Costs, questions: Sequence[Question], seed: int) -> list[Event]:
+    def events(self, costs: Costs, questions: Sequence[Question], seed: int) -> list[Delivery]:
         """Arrivals in order, as of Poisson processes of which one knows how many tuples they gave.
 
         That number and the demand are fixed because the utilization of a short run would else be anything. There are
@@ -113,7 +113,7 @@ class Load:
         times = np.sort(rng.random(len(chosen))) * self.seconds
         rows = self._rows(costs, readers, chosen)
         return [
-            Event(float(time - times[0]), stream, rows * self._size(stream), int(rng.integers(1 << 31)))
+            Delivery(float(time - times[0]), stream, rows * self._size(stream), int(rng.integers(1 << 31)))
             for time, stream in zip(times, chosen, strict=True)
         ]
 

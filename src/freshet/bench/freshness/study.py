@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, Self
 
 import pyarrow as pa
 
-from freshet.bench.freshness.load import Event
+from freshet.bench.freshness.load import Delivery
 from freshet.bench.freshness.queries import SCHEMA, Question, make_rows
 from freshet.bench.rig.engine import NO_HISTORY, EngineRig
 from freshet.bench.rig.notes import StepNote
@@ -83,7 +83,9 @@ class Study:
         for name, curve in curves.items():
             self._rig.engine.set_promises(name, Promises(curve=curve))
 
-    def play(self, policy: Policy, events: Sequence[Event], seconds: float, *, settle: Policy | None = None) -> Played:
+    def play(
+        self, policy: Policy, events: Sequence[Delivery], seconds: float, *, settle: Policy | None = None
+    ) -> Played:
         """Runs a policy over arrivals for so many seconds; works off what is left before it returns.
 
         Args:
@@ -114,7 +116,7 @@ class Study:
     def work_off(self, policy: Policy, rows: int) -> list[StepNote]:
         """Appends rows to all streams and runs until all queries have read them."""
         self._rig.log.collect()
-        events = [Event(0.0, stream, rows, 0) for stream in self.streams]
+        events = [Delivery(0.0, stream, rows, 0) for stream in self.streams]
         self._rig.append({event.stream: rows for event, rows in zip(events, self._tables(events), strict=True)})
         return self._rig.work_off(policy)
 
@@ -124,7 +126,7 @@ class Study:
         for state in self._rig.engine.board.queries:
             meters.add_query(state.name, start, state.promises, state.query.graph.streams)
 
-    def _tables(self, events: Sequence[Event]) -> list[pa.Table]:
+    def _tables(self, events: Sequence[Delivery]) -> list[pa.Table]:
         """The rows of each arrival."""
         most = max((event.rows for event in events), default=1)
         if self._pool.num_rows < 2 * most:

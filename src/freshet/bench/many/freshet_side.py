@@ -46,7 +46,7 @@ def roll(queries: int) -> float:
     return max(1.0, queries / FILES_PER_SECOND)
 
 
-class Commit(NamedTuple):
+class Reached(NamedTuple):
     """A moment, and how many rows of the stream each query has answered then."""
 
     time: float
@@ -67,7 +67,7 @@ class Places:
 
     def __init__(self, queries: Sequence[ManyQuery]) -> None:
         self._places = dict.fromkeys((query.name for query in queries), 0)
-        self.commits = [Commit(-math.inf, tuple(self._places.values()))]
+        self.commits = [Reached(-math.inf, tuple(self._places.values()))]
 
     def tell(self, event: Event) -> None:
         """Something happened."""
@@ -75,7 +75,7 @@ class Places:
             for chain in event.chains:
                 ends = [train.end for train in chain.trains if train.stream == STREAM]
                 self._places |= {name: max(ends) for name in chain.writes if ends and name in self._places}
-            self.commits.append(Commit(event.now, tuple(self._places.values())))
+            self.commits.append(Reached(event.now, tuple(self._places.values())))
 
 
 class FreshetSide:

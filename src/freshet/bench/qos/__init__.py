@@ -10,7 +10,7 @@ import numpy as np
 import typer
 
 from freshet.bench.figures import Spread, mean
-from freshet.bench.freshness.load import Costs, Event
+from freshet.bench.freshness.load import Costs, Delivery
 from freshet.bench.freshness.model import predict_qos
 from freshet.bench.freshness.queries import Question
 from freshet.bench.qos.load import LINKS, LONG, LOOSE, TIGHT, Storm, asked, tight_ones
@@ -33,10 +33,10 @@ _FEW: Final = 60
 
 
 @dataclass(frozen=True, slots=True)
-class Round:
+class QosRound:
     """A repetition: all policies over the same arrivals, with the same curves."""
 
-    events: Sequence[Event]
+    events: Sequence[Delivery]
     curves: Mapping[str, Curve]
     played: Mapping[str, Played]
     predicted: Mapping[str, Qos]
@@ -61,7 +61,7 @@ def qos(
     from freshet.bench.freshness.study import Study
 
     questions, load = asked(queries, STREAMS, seed), Storm(seconds)
-    rounds: list[Round] = []
+    rounds: list[QosRound] = []
     with (
         stage.spark("qos", master) as session,
         Study(session, stage.folder / "state", questions) as study,
@@ -95,7 +95,7 @@ def _calibrate(stage: Stage, study: Study, questions: Sequence[Question], load: 
 
 def _round(
     study: Study, questions: Sequence[Question], load: Storm, known: Costs, seed: int, advance: Callable[[], None]
-) -> Round:
+) -> QosRound:
     events, curves = load.events(known, questions, seed), load.curves(known, questions)
     study.set_curves(curves)
     names = list(POLICIES)
@@ -111,10 +111,10 @@ def _round(
     predicted = {
         name: predict_qos(create(text), events, lags, questions, costs, curves) for name, text in POLICIES.items()
     }
-    return Round(events, curves, played, predicted, costs)
+    return QosRound(events, curves, played, predicted, costs)
 
 
-def _figures(rounds: Sequence[Round], questions: Sequence[Question]) -> dict[str, float | Spread]:
+def _figures(rounds: Sequence[QosRound], questions: Sequence[Question]) -> dict[str, float | Spread]:
     figures: dict[str, float | Spread] = {}
     measured = {name: [each.played[name].qos for each in rounds] for name in POLICIES}
     predicted = {name: [each.predicted[name] for each in rounds] for name in POLICIES}
@@ -153,7 +153,7 @@ def of_kind(found: Qos, questions: Sequence[Question], tight: bool) -> float:
     return float(np.mean(values)) if values else 1.0
 
 
-def _conditions(rounds: Sequence[Round], load: Storm, questions: Sequence[Question]) -> dict[str, Any]:
+def _conditions(rounds: Sequence[QosRound], load: Storm, questions: Sequence[Question]) -> dict[str, Any]:
     measured = {name: [each.played[name].qos for each in rounds] for name in POLICIES}
     promises = [sorted({curve.promise for curve in each.curves.values()}) for each in rounds]
     differences = {

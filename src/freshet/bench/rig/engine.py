@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final, Self
 import pyarrow as pa
 
 from freshet.bench.rig.feed import Arrival, Chunk, feed
-from freshet.bench.rig.notes import Notes, NotingClock, StepNote
+from freshet.bench.rig.notes import NotingClock, StepNote, StepNotes
 from freshet.engine import Engine, LogQueues
 from freshet.log import Intake, Log, Retention
 from freshet.model import Stream
@@ -53,7 +53,7 @@ class EngineRig:
         retention: Retention = KEEP,
     ) -> None:
         self._clock = NotingClock()
-        self._notes = Notes(self._clock)
+        self._notes = StepNotes(self._clock)
         self._retention = retention
         with ExitStack() as stack:
             stack.callback(shutil.rmtree, state, ignore_errors=True)

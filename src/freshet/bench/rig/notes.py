@@ -63,7 +63,7 @@ class NotingClock(RealClock):
         return waited
 
 
-class Notes:
+class StepNotes:
     """An observer that keeps a note of each step. Where several run at once, the times of their parts overlap.
 
     Args:

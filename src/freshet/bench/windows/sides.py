@@ -31,7 +31,7 @@ BATCH_SECONDS: Final = 5
 """Seconds of event time in a micro-batch of a replay: about the time that one takes at the rate that is sustained."""
 
 
-class Side(Protocol):
+class WindowSide(Protocol):
     """A system under test; every call begins from nothing."""
 
     def replay(self, case: Case, before: Sequence[Chunk], timed: Sequence[Chunk]) -> tuple[float, int]:
