@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from freshet.bench.many.freshet_side import Places
+from freshet.bench.many.places import Places
 from freshet.bench.many.queries import STREAM, make_queries
 from freshet.bench.rig.notes import PARTS, NotingClock, StepNotes
 from freshet.bench.rig.streaming import StreamingRig

@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-import math
 import os
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import pyarrow.parquet as pq
 
 from freshet.app import App
 from freshet.bench.many.answers import Answer, answer_in, answer_of, parquet_below
+from freshet.bench.many.places import Places
 from freshet.bench.many.queries import SCHEMA, STREAM, ManyQuery
 from freshet.bench.many.side import HEAP, Backlog, Notes, Opening, Setting, Times
 from freshet.bench.rig.meter import ByKind, ProcessMeter
-from freshet.engine import Event
-from freshet.engine.events import Committed
 from freshet.log import LogReader, Retention
 
 if TYPE_CHECKING:
@@ -44,38 +42,6 @@ def roll(queries: int) -> float:
     (1.0, 5.0)
     """
     return max(1.0, queries / FILES_PER_SECOND)
-
-
-class Reached(NamedTuple):
-    """A moment, and how many rows of the stream each query has answered then."""
-
-    time: float
-    places: tuple[int, ...]
-
-    @property
-    def least(self) -> int:
-        """Of the slowest query."""
-        return min(self.places, default=0)
-
-
-class Places:
-    """An observer that notes after every commit how far each query is; each reads the stream, and nothing else.
-
-    Args:
-        queries: The queries.
-    """
-
-    def __init__(self, queries: Sequence[ManyQuery]) -> None:
-        self._places = dict.fromkeys((query.name for query in queries), 0)
-        self.commits = [Reached(-math.inf, tuple(self._places.values()))]
-
-    def tell(self, event: Event) -> None:
-        """Something happened."""
-        if isinstance(event, Committed):
-            for chain in event.chains:
-                ends = [train.end for train in chain.trains if train.stream == STREAM]
-                self._places |= {name: max(ends) for name in chain.writes if ends and name in self._places}
-            self.commits.append(Reached(event.now, tuple(self._places.values())))
 
 
 class FreshetSide:
