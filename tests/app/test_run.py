@@ -14,6 +14,8 @@ import pytest
 
 from freshet.app import App, Run
 from freshet.app.spec import SinkLike
+from freshet.engine import Event
+from freshet.engine.events import Committed
 from freshet.log import Retention
 from freshet.model import FreshetError, UserError
 from freshet.sinks import Token
@@ -63,12 +65,27 @@ def drained(run: Run) -> bool:
     return bool(run.meters()["total"]["waiting"] == 0)
 
 
+class Reached:
+    """Notes how far the stream of the monitor was read, by the outputs that came of it."""
+
+    def __init__(self) -> None:
+        self.ends: dict[str, int] = {}
+
+    def tell(self, event: Event) -> None:
+        for chain in event.chains if isinstance(event, Committed) else ():
+            self.ends |= {name: train.end for train in chain.trains for name in chain.writes}
+
+
 def test_from_a_source_through_queries_on_queries_to_a_file(tmp_path: Path) -> None:
-    run = monitor(tmp_path).start()
+    run, reached = monitor(tmp_path).start(), Reached()
     with run:
+        run.observe(reached)
         assert run.wait(120), "the source has a limit, so it ends"
         wait_for(lambda: drained(run), run)
         check_answers(run)
+        assert reached.ends.items() >= {"large": 3000, "odd": 3000}.items()
+        wait_for(run.sunk, run)
+        assert len((tmp_path / "large.jsonl").read_text().splitlines()) == run.read("large").num_rows
         assert run.read("packets").num_rows == 3000
         assert Counter(tuple(row) for row in run.dataframe("both").collect()) == bag(run.read("both"))
         assert run.dataframe("large").schema.simpleString() == "struct<id:bigint,host:string,size:int>"

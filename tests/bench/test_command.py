@@ -11,6 +11,8 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
+import freshet.bench
+from freshet.bench import registry
 from freshet.bench.command import _command, app, run_bench
 from freshet.bench.figures import Spread
 from freshet.bench.registry import Bench, benches
@@ -88,6 +90,31 @@ def test_options_of_a_bench_become_options_of_its_command():
     found = runner.invoke(single, ["--times", "1", "--json"])
     assert found.exit_code == 0, found.output
     assert json.loads(found.stdout)["figures"]["times"] == 1
+
+
+HELLO = """
+from freshet.bench.registry import bench
+from freshet.bench.result import Result
+from freshet.bench.stage import Stage
+
+
+@bench("Says hello.", takes="no time")
+def hello(stage: Stage, times: int = 2) -> Result:
+    return Result({"times": times})
+"""
+
+
+def test_a_new_bench_is_one_file_and_one_line(tmp_path, monkeypatch):
+    (tmp_path / "hello.py").write_text(HELLO)
+    monkeypatch.setattr(freshet.bench, "__path__", [*freshet.bench.__path__, str(tmp_path)])
+    monkeypatch.setattr(registry, "MODULES", [*registry.MODULES, "hello"])
+    monkeypatch.setattr(registry, "_BENCHES", dict(registry._BENCHES))
+    monkeypatch.setitem(sys.modules, "freshet.bench.hello", None)
+    del sys.modules["freshet.bench.hello"]
+    single = typer.Typer()
+    single.command()(_command(benches()["hello"]))
+    found = CliRunner().invoke(single, ["--times", "3", "--json"])
+    assert json.loads(found.stdout)["figures"] == {"times": 3}
 
 
 def test_help_says_what_each_measures_and_how_long_it_takes():

@@ -8,12 +8,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from freshet.bench.freshness import BURSTY, STREAMS, error, freshness
-from freshet.bench.freshness.fit import fit_handling
-from freshet.bench.freshness.load import BURST, SUFFIXES, Costs, Event, Load
+from freshet.bench.freshness.fit import SUFFIXES, fit_handling
+from freshet.bench.freshness.load import BURST, Costs, Delivery, Load
 from freshet.bench.freshness.model import predict
 from freshet.bench.freshness.queries import SCHEMA, make_rows, questions
-from freshet.bench.freshness.rig import StepNote
 from freshet.bench.freshness.sets import InOrder, with_sets
+from freshet.bench.rig.notes import StepNote
 from freshet.bench.stage import Stage
 from freshet.kernels import Program
 from freshet.model import ARRIVAL, OperatorRun, parse_schema
@@ -152,7 +152,7 @@ def test_set_mode_is_there_for_every_policy() -> None:
 def test_a_prediction_is_what_one_can_work_out_by_hand() -> None:
     asked = questions(10, ("s1", "s2"))[:1]
     costs = Costs(0.5, {"q0.filter_1": (1e-3, 1.0), "q0.filter_2": (0.0, 1.0), "q0.project": (0.0, 1.0)})
-    events = [Event(0.0, "s1", 1000, 0), Event(5.0, "s1", 2000, 0)]
+    events = [Delivery(0.0, "s1", 1000, 0), Delivery(5.0, "s1", 2000, 0)]
     # From due to departure: lag, overhead and work, cut off at the end.
     stale = (0.25 + 0.5 + 1.0) + min(0.25 + 0.5 + 2.0, 10.0 - 5.0)
     assert predict(create("rr"), events, [0.25, 0.25], asked, costs, 10.0) == pytest.approx(stale / 10.0)

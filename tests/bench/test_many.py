@@ -13,15 +13,15 @@ import pytest
 from freshet.bench.many import grid as many_grid
 from freshet.bench.many import many, numbers
 from freshet.bench.many.answers import Expected, answer_in, answer_of
-from freshet.bench.many.checkpoints import Checkpoint, written
 from freshet.bench.many.figures import Found, Place, comparison_figures, load_figures
-from freshet.bench.many.files import INTERVAL, Files, name_of
+from freshet.bench.many.files import INTERVAL, Files
 from freshet.bench.many.floor import Columns, answer, check_selectivities
 from freshet.bench.many.plot import draw
 from freshet.bench.many.queries import LEAST, MOST, make_queries, make_rows
 from freshet.bench.many.trial import Outcome
-from freshet.bench.many.usage import Cpu
 from freshet.bench.result import Result
+from freshet.bench.rig.checkpoints import Checkpoint, name_of, written
+from freshet.bench.rig.meter import ByKind
 from freshet.bench.stage import Stage
 from freshet.model import UserError
 
@@ -72,7 +72,7 @@ def test_a_checkpoint_tells_which_files_were_answered(tmp_path):
 
 def outcome(wait: float, backlogs: list[float], rate: float = 2000.0, answered: float = 1.0) -> Outcome:
     waits = np.full((2, len(backlogs)), wait)
-    return Outcome(2, rate, waits, None, answered, 1.0, Cpu(1.0), 10.0, 5, np.array(backlogs))
+    return Outcome(2, rate, waits, None, answered, 1.0, ByKind(1.0), 10.0, 5, np.array(backlogs))
 
 
 def test_a_backlog_that_grows_is_not_kept_up_with():

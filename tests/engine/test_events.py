@@ -85,3 +85,15 @@ def test_overhead_is_known_by_the_way_in_which_operators_run() -> None:
     for _ in range(6):
         board.ran((0, 1), 0.5)
     assert 0.1 < board.overhead() < 0.5
+
+
+def test_an_engine_that_has_worked_off_what_waits_can_be_run_again() -> None:
+    engine, notes = watched("q")
+    engine.run(1.0)
+    assert "Committed" not in notes.kinds
+    engine.work_off()
+    assert notes.kinds.count("Committed") == 1
+    assert engine.clock.now() == pytest.approx(1.1)  # it did not wait for what comes later
+    engine.run(2.5)
+    assert notes.kinds.count("Committed") == 2
+    assert engine.clock.now() == pytest.approx(2.5)  # this run does not end where nothing waits

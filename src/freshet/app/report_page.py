@@ -15,7 +15,8 @@ _HEAD: Final = """\
 
 `freshet run` keeps `report.json` (the key `report` of `[app]`) up to date while it runs, about once a second, and
 leaves the last one at its end; `freshet run --json` prints it, `run.report()` is the same in Python. Whoever opens the
-file finds a whole one.
+file finds a whole one. Whoever wants to see each step calls `run.observe(observer)`: its method `tell` is given every
+[event](../src/freshet/engine/events.py) of the engine when it happens.
 
 Names that end in `_s` are seconds, in `_per_s` rates per second; shares are between 0 and 1; what is not known is
 `null`. NAME stands for the name of a query, a stream, an operator or a setting; a sink is called `QUERY/SINK`. Counts

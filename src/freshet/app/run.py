@@ -22,7 +22,7 @@ from freshet.app.report_types import Report
 from freshet.app.sharing import write_figures
 from freshet.app.spec import CurveLike, SinkLike, declare_query
 from freshet.app.tables import Tables
-from freshet.engine import Engine, LogQueues, Undrained
+from freshet.engine import Engine, LogQueues, Observer, Undrained
 from freshet.log import Log, Receipt, Retention
 from freshet.model import ARRIVAL, Curve, FreshetError, UserError
 from freshet.policies import create
@@ -243,6 +243,15 @@ class Run:
     def meters(self) -> EngineSnapshot:
         """All meters now; see :meth:`freshet.quality.Meters.snapshot`."""
         return self._parts.loop.ask(lambda: snapshot(self.app, self._parts))
+
+    def observe(self, observer: Observer) -> None:
+        """Has an observer told all that the engine does from now on, on the thread of its loop; see
+        :mod:`freshet.engine.events`."""
+        self._parts.loop.ask(lambda: self._parts.engine.observers.append(observer))
+
+    def sunk(self) -> bool:
+        """Whether the sinks have taken all that is in the outputs of their queries now."""
+        return all(not sink["waiting"] for sink in self._parts.outlets.states().values())
 
     def report(self) -> Report:
         """The report now, or the last one where it has ended; see :class:`freshet.app.report_types.Report`."""

@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from freshet.bench.memory import Memory, measure
 from freshet.bench.registry import bench
 from freshet.bench.result import Result
+from freshet.bench.rig.meter import KINDS, ProcessMeter, peak
 from freshet.bench.stage import Stage
 from freshet.bench.windows.load import EPOCH, JOIN, LATENESS, NEAR
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from freshet.bench.engine_rig import EngineRig
+    from freshet.bench.rig.engine import EngineRig
 
 QUERIES: Final = {
     "some": "SELECT ts, k, v * 2 AS w FROM a WHERE v < 0.05 AND k % 7 <> 3",
@@ -47,11 +44,8 @@ def backlog(
     begin. First over a tenth of the rows, then over all of them, in one process: memory is bounded if the peak is the
     same.
     """
-    from freshet.spark.session.embedded import embedded_session
-
-    stage.say("starting Spark ...")
     figures: dict[str, float] = {"rows": rows}
-    with embedded_session("freshet bench backlog", master, log_folder=stage.logs) as session:
+    with stage.spark("backlog", master) as session:
         for name, count in (("tenth", rows // 10), ("all", rows)):
             figures |= {f"{key}_{name}": value for key, value in _work_off(stage, session, name, count, train).items()}
     for kind in ("driver", "workers"):
@@ -61,23 +55,23 @@ def backlog(
 
 def _work_off(stage: Stage, session: SparkSession, name: str, rows: int, train: int) -> dict[str, float]:
     """Fills a log, works it off and says how long that took and what memory was held meanwhile."""
-    from freshet.bench.engine_rig import engine_rig
+    from freshet.bench.rig.engine import EngineRig
 
-    with engine_rig(session, stage.folder / name, JOIN.streams, QUERIES, train) as rig:
+    with EngineRig(session, stage.folder / name, JOIN.declared, slots=2, most_rows=train) as rig:
+        rig.add_queries(QUERIES)
         seconds = range(0, rows // RATE + 1, _SEGMENT)
         with stage.steps(f"{rows:,} rows: filling the log", len(seconds)) as advance:
             for second in seconds:
-                rig.feed(JOIN.rows(EPOCH + second, EPOCH + min(second + _SEGMENT, rows / RATE), RATE))
+                rig.append(JOIN.rows(EPOCH + second, EPOCH + min(second + _SEGMENT, rows / RATE), RATE))
                 advance()
         stage.say(f"{rows:,} rows: working them off ...")
-        rig.engine.stop(drain=True)
         began = time.perf_counter()
-        with _sampled() as samples:
-            rig.engine.run()
+        with ProcessMeter().watching(_EVERY) as seen:
+            rig.work_off()
         took = time.perf_counter() - began
         _check_done(rig)
         out = {f"rows_out_{query}": rig.log.end(query) for query in QUERIES}
-    peaks = {f"peak_{kind}_mb": max(getattr(each, kind) for each in samples) for kind in ("driver", "jvm", "workers")}
+    peaks = {f"peak_{kind}_mb": getattr(peak(seen), kind) for kind in KINDS}
     return {"rows_per_second": rows / took, "seconds": took, **peaks, **out}
 
 
@@ -86,25 +80,6 @@ def _check_done(rig: EngineRig) -> None:
     for name, reader in rig.log.readers().items():
         if reader.kind != "state" and reader.next < rig.log.end(reader.stream):
             raise RuntimeError(f"{name} stands at {reader.next} of {rig.log.end(reader.stream)}: nothing was measured")
-
-
-@contextmanager
-def _sampled() -> Iterator[list[Memory]]:
-    """Looks at the memory of all processes now and then, until the end."""
-    samples = [measure()]
-    ended = threading.Event()
-
-    def look() -> None:
-        while not ended.wait(_EVERY):
-            samples.append(measure())
-
-    looking = threading.Thread(target=look)
-    looking.start()
-    try:
-        yield samples
-    finally:
-        ended.set()
-        looking.join()
 
 
 def _conditions(train: int) -> dict[str, Any]:

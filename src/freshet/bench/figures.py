@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import product
 
 import numpy as np
 from numpy.typing import NDArray
@@ -65,6 +66,33 @@ def ratio(ours: Sequence[Sequence[float]], theirs: Sequence[Sequence[float]]) ->
     middle = float(np.median(np.concatenate(ours)) / np.median(np.concatenate(theirs)))
     rounds = [float(np.median(one) / np.median(other)) for one, other in zip(ours, theirs, strict=True)]
     return Spread(middle, min(*rounds, middle), max(*rounds, middle))
+
+
+def mean(values: Sequence[float]) -> Spread:
+    """The mean, with the least and the greatest, for repetitions of which each counts.
+
+    >>> mean([1.0, 2.0, 6.0])
+    Spread(middle=3.0, low=1.0, high=6.0)
+    """
+    return Spread(float(np.mean(values)), min(values), max(values))
+
+
+def over(ours: Sequence[float], theirs: Sequence[float], *, paired: bool = True) -> Spread:
+    """The ratio of two means, with the least and the greatest ratio of a repetition.
+
+    Args:
+        ours: What is divided, by repetition.
+        theirs: By what.
+        paired: Whether both were measured in the same repetitions; else any two are compared.
+
+    >>> over([1.0, 2.0], [2.0, 2.0])
+    Spread(middle=0.75, low=0.5, high=1.0)
+    >>> over([4.0, 8.0], [1.0, 2.0], paired=False)
+    Spread(middle=4.0, low=2.0, high=8.0)
+    """
+    pairs = zip(ours, theirs, strict=True) if paired else product(ours, theirs)
+    ratios = [one / other for one, other in pairs]
+    return Spread(float(np.mean(ours) / np.mean(theirs)), min(ratios), max(ratios))
 
 
 def slope(times: Values, values: Values) -> Spread:

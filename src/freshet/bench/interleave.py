@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TypeVar
 
+from freshet.bench.stage import Stage
+
 T = TypeVar("T")
 
 
@@ -29,3 +31,11 @@ def interleave(
             found[name].append(sides[name]())
         advance()
     return found
+
+
+def measure(stage: Stage, sides: Mapping[str, Callable[[], T]], rounds: int, warm_up: int) -> dict[str, list[T]]:
+    """Runs every side in some rounds that warm up, then in those whose results it returns; see :func:`interleave`."""
+    with stage.steps("warming up", warm_up) as advance:
+        interleave(sides, warm_up, advance)
+    with stage.steps("measuring", rounds) as advance:
+        return interleave(sides, rounds, advance)

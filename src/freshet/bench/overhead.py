@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+from typing import Annotated, Any, NamedTuple
 
 import typer
 
 from freshet.bench.figures import Spread, quartiles, ratio
-from freshet.bench.interleave import interleave
+from freshet.bench.interleave import measure
 from freshet.bench.registry import bench
 from freshet.bench.result import Result
-from freshet.bench.rows import SQL, make_rows
+from freshet.bench.rig.notes import PARTS, StepNote
+from freshet.bench.rows import SCHEMA, SQL, STREAM, make_rows, program
 from freshet.bench.stage import Stage
-
-if TYPE_CHECKING:
-    from freshet.bench.micro_batches import MicroBatch
-    from freshet.bench.steps import StepTimes
-
-_PARTS: Final = ("decide", "plan", "job", "hand_over", "commit")
 
 
 @bench("The cost of one small step, against a micro-batch of Structured Streaming.", takes="about four minutes")
@@ -34,46 +30,70 @@ def overhead(
     a durable output; and the same rows, one file in each micro-batch, through Structured Streaming with a Parquet
     sink and a checkpoint. Blocks of both sides alternate in one JVM.
     """
-    from freshet.bench.micro_batches import MicroBatches
-    from freshet.bench.steps import Steps
-    from freshet.spark.session.embedded import embedded_session
+    from freshet.bench.rig.engine import EngineRig
+    from freshet.bench.rig.streaming import StreamingRig
 
-    stage.say("starting Spark ...")
     trains = [make_rows(number * rows, rows) for number in range(block)]
     with (
-        embedded_session("freshet bench overhead", master, log_folder=stage.logs) as session,
-        Steps(session, stage.folder / "state", most_rows=rows) as steps,
+        stage.spark("overhead", master) as session,
+        EngineRig(session, stage.folder / "state", [STREAM], most_rows=rows) as ours,
+        StreamingRig(session, stage.folder / "streaming", {STREAM.name: SCHEMA}) as theirs,
     ):
-        batches = MicroBatches(session, stage.folder / "streaming")
-        steps.add_query("out")
+        ours.add_queries({"out": SQL})
 
-        def run_steps() -> list[StepTimes]:
+        def run_steps() -> list[StepNote]:
             for rows in trains:
-                steps.append(rows)
+                ours.append({STREAM.name: rows})
             # As with the micro-batches, the first and the last are left out.
-            return steps.run()[1:-1]
+            return ours.work_off()[1:-1]
 
-        sides: dict[str, Any] = {"step": run_steps, "batch": lambda: batches.run(trains)}
-        with stage.steps("warming up", warm_up) as advance:
-            interleave(sides, warm_up, advance)
-        with stage.steps("measuring", rounds) as advance:
-            found = interleave(sides, rounds, advance)
-        same = steps.output_rows("out") == batches.output_rows()
+        def run_batches() -> list[MicroBatch]:
+            theirs.clear()
+            for rows in trains:
+                theirs.write({STREAM.name: rows})
+            # One file in each micro-batch; as all are there, the folder is listed once and none waits for a poll.
+            return micro_batches(theirs.run("out", program(theirs.source(STREAM.name, most_files=1)), "parquet"))
+
+        sides: dict[str, Callable[[], Any]] = {"step": run_steps, "batch": run_batches}
+        found = measure(stage, sides, rounds, warm_up)
+        same = ours.log.end("out") == session.read.parquet(str(theirs.output("out"))).count()
     if not same:
         raise RuntimeError("the two sides wrote different numbers of rows: the comparison means nothing")
     return Result.of(_figures(found["step"], found["batch"]), _conditions(rows))
 
 
-def _figures(steps: Sequence[list[StepTimes]], batches: Sequence[list[MicroBatch]]) -> dict[str, float | Spread]:
-    ours = [[each.step for each in block] for block in steps]
+class MicroBatch(NamedTuple):
+    """Seconds of one micro-batch: ``trigger`` as Spark reports it, ``period`` from its start to that of the next."""
+
+    trigger: float
+    period: float
+
+
+def micro_batches(progress: Sequence[Mapping[str, Any]]) -> list[MicroBatch]:
+    """From Spark's reports, without the first, which carries the start of the query, and without the last, which has no
+    successor.
+
+    >>> seconds = ("00.0", "01.5", "02.0")
+    >>> reports = [{"timestamp": f"2024-01-01T00:00:{s}Z", "durationMs": {"triggerExecution": 400}} for s in seconds]
+    >>> micro_batches(reports)
+    [MicroBatch(trigger=0.4, period=0.5)]
+    """
+    starts = [datetime.fromisoformat(each["timestamp"]).timestamp() for each in progress]
+    return [
+        MicroBatch(each["durationMs"]["triggerExecution"] / 1e3, after - start)
+        for each, start, after in zip(progress[1:-1], starts[1:], starts[2:], strict=False)
+    ]
+
+
+def _figures(steps: Sequence[list[StepNote]], batches: Sequence[list[MicroBatch]]) -> dict[str, float | Spread]:
+    ours = [[each.seconds for each in block] for block in steps]
     theirs = [[each.trigger for each in block] for block in batches]
     every = [each for block in steps for each in block]
-    parts = {f"{part}_ms": quartiles([getattr(each, part) * 1e3 for each in every]) for part in _PARTS}
     return {
-        "step_ms": quartiles([each.step * 1e3 for each in every]),
+        "step_ms": quartiles([each.seconds * 1e3 for each in every]),
         "micro_batch_ms": quartiles([second * 1e3 for block in theirs for second in block]),
         "step_vs_micro_batch": ratio(ours, theirs),
-        **parts,
+        **{f"{part}_ms": quartiles([each.parts[part] * 1e3 for each in every]) for part in PARTS},
         "micro_batch_period_ms": quartiles([each.period * 1e3 for block in batches for each in block]),
         "steps": len(every),
         "micro_batches": sum(map(len, theirs)),

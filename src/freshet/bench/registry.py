@@ -3,7 +3,8 @@ and put its module into :data:`MODULES`.
 
 The function gets a :class:`~freshet.bench.stage.Stage` and options that typer understands, each with a default and a
 help text; it returns a :class:`~freshet.bench.result.Result`. ``--json``, the conditions of the machine, the folder
-and the table for people are common to all. Import Spark inside the function: ``--help`` should come at once.
+and the table for people are common to all. :mod:`freshet.bench.rig` has an engine, a side of Structured Streaming and a
+process meter. Import Spark inside the function: ``--help`` should come at once.
 """
 
 from __future__ import annotations

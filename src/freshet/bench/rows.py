@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import pyarrow as pa
 
-from freshet.model import ARRIVAL
+from freshet.model import Stream, parse_schema
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
 
 SCHEMA: Final = "id bigint, k int, v double, w double, ts timestamp"
+STREAM: Final = Stream("rows", parse_schema(SCHEMA))
 PREDICATES: Final = ("v > 0.25", "k < 80")
 COLUMNS: Final = (("id", "id"), ("k", "k"), ("x", "v * 2 + w"))
 SQL: Final = (
@@ -39,6 +43,10 @@ def make_rows(first: int, count: int, seed: int = 0) -> pa.Table:
     )
 
 
-def with_arrivals(rows: pa.Table) -> pa.Table:
-    """The rows as the log wants them."""
-    return rows.append_column(ARRIVAL, rows["ts"].cast(pa.int64()))
+def program(rows: DataFrame) -> DataFrame:
+    """The query as a DataFrame, for streams and for batches."""
+    from pyspark.sql import functions as F
+
+    for predicate in PREDICATES:
+        rows = rows.where(predicate)
+    return rows.select(*(F.expr(text).alias(name) for name, text in COLUMNS))

@@ -16,9 +16,9 @@ import pyarrow as pa
 import typer
 
 from freshet.bench.figures import Spread, slope
-from freshet.bench.memory import Kept, Memory, measure, measure_kept
 from freshet.bench.registry import bench
 from freshet.bench.result import Result
+from freshet.bench.rig.meter import KINDS, Kept, Memory, ProcessMeter, measure_kept
 from freshet.bench.stage import Stage
 
 if TYPE_CHECKING:
@@ -31,7 +31,6 @@ _HISTORY: Final = 20.0
 _BEAT: Final = 0.2
 """Seconds between pushes."""
 _SAMPLES_PER_KEPT: Final = 6
-_KINDS: Final = ("driver", "jvm", "workers")
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,14 +64,11 @@ def soak(
     second half of the time (`late`) is below that of the first (`early`); a leak has the same slope in both, and shows
     in what is in use after a collection: `driver_blocks`, `jvm_live_heap`.
     """
-    from freshet.spark.session.embedded import embedded_session
-
-    stage.say("starting Spark ...")
     options = f"-Xms{_HEAP} -XX:+AlwaysPreTouch"
     settings = {"spark.driver.memory": _HEAP, "spark.driver.extraJavaOptions": options}
     app = declare(stage.folder / "state", queries)
     # Spark runs before the application does, so that its settings need not be the application's.
-    with embedded_session("freshet bench soak", master, settings, log_folder=stage.logs):
+    with stage.spark("soak", master, settings):
         with app.start(master=master) as run, _pushing(run, rate):
             samples = _watch(stage, run, app, warm_up + minutes, every)
         report = run.report()
@@ -154,7 +150,7 @@ def _sample(run: Run, app: App, minute: float, kept: Kept | None) -> Sample:
     files = _sizes(app.state)
     tuples = meters["streams"]["packets"]["tuples"]
     waiting, steps = meters["total"]["waiting"], meters["workers"]["units"]
-    return Sample(minute, measure(), kept, len(files), sum(files), tuples, waiting, steps)
+    return Sample(minute, ProcessMeter().memory(), kept, len(files), sum(files), tuples, waiting, steps)
 
 
 def _sizes(folder: Path) -> list[int]:
@@ -175,7 +171,7 @@ def _figures(samples: Sequence[Sample], warm_up: float, rate: float, report: Rep
     figures: dict[str, float | Spread] = {
         "memory_slope_mb_per_min": slope(minutes, [sample.memory.total for sample in late]),
     }
-    for kind in _KINDS:
+    for kind in KINDS:
         figures[f"{kind}_slope_mb_per_min"] = slope(minutes, [getattr(sample.memory, kind) for sample in late])
     return (
         figures
@@ -183,7 +179,7 @@ def _figures(samples: Sequence[Sample], warm_up: float, rate: float, report: Rep
         | _kept(late)
         | {
             "memory_mb": last.memory.total,
-            **{f"{kind}_mb": getattr(last.memory, kind) for kind in _KINDS},
+            **{f"{kind}_mb": getattr(last.memory, kind) for kind in KINDS},
             "worker_processes_max": max(sample.memory.worker_processes for sample in late),
             "worker_processes_end": last.memory.worker_processes,
             "files_max": max(sample.files for sample in samples),

@@ -7,16 +7,19 @@ import shutil
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, redirect_stdout
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from freshet.model import UserError
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 _SECONDS_BETWEEN_LINES: Final = 15.0
 
@@ -41,6 +44,17 @@ class Stage:
     def say(self, text: str) -> None:
         """A line for people."""
         self.console.print(text, highlight=False, markup=False)
+
+    @contextmanager
+    def spark(
+        self, bench: str, master: str | None = None, settings: Mapping[str, str] | None = None
+    ) -> Iterator[SparkSession]:
+        """A Spark in this process, for a benchmark."""
+        from freshet.spark.session.embedded import embedded_session
+
+        self.say("starting Spark ...")
+        with embedded_session(f"freshet bench {bench}", master, settings, log_folder=self.logs) as session:
+            yield session
 
     @contextmanager
     def steps(self, title: str, total: int) -> Iterator[Callable[[], None]]:

@@ -10,17 +10,17 @@ import pyarrow.parquet as pq
 import typer
 
 from freshet.bench.figures import Spread, extremes, ratio
-from freshet.bench.interleave import interleave
+from freshet.bench.interleave import measure
 from freshet.bench.registry import bench
 from freshet.bench.result import Result
-from freshet.bench.rows import SQL, make_rows
+from freshet.bench.rows import SQL, STREAM, make_rows, program
 from freshet.bench.stage import Stage
 from freshet.log.segments.sums import Checks
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from freshet.bench.steps import Steps
+    from freshet.bench.rig.engine import EngineRig
 
 _SEGMENT: Final = 100_000
 _FILE: Final = 1_000_000
@@ -40,30 +40,25 @@ def throughput(
     and a commit for each; and the same program as one DataFrame job from Parquet to Parquet. Rounds alternate in one
     JVM. The query runs with checksums of segments and without, too.
     """
-    from freshet.bench.steps import Steps
-    from freshet.spark.session.embedded import embedded_session
+    from freshet.bench.rig.engine import EngineRig
 
-    stage.say("starting Spark ...")
     with (
-        embedded_session("freshet bench throughput", master, log_folder=stage.logs) as session,
-        Steps(session, stage.folder / "state", most_rows=train, slots=workers) as steps,
+        stage.spark("throughput", master) as session,
+        EngineRig(session, stage.folder / "state", [STREAM], most_rows=train, slots=workers) as rig,
     ):
-        _fill(stage, steps, rows)
-        freshet = _freshet(steps, rows)
+        _fill(stage, rig, rows)
+        freshet = _freshet(rig, rows)
         sides = {
             "freshet": lambda: freshet(Checks.ONCE),
             "always": lambda: freshet(Checks.ALWAYS),
             "never": lambda: freshet(Checks.NEVER),
             "batch": _batch(stage, session),
         }
-        with stage.steps("warming up", warm_up) as advance:
-            interleave(sides, warm_up, advance)
-        with stage.steps("measuring", rounds) as advance:
-            found = interleave(sides, rounds, advance)
+        found = measure(stage, sides, rounds, warm_up)
     return Result.of(_figures(rows, found), _conditions(rows, train, workers))
 
 
-def _fill(stage: Stage, steps: Steps, rows: int) -> None:
+def _fill(stage: Stage, rig: EngineRig, rows: int) -> None:
     """The same rows into the log, in segments as sources write them, and into Parquet files."""
     folder = stage.folder / "input"
     folder.mkdir()
@@ -71,37 +66,32 @@ def _fill(stage: Stage, steps: Steps, rows: int) -> None:
         table = make_rows(first, min(_FILE, rows - first))
         pq.write_table(table, folder / f"{first:012}.parquet")
         for offset in range(0, table.num_rows, _SEGMENT):
-            steps.append(table.slice(offset, _SEGMENT))
+            rig.append({STREAM.name: table.slice(offset, _SEGMENT)})
 
 
-Side = Callable[[], tuple[float, int]]
-
-
-def _freshet(steps: Steps, rows: int) -> Callable[[Checks], tuple[float, int]]:
+def _freshet(rig: EngineRig, rows: int) -> Callable[[Checks], tuple[float, int]]:
     number = 0
 
     def run(checks: Checks) -> tuple[float, int]:
         nonlocal number
         number += 1
         name = f"out_{number}"
-        steps.check(checks)
+        rig.executor.jobs.checks = checks
         began = time.perf_counter()
-        steps.add_query(name)
-        steps.run()
+        rig.add_queries({name: SQL})
+        rig.work_off()
         seconds = time.perf_counter() - began
-        done = steps.rows_read(name)
+        done = rig.engine.meters.queries[name].tuples_in
         if done != rows:
             raise RuntimeError(f"{done} of {rows} rows were processed")
-        written = steps.output_rows(name)
-        steps.drop_query(name)
+        written = rig.log.end(name)
+        rig.drop_query(name)
         return seconds, written
 
     return run
 
 
-def _batch(stage: Stage, session: SparkSession) -> Side:
-    from freshet.bench.micro_batches import program
-
+def _batch(stage: Stage, session: SparkSession) -> Callable[[], tuple[float, int]]:
     source, target = str(stage.folder / "input"), str(stage.folder / "output")
 
     def run() -> tuple[float, int]:

@@ -121,6 +121,12 @@ class Engine(Admission):
         self._stop = "drain" if drain else "now"
         self.clock.wake()
 
+    def work_off(self) -> None:
+        """Runs until nothing waits any more; it may be run again after that."""
+        self.stop(drain=True)
+        self.run()
+        self._stop = None
+
     def give_up(self) -> None:
         """Cancels what is running; it stays in the log. On the loop's thread."""
         for unit in self._running.running():

@@ -144,7 +144,9 @@ class OverheadSnapshot(TypedDict):
 
     calls: Annotated[Count, "units whose overhead was measured"]
     total_s: Annotated[Seconds, "time that they kept a worker beside their operators"]
-    per_call_s: Annotated[Seconds | None, "overhead of one, smoothed"]
+    per_call_s: Annotated[
+        Seconds | None, "overhead of one, smoothed; of the first five the least, for the first ones are cold"
+    ]
 
 
 class Snapshot(TypedDict):

@@ -47,7 +47,6 @@ def crash(
     older version) that version runs first, and this one takes its state folder over.
     """
     from freshet.bench.crash.audit import Audit, audit
-    from freshet.spark.session.embedded import embedded_session
 
     with ExitStack() as stack:
         victims = Victims(stage.folder, rate)
@@ -61,7 +60,7 @@ def crash(
         victims.drain()
         victims.close()
         stage.say("comparing with Spark's batch answers ...")
-        session = stack.enter_context(embedded_session("freshet bench crash", log_folder=stage.logs))
+        session = stack.enter_context(stage.spark("crash"))
         found = audit(session, stage.folder)
     for what, each in found.items():
         if each.lost or each.doubled:

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import numpy as np
 import typer
 
-from freshet.bench.figures import Spread
+from freshet.bench.figures import Spread, mean, over
 from freshet.bench.freshness.fit import fit_handling
-from freshet.bench.freshness.load import BURST, Costs, Event, Load
+from freshet.bench.freshness.load import BURST, Costs, Delivery, Load
 from freshet.bench.freshness.model import predict
 from freshet.bench.freshness.queries import LINKS, SCHEMA, SELECTIVITIES, Question, questions
 from freshet.bench.freshness.sets import with_sets
@@ -21,7 +21,7 @@ from freshet.bench.stage import Stage
 from freshet.policies import Policy, create
 
 if TYPE_CHECKING:
-    from freshet.bench.freshness.rig import Played, Rig
+    from freshet.bench.freshness.study import Played, Study
 
 POLICIES: Final = {"fas": "fas-mcq", "rb": "rb-mcq", "rr": "rr", "fcfs": "fcfs"}
 MODES: Final[Mapping[str, Callable[[str], Policy]]] = {"": create, "_set": with_sets}
@@ -35,18 +35,18 @@ _FIRST_ROWS: Final = 20_000
 _FEW: Final = 12
 """Arrivals of a run below which policies have little to decide."""
 
-Side = tuple[str, str]
+Variant = tuple[str, str]
 """(suffix of the mode, short name of the policy)"""
 
 
 @dataclass(frozen=True, slots=True)
-class Round:
+class FreshnessRound:
     """A repetition: all policies in both modes over the same arrivals."""
 
-    events: Sequence[Event]
-    played: Mapping[Side, Played]
-    predicted: Mapping[Side, float]
-    replayed: Mapping[Side, float]
+    events: Sequence[Delivery]
+    played: Mapping[Variant, Played]
+    predicted: Mapping[Variant, float]
+    replayed: Mapping[Variant, float]
     """Predicted with the costs and lags of each run by itself, however fast the machine was just then."""
     costs: Mapping[str, Costs]
     """As measured in this round, by mode."""
@@ -68,17 +68,15 @@ def freshness(
     step's work is at least five times its overhead. Then FAS-MCQ, RB-MCQ, RR and FCFS take turns over the same
     arrivals, one query per step and in sets. The simulator gets the measured costs and the same arrivals.
     """
-    from freshet.bench.freshness.rig import Rig
-    from freshet.spark.session.embedded import embedded_session
+    from freshet.bench.freshness.study import Study
 
     asked = questions(queries, STREAMS, seed)
     load = Load(seconds, utilization, WORK, BURSTY)
-    stage.say("starting Spark ...")
-    rounds: list[Round] = []
-    with embedded_session("freshet bench freshness", master, log_folder=stage.logs) as session:
+    rounds: list[FreshnessRound] = []
+    with stage.spark("freshness", master) as session:
         stage.say(f"installing {queries} queries ...")
-        with Rig(session, stage.folder / "state", asked) as rig:
-            costs = calibrate(stage, rig, asked, load, warm_up)
+        with Study(session, stage.folder / "state", asked) as study:
+            costs = calibrate(stage, study, asked, load, warm_up)
             stage.say(f"a step's overhead is {costs.overhead * 1e3:.1f} ms")
             with stage.steps("runs", repeat * len(MODES) * len(POLICIES)) as advance:
                 for number in range(repeat):
@@ -87,47 +85,47 @@ def freshness(
                         stage.say(
                             f"only {len(events)} arrivals fit into a run: take more --seconds or a faster machine"
                         )
-                    rounds.append(_round(rig, asked, costs, events, seconds, number, advance))
+                    rounds.append(_round(study, asked, costs, events, seconds, number, advance))
                     # The machine's speed drifts: the next arrivals are sized by what was measured last.
                     costs = rounds[-1].costs[""]
     return Result.of(_figures(rounds), _conditions(rounds, load, asked))
 
 
-def calibrate(stage: Stage, rig: Rig, asked: Sequence[Question], load: Load, warm_up: int) -> Costs:
+def calibrate(stage: Stage, study: Study, asked: Sequence[Question], load: Load, warm_up: int) -> Costs:
     """What rows and steps cost, one query per step: by short trains, and by trains of the size that they will have."""
     with stage.steps("warming up", warm_up) as advance:
         for _ in range(warm_up):
-            rig.work_off(create("rr"), _FEW_ROWS)
+            study.work_off(create("rr"), _FEW_ROWS)
             advance()
     with stage.steps("calibrating", 4) as advance:
-        short = rig.work_off(create("rr"), _FEW_ROWS)
+        short = study.work_off(create("rr"), _FEW_ROWS)
         advance()
-        longer = rig.work_off(create("rr"), _FIRST_ROWS)
+        longer = study.work_off(create("rr"), _FIRST_ROWS)
         advance()
         events = load.events(Costs.of(longer, fit_handling(short + longer)), asked, 0)
         rows = int(np.median([event.rows for event in events]))
-        longest = rig.work_off(create("rr"), max(1, min(rows, 20 * _FIRST_ROWS)))
+        longest = study.work_off(create("rr"), max(1, min(rows, 20 * _FIRST_ROWS)))
         advance()
         # Once more: a machine that becomes faster or slower meanwhile must not look like a price of rows.
-        short += rig.work_off(create("rr"), _FEW_ROWS)
+        short += study.work_off(create("rr"), _FEW_ROWS)
         advance()
     return Costs.of(longest, fit_handling(short + longer + longest))
 
 
 def _round(
-    rig: Rig,
+    study: Study,
     asked: Sequence[Question],
     known: Costs,
-    events: Sequence[Event],
+    events: Sequence[Delivery],
     seconds: float,
     number: int,
     advance: Callable[[], None],
-) -> Round:
+) -> FreshnessRound:
     sides = [(mode, policy) for mode in MODES for policy in POLICIES]
     turn = 3 * number % len(sides)
     played = {}
     for mode, policy in sides[turn:] + sides[:turn]:
-        played[mode, policy] = rig.play(MODES[mode](POLICIES[policy]), events, seconds)
+        played[mode, policy] = study.play(MODES[mode](POLICIES[policy]), events, seconds)
         advance()
     # One set of costs for all policies of a mode: what sets them apart must come from their decisions.
     costs = {
@@ -144,10 +142,10 @@ def _round(
         for (mode, policy), run in played.items()
         for own in (Costs.of(run.steps, known.handling).over(costs[mode]) if run.steps else costs[mode],)
     }
-    return Round(events, played, predicted, replayed, costs)
+    return FreshnessRound(events, played, predicted, replayed, costs)
 
 
-def _figures(rounds: Sequence[Round]) -> dict[str, float | Spread]:
+def _figures(rounds: Sequence[FreshnessRound]) -> dict[str, float | Spread]:
     figures: dict[str, float | Spread] = {}
     for mode in MODES:
         measured = {policy: [each.played[mode, policy].mean for each in rounds] for policy in POLICIES}
@@ -167,7 +165,7 @@ def _figures(rounds: Sequence[Round]) -> dict[str, float | Spread]:
     return figures
 
 
-def _load_figures(rounds: Sequence[Round], mode: str) -> dict[str, float | Spread]:
+def _load_figures(rounds: Sequence[FreshnessRound], mode: str) -> dict[str, float | Spread]:
     """What the runs of a mode came to, so that one can judge them."""
     runs = {policy: [each.played[mode, policy] for each in rounds] for policy in POLICIES}
     every = [played for some in runs.values() for played in some]
@@ -190,25 +188,6 @@ def _work_over_overhead(runs: Sequence[Played], overheads: Sequence[float]) -> f
     return sum(step.seconds for played in runs for step in played.steps) / overhead - 1.0
 
 
-def mean(values: Sequence[float]) -> Spread:
-    """The mean, with the least and the greatest of a repetition.
-
-    >>> mean([1.0, 2.0, 6.0])
-    Spread(middle=3.0, low=1.0, high=6.0)
-    """
-    return Spread(float(np.mean(values)), min(values), max(values))
-
-
-def over(ours: Sequence[float], theirs: Sequence[float]) -> Spread:
-    """The ratio of the means, with the least and the greatest ratio of a repetition.
-
-    >>> over([1.0, 2.0], [2.0, 2.0])
-    Spread(middle=0.75, low=0.5, high=1.0)
-    """
-    ratios = [one / other for one, other in zip(ours, theirs, strict=True)]
-    return Spread(float(np.mean(ours) / np.mean(theirs)), min(ratios), max(ratios))
-
-
 def error(predicted: Mapping[str, Sequence[float]], measured: Mapping[str, Sequence[float]]) -> Spread:
     """Mean over policies of |predicted - measured| / measured, of the means over repetitions; the ends are the least
     and the greatest of a repetition.
@@ -228,7 +207,7 @@ def error(predicted: Mapping[str, Sequence[float]], measured: Mapping[str, Seque
     return Spread(apart(*means), min(repetitions), max(repetitions))
 
 
-def _conditions(rounds: Sequence[Round], load: Load, asked: Sequence[Question]) -> dict[str, Any]:
+def _conditions(rounds: Sequence[FreshnessRound], load: Load, asked: Sequence[Question]) -> dict[str, Any]:
     sizes = sorted({event.rows for each in rounds for event in each.events})
     costs = [rounds[-1].costs[""].per_row(each.name) * 1e9 for each in asked]
     handling = rounds[-1].costs[""].handling
@@ -282,7 +261,7 @@ def _conditions(rounds: Sequence[Round], load: Load, asked: Sequence[Question]) 
     }
 
 
-def _repetitions(rounds: Sequence[Round]) -> dict[str, list[list[float]]]:
+def _repetitions(rounds: Sequence[FreshnessRound]) -> dict[str, list[list[float]]]:
     """(staleness, as predicted, as predicted by run, utilization) of each repetition, by policy and mode."""
     return {
         f"{policy}{mode}": [

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import product
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-if TYPE_CHECKING:
-    from freshet.bench.freshness.rig import StepNote
+from freshet.bench.rig.notes import StepNote
+
+SUFFIXES: Final = ("filter_1", "filter_2", "project")
+"""The operators of a query, by the ends of their names."""
 
 
 class Handling(NamedTuple):
@@ -21,10 +23,20 @@ class Handling(NamedTuple):
 
     def rest(self, step: StepNote) -> float:
         """Seconds of a step that are neither work in operators nor handling."""
-        return step.overhead - self.row_in * step.rows_in - self.row_out * step.rows_out
+        return step.overhead - self.row_in * rows_in(step) - self.row_out * rows_out(step)
 
 
 NO_HANDLING: Final = Handling(0.0, 0.0)
+
+
+def rows_in(step: StepNote) -> int:
+    """Rows that the queries of a step read."""
+    return sum(run.rows_in for name, run in step.runs if name.endswith(SUFFIXES[0]))
+
+
+def rows_out(step: StepNote) -> int:
+    """Rows that the queries of a step wrote."""
+    return sum(run.rows_out for name, run in step.runs if name.endswith(SUFFIXES[-1]))
 
 
 def fit_handling(steps: Sequence[StepNote]) -> Handling:
@@ -33,7 +45,7 @@ def fit_handling(steps: Sequence[StepNote]) -> Handling:
     Without it the time to write the rows would count as overhead, longer trains would seem to have more of it, and
     trains that are sized by the overhead would be longer still. It takes steps over short and over long trains.
     """
-    rows = np.array([(1.0, step.rows_in, step.rows_out) for step in steps])
+    rows = np.array([(1.0, rows_in(step), rows_out(step)) for step in steps])
     seconds = np.array([step.overhead for step in steps])
     # Two slopes: where the best fit is not allowed, the best one that is has one of them, or both, at 0.
     fits = [_fit(rows * (1.0, *used), seconds) for used in product((1.0, 0.0), repeat=2)]

@@ -4,25 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 
-from freshet.bench.freshness.fit import NO_HANDLING, Handling
+from freshet.bench.freshness.fit import NO_HANDLING, SUFFIXES, Handling
 from freshet.bench.freshness.queries import Question
-
-if TYPE_CHECKING:
-    from freshet.bench.freshness.rig import StepNote
+from freshet.bench.rig.notes import StepNote
 
 BURST: Final = 4
 """Rows of a burst over those of an ordinary arrival."""
-SUFFIXES: Final = ("filter_1", "filter_2", "project")
 LEAST_OVERHEAD: Final = 1e-3
 """Seconds; no step of Spark takes less, whatever was measured on a bad day."""
 
 
 @dataclass(frozen=True, slots=True)
-class Event:
+class Delivery:
     """Rows that arrive together, ``time`` seconds after the start; ``place`` says which rows they are."""
 
     time: float
@@ -97,7 +94,7 @@ class Load:
     times: float
     bursty: frozenset[str]
 
-    def events(self, costs: Costs, questions: Sequence[Question], seed: int) -> list[Event]:
+    def events(self, costs: Costs, questions: Sequence[Question], seed: int) -> list[Delivery]:
         """Arrivals in order, as of Poisson processes of which one knows how many tuples they gave.
 
         That number and the demand are fixed because the utilization of a short run would else be anything. There are
@@ -116,7 +113,7 @@ class Load:
         times = np.sort(rng.random(len(chosen))) * self.seconds
         rows = self._rows(costs, readers, chosen)
         return [
-            Event(float(time - times[0]), stream, rows * self._size(stream), int(rng.integers(1 << 31)))
+            Delivery(float(time - times[0]), stream, rows * self._size(stream), int(rng.integers(1 << 31)))
             for time, stream in zip(times, chosen, strict=True)
         ]
 

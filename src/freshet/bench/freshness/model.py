@@ -8,7 +8,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from freshet.bench.freshness.load import Costs, Event
+from freshet.bench.freshness.load import Costs, Delivery
 from freshet.bench.freshness.queries import Question
 from freshet.model import Curve
 from freshet.policies import Policy
@@ -27,7 +27,7 @@ The probability that one of them matches stays 1 to many digits, as it is with a
 
 def predict(
     policy: Policy,
-    events: Sequence[Event],
+    events: Sequence[Delivery],
     lags: Sequence[float] | Floats,
     questions: Sequence[Question],
     costs: Costs,
@@ -51,7 +51,7 @@ def predict(
 
 def predict_qos(
     policy: Policy,
-    events: Sequence[Event],
+    events: Sequence[Delivery],
     lags: Sequence[float] | Floats,
     questions: Sequence[Question],
     costs: Costs,
@@ -66,7 +66,7 @@ def predict_qos(
 
 def _simulated(
     policy: Policy,
-    events: Sequence[Event],
+    events: Sequence[Delivery],
     lags: Sequence[float] | Floats,
     questions: Sequence[Question],
     costs: Costs,
@@ -95,13 +95,13 @@ def _simulated(
     }
 
 
-def _times(events: Sequence[Event], stream: str, lags: Sequence[float] | Floats | None = None) -> Floats:
+def _times(events: Sequence[Delivery], stream: str, lags: Sequence[float] | Floats | None = None) -> Floats:
     late = np.zeros(len(events)) if lags is None else np.asarray(lags)
     times = [event.time + lag for event, lag in zip(events, late, strict=True) if event.stream == stream]
     return np.maximum.accumulate(np.array(times, dtype=np.float64)) if times else np.empty(0)
 
 
-def _tuples(events: Sequence[Event], stream: str, grain: int) -> list[int]:
+def _tuples(events: Sequence[Delivery], stream: str, grain: int) -> list[int]:
     return [round(event.rows / grain) for event in events if event.stream == stream]
 
 

@@ -8,7 +8,7 @@ from typing import Final
 
 import numpy as np
 
-from freshet.bench.figures import Spread, extremes
+from freshet.bench.figures import Spread, extremes, over
 from freshet.bench.many.side import Backlog
 from freshet.bench.many.trial import Outcome
 
@@ -75,7 +75,9 @@ def comparison_figures(found: Found, rate: float) -> dict[str, float | Spread]:
             end = "" if place.sink == "parquet" else f"_{place.sink}"
             for name, ours in {"latency": found.means(own), "sunk": found.sunk(own)}.items():
                 if ours:
-                    figures[f"{name}_gain_vs_{place.side}_{place.queries}{end}"] = gain(found.means(place), ours)
+                    figures[f"{name}_gain_vs_{place.side}_{place.queries}{end}"] = over(
+                        found.means(place), ours, paired=False
+                    )
         figures |= outcome_figures(place.name, outcomes)
     return figures
 
@@ -129,7 +131,7 @@ def floor_figures(found: Found, queries: int) -> dict[str, float | Spread]:
         return per_million(backlog, backlog.answering.total + backlog.taking_in.total)
 
     figures: dict[str, float | Spread] = {
-        f"cpu_vs_floor_{queries}": gain([spent(each) for each in ours], [spent(each) for each in floor]),
+        f"cpu_vs_floor_{queries}": over([spent(each) for each in ours], [spent(each) for each in floor], paired=False),
         f"backlog_cpu_s_per_million_floor_{queries}": extremes([spent(each) for each in floor]),
         f"backlog_cpu_s_per_million_freshet_{queries}": extremes([spent(each) for each in ours]),
         f"backlog_rows_per_s_freshet_{queries}": extremes([each.rows / each.seconds for each in ours]),
@@ -143,13 +145,3 @@ def floor_figures(found: Found, queries: int) -> dict[str, float | Spread]:
         [per_million(each, each.taking_in.total) for each in ours]
     )
     return figures
-
-
-def gain(theirs: Sequence[float], ours: Sequence[float]) -> Spread:
-    """The ratio of the means over trials, with the least and the greatest that two trials of them give.
-
-    >>> gain([4.0, 8.0], [1.0, 2.0])
-    Spread(middle=4.0, low=2.0, high=8.0)
-    """
-    middle = float(np.mean(theirs) / np.mean(ours))
-    return Spread(middle, min(theirs) / max(ours), max(theirs) / min(ours))

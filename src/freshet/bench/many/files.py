@@ -12,6 +12,7 @@ from typing import Final
 import pyarrow.parquet as pq
 
 from freshet.bench.many.queries import make_rows
+from freshet.bench.rig.checkpoints import name_of
 
 INTERVAL: Final = 0.25
 """Seconds between files: few enough that a micro-batch which takes long is not slowed down by opening small files."""
@@ -57,17 +58,3 @@ class Files:
             arrivals.append(time.time())
             hidden.rename(target / name_of(number))
         return arrivals
-
-
-def name_of(number: int) -> str:
-    """The name of a file.
-
-    >>> name_of(7), number_of("file:///folder/" + name_of(7))
-    ('000007.parquet', 7)
-    """
-    return f"{number:06}.parquet"
-
-
-def number_of(path: str) -> int:
-    """The number of a file."""
-    return int(path.rpartition("/")[2].removesuffix(".parquet"))

@@ -12,10 +12,10 @@ import numpy as np
 import pyarrow as pa
 
 from freshet.bench.many.answers import Answer, answer_of
-from freshet.bench.many.files import number_of
 from freshet.bench.many.floor import answer, read, write
 from freshet.bench.many.side import Backlog, Notes, Opening, Setting
-from freshet.bench.many.usage import Cpu
+from freshet.bench.rig.checkpoints import number_of
+from freshet.bench.rig.meter import ByKind
 
 LOOK: Final = 0.005
 """Seconds between looks into the folder."""
@@ -93,5 +93,5 @@ class FloorSide:
         measured = files[warm : len(files) - 2]
         for path in measured:
             self._answer(path)
-        used = Cpu(time.process_time() - before)
-        return Backlog(len(measured) * opening.rows, time.time() - began, used, Cpu())
+        used = ByKind(time.process_time() - before)
+        return Backlog(len(measured) * opening.rows, time.time() - began, used, ByKind())

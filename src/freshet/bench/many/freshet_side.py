@@ -10,15 +10,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
-import psutil
 import pyarrow.parquet as pq
 
 from freshet.app import App
 from freshet.bench.many.answers import Answer, answer_in, answer_of, parquet_below
+from freshet.bench.many.places import Places
 from freshet.bench.many.queries import SCHEMA, STREAM, ManyQuery
 from freshet.bench.many.side import HEAP, Backlog, Notes, Opening, Setting, Times
-from freshet.bench.many.usage import Cpu, cpu_of
-from freshet.log import Retention
+from freshet.bench.rig.meter import ByKind, ProcessMeter
+from freshet.log import LogReader, Retention
 
 if TYPE_CHECKING:
     from freshet.app.run import Run
@@ -71,22 +71,9 @@ class FreshetSide:
         for query in queries:
             sink = {"kind": "parquet", "path": str(opening.output / query.name), "every": roll(len(queries))}
             app.query(query.name, query.sql, sinks=[sink] if opening.sinks else [])
-        self._commits: list[tuple[float, list[int]]] = []
+        self._places = Places(queries)
         self._run = app.start(master=self._master)
-        self._listen(self._run)
-
-    def _listen(self, run: Run) -> None:
-        """Notes after every commit how far each query is."""
-        log, queues = run._parts.log, run._parts.queues
-        known = {name.partition(".")[0]: name for name, reader in log.readers().items() if reader.stream == STREAM}
-        readers = [known[query.name] for query in self._queries if query.name in known]
-        before = queues.committed
-
-        def committed() -> None:
-            self._commits.append((time.time(), [log.cursor(reader) or 0 for reader in readers]))
-            before()
-
-        queues.committed = committed
+        self._run.observe(self._places)
 
     def wait(self, files: int, seconds: float) -> bool:
         until = time.monotonic() + seconds
@@ -99,11 +86,10 @@ class FreshetSide:
 
     def _is_done(self, rows: int) -> bool:
         """Whether all is in the log, and in the sinks."""
-        sinks = self._running._parts.outlets
-        return self._passed(rows) and all(sink["waiting"] == 0 for sink in sinks.states().values())
+        return self._passed(rows) and self._running.sunk()
 
     def _passed(self, rows: int) -> bool:
-        return bool(self._commits) and min(self._commits[-1][1]) >= rows
+        return self._places.commits[-1].least >= rows
 
     @property
     def _running(self) -> Run:
@@ -112,11 +98,11 @@ class FreshetSide:
 
     def notes(self, files: int) -> Notes:
         ends = self._ends(files)
-        moments = np.array([moment for moment, _ in self._commits])
-        cursors = np.array([places for _, places in self._commits])
+        moments = np.array([each.time for each in self._places.commits])
+        cursors = np.array([each.places for each in self._places.commits])
         late = np.append(moments, np.nan)
         ready = np.stack([late[np.searchsorted(column, ends)] for column in cursors.T])
-        return Notes(ready, moments, self._sunk(files) if self._opening.sinks else None)
+        return Notes(ready, moments[1:], self._sunk(files) if self._opening.sinks else None)
 
     def _ends(self, files: int) -> Times:
         """For each file the offset behind its last row."""
@@ -149,11 +135,13 @@ class FreshetSide:
         last ones are not measured, so that at both ends equally much has begun and is not committed."""
         rows = len(files) * opening.rows
         self._start(opening, ())
-        began = cpu_of(psutil.Process())
-        for path in files:
-            os.link(path, opening.input / path.name)
-        _until(lambda: self._running._parts.log.end(STREAM) >= rows)
-        taken_in = cpu_of(psutil.Process()) - began
+        meter = ProcessMeter()
+        began = meter.cpu()
+        with LogReader(opening.folder / "state") as log:
+            for path in files:
+                os.link(path, opening.input / path.name)
+            _until(lambda: log.end(STREAM) >= rows)
+        taken_in = meter.cpu() - began
         self.close()
         self._start(opening, self._queries)
         first, last = self._mark(warm * opening.rows), self._mark(rows - 2 * opening.rows)
@@ -165,15 +153,15 @@ class FreshetSide:
     def _mark(self, rows: int) -> _Mark:
         """Where things stand when so many rows are answered."""
         _until(lambda: self._passed(rows))
-        moment, cursors = self._commits[-1]
-        return _Mark(moment, min(cursors), cpu_of(psutil.Process()))
+        last = self._places.commits[-1]
+        return _Mark(last.time, last.least, ProcessMeter().cpu())
 
 
 @dataclass(frozen=True, slots=True)
 class _Mark:
     time: float
     rows: int
-    cpu: Cpu
+    cpu: ByKind
 
 
 def _until(condition: Callable[[], bool]) -> None:

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from freshet.bench.many.answers import Answer
 from freshet.bench.many.queries import ManyQuery
-from freshet.bench.many.usage import Cpu
+from freshet.bench.rig.meter import ByKind
 
 HEAP: Final = "2g"
 """Of every side's JVM."""
@@ -105,8 +105,8 @@ class Backlog:
 
     rows: int
     seconds: float
-    answering: Cpu
-    taking_in: Cpu
+    answering: ByKind
+    taking_in: ByKind
 
 
 class Side(Protocol):

@@ -5,21 +5,19 @@ from __future__ import annotations
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from freshet.bench.many.answers import Answer, answer_in, parquet_below
-from freshet.bench.many.checkpoints import Checkpoint, written
 from freshet.bench.many.queries import SCHEMA, STREAM
 from freshet.bench.many.side import HEAP, Notes, Opening, Setting, Times
+from freshet.bench.rig.checkpoints import Checkpoint, written
+from freshet.bench.rig.streaming import StreamingRig
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
-    from pyspark.sql.streaming.query import StreamingQuery
 
 _AGAIN: Final = 0.25
 _SETTINGS: Final = {"spark.driver.memory": HEAP, "spark.scheduler.mode": "FAIR"}
@@ -28,17 +26,21 @@ _SETTINGS: Final = {"spark.driver.memory": HEAP, "spark.scheduler.mode": "FAIR"}
 class _Streaming(ABC):
     """What both sides share: a session, and queries that are looked at by their checkpoints."""
 
-    _opening: Opening
+    _rig: StreamingRig
 
     def __init__(self, setting: Setting) -> None:
         from freshet.spark.session.session import open_session
 
         self._queries = setting.queries
         self._session = open_session("freshet bench many", setting.master, _SETTINGS, log_folder=setting.logs)
-        self._running: list[StreamingQuery] = []
 
-    def _source(self) -> DataFrame:
-        return self._session.readStream.schema(SCHEMA).parquet(str(self._opening.input))
+    def open(self, opening: Opening) -> int:
+        self._rig = StreamingRig(self._session, opening.folder, {opening.input.name: SCHEMA})
+        return self._start(opening)
+
+    @abstractmethod
+    def _start(self, opening: Opening) -> int:
+        """Starts all queries; returns how many could be started within the limit."""
 
     def wait(self, files: int, seconds: float) -> bool:
         until = time.monotonic() + seconds
@@ -46,9 +48,7 @@ class _Streaming(ABC):
             if time.monotonic() > until:
                 return False
             time.sleep(_AGAIN)
-            for query in self._running:
-                if not query.isActive:
-                    raise RuntimeError(f"a streaming query has ended: {query.exception()}")
+            self._rig.check()
         return True
 
     @abstractmethod
@@ -56,36 +56,26 @@ class _Streaming(ABC):
         """Whether every query has answered so many files."""
 
     def close(self) -> None:
-        def stop(query: StreamingQuery) -> None:
-            with suppress(Exception):  # one that was in a micro-batch complains of being stopped
-                query.stop()
-
-        with ThreadPoolExecutor(8) as pool:
-            list(pool.map(stop, self._running))
-        self._running.clear()
+        self._rig.stop()
 
 
 class QueriesSide(_Streaming):
     """A streaming query for each query, each with a FAIR pool, a checkpoint and a Parquet (or no-op) sink."""
 
-    def open(self, opening: Opening) -> int:
-        self._opening = opening
-        until = time.monotonic() + opening.limit
-        outputs = [opening.output / query.name for query in self._queries]
-        self._marks = [output / "_spark_metadata" if opening.sinks else None for output in outputs]
+    def _start(self, opening: Opening) -> int:
+        rig, until = self._rig, time.monotonic() + opening.limit
+        names = [query.name for query in self._queries]
+        self._marks = [rig.output(name) / "_spark_metadata" if opening.sinks else None for name in names]
         self._checkpoints = [
-            Checkpoint(opening.folder / "checkpoints" / query.name, marks)
-            for query, marks in zip(self._queries, self._marks, strict=True)
+            Checkpoint(rig.checkpoint(name), marks) for name, marks in zip(names, self._marks, strict=True)
         ]
-        for query, output, checkpoint in zip(self._queries, outputs, self._checkpoints, strict=True):
+        for started, query in enumerate(self._queries):
             if time.monotonic() > until:
-                break
+                return started
             self._session.sparkContext.setLocalProperty("spark.scheduler.pool", query.name)
-            self._source().createOrReplaceTempView(STREAM)
-            writer = self._session.sql(query.sql).writeStream.option("checkpointLocation", str(checkpoint.folder))
-            sink = writer.format("parquet").option("path", str(output)) if opening.sinks else writer.format("noop")
-            self._running.append(sink.start())
-        return len(self._running)
+            rig.source(opening.input.name).createOrReplaceTempView(STREAM)
+            rig.start(query.name, self._session.sql(query.sql), "parquet" if opening.sinks else "noop")
+        return len(self._queries)
 
     def _is_done(self, files: int) -> bool:
         return all(len(checkpoint.answered()) >= files for checkpoint in self._checkpoints)
@@ -105,12 +95,11 @@ class QueriesSide(_Streaming):
 class ForeachSide(_Streaming):
     """One streaming query whose ``foreachBatch`` keeps the micro-batch in memory and runs the queries in turn."""
 
-    def open(self, opening: Opening) -> int:
+    def _start(self, opening: Opening) -> int:
         self._opening = opening
         self._ended: list[dict[int, float]] = [{} for _ in self._queries]
-        self._checkpoint = Checkpoint(opening.folder / "checkpoint")
-        writer = self._source().writeStream.foreachBatch(self._answer)
-        self._running.append(writer.option("checkpointLocation", str(self._checkpoint.folder)).start())
+        self._checkpoint = Checkpoint(self._rig.checkpoint("all"))
+        self._rig.start("all", self._rig.source(opening.input.name), self._answer)
         return len(self._queries)
 
     def _answer(self, batch: DataFrame, number: int) -> None:
@@ -128,7 +117,7 @@ class ForeachSide(_Streaming):
             batch.unpersist()
 
     def _folder(self, place: int, batch: int) -> Path:
-        return self._opening.output / self._queries[place].name / f"{batch:06}"
+        return self._rig.output(self._queries[place].name) / f"{batch:06}"
 
     def _is_done(self, files: int) -> bool:
         return len(self._checkpoint.answered()) >= files

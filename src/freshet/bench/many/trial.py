@@ -13,10 +13,12 @@ import numpy as np
 from freshet.bench.many.answers import Expected
 from freshet.bench.many.files import INTERVAL, Files
 from freshet.bench.many.side import Notes, Opening, Remote, Times
-from freshet.bench.many.usage import Cpu, cpu_of, watching
+from freshet.bench.rig.meter import ByKind, ProcessMeter
 
 WARM: Final = 12
 """Files that come before those that are measured."""
+SAMPLE: Final = 1.0
+"""Seconds between looks at the memory."""
 
 
 class NotGoing(Exception):
@@ -46,7 +48,7 @@ class Outcome:
     sunk: Times | None
     answered: float
     rounds: float
-    cpu: Cpu
+    cpu: ByKind
     peak_mb: float
     checked: int
     backlogs: Times
@@ -112,11 +114,12 @@ def _start(remote: Remote, feed: Feed, queries: int, opening: Opening) -> None:
 
 def _measure(side: str, remote: Remote, feed: Feed, queries: int, opening: Opening, expected: Expected) -> Outcome:
     total = feed.files.count
-    before = cpu_of(remote.process)
-    with watching(remote.process) as peak:
+    meter = ProcessMeter(remote.process)
+    before = meter.cpu()
+    with meter.watching(SAMPLE) as seen:
         arrivals = np.array(feed.files.drop(range(WARM, total), opening.input))
         remote.call("wait", total, feed.limit, within=feed.limit)
-    used, now = cpu_of(remote.process) - before, time.time()
+    used, now = meter.cpu() - before, time.time()
     notes: Notes = remote.call("notes", total, within=feed.limit)
     checked = 0
     if feed.sinks or side in ("freshet", "floor"):
@@ -136,7 +139,7 @@ def _measure(side: str, remote: Remote, feed: Feed, queries: int, opening: Openi
         answered=answered,
         rounds=rounds / per_round / (until - arrivals[0]),
         cpu=used.times(1.0 / millions) if millions else used,
-        peak_mb=peak.mb,
+        peak_mb=max(each.total for each in seen),
         checked=checked,
         backlogs=backlogs(ready, arrivals) * feed.files.rows,
     )

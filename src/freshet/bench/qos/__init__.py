@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import numpy as np
 import typer
 
-from freshet.bench.figures import Spread
-from freshet.bench.freshness import mean
-from freshet.bench.freshness.load import Costs, Event
+from freshet.bench.figures import Spread, mean
+from freshet.bench.freshness.load import Costs, Delivery
 from freshet.bench.freshness.model import predict_qos
 from freshet.bench.freshness.queries import Question
 from freshet.bench.qos.load import LINKS, LONG, LOOSE, TIGHT, Storm, asked, tight_ones
@@ -23,7 +22,7 @@ from freshet.policies import create
 from freshet.quality.qos import Qos
 
 if TYPE_CHECKING:
-    from freshet.bench.freshness.rig import Played, Rig
+    from freshet.bench.freshness.study import Played, Study
 
 POLICIES: Final = {"slope_slack": "slope-slack-push(1)", "fixed": "fixed-priority-push(1)", "rr": "rr"}
 """All run one query per step, whole queues, and decide before every step."""
@@ -34,10 +33,10 @@ _FEW: Final = 60
 
 
 @dataclass(frozen=True, slots=True)
-class Round:
+class QosRound:
     """A repetition: all policies over the same arrivals, with the same curves."""
 
-    events: Sequence[Event]
+    events: Sequence[Delivery]
     curves: Mapping[str, Curve]
     played: Mapping[str, Played]
     predicted: Mapping[str, Qos]
@@ -59,21 +58,19 @@ def qos(
     with push-through) and round robin in turns, over the same arrivals, one query per step. The simulator gets the
     measured costs and the same arrivals.
     """
-    from freshet.bench.freshness.rig import Rig
-    from freshet.spark.session.embedded import embedded_session
+    from freshet.bench.freshness.study import Study
 
     questions, load = asked(queries, STREAMS, seed), Storm(seconds)
-    stage.say("starting Spark ...")
-    rounds: list[Round] = []
+    rounds: list[QosRound] = []
     with (
-        embedded_session("freshet bench qos", master, log_folder=stage.logs) as session,
-        Rig(session, stage.folder / "state", questions) as rig,
+        stage.spark("qos", master) as session,
+        Study(session, stage.folder / "state", questions) as study,
     ):
-        costs = _calibrate(stage, rig, questions, load, warm_up)
+        costs = _calibrate(stage, study, questions, load, warm_up)
         stage.say(f"a step's overhead is {costs.overhead * 1e3:.1f} ms, a round {load.round(costs, questions):.2f} s")
         with stage.steps("runs", repetitions * len(POLICIES)) as advance:
             for number in range(repetitions):
-                rounds.append(_round(rig, questions, load, costs, seed * 1000 + number, advance))
+                rounds.append(_round(study, questions, load, costs, seed * 1000 + number, advance))
                 if len(rounds[-1].events) < _FEW:
                     stage.say(f"only {len(rounds[-1].events)} arrivals: take more --seconds or a less busy machine")
                 # The machine's speed drifts: the next arrivals are sized by what was measured last.
@@ -81,43 +78,43 @@ def qos(
     return Result.of(_figures(rounds, questions), _conditions(rounds, load, questions))
 
 
-def _calibrate(stage: Stage, rig: Rig, questions: Sequence[Question], load: Storm, warm_up: int) -> Costs:
+def _calibrate(stage: Stage, study: Study, questions: Sequence[Question], load: Storm, warm_up: int) -> Costs:
     """What rows and steps cost, with trains of the sizes that they will have."""
     with stage.steps("warming up", warm_up) as advance:
         for _ in range(warm_up):
-            rig.work_off(create("rr"), 100)
+            study.work_off(create("rr"), 100)
             advance()
     with stage.steps("calibrating", 3) as advance:
         rows = _FIRST_ROWS
         for times in (1, 1, LONG):
-            costs = Costs.of(rig.work_off(create("rr"), times * rows))
+            costs = Costs.of(study.work_off(create("rr"), times * rows))
             rows = min(load.rows(costs, questions), 40 * _FIRST_ROWS)
             advance()
     return costs
 
 
 def _round(
-    rig: Rig, questions: Sequence[Question], load: Storm, known: Costs, seed: int, advance: Callable[[], None]
-) -> Round:
+    study: Study, questions: Sequence[Question], load: Storm, known: Costs, seed: int, advance: Callable[[], None]
+) -> QosRound:
     events, curves = load.events(known, questions, seed), load.curves(known, questions)
-    rig.set_curves(curves)
+    study.set_curves(curves)
     names = list(POLICIES)
     turn = seed % len(names)
     played = {}
     for name in names[turn:] + names[:turn]:
         policy = create(POLICIES[name])
         # What is left at the end is answered in the policy's own order, so that every tuple counts as it was served.
-        played[name] = rig.play(policy, events, load.seconds, settle=policy)
+        played[name] = study.play(policy, events, load.seconds, settle=policy)
         advance()
     costs = Costs.of([step for each in played.values() for step in each.steps]).over(known)
     lags = np.mean([each.lags for each in played.values()], axis=0)
     predicted = {
         name: predict_qos(create(text), events, lags, questions, costs, curves) for name, text in POLICIES.items()
     }
-    return Round(events, curves, played, predicted, costs)
+    return QosRound(events, curves, played, predicted, costs)
 
 
-def _figures(rounds: Sequence[Round], questions: Sequence[Question]) -> dict[str, float | Spread]:
+def _figures(rounds: Sequence[QosRound], questions: Sequence[Question]) -> dict[str, float | Spread]:
     figures: dict[str, float | Spread] = {}
     measured = {name: [each.played[name].qos for each in rounds] for name in POLICIES}
     predicted = {name: [each.predicted[name] for each in rounds] for name in POLICIES}
@@ -156,7 +153,7 @@ def of_kind(found: Qos, questions: Sequence[Question], tight: bool) -> float:
     return float(np.mean(values)) if values else 1.0
 
 
-def _conditions(rounds: Sequence[Round], load: Storm, questions: Sequence[Question]) -> dict[str, Any]:
+def _conditions(rounds: Sequence[QosRound], load: Storm, questions: Sequence[Question]) -> dict[str, Any]:
     measured = {name: [each.played[name].qos for each in rounds] for name in POLICIES}
     promises = [sorted({curve.promise for curve in each.curves.values()}) for each in rounds]
     differences = {

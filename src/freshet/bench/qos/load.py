@@ -8,7 +8,7 @@ from typing import Final
 
 import numpy as np
 
-from freshet.bench.freshness.load import Costs, Event
+from freshet.bench.freshness.load import Costs, Delivery
 from freshet.bench.freshness.queries import Question
 from freshet.model import Curve
 
@@ -62,18 +62,18 @@ class Storm:
         rows = self.rows(costs, questions)
         return sum(costs.per_row(each.name) * rows + costs.overhead / LONG for each in questions)
 
-    def events(self, costs: Costs, questions: Sequence[Question], seed: int) -> list[Event]:
+    def events(self, costs: Costs, questions: Sequence[Question], seed: int) -> list[Delivery]:
         """Arrivals in order, on each stream as of a Poisson process of which one knows how many it gave in a phase."""
         rng = np.random.default_rng([seed, 53])
         rows, each_takes = self.rows(costs, questions), self.round(costs, questions)
-        events = [Event(0.0, questions[0].stream, rows, 0)]
+        events = [Delivery(0.0, questions[0].stream, rows, 0)]
         for begin, end, load in self.phases():
             streams = dict.fromkeys(question.stream for question in questions)
             count = max(1, round(load * (end - begin) / each_takes * len(streams)))
             # Dealt out in turn: every stream gets as many as the others, give or take one.
             dealt = np.resize(rng.permutation(list(streams)), count)
             for time, stream in zip(begin + rng.random(count) * (end - begin), dealt, strict=True):
-                events.append(Event(float(time), str(stream), rows, int(rng.integers(1 << 31))))
+                events.append(Delivery(float(time), str(stream), rows, int(rng.integers(1 << 31))))
         return sorted(events, key=lambda event: event.time)
 
     def curves(self, costs: Costs, questions: Sequence[Question]) -> dict[str, Curve]:

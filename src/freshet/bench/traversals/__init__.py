@@ -10,7 +10,7 @@ import typer
 
 from freshet.bench.figures import Spread, extremes, ratio
 from freshet.bench.freshness.queries import make_rows
-from freshet.bench.interleave import interleave
+from freshet.bench.interleave import measure
 from freshet.bench.registry import bench
 from freshet.bench.result import Result
 from freshet.bench.stage import Stage
@@ -39,24 +39,19 @@ def traversals(
     earlier, jobs below 1 that there are fewer, memory below 1 that fewer bytes wait.
     """
     from freshet.bench.traversals.rig import TraversalRig
-    from freshet.spark.session.embedded import embedded_session
 
-    stage.say("starting Spark ...")
     with (
-        embedded_session("freshet bench traversals", master, log_folder=stage.logs) as session,
+        stage.spark("traversals", master) as session,
         TraversalRig(session, stage.folder / "state", links) as rig,
     ):
         tables = [make_rows(rows, seed=number) for number in range(trains)]
         sides = {name: _side(rig, create(f"aaat-{name.replace('_', '-')}"), tables) for name in TRAVERSALS}
-        with stage.steps("warming up", warm_up) as advance:
-            interleave(sides, warm_up, advance)
-        with stage.steps("measuring", rounds) as advance:
-            found = interleave(sides, rounds, advance)
+        found = measure(stage, sides, rounds, warm_up)
     return Result.of(figures_of(found), _conditions(rows, links))
 
 
 def _side(rig: TraversalRig, policy: Policy, tables: Sequence[pa.Table]) -> Callable[[], list[Worked]]:
-    return lambda: [rig.work_off(policy, table) for table in tables]
+    return lambda: [rig.train(policy, table) for table in tables]
 
 
 def figures_of(found: Mapping[str, Sequence[Sequence[Worked]]]) -> dict[str, float | Spread]:
@@ -67,8 +62,8 @@ def figures_of(found: Mapping[str, Sequence[Sequence[Worked]]]) -> dict[str, flo
     """
     _check_answers(found)
     latency, jobs, memory = (
-        {name: [[getattr(each, measure) for each in trains] for trains in rounds] for name, rounds in found.items()}
-        for measure in ("latency", "jobs", "byte_seconds")
+        {name: [[getattr(each, part) for each in trains] for trains in rounds] for name, rounds in found.items()}
+        for part in ("latency", "jobs", "byte_seconds")
     )
     figures: dict[str, float | Spread] = {
         "latency_min_latency_vs_min_cost": ratio(latency["min_latency"], latency["min_cost"]),

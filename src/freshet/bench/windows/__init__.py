@@ -18,7 +18,7 @@ from freshet.bench.windows.load import EPOCH, GROUPS, JOIN, LATENESS, NEAR, SLID
 from freshet.model import UserError
 
 if TYPE_CHECKING:
-    from freshet.bench.windows.sides import Side
+    from freshet.bench.windows.sides import WindowSide
 
 CASES: Final = (SLIDING, JOIN)
 TIMED: Final = 20
@@ -61,18 +61,15 @@ def windows(
     both are fed live, at half the lower rate, to see how long answers take.
     """
     from freshet.bench.windows.sides import Freshet, Streaming
-    from freshet.spark.session.embedded import embedded_session
 
     cases = [each for each in CASES if case is None or each.name in case]
     if len(cases) < len(case or ()):
         raise UserError(f"--case must be one of {', '.join(each.name for each in CASES)}")
-    stage.say("starting Spark ...")
     figures: dict[str, float | Spread] = {}
     notes: dict[str, Any] = {}
     # Structured Streaming keeps the state of a join in the heap, and Java's default would not hold it.
-    settings = {"spark.driver.memory": HEAP}
-    with embedded_session("freshet bench windows", master, settings, log_folder=stage.logs) as session:
-        sides: dict[str, Side] = {
+    with stage.spark("windows", master, {"spark.driver.memory": HEAP}) as session:
+        sides: dict[str, WindowSide] = {
             "freshet": Freshet(session, stage.folder),
             "streaming": Streaming(session, stage.folder / "streaming"),
         }
@@ -83,7 +80,7 @@ def windows(
 
 
 def _measure(
-    stage: Stage, case: Case, sides: Mapping[str, Side], rounds: int, live: float, notes: dict[str, Any]
+    stage: Stage, case: Case, sides: Mapping[str, WindowSide], rounds: int, live: float, notes: dict[str, Any]
 ) -> dict[str, float | Spread]:
     rates = _find_rates(stage, case, sides)
     with stage.steps(f"{case.name}: replays", rounds) as advance:
@@ -97,7 +94,7 @@ def _measure(
     return _rate_figures(case, found) | _latency_figures(case, waits)
 
 
-def check(cases: Iterable[Case], sides: Mapping[str, Side]) -> None:
+def check(cases: Iterable[Case], sides: Mapping[str, WindowSide]) -> None:
     """Both sides must answer alike: over the same rows, and a later one that closes all of their windows."""
     for case in cases:
         rows = [case.rows(EPOCH + second, EPOCH + second + 1, 2_000.0) for second in range(5)]
@@ -107,7 +104,7 @@ def check(cases: Iterable[Case], sides: Mapping[str, Side]) -> None:
             raise RuntimeError(f"the two sides gave different numbers of rows ({counts}): the comparison means nothing")
 
 
-def _replay(case: Case, side: Side, rate: float) -> Replay:
+def _replay(case: Case, side: WindowSide, rate: float) -> Replay:
     filled = WINDOW if case is SLIDING else NEAR
     before = [case.rows(EPOCH + at, EPOCH + at + 1, min(rate, _THIN)) for at in range(filled)]
     start = EPOCH + filled
@@ -116,11 +113,13 @@ def _replay(case: Case, side: Side, rate: float) -> Replay:
     return Replay(rate, seconds, rows_out)
 
 
-def _replays(case: Case, sides: Mapping[str, Side], rates: Mapping[str, float]) -> dict[str, Callable[[], Replay]]:
+def _replays(
+    case: Case, sides: Mapping[str, WindowSide], rates: Mapping[str, float]
+) -> dict[str, Callable[[], Replay]]:
     return {name: lambda name=name, side=side: _replay(case, side, rates[name]) for name, side in sides.items()}  # type: ignore[misc]
 
 
-def _find_rates(stage: Stage, case: Case, sides: Mapping[str, Side]) -> dict[str, float]:
+def _find_rates(stage: Stage, case: Case, sides: Mapping[str, WindowSide]) -> dict[str, float]:
     """Looks for the rates at which a second of event time takes about a second; that warms Java up, too."""
     rates = {}
     with stage.steps(f"{case.name}: looking for rates", _PROBES * len(sides)) as advance:
@@ -133,7 +132,9 @@ def _find_rates(stage: Stage, case: Case, sides: Mapping[str, Side]) -> dict[str
     return rates
 
 
-def _feeds(case: Case, sides: Mapping[str, Side], rate: float, seconds: float) -> dict[str, Callable[[], list[float]]]:
+def _feeds(
+    case: Case, sides: Mapping[str, WindowSide], rate: float, seconds: float
+) -> dict[str, Callable[[], list[float]]]:
     return {name: lambda side=side: side.live(case, rate, seconds) for name, side in sides.items()}  # type: ignore[misc]
 
 

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import pyarrow as pa
 
+from freshet.model import Stream, parse_schema
+
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
@@ -41,6 +43,12 @@ class Case:
     sql: str
     ready: tuple[str, ...]
     late: float
+
+    @property
+    def declared(self) -> list[Stream]:
+        """The streams as Freshet declares them."""
+        schemas = {name: parse_schema(text) for name, text in self.streams.items()}
+        return [Stream(name, schema, event_time="ts", lateness=LATENESS) for name, schema in schemas.items()]
 
     def rows(self, start: float, end: float, rate: float, seed: int = 0) -> dict[str, pa.Table]:
         """Rows of each stream with event times in [start, end), evenly spaced; together ``rate`` a second.

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import shutil
-import threading
+import math
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Protocol
@@ -16,12 +14,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from freshet.bench.engine_rig import Chunk, EngineRig, engine_rig
+from freshet.bench.rig.engine import EngineRig
+from freshet.bench.rig.feed import Arrival, Chunk, feed
+from freshet.bench.rig.streaming import StreamingRig
 from freshet.bench.windows.load import Case
+from freshet.engine.events import Committed, Event
+from freshet.log import Log
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
-    from pyspark.sql.streaming.query import StreamingQuery
 
 OUT: Final = "out"
 CHUNK: Final = 0.25
@@ -30,7 +31,7 @@ BATCH_SECONDS: Final = 5
 """Seconds of event time in a micro-batch of a replay: about the time that one takes at the rate that is sustained."""
 
 
-class Side(Protocol):
+class WindowSide(Protocol):
     """A system under test; every call begins from nothing."""
 
     def replay(self, case: Case, before: Sequence[Chunk], timed: Sequence[Chunk]) -> tuple[float, int]:
@@ -41,123 +42,112 @@ class Side(Protocol):
         it could be known until it could be read."""
 
 
+@dataclass(frozen=True, slots=True)
 class Freshet:
     """An engine over a log of its own."""
 
-    def __init__(self, session: SparkSession, folder: Path) -> None:
-        self._session, self._folder = session, folder
+    session: SparkSession
+    folder: Path
 
     def replay(self, case: Case, before: Sequence[Chunk], timed: Sequence[Chunk]) -> tuple[float, int]:
         with self._open(case) as rig:
-            rig.engine.stop(drain=True)
             for chunk in before:
-                rig.feed(chunk)
-            rig.engine.run()
+                rig.append(chunk)
+            rig.work_off()
             for chunk in timed:
-                rig.feed(chunk)
+                rig.append(chunk)
             began = time.perf_counter()
-            rig.engine.run()
+            rig.work_off()
             return time.perf_counter() - began, rig.log.end(OUT)
 
     def live(self, case: Case, rate: float, seconds: float) -> list[float]:
-        ends: list[tuple[int, float]] = []
         with self._open(case) as rig:
-            rig.queues.committed = lambda: ends.append((rig.log.end(OUT), time.time()))
-            feeder = threading.Thread(target=_feed, args=(case, rate, seconds, rig.feed))
-            feeder.start()
-            rig.engine.run(time.time() + seconds)
-            feeder.join()
-            table = rig.log.read(OUT, 0, ends[-1][0] if ends else 0)
-        seen = np.array([moment for _, moment in ends])
-        places = np.searchsorted([end for end, _ in ends], np.arange(table.num_rows), side="right")
-        return _latencies(case, table, seen[places])
+            ends = _Ends(rig.log)
+            rig.engine.observers.append(ends)
+            start = time.time()
+            rig.play(_arrivals(case, rate, start, seconds), start, seconds)
+            table = rig.log.read(OUT, 0, ends.found[-1] if ends.found else 0)
+        places = np.searchsorted(ends.found, np.arange(table.num_rows), side="right")
+        return _latencies(case, table, np.array(ends.moments)[places])
 
-    def _open(self, case: Case) -> AbstractContextManager[EngineRig]:
-        return engine_rig(self._session, self._folder / "freshet", case.streams, {OUT: case.sql})
+    def _open(self, case: Case) -> EngineRig:
+        rig = EngineRig(self.session, self.folder / "freshet", case.declared, slots=2)
+        rig.add_queries({OUT: case.sql})
+        return rig
 
 
-@dataclass(slots=True)
+class _Ends:
+    """Notes how far the output is after each commit."""
+
+    def __init__(self, log: Log) -> None:
+        self._log = log
+        self.found: list[int] = []
+        self.moments: list[float] = []
+
+    def tell(self, event: Event) -> None:
+        if isinstance(event, Committed):
+            self.found.append(self._log.end(OUT))
+            self.moments.append(event.now)
+
+
+@dataclass(frozen=True, slots=True)
 class Streaming:
     """A streaming query from folders of Parquet files to one folder for each batch, with a checkpoint."""
 
     session: SparkSession
     folder: Path
-    _files: int = 0
 
     def replay(self, case: Case, before: Sequence[Chunk], timed: Sequence[Chunk]) -> tuple[float, int]:
-        with self._clean():
+        with self._open(case) as rig:
+            write = _Writer(rig.output(OUT), {})
             for chunk in before:
-                self._write(chunk)
-            query = self._start(case, BATCH_SECONDS)
-            try:
-                query.processAllAvailable()
-                # A query that waits lists its folders a hundred times a second: they are filled behind its back.
-                query.stop()
-                for chunk in timed:
-                    self._write(chunk)
-                began = time.perf_counter()
-                query = self._start(case, BATCH_SECONDS)
-                query.processAllAvailable()
-                seconds = time.perf_counter() - began
-            finally:
-                query.stop()
-            return seconds, self.session.read.parquet(str(self.folder / "output" / "*")).count()
+                rig.write(chunk)
+            rig.run(OUT, _program(case, rig, BATCH_SECONDS), write)
+            for chunk in timed:
+                rig.write(chunk)
+            began = time.perf_counter()
+            rig.run(OUT, _program(case, rig, BATCH_SECONDS), write)
+            seconds = time.perf_counter() - began
+            return seconds, self.session.read.parquet(str(rig.output(OUT) / "*")).count()
 
     def live(self, case: Case, rate: float, seconds: float) -> list[float]:
         found: list[float] = []
         moments: dict[int, float] = {}
-        with self._clean():
-            for name in case.streams:
-                (self.folder / name).mkdir(parents=True)
-            query = self._start(case, None, moments)
-            try:
-                _feed(case, rate, seconds, self._write)
-            finally:
-                query.stop()
+        with self._open(case) as rig:
+            rig.start(OUT, _program(case, rig), _Writer(rig.output(OUT), moments))
+            start = time.time()
+            feed(_arrivals(case, rate, start, seconds), start, rig.write)
+            rig.stop()
             for batch, moment in moments.items():
-                rows = pq.read_table(self.folder / "output" / str(batch))
+                rows = pq.read_table(rig.output(OUT) / str(batch))
                 found += _latencies(case, rows, np.full(rows.num_rows, moment))
         return found
 
-    @contextmanager
-    def _clean(self) -> Iterator[None]:
-        try:
-            yield
-        finally:
-            shutil.rmtree(self.folder, ignore_errors=True)
-
-    def _write(self, chunk: Chunk) -> None:
-        self._files += 1
-        for name, rows in chunk.items():
-            (self.folder / name).mkdir(parents=True, exist_ok=True)
-            hidden = self.folder / name / f"_{self._files:06}.parquet"
-            pq.write_table(rows, hidden)
-            hidden.rename(hidden.with_name(hidden.name[1:]))
-
-    def _start(self, case: Case, most_files: int | None, moments: dict[int, float] | None = None) -> StreamingQuery:
-        streams = {}
-        for name, schema in case.streams.items():
-            reader = self.session.readStream.schema(schema)
-            reader = reader if most_files is None else reader.option("maxFilesPerTrigger", most_files)
-            streams[name] = reader.parquet(str(self.folder / name))
-
-        def write(rows: DataFrame, batch: int) -> None:
-            rows.write.mode("overwrite").parquet(str(self.folder / "output" / str(batch)))
-            if moments is not None:
-                moments[batch] = time.time()
-
-        writer = case.streaming(streams).writeStream.outputMode("append").foreachBatch(write)
-        return writer.option("checkpointLocation", str(self.folder / "checkpoint")).start()
+    def _open(self, case: Case) -> StreamingRig:
+        return StreamingRig(self.session, self.folder, case.streams)
 
 
-def _feed(case: Case, rate: float, seconds: float, feed: Callable[[Chunk], None]) -> None:
-    """Brings rows in chunks whose event times have just passed."""
-    began = at = time.time()
-    while at < began + seconds:
-        until = at + CHUNK
-        time.sleep(max(0.0, until - time.time()))
-        feed(case.rows(at, until, rate))
-        at = until
+def _program(case: Case, rig: StreamingRig, most_files: int | None = None) -> DataFrame:
+    return case.streaming({name: rig.source(name, most_files) for name in case.streams})
+
+
+@dataclass(frozen=True, slots=True)
+class _Writer:
+    """Writes each micro-batch to a folder of its own, and notes when it could be read."""
+
+    output: Path
+    moments: dict[int, float]
+
+    def __call__(self, rows: DataFrame, batch: int) -> None:
+        rows.write.mode("overwrite").parquet(str(self.output / str(batch)))
+        self.moments[batch] = time.time()
+
+
+def _arrivals(case: Case, rate: float, start: float, seconds: float) -> Iterator[Arrival]:
+    """Rows in chunks that come when their event times have just passed."""
+    for number in range(math.ceil(seconds / CHUNK)):
+        at = start + number * CHUNK
+        yield (number + 1) * CHUNK, case.rows(at, at + CHUNK, rate)
 
 
 def _latencies(case: Case, table: pa.Table, seen: np.ndarray[tuple[int], np.dtype[np.float64]]) -> list[float]:

@@ -5,7 +5,19 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from freshet.bench.many.files import number_of
+
+def name_of(number: int) -> str:
+    """The name of an input file.
+
+    >>> name_of(7), number_of("file:///folder/" + name_of(7))
+    ('000007.parquet', 7)
+    """
+    return f"{number:06}.parquet"
+
+
+def number_of(path: str) -> int:
+    """The number of an input file."""
+    return int(path.rpartition("/")[2].removesuffix(".parquet"))
 
 
 class Checkpoint:
