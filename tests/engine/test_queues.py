@@ -53,8 +53,17 @@ def test_an_intermediate_queue_comes_with_its_first_tuples_and_goes_with_its_rea
 def test_what_is_unknown_to_the_log_is_left_alone(tmp_path: Path) -> None:
     with Log.open(tmp_path) as log:
         queues = LogQueues(log)
-        queues.park(["q.project"])
+        log.declare("s")
+        queues.start_reader("q.filter_1", "s", "earliest")
         queues.set_need("q.project", False)
+        readers, streams = log.readers(), log.streams()
+        assert (list(readers), list(streams)) == (["q.filter_1"], ["s"])
+        assert readers["q.filter_1"].needed
+        # One that is known is sent out all the same.
+        queues.park(["q.project", "q.filter_1"])
+        readers = log.readers()
+        assert list(readers) == ["q.filter_1"]
+        assert readers["q.filter_1"].parked
 
 
 def test_only_an_output_whose_bound_is_hit_is_held(tmp_path: Path) -> None:

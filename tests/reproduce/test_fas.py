@@ -24,10 +24,12 @@ def trial() -> Trial:
     return Trial(quick=True, seeds=1)
 
 
-@pytest.mark.parametrize("name", [each.id for each in claims("fas") if "fig10" not in each.id])
+@pytest.mark.parametrize("name", [each.id for each in claims("fas")])
 def test_the_claim_holds(trial: Trial, name: str) -> None:
     (found,) = (each for each in claims("fas") if each.id == name)
     result = found.check(trial)
+    if "skipped" in result:
+        pytest.skip(result["skipped"])
     assert result["ok"] is True, result
 
 

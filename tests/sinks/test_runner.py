@@ -1,14 +1,9 @@
 import json
-import os
-import random
-import signal
-import subprocess
-import sys
 import time
-from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from tests.sinks.kit import kill_and_finish
 
 from freshet.log import Limits, Log, Retention
 from freshet.model import ARRIVAL, UserError
@@ -209,50 +204,7 @@ def test_removed_sinks_get_nothing_more(log):
     assert runner.statuses == []
 
 
-WRITER = """
-import sys, time
-from pathlib import Path
-from freshet.log import Intake, Limits, Log, Retention
-from freshet.model import Stream, parse_schema
-from freshet.sinks import SinkRunner, create
-from freshet.sources import Feeder, create as create_source
-
-state, out, limit = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
-stream = Stream("s", parse_schema("id bigint, ts timestamp"))
-log = Log.open(state, limits=Limits(min_free_bytes=0))
-log.declare("s", Retention())
-runner = SinkRunner(log, interval=0.001, max_rows=50)
-runner.add("s", "file", create("jsonl", {"path": out}))
-options = {"rate": 20000, "limit": limit, "max_rows": 100, "columns": {"id": {"kind": "sequence"}}}
-feeder = Feeder(create_source("generator", options, stream), Intake(log, stream), log, "s",
-                wake=runner.notify, interval=0.001)
-runner.start()
-feeder.start()
-print("running", flush=True)
-while feeder.status.state == "running":
-    time.sleep(0.01)
-feeder.stop()
-runner.stop()
-log.close()
-print(feeder.status, flush=True)
-"""
-
-
 def test_sigkill_at_any_moment_leaves_every_row_exactly_once(tmp_path):
-    out, limit = tmp_path / "out.jsonl", 6000
-    command = [sys.executable, "-c", WRITER, str(tmp_path / "state"), str(out), str(limit)]
-    environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2] / "src")}
-    chance = random.Random(5)
-    found = []
-    for _ in range(3):
-        process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment)
-        assert process.stdout is not None
-        assert process.stdout.readline() == "running\n"
-        time.sleep(chance.uniform(0.0, 0.12))
-        process.send_signal(signal.SIGKILL)
-        process.communicate()
-        found.append(out.stat().st_size if out.exists() else 0)
-    last = subprocess.run(command, stdout=subprocess.PIPE, text=True, env=environment, timeout=120, check=True)
-    assert "stopped" in last.stdout
-    assert found[-1] < out.stat().st_size, "it was finished before it was killed"
-    assert [json.loads(line)["id"] for line in out.read_text().splitlines()] == list(range(limit))
+    out = tmp_path / "out.jsonl"
+    count = kill_and_finish(tmp_path / "state", "jsonl", {"path": str(out)}, [1, 1500])
+    assert [json.loads(line)["id"] for line in out.read_text().splitlines()] == list(range(count))

@@ -1,14 +1,8 @@
-import os
-import pwd
-import shutil
 import sqlite3
-import subprocess
-from collections.abc import Iterator
 from contextlib import closing
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from importlib import import_module
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -212,8 +206,8 @@ def test_wrong_options(options, message):
         create("table", {"table": "t"} | options)
 
 
-@pytest.mark.skipif(find_spec("psycopg") is not None, reason="psycopg is installed")
-def test_postgres_needs_its_extra():
+def test_postgres_needs_its_extra(monkeypatch):
+    monkeypatch.setattr("freshet.sinks.table.find_spec", lambda name: None)
     with pytest.raises(UserError, match=r"sink table: url: needs the package psycopg: install freshet\[postgres\]"):
         create("table", {"url": "postgresql://h/d", "table": "t"})
 
@@ -222,37 +216,9 @@ def test_postgres_needs_its_extra():
 def test_sigkill_at_any_moment_leaves_every_row_exactly_once(tmp_path, keys):
     path = tmp_path / "out.db"
     options = {"path": str(path), "table": "t", "keys": keys}
-    kill_and_finish(tmp_path / "state", "table", options, [1, 1500], 6000)
-    assert [v for (v,) in found(path, "SELECT id FROM t ORDER BY rowid")] == list(range(6000))
-    assert found(path, "SELECT next FROM freshet_progress") == [(6000,)]
-
-
-@pytest.fixture(scope="module")
-def postgres(tmp_path_factory) -> Iterator[str]:
-    """A server of its own, where the machine has one and psycopg is installed."""
-    if find_spec("psycopg") is None or not shutil.which("initdb") or not shutil.which("pg_ctl"):
-        pytest.skip("needs PostgreSQL's programs and psycopg")
-    folder = tmp_path_factory.mktemp("postgres")
-    # A server refuses to run as root.
-    user: dict[str, Any] = {}
-    if os.geteuid() == 0:
-        try:
-            account = pwd.getpwnam("postgres")
-        except KeyError:
-            pytest.skip("runs as root, and there is no account postgres")
-        user = {"user": account.pw_uid, "group": account.pw_gid, "extra_groups": []}
-        for path in (folder, *list(folder.parents)[:2]):
-            os.chmod(path, 0o755)
-        os.chown(folder, account.pw_uid, account.pw_gid)
-    data = folder / "data"
-    quiet: dict[str, Any] = {"check": True, "stdout": subprocess.DEVNULL, "cwd": folder, **user}
-    subprocess.run(["initdb", "-D", data, "-U", "freshet", "-A", "trust", "-E", "UTF8", "--no-sync"], **quiet)
-    settings = f"-c listen_addresses='' -c unix_socket_directories='{folder}' -c fsync=off"
-    subprocess.run(["pg_ctl", "-D", data, "-w", "-l", folder / "log", "-o", settings, "start"], **quiet)
-    try:
-        yield f"postgresql://freshet@/postgres?host={folder}"
-    finally:
-        subprocess.run(["pg_ctl", "-D", data, "-w", "-m", "immediate", "stop"], **quiet)
+    count = kill_and_finish(tmp_path / "state", "table", options, [1, 1500])
+    assert [v for (v,) in found(path, "SELECT id FROM t ORDER BY rowid")] == list(range(count))
+    assert found(path, "SELECT next FROM freshet_progress") == [(count,)]
 
 
 def ask(url: str, query: str) -> list[Any]:
@@ -323,5 +289,5 @@ def test_postgres_that_is_not_there_is_told_without_a_password():
 
 def test_sigkill_at_any_moment_leaves_every_row_exactly_once_in_postgres(postgres, tmp_path):
     options = {"url": postgres, "table": "killed"}
-    kill_and_finish(tmp_path / "state", "table", options, [1, 1500], 6000)
-    assert [v for (v,) in ask(postgres, "SELECT id FROM killed ORDER BY id")] == list(range(6000))
+    count = kill_and_finish(tmp_path / "state", "table", options, [1, 1500])
+    assert [v for (v,) in ask(postgres, "SELECT id FROM killed ORDER BY id")] == list(range(count))

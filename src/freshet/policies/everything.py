@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from freshet.model import NOTHING, Decision, Step, View
 from freshet.policies.base import Policy
@@ -28,3 +28,6 @@ class Everything(Policy):
     def decide(self, view: View) -> Decision:
         """One step with every ready operator and all behind them."""
         return Decision.run(Step(self._through.together(view, view.ready))) if view.ready else NOTHING
+
+
+POLICIES: Final = (Everything,)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from heapq import heappop, heappush
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from freshet.model import NOTHING, Decision, View
 from freshet.policies.tracking import TrackingPolicy
@@ -43,3 +43,6 @@ class FirstComeFirstServed(TrackingPolicy):
             if known.get(number) == head:
                 del known[number]
         return NOTHING
+
+
+POLICIES: Final = (FirstComeFirstServed,)

@@ -5,24 +5,31 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from difflib import get_close_matches
+from importlib import import_module
 from typing import Final
 
 from freshet.model import UserError
 from freshet.policies.arguments import arguments_of, call_text, parse_arguments
-from freshet.policies.aurora.registered import AURORA
 from freshet.policies.base import Policy
-from freshet.policies.everything import Everything
-from freshet.policies.fcfs import FirstComeFirstServed
 from freshet.policies.ratio.base import RatioPolicy
-from freshet.policies.ratio.fas_mcq import FreshnessAware
-from freshet.policies.ratio.rb_mcq import RateBased
 from freshet.policies.ratio.set_step import SetStep
-from freshet.policies.round_robin import RoundRobin
 
-_CLASSES: Final[tuple[type[Policy], ...]] = (
-    Everything, FirstComeFirstServed, RoundRobin, RateBased, FreshnessAware, *AURORA,
-)  # fmt: skip
-POLICIES: Final[dict[str, Callable[..., Policy]]] = {policy.name: policy for policy in _CLASSES}
+_MODULES: Final = (
+    "everything",
+    "fcfs",
+    "round_robin",
+    "ratio.rb_mcq",
+    "ratio.fas_mcq",
+    "aurora.fixed_priority",
+    "aurora.slope_slack",
+    "aurora.bucketing",
+    "aurora.two_level",
+)
+"""Modules with policies, in the order in which they are listed. Each names its own in ``POLICIES``."""
+POLICIES: Final[dict[str, Callable[..., Policy]]] = {
+    policy.name: policy for module in _MODULES for policy in import_module(f"freshet.policies.{module}").POLICIES
+}
+"""The class of each policy by its name."""
 _CALL: Final = re.compile(r"\s*([a-z][a-z0-9-]*)\s*(?:\(\s*([^()]*?)\s*\))?\s*(\+\s*set)?\s*")
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from freshet.model import NOTHING, Decision, Step, View
 from freshet.policies.ratio.number_set import NumberSet
@@ -57,3 +57,6 @@ class RoundRobin(TrackingPolicy):
         if decision is None:
             decision = self._whole[query] = Decision.run(Step(tuple(view.queries[query].operators), self.rows))
         return decision
+
+
+POLICIES: Final = (RoundRobin,)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from importlib import import_module
 from typing import Any, Final
 
 from freshet.model import UserError
@@ -16,13 +17,17 @@ from freshet.sinks.sink import GatheringSink, Sink, SinkOptions, Token
 from freshet.sinks.table import TableOptions, TableSink
 from freshet.sources.options import parse
 
+_MODULES: Final = (
+    "callback",
+    "console",
+    "jsonl",
+    "memory",
+    "parquet",
+    "table",
+)
+"""Modules with kinds of sinks. Each names its own in ``KINDS``."""
 KINDS: Final[dict[str, tuple[type[SinkOptions], Callable[[Any], Sink]]]] = {
-    "callback": (CallbackOptions, CallbackSink),
-    "console": (ConsoleOptions, ConsoleSink),
-    "jsonl": (JsonlOptions, JsonlSink),
-    "memory": (MemoryOptions, MemorySink),
-    "parquet": (ParquetOptions, ParquetSink),
-    "table": (TableOptions, TableSink),
+    name: kind for module in _MODULES for name, kind in import_module(f"freshet.sinks.{module}").KINDS.items()
 }
 """The options and the class of each kind of sink."""
 

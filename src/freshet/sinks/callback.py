@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 import pyarrow as pa
 from pydantic import BeforeValidator
@@ -64,3 +64,6 @@ def _imported(function: Callable[[pa.Table, Token], object] | str) -> Callable[[
         return load(function)
     except ValueError as error:
         raise UserError(f"function: {error}") from None
+
+
+KINDS: Final = {"callback": (CallbackOptions, CallbackSink)}

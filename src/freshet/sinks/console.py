@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 import pyarrow as pa
 
@@ -64,3 +64,6 @@ class ConsoleSink:
 
 def _cells(name: str, column: pa.ChunkedArray) -> list[str]:
     return ["" if value is None else str(value).replace("\n", " ") for value in column.to_pylist()]
+
+
+KINDS: Final = {"console": (ConsoleOptions, ConsoleSink)}

@@ -120,3 +120,6 @@ class JsonlSink:
             if self.path in _OPEN:
                 raise UserError(f"file {self.path} is written by another sink already: choose another path")
             _OPEN.add(self.path)
+
+
+KINDS: Final = {"jsonl": (JsonlOptions, JsonlSink)}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 import pyarrow as pa
 from pydantic import Field
@@ -65,3 +65,6 @@ class MemorySink:
         """Waits until so many rows have come since the start; returns whether they have."""
         with self._changed:
             return self._changed.wait_for(lambda: self.total >= total, timeout)
+
+
+KINDS: Final = {"memory": (MemoryOptions, MemorySink)}

@@ -213,3 +213,6 @@ def _sync(path: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+KINDS: Final = {"parquet": (ParquetOptions, ParquetSink)}

@@ -242,3 +242,6 @@ class TableSink:
 
 def _names(columns: Sequence[str]) -> str:
     return ", ".join(map(quoted, columns))
+
+
+KINDS: Final = {"table": (TableOptions, TableSink)}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from importlib import import_module
 from typing import Any, Final
 
 from freshet.model import Stream, UserError
@@ -15,12 +16,16 @@ from freshet.sources.source import Batch, Source, Written
 from freshet.sources.spark import SparkOptions, SparkSource
 from freshet.sources.trace import Trace, TraceOptions
 
+_MODULES: Final = (
+    "new_files",
+    "generator",
+    "push",
+    "spark",
+    "trace",
+)
+"""Modules with kinds of sources. Each names its own in ``KINDS``."""
 KINDS: Final[dict[str, tuple[type[Options], Callable[[Any, Stream], Source]]]] = {
-    "files": (FilesOptions, FilesSource),
-    "generator": (GeneratorOptions, Generator),
-    "push": (PushOptions, PushSource),
-    "spark": (SparkOptions, SparkSource),
-    "trace": (TraceOptions, Trace),
+    name: kind for module in _MODULES for name, kind in import_module(f"freshet.sources.{module}").KINDS.items()
 }
 """The options and the class of each kind of source."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 import numpy as np
 import pyarrow as pa
@@ -135,3 +135,6 @@ class Generator:
             "arrivals": self._cursor.position,
             "carry": {name: column.carry(self._index) for name, column in self._columns.items()},
         }
+
+
+KINDS: Final = {"generator": (GeneratorOptions, Generator)}

@@ -238,3 +238,6 @@ class FilesSource:
             row if line is None else Malformed(line, why_malformed(line, columns))
             for row, line in zip(table.to_pylist(), lines.to_pylist(), strict=True)
         ]
+
+
+KINDS: Final = {"files": (FilesOptions, FilesSource)}

@@ -183,3 +183,6 @@ def _objects(column: Any) -> list[Any]:
 
 def _is_nan(value: Any) -> bool:
     return type(value) in (float, np.float64, np.float32) and value != value
+
+
+KINDS: Final = {"push": (PushOptions, PushSource)}

@@ -196,3 +196,6 @@ class SparkSource:
         arrival = max(round(time.time() * 1e6), log.last_arrival(name))
         done = ingest(frame, Judge(log.folder.absolute(), prefix, self._stream, arrival, log.newest(name), intake.bar))
         return Written(tuple(done.files), done.newest, tuple(done.dead), tuple(done.late))
+
+
+KINDS: Final = {"spark": (SparkOptions, SparkSource)}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Final, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -223,3 +223,6 @@ def _mapping(options: TraceOptions, stream: Stream, found: list[str]) -> dict[st
         keys = ", ".join(f"columns.{name}" for name in missing)
         raise UserError(f"{what} has no column {names} {columns}: set {keys}")
     return mapping
+
+
+KINDS: Final = {"trace": (TraceOptions, Trace)}

@@ -23,8 +23,9 @@ def keep_up(
     """The rows to append to a state stream, and how many to drop from its low end.
 
     The stream is written anew where most rows that would stay are dead. Rows that could be merged are looked for when
-    the number of rows passes a power of two, up or down: so the state is never more than four times what it needs to
-    be, and the looking costs a constant per row.
+    the number of rows passes a power of two, up or down: so the state is never more than eight times what it needs to
+    be (up to half of it dead, and up to three of four live rows still to be merged), and the looking costs a constant
+    per row.
 
     Args:
         state: Its live range.

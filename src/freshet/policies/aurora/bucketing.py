@@ -290,3 +290,6 @@ class BucketingFused(BucketingPush):
 
     name: ClassVar[str] = "bucketing-fused"
     fuse: ClassVar[bool] = True
+
+
+POLICIES: Final = (Bucketing, BucketingPush, BucketingFused)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from freshet.model import View
 from freshet.policies.aurora.schedule import SchedulePolicy
@@ -69,3 +69,6 @@ class FixedPriorityFused(FixedPriorityPush):
 
     name: ClassVar[str] = "fixed-priority-fused"
     fuse: ClassVar[bool] = True
+
+
+POLICIES: Final = (FixedPriority, FixedPriorityPush, FixedPriorityFused)

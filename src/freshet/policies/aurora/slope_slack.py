@@ -109,3 +109,6 @@ class SlopeSlackFused(SlopeSlackPush):
 
     name: ClassVar[str] = "slope-slack-fused"
     fuse: ClassVar[bool] = True
+
+
+POLICIES: Final = (SlopeSlack, SlopeSlackPush, SlopeSlackFused)

@@ -241,3 +241,6 @@ def _useful(calls: Iterable[int], boxes: Boxes, ready: Iterable[int]) -> list[in
 def _train_of(way: tuple[int, ...], waiting: Collection[int], otherwise: T) -> int | T:
     """The box whose queue a step along a way takes its train from: the last one where tuples wait."""
     return next((number for number in reversed(way) if number in waiting), otherwise)
+
+
+POLICIES: Final = (AutoTraversal, MinCost, MinLatency, MinMemory, BoxAtATime, TupleAtATime)

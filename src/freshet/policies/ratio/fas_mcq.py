@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from freshet.model import UserError, View
 from freshet.policies.ratio.base import RatioPolicy
@@ -70,3 +70,6 @@ class FreshnessAware(RatioPolicy):
         # One tuple is stale with probability S: said exactly, so that beta = 0 ties where the rate-based order ties.
         stale = selectivity if waiting == 1 else -math.expm1(waiting * no_match)
         return weight * stale / (waiting * cost)
+
+
+POLICIES: Final = (FreshnessAware,)

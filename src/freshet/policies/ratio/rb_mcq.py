@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from freshet.model import View
 from freshet.policies.ratio.base import RatioPolicy
@@ -31,3 +31,6 @@ class RateBased(RatioPolicy):
         """S / C_avg of all behind the operator."""
         terms = self.terms(view, operator)
         return terms.weight * terms.selectivity / terms.cost
+
+
+POLICIES: Final = (RateBased,)
