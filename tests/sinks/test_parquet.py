@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.sinks.kit import kill_and_finish
 
-from freshet.log import Limits, Log, Retention
+from freshet.log import Limits, Log, Retention, write_parquet
 from freshet.model import ARRIVAL, UserError
 from freshet.sinks import ParquetOptions, ParquetSink, SinkRunner, Token, create
 
@@ -130,7 +130,7 @@ def test_what_comes_again_is_not_written_again(tmp_path_factory, ends, lost):
             state, cursor = kept, end
     made = sink(path)
     made.open(state)
-    made.write_all(iter([table(v) for v in range(cursor, log_end)]), Token("q", cursor, log_end))
+    made.write(table(*range(cursor, log_end)), Token("q", cursor, log_end))
     made.close()
     assert found(path) == list(range(log_end))
 
@@ -189,11 +189,8 @@ def test_other_columns_are_refused(tmp_path):
 
 
 def test_groups_of_rows_are_large_however_small_the_pieces(tmp_path):
-    made = sink(tmp_path)
-    made.open({})
-    made.write_all((table(*range(n, n + 1000)) for n in range(0, 150_000, 1000)), Token("q", 0, 150_000))
-    made.close()
-    [path] = tmp_path.glob("*.parquet")
+    path = tmp_path / "a.parquet"
+    write_parquet(path, (table(*range(n, n + 1000)) for n in range(0, 150_000, 1000)))
     with pyarrow.parquet.ParquetFile(path) as file:
         assert [file.metadata.row_group(i).num_rows for i in range(file.num_row_groups)] == [132_000, 18_000]
 
