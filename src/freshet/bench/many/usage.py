@@ -10,7 +10,7 @@ from typing import Final
 
 import psutil
 
-from freshet.bench.memory import measure
+from freshet.bench.memory import Memory, measure
 
 SAMPLE: Final = 1.0
 """Seconds between looks at the memory: each of them holds up the process that is looked at for some milliseconds."""
@@ -52,9 +52,34 @@ def cpu_of(process: psutil.Process) -> Cpu:
 
 
 class Peak:
-    """The greatest memory that was seen, in megabytes."""
+    """The memory that was seen, in megabytes.
 
-    mb = 0.0
+    >>> peak = Peak()
+    >>> for driver in (5.0, 9.0, 6.0):
+    ...     peak.see(Memory(driver, 100.0, 20.0, 2, 30))
+    >>> peak.mb, peak.driver_growth_mb
+    (129.0, 1.0)
+    """
+
+    def __init__(self) -> None:
+        self.mb = 0.0
+        """The most that all processes together held."""
+        self._driver: list[float] = []
+
+    def see(self, memory: Memory) -> None:
+        """Takes a look into account."""
+        self.mb = max(self.mb, memory.total)
+        self._driver.append(memory.driver)
+
+    @property
+    def driver_mb(self) -> float:
+        """The most that the driver held."""
+        return max(self._driver, default=0.0)
+
+    @property
+    def driver_growth_mb(self) -> float:
+        """How much more the driver held at the end than at the beginning."""
+        return self._driver[-1] - self._driver[0] if self._driver else 0.0
 
 
 @contextmanager
@@ -65,7 +90,7 @@ def watching(process: psutil.Process) -> Iterator[Peak]:
     def look() -> None:
         while True:
             with suppress(psutil.NoSuchProcess):
-                peak.mb = max(peak.mb, measure(process).total)
+                peak.see(measure(process))
             if ended.wait(SAMPLE):
                 return
 

@@ -12,9 +12,9 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.parquet
 
-from freshet.log.segments.segment import read_segment
+from freshet.log.segments.segment import read_train
 from freshet.log.segments.sums import missing
-from freshet.model import ARRIVAL, Train
+from freshet.model import ARRIVAL, Segment, Train
 
 _GROUP_ROWS: Final = 131_072
 _GROUP_BYTES: Final = 64 << 20
@@ -61,18 +61,19 @@ def write_export(segments: Path, export: Export) -> Exported:
     Raises:
         Damaged: A segment is missing or is not what was written.
     """
-    return write_parquet(hidden_path(export.path, export.dispatch), _pieces(segments, export))
+    groups = (_read(segments, group, export.arrival) for group in row_groups(export.train))
+    return write_parquet(hidden_path(export.path, export.dispatch), groups)
 
 
-def write_parquet(path: Path, pieces: Iterable[pa.Table]) -> Exported:
-    """Writes tables, of which one at least has rows, to a file and makes its content durable."""
-    groups = _groups(pieces)
-    group = next(groups)
+def write_parquet(path: Path, groups: Iterable[pa.Table]) -> Exported:
+    """Writes tables, at least one, as the row groups of a file, and makes its content durable."""
+    rest = iter(groups)
+    group = next(rest)
     try:
         with pa.OSFile(str(path), "wb") as file:
             with pyarrow.parquet.ParquetWriter(file, group.schema, compression="zstd") as writer:
                 writer.write_table(group, row_group_size=group.num_rows)
-                for each in groups:
+                for each in rest:
                     writer.write_table(each, row_group_size=each.num_rows)
             file.flush()
             os.fsync(file.fileno())
@@ -83,26 +84,24 @@ def write_parquet(path: Path, pieces: Iterable[pa.Table]) -> Exported:
     return Exported(path, group.schema)
 
 
-def _pieces(segments: Path, export: Export) -> Iterator[pa.Table]:
-    """Segment by segment, so that a long range is never in memory at once."""
-    train = export.train
+def row_groups(train: Train) -> Iterator[Train]:
+    """A train in parts, each worth a row group of its own, so that a long one is never in memory at once."""
+    held: list[Segment] = []
+    first, size = train.first, 0
     for segment in train.segments:
-        try:
-            table = read_segment(segments, segment, train.first, train.end)
-        except FileNotFoundError:
-            raise missing(segment) from None
-        yield table if export.arrival else table.drop_columns([ARRIVAL])
+        held.append(segment)
+        end, size = min(segment.end, train.end), size + segment.length
+        if end - first >= _GROUP_ROWS or size >= _GROUP_BYTES:
+            yield Train(train.stream, first, end, tuple(held))
+            held, first, size = [], end, 0
+    if held:
+        yield Train(train.stream, first, train.end, tuple(held))
 
 
-def _groups(pieces: Iterable[pa.Table]) -> Iterator[pa.Table]:
-    """Tables that are worth a row group of their own."""
-    held: list[pa.Table] = []
-    rows = size = 0
-    for piece in pieces:
-        held.append(piece)
-        rows, size = rows + piece.num_rows, size + piece.nbytes
-        if rows >= _GROUP_ROWS or size >= _GROUP_BYTES:
-            yield pa.concat_tables(held)
-            held, rows, size = [], 0, 0
-    if rows:
-        yield pa.concat_tables(held)
+def _read(segments: Path, train: Train, arrival: bool) -> pa.Table:
+    try:
+        table = read_train(segments, train)
+    except FileNotFoundError:
+        gone = (each for each in train.segments if not (segments / each.file).exists())
+        raise missing(next(gone, train.segments[0])) from None
+    return table if arrival else table.drop_columns([ARRIVAL])
