@@ -72,7 +72,7 @@ def test_a_checkpoint_tells_which_files_were_answered(tmp_path):
 
 def outcome(wait: float, backlogs: list[float], rate: float = 2000.0, answered: float = 1.0) -> Outcome:
     waits = np.full((2, len(backlogs)), wait)
-    return Outcome(2, rate, waits, None, answered, 1.0, Cpu(1.0), 10.0, 5, np.array(backlogs))
+    return Outcome(2, rate, waits, None, answered, 1.0, Cpu(1.0), 10.0, 5.0, 0.0, 5, np.array(backlogs))
 
 
 def test_a_backlog_that_grows_is_not_kept_up_with():

@@ -198,6 +198,8 @@ def test_groups_of_rows_are_large_however_small_the_segments(tmp_path):
     ]
     wide = tuple(Segment("q", n, 10, 0, 0, 0, "f", 0, 40 << 20) for n in range(0, 40, 10))
     assert [group.rows for group in row_groups(Train("q", 0, 40, wide))] == [20, 20]
+    tiny = tuple(Segment("q", n, 1, 0, 0, 0, f"f{n}", 0, 100) for n in range(5000))
+    assert max(len(group.segments) for group in row_groups(Train("q", 0, 5000, tiny))) < 4000
 
 
 def test_each_group_is_a_row_group_of_the_file(tmp_path):

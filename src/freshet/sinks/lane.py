@@ -10,6 +10,7 @@ from typing import Any, Final, Literal
 import pyarrow as pa
 
 from freshet.log import Advance, Export, Exported, Log, write_export
+from freshet.log.segments.segment import Mapped
 from freshet.model import ARRIVAL, FreshetError
 from freshet.model.telling import sentence
 from freshet.sinks.sink import GatheringSink, Sink, TellingSink, Token
@@ -114,17 +115,21 @@ class Lane:
         end = min(self.log.end(query), first + most)
         if end == first:
             self._took(first, end)
-        return None if end == first or self._waits(end - first, now) else Delivery(self, Token(query, first, end))
+        return None if end == first or self._waits(end - first, now) else Delivery(self, Token(query, first, end), now)
 
     def end(self, delivery: Delivery) -> int:
         """What has become of a delivery; returns the rows that the sink has taken."""
+        token = delivery.token
         try:
             if delivery.error is not None:
-                self._fail(delivery.error)
-                return 0
-            self._waits_since = None
-            self._took(delivery.token.first, delivery.token.end)
-            return delivery.token.rows
+                raise delivery.error
+            # What has come meanwhile has waited since it came, not since this has ended.
+            self._waits_since = delivery.began if self.log.end(token.stream) > token.end else None
+            self._took(token.first, token.end)
+            return token.rows
+        except BaseException as error:
+            self._fail(error)
+            return 0
         finally:
             self._using.release()
 
@@ -184,8 +189,8 @@ class Lane:
 class Delivery:
     """Rows of an output on their way to a sink, up to the move of its cursor."""
 
-    def __init__(self, lane: Lane, token: Token) -> None:
-        self.lane, self.token = lane, token
+    def __init__(self, lane: Lane, token: Token, began: float) -> None:
+        self.lane, self.token, self.began = lane, token, began
         self.error: BaseException | None = None
         """Why the sink has not taken them."""
         self.export: Export | None = None
@@ -213,25 +218,26 @@ class Delivery:
         train = self.lane.log.train(self._rest.stream, self._rest.first, self._rest.end)
         self.export = Export(train, path, dispatch, self.lane.sink.arrival)
 
-    def write(self, made: Exported | Exception | None = None) -> None:
+    def write(self, made: Exported | Exception | None, mapped: Mapped) -> None:
         """Hands the rows over.
 
         Args:
-            made: What a task of Spark has made of the export.
+            made: What a task of Spark has made of the export, if it was given to one.
+            mapped: Segment files that are mapped already.
         """
         try:
             if isinstance(made, Exception):
                 raise made
             if self.error is None and self._state is None:
-                self._state = self._write(made)
+                self._state = self._write(made, mapped)
         except BaseException as error:  # a function that calls sys.exit must not end the thread unseen
             self.error = error
 
-    def _write(self, made: Exported | None) -> dict[str, Any]:
+    def _write(self, made: Exported | None, mapped: Mapped) -> dict[str, Any]:
         lane = self.lane
         if lane.gathering is None or self.export is None:
             return lane.sink.write(self._read(), self.token)
-        made = made or write_export(lane.log.folder, self.export)
+        made = made or write_export(lane.log.folder, self.export, mapped)
         return lane.gathering.take(made, self.export.path, self._rest)
 
     def _read(self) -> pa.Table:

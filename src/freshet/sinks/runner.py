@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Final, Literal
 
 from freshet.log import Exported, Log
+from freshet.log.segments.segment import Mapped
 from freshet.model import UserError
 from freshet.model.telling import sentence
 from freshet.sinks.lane import Delivery, Lane, SinkStatus
@@ -154,8 +155,10 @@ class SinkRunner:
     def _round(self) -> None:
         now = self._clock()
         due = [lane for lane in self._all() if lane.due <= now]
-        for lane, rows in self._move(due, now).items():
-            lane.rest(self._clock(), 0.0 if rows >= self._max_rows else self._interval)
+        taken, done = self._move(due, now), self._clock()
+        # All from the same moment, so that those which were due together are again.
+        for lane, rows in taken.items():
+            lane.rest(done, 0.0 if rows >= self._max_rows else self._interval)
 
     def _drain(self) -> None:
         lanes = self._all()
@@ -171,9 +174,11 @@ class SinkRunner:
         try:
             self._deliver(begun)
             self._commit(begun)
-        finally:
+        except BaseException as error:  # whatever it is, it must not end the thread unseen
             for each in begun:
-                taken[each.lane] = each.lane.end(each)
+                each.error = each.error or error
+        for each in begun:
+            taken[each.lane] = each.lane.end(each)
         return taken
 
     def _deliver(self, deliveries: list[Delivery]) -> None:
@@ -181,7 +186,7 @@ class SinkRunner:
         for each in deliveries:
             each.prepare(self._log.epoch, number)
         made = self._export(number, [each for each in deliveries if self._is_seen(each)])
-        work = deque(deliveries)
+        work, mapped = deque(deliveries), Mapped()
 
         def write() -> None:
             while work:
@@ -189,7 +194,7 @@ class SinkRunner:
                     each = work.popleft()
                 except IndexError:
                     return
-                each.write(made.get(each))
+                each.write(made.get(each), mapped)
 
         # Daemons: one that never returns must not keep the process from ending.
         others = [threading.Thread(target=write, name="sinks", daemon=True)

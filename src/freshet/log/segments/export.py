@@ -12,12 +12,14 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.parquet
 
-from freshet.log.segments.segment import read_train
+from freshet.log.segments.segment import Mapped, read_train
 from freshet.log.segments.sums import missing
 from freshet.model import ARRIVAL, Segment, Train
 
 _GROUP_ROWS: Final = 131_072
 _GROUP_BYTES: Final = 64 << 20
+_MOST_MAPPED: Final = 2048
+"""Segments of a row group, and files that are kept for later ones: a process may not map many more at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,13 +57,18 @@ def hidden_path(path: Path, dispatch: tuple[int, ...] = ()) -> Path:
     return path.with_name(".".join(["", path.name, *map(str, dispatch), "open"]))
 
 
-def write_export(segments: Path, export: Export) -> Exported:
+def write_export(segments: Path, export: Export, mapped: Mapped | None = None) -> Exported:
     """Writes the file of a range out of a folder of segments; nothing is left of one that cannot be completed.
+
+    Args:
+        segments: Where segment files live.
+        export: What to write.
+        mapped: Segment files that are mapped already, for exports that are written together.
 
     Raises:
         Damaged: A segment is missing or is not what was written.
     """
-    groups = (_read(segments, group, export.arrival) for group in row_groups(export.train))
+    groups = (_read(segments, group, export.arrival, mapped) for group in row_groups(export.train))
     return write_parquet(hidden_path(export.path, export.dispatch), groups)
 
 
@@ -91,16 +98,18 @@ def row_groups(train: Train) -> Iterator[Train]:
     for segment in train.segments:
         held.append(segment)
         end, size = min(segment.end, train.end), size + segment.length
-        if end - first >= _GROUP_ROWS or size >= _GROUP_BYTES:
+        if end - first >= _GROUP_ROWS or size >= _GROUP_BYTES or len(held) >= _MOST_MAPPED:
             yield Train(train.stream, first, end, tuple(held))
             held, first, size = [], end, 0
     if held:
         yield Train(train.stream, first, train.end, tuple(held))
 
 
-def _read(segments: Path, train: Train, arrival: bool) -> pa.Table:
+def _read(segments: Path, train: Train, arrival: bool, mapped: Mapped | None) -> pa.Table:
+    if mapped is not None and len(mapped) > _MOST_MAPPED:
+        mapped.clear()
     try:
-        table = read_train(segments, train)
+        table = read_train(segments, train, mapped=mapped)
     except FileNotFoundError:
         gone = (each for each in train.segments if not (segments / each.file).exists())
         raise missing(next(gone, train.segments[0])) from None

@@ -18,6 +18,7 @@ from pyspark import TaskContext
 from pyspark.sql import DataFrame, SparkSession
 
 from freshet.log import Export, Exported, write_export
+from freshet.log.segments.segment import Mapped
 from freshet.model import FreshetError
 from freshet.model.telling import sentence
 from freshet.spark.worker.assignment import told, train_fields, train_of
@@ -44,7 +45,7 @@ def run_exports(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         raise RuntimeError("outside of a Spark task that writes for sinks")
     state, name, parts, orders = json.loads(told(text))
     part, attempt = context.partitionId(), context.taskAttemptId()
-    write = partial(_written, Path(state) / "segments", attempt)
+    write = partial(_written, Path(state) / "segments", attempt, {})
     # Threads end with the task: the next one of this process may be any other.
     with ThreadPoolExecutor(_AT_ONCE) as threads:
         found = list(threads.map(write, orders[part::parts]))
@@ -52,12 +53,12 @@ def run_exports(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     yield report_row(json.dumps([part, found], separators=(",", ":")), report, parts)
 
 
-def _written(segments: Path, attempt: int, order: list[Any]) -> list[str]:
+def _written(segments: Path, attempt: int, mapped: Mapped, order: list[Any]) -> list[str]:
     """The hidden file of an order and its schema; or why there is none."""
     train, path, dispatch, arrival = order
     export = Export(train_of(train), Path(path), (*dispatch, attempt), arrival)
     try:
-        made = write_export(segments, export)
+        made = write_export(segments, export, mapped)
     except Exception as error:
         return [sentence(error)]
     return [str(made.path), made.schema.serialize().to_pybytes().hex()]
