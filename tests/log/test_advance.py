@@ -44,7 +44,12 @@ def test_one_that_cannot_move_does_not_hold_up_the_others(log: Log, tmp_path: Pa
         assert [again.cursor(f"{query}/s") for query in ("a", "b", "c")] == [3, 0, 0]
 
 
-def test_nothing_is_committed_for_nobody(log: Log) -> None:
+def test_one_alone_is_told(log: Log) -> None:
     with pytest.raises(CursorMoved):
         log.advance("a/s", "b", 2)
+
+
+def test_nothing_is_committed_for_nobody(log: Log) -> None:
+    before = log._store.commits
     assert log.advance_all([]) == {}
+    assert log._store.commits == before

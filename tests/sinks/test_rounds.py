@@ -93,6 +93,7 @@ def test_a_round_is_one_job_and_one_transaction(log: Log, tmp_path: Path, with_t
     assert tasks is None or tasks.jobs == [list(QUERIES)]
     runner._round()
     assert tasks is None or len(tasks.jobs) == 1, "nothing was due"
+    assert log._store.commits == before + 1
 
 
 def test_a_file_that_cannot_be_written_holds_up_no_other(log: Log, tmp_path: Path) -> None:

@@ -143,7 +143,7 @@ class Cursors(Readable):
                     refused[each.reader] = error
             return refused
 
-        return self._store.write(work)
+        return self._store.write(work) if wanted else {}
 
     def _advance(self, tx: Transaction, wanted: Advance) -> None:
         reader, end, kept = wanted.reader, wanted.end, dict(wanted.state)
