@@ -126,7 +126,9 @@ def test_a_sink_that_cannot_be_prepared_holds_up_no_other(log: Log, tmp_path: Pa
     assert status_of(runner, "b").state == "failing"
 
 
-def test_a_job_that_fails_as_a_whole_is_done_by_the_driver(log: Log, tmp_path: Path) -> None:
+def test_a_job_that_fails_as_a_whole_is_done_by_the_driver(
+    log: Log, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     tasks = Tasks(log)
     tasks.broken = True
     runner = runner_of(log, tmp_path, tasks)
@@ -134,6 +136,7 @@ def test_a_job_that_fails_as_a_whole_is_done_by_the_driver(log: Log, tmp_path: P
     runner._round()
     assert [found(tmp_path, query) for query in QUERIES] == [[1, 2]] * 3
     assert [status.failures for status in runner.statuses] == [0, 0, 0]
+    assert "the files of sinks are written without Spark: RuntimeError: an executor was lost" in caplog.text
     assert len(list(tmp_path.glob("*/.*.open"))) == 3, "what the tasks of the job have written"
     for query in QUERIES:
         runner.remove(query)

@@ -49,6 +49,8 @@ class SinkRunner:
         self._log, self._interval, self._max_rows, self._clock = log, interval, max_rows, clock
         self._exporter, self._writers = exporter, writers
         self._numbers = itertools.count(1)
+        self._alone = False
+        """Whether the last job of the exporter failed."""
         self._lanes: dict[str, Lane] = {}
         self._changing = threading.Lock()
         self._news = threading.Event()
@@ -222,11 +224,14 @@ class SinkRunner:
         try:
             made = self._exporter.export(number, exports)
         except Exception as error:
-            _LOGGER.debug("files are written without Spark: %s", sentence(error))
+            if not self._alone:
+                _LOGGER.warning("the files of sinks are written without Spark: %s", sentence(error))
+            self._alone = True
             number = next(self._numbers)
             for each in deliveries:
                 each.prepare(self._log.epoch, number)
             return {}
+        self._alone = False
         return dict(zip(deliveries, made, strict=True))
 
     def _commit(self, deliveries: list[Delivery]) -> None:
