@@ -10,8 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.sinks.kit import kill_and_finish
 
-from freshet.log import Limits, Log, Retention
-from freshet.model import ARRIVAL, UserError
+from freshet.log import Limits, Log, Retention, write_parquet
+from freshet.log.segments.export import row_groups
+from freshet.model import ARRIVAL, Segment, Train, UserError
 from freshet.sinks import ParquetOptions, ParquetSink, SinkRunner, Token, create
 
 
@@ -130,7 +131,7 @@ def test_what_comes_again_is_not_written_again(tmp_path_factory, ends, lost):
             state, cursor = kept, end
     made = sink(path)
     made.open(state)
-    made.write_all(iter([table(v) for v in range(cursor, log_end)]), Token("q", cursor, log_end))
+    made.write(table(*range(cursor, log_end)), Token("q", cursor, log_end))
     made.close()
     assert found(path) == list(range(log_end))
 
@@ -188,14 +189,34 @@ def test_other_columns_are_refused(tmp_path):
     made.close()
 
 
-def test_groups_of_rows_are_large_however_small_the_pieces(tmp_path):
-    made = sink(tmp_path)
-    made.open({})
-    made.write_all((table(*range(n, n + 1000)) for n in range(0, 150_000, 1000)), Token("q", 0, 150_000))
-    made.close()
-    [path] = tmp_path.glob("*.parquet")
+def test_groups_of_rows_are_large_however_small_the_segments(tmp_path):
+    segments = tuple(Segment("q", n, 1000, 0, 0, 0, "f", 0, 100) for n in range(0, 150_000, 1000))
+    groups = list(row_groups(Train("q", 500, 149_500, segments)))
+    assert [(group.first, group.end, len(group.segments)) for group in groups] == [
+        (500, 132_000, 132),
+        (132_000, 149_500, 18),
+    ]
+    wide = tuple(Segment("q", n, 10, 0, 0, 0, "f", 0, 40 << 20) for n in range(0, 40, 10))
+    assert [group.rows for group in row_groups(Train("q", 0, 40, wide))] == [20, 20]
+    tiny = tuple(Segment("q", n, 1, 0, 0, 0, f"f{n}", 0, 100) for n in range(5000))
+    assert max(len(group.segments) for group in row_groups(Train("q", 0, 5000, tiny))) < 4000
+
+
+def test_each_group_is_a_row_group_of_the_file(tmp_path):
+    path = tmp_path / "a.parquet"
+    write_parquet(path, [table(1, 2, 3), table(4)])
     with pyarrow.parquet.ParquetFile(path) as file:
-        assert [file.metadata.row_group(i).num_rows for i in range(file.num_row_groups)] == [132_000, 18_000]
+        assert [file.metadata.row_group(i).num_rows for i in range(file.num_row_groups)] == [3, 1]
+
+
+def test_nothing_is_left_of_a_file_that_cannot_be_completed(tmp_path):
+    def groups():
+        yield table(1)
+        raise OSError("no space")
+
+    with pytest.raises(OSError, match="no space"):
+        write_parquet(tmp_path / "a.parquet", groups())
+    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize(

@@ -117,7 +117,7 @@ def test_a_failed_advance_does_not_double_rows(log, tmp_path, monkeypatch):
     append(log, 1, 2)
     runner = SinkRunner(log, interval=0.01)
     runner.add("q", "a", create("jsonl", {"path": str(tmp_path / "out.jsonl")}))
-    advance = log.advance
+    advance = log.advance_all
     failures: list[int] = []
 
     def advance_later(*arguments, **options):
@@ -126,7 +126,7 @@ def test_a_failed_advance_does_not_double_rows(log, tmp_path, monkeypatch):
             raise OSError("disk full")
         return advance(*arguments, **options)
 
-    monkeypatch.setattr(log, "advance", advance_later)
+    monkeypatch.setattr(log, "advance_all", advance_later)
     runner.start()
     until(lambda: log.cursor("q/a") == 2)
     assert runner.stop()

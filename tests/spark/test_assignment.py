@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from freshet.model import Chain, Segment, State, Train
-from freshet.spark.worker.assignment import Assignment, read_property
+from freshet.spark.worker.assignment import Assignment, forget_property, read_property
 
 
 def _train(sizes: list[int], first: int = 0) -> Train:
@@ -38,7 +38,7 @@ def test_a_long_assignment_travels_as_a_file(tmp_path: Path):
     text = assignment.property_text()
     assert len(text) < 1000
     assert read_property(text) == assignment
-    assignment.forget(text)
+    forget_property(text)
     assert not list((tmp_path / "specs").iterdir())
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import BaseModel, ValidationError
 
@@ -38,14 +38,12 @@ class NamedSink:
         return f"{self.query}/{self.name}"
 
     @property
-    def foreign(self) -> bool:
-        """Whether it runs code of the user, which may take its time."""
-        return not isinstance(self.declared, Mapping) or self.declared.get("kind") == "callback"
-
-    @property
-    def slow(self) -> bool:
-        """Whether a write of it may take a second."""
-        return isinstance(self.declared, Mapping) and self.declared.get("kind") in ("parquet", "table")
+    def group(self) -> Literal["quick", "tables", "files"] | None:
+        """Those that it is written together with; None: it runs code of the user, which may take its time."""
+        if not isinstance(self.declared, Mapping) or self.declared.get("kind") == "callback":
+            return None
+        kind = self.declared.get("kind")
+        return "files" if kind == "parquet" else "tables" if kind == "table" else "quick"
 
     def make(self) -> Sink:
         """The sink itself, not opened yet."""

@@ -13,7 +13,7 @@ from freshet.app.problems import Problem, refuse
 from freshet.app.spec import QuerySpec
 from freshet.log import Log
 from freshet.model import UserError
-from freshet.sinks import JsonlSink, ParquetSink, Sink, SinkRunner, SinkStatus, TableSink
+from freshet.sinks import Exporter, JsonlSink, ParquetSink, Sink, SinkRunner, SinkStatus, TableSink
 
 LAST_WORDS: Final = 10.0
 """Seconds that the sinks of a dropped query get for what it has written."""
@@ -21,20 +21,31 @@ PATIENCE: Final = 60.0
 """Seconds in which some sink must take something while they drain; those that do not return are then given up."""
 HURRIED: Final = 10.0
 """The same once they were asked to hurry."""
+WRITERS: Final = 8
+"""Files that the driver writes or names at once: it waits for the disk most of the time."""
 
 _STEP: Final = 0.05
 _LOGGER: Final = logging.getLogger(__name__)
 
 
 class Outlets:
-    """Runs sinks: those of Freshet together on one thread (the slow ones on another), each that is code of the user on
-    its own, so that a slow function holds up nobody else. What a person should know is added to ``notes``."""
+    """Runs sinks: those of Freshet together on one thread, with others for tables and for files that are gathered; each
+    that is code of the user on its own, so that a slow function holds up nobody else.
 
-    def __init__(self, log: Log, notes: list[str]) -> None:
+    Args:
+        log: The log.
+        notes: What a person should know is added to it.
+        exporter: Writes gathered files where Spark computes; None: this process does.
+    """
+
+    def __init__(self, log: Log, notes: list[str], exporter: Exporter | None = None) -> None:
         self._log, self._notes = log, notes
-        self._shared = SinkRunner(log)
-        self._slow = SinkRunner(log)
-        for runner in (self._shared, self._slow):
+        self._together = {
+            "quick": SinkRunner(log),
+            "tables": SinkRunner(log),
+            "files": SinkRunner(log, exporter=exporter, writers=WRITERS),
+        }
+        for runner in self._together.values():
             runner.start()
         self._own: dict[str, SinkRunner] = {}
         self._hurried = False
@@ -63,10 +74,12 @@ class Outlets:
         self._sinks[spec.name] = {}
         self._specs[spec.name] = spec
         for named in named_sinks(spec):
-            runner, sink = self._slow if named.slow else self._shared, named.make()
-            if named.foreign:
+            sink, group = named.make(), named.group
+            if group is None:
                 runner = self._own[named.reader] = SinkRunner(self._log)
                 runner.start()
+            else:
+                runner = self._together[group]
             known = self._log.readers().get(named.reader)
             missed = runner.add(spec.name, named.name, sink).lost
             self._sinks[spec.name][named.name] = sink
@@ -92,7 +105,7 @@ class Outlets:
         names = [f"{query}/{name}" for name in self._sinks.pop(query, {})]
         for reader in [reader for reader in names if reader in self._own]:
             self._own.pop(reader).stop(drain=False, timeout=LAST_WORDS)
-        for runner in (self._shared, self._slow):
+        for runner in self._together.values():
             runner.remove(query)
         self._log.park(names)
         self._specs.pop(query, None)
@@ -149,7 +162,7 @@ class Outlets:
         return replace(status, state="failing", reason="it does not return")
 
     def _runners(self) -> list[SinkRunner]:
-        return [self._shared, self._slow, *self._own.values()]
+        return [*self._together.values(), *self._own.values()]
 
 
 def check_files(log: Log, specs: Iterable[QuerySpec], origin: str = "") -> None:

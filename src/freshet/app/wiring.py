@@ -58,6 +58,7 @@ def start(app: App, policy: str, master: str | None, progress: Progress, try_aga
 
 
 def _open(app: App, policy: str, master: str | None, stack: ExitStack, progress: Progress, try_again: bool) -> Parts:
+    from freshet.spark.driver.exporter import SparkExporter
     from freshet.spark.session.embedded import runs_already
     from freshet.spark.session.masters import check_reachable
 
@@ -88,7 +89,7 @@ def _open(app: App, policy: str, master: str | None, stack: ExitStack, progress:
     stack.callback(tables.stop)
     installer = Installer(app, engine, log, session, expected, suspects.why_out)
     installer.park_others(checked.queries)
-    outlets = Outlets(log, installer.notes)
+    outlets = Outlets(log, installer.notes, SparkExporter(session, app.state))
     stack.callback(outlets.stop, False)
     outlets.park_others(app.queries.values())
     queues.committed = outlets.wake

@@ -4,6 +4,7 @@ A state folder holds ``store.db`` (what exists), ``segments`` (files of Arrow IP
 (rows that were set aside, with the reason), ``tail`` (how far the store has come) and ``lock`` (who owns the folder).
 """
 
+from freshet.log.cursors import Advance
 from freshet.log.errors import CursorMoved, Damaged, Deposed, Lagged, LogFull, StoreFailed
 from freshet.log.intake.intake import Intake, Malformed, Receipt
 from freshet.log.kinds import ReaderKind, StreamKind
@@ -11,6 +12,7 @@ from freshet.log.log import Log
 from freshet.log.reader import LogReader
 from freshet.log.rearranging import Rearrangement
 from freshet.log.segments.collect import Collected
+from freshet.log.segments.export import Export, Exported, hidden_path, write_export, write_parquet
 from freshet.log.segments.lines import DurableLines, json_line
 from freshet.log.segments.retention import Limits, Retention
 from freshet.log.segments.segment import SegmentWriter, read_segment, read_train
@@ -21,11 +23,14 @@ from freshet.log.store.tail import stamped
 from freshet.log.versions import StoredVersion, TableVersions, kept_versions, newest_version
 
 __all__ = [
+    "Advance",
     "Collected",
     "CursorMoved",
     "Damaged",
     "Deposed",
     "DurableLines",
+    "Export",
+    "Exported",
     "Heartbeat",
     "Intake",
     "Lagged",
@@ -50,10 +55,13 @@ __all__ = [
     "StreamKind",
     "StreamMeter",
     "TableVersions",
+    "hidden_path",
     "json_line",
     "kept_versions",
     "newest_version",
     "read_segment",
     "read_train",
     "stamped",
+    "write_export",
+    "write_parquet",
 ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Literal
 
@@ -15,6 +15,23 @@ from freshet.log.store.records import Loss
 from freshet.log.store.state import ReaderState, StreamState
 from freshet.log.store.store import NEEDED, PARKED, Store, Transaction
 from freshet.model import FreshetError
+
+
+@dataclass(frozen=True, slots=True)
+class Advance:
+    """A sink's cursor that is to move.
+
+    Args:
+        reader: Whose.
+        stream: What it reads.
+        end: Where it moves to.
+        state: What the sink keeps with it.
+    """
+
+    reader: str
+    stream: str
+    end: int
+    state: Mapping[str, Any] = field(default_factory=dict)
 
 
 class Cursors(Readable):
@@ -106,16 +123,36 @@ class Cursors(Readable):
 
     def advance(self, reader: str, stream: str, end: int, state: Mapping[str, Any] | None = None) -> None:
         """Moves a sink's cursor and keeps the sink's own state with it, in one transaction."""
-        kept = dict(state or {})
+        for error in self.advance_all([Advance(reader, stream, end, state or {})]).values():
+            raise error
 
-        def work(tx: Transaction) -> None:
-            known = self._state.reader(reader)
-            self._move(tx, reader, stream, tx.draft.get(("cursor", reader), known.next), end)
-            tx.execute("UPDATE readers SET next = ?, state = ? WHERE name = ?", (end, json.dumps(kept), reader))
-            tx.after(lambda: self._moved({reader: end}))
-            tx.after(lambda: setattr(known, "state", kept))
+    def advance_all(self, advances: Iterable[Advance]) -> dict[str, FreshetError]:
+        """Moves the cursors of sinks and keeps each sink's own state with its cursor, all in one transaction.
 
-        self._store.write(work)
+        Returns:
+            Why a cursor could not move, by reader. The others have moved.
+        """
+        wanted = list(advances)
+
+        def work(tx: Transaction) -> dict[str, FreshetError]:
+            refused: dict[str, FreshetError] = {}
+            for each in wanted:
+                try:
+                    self._advance(tx, each)
+                except FreshetError as error:
+                    refused[each.reader] = error
+            return refused
+
+        return self._store.write(work) if wanted else {}
+
+    def _advance(self, tx: Transaction, wanted: Advance) -> None:
+        reader, end, kept = wanted.reader, wanted.end, dict(wanted.state)
+        known = self._state.reader(reader)
+        # Raises before anything is written.
+        self._move(tx, reader, wanted.stream, tx.draft.get(("cursor", reader), known.next), end)
+        tx.execute("UPDATE readers SET next = ?, state = ? WHERE name = ?", (end, json.dumps(kept), reader))
+        tx.after(lambda: self._moved({reader: end}))
+        tx.after(lambda: setattr(known, "state", kept))
 
     def reader_state(self, reader: str) -> dict[str, Any]:
         """What a sink last gave to :meth:`advance`."""

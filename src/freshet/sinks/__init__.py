@@ -10,10 +10,11 @@ from freshet.model import UserError
 from freshet.sinks.callback import CallbackOptions, CallbackSink
 from freshet.sinks.console import ConsoleOptions, ConsoleSink
 from freshet.sinks.jsonl import JsonlOptions, JsonlSink
+from freshet.sinks.lane import SinkState, SinkStatus
 from freshet.sinks.memory import MemoryOptions, MemorySink
 from freshet.sinks.parquet import ParquetOptions, ParquetSink
-from freshet.sinks.runner import SinkRunner, SinkState, SinkStatus
-from freshet.sinks.sink import GatheringSink, Sink, SinkOptions, Token
+from freshet.sinks.runner import SinkRunner
+from freshet.sinks.sink import Exporter, GatheringSink, Sink, SinkOptions, Token
 from freshet.sinks.table import TableOptions, TableSink
 from freshet.sources.options import parse
 
@@ -53,6 +54,7 @@ __all__ = [
     "CallbackSink",
     "ConsoleOptions",
     "ConsoleSink",
+    "Exporter",
     "GatheringSink",
     "JsonlOptions",
     "JsonlSink",

@@ -8,6 +8,7 @@ import secrets
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, Final
 
@@ -15,14 +16,13 @@ import pyarrow as pa
 import pyarrow.parquet
 from pydantic import Field
 
+from freshet.log import Exported, hidden_path, write_parquet
 from freshet.log.segments.lines import same_file
 from freshet.log.segments.storage import sync_folder
 from freshet.model import UserError
 from freshet.sinks.sink import SinkOptions, Token
 from freshet.sources.options import Duration, LocalPath
 
-_GROUP_ROWS: Final = 131_072
-_GROUP_BYTES: Final = 64 << 20
 _RANGE: Final = re.compile(r"-(\d+)-(\d+)\.parquet")
 _OPEN: Final[set[Path]] = set()
 _OPEN_LOCK: Final = threading.Lock()
@@ -37,19 +37,23 @@ class ParquetOptions(SinkOptions):
         every: Rows wait at most so long for a file to be full.
         append: Adds files to a folder that holds Parquet files already. Without it such a folder is refused, unless
             this sink itself wrote them: nobody could tell which rows they hold.
+        shared: The folder is the same one on all machines of the cluster, so that Spark's executors write its files.
+            Where Spark runs in this process they always do.
     """
 
     path: LocalPath
     rows: int = Field(default=1_000_000, ge=1)
     every: Annotated[Duration, Field(gt=0)] = 60.0
     append: bool = False
+    shared: bool = False
 
 
 class ParquetSink:
     """Writes files of many rows, which any reader of Parquet sees as one table.
 
     Rows wait in the log until there are enough of them for a file, or some have waited long enough. A file is written
-    under a hidden name, made durable and then renamed, so that readers see whole files only. Its name says who wrote
+    under a hidden name, on the driver or by a task of Spark. Once it is durable, the driver renames it, so that readers
+    see whole files only. Its name says who wrote
     it and which range of the output it holds: a file that was completed just before a crash is known by it, and its
     rows are not written again. Where somebody deletes the folder, later files go to a new one, and ``note`` says so.
     """
@@ -58,7 +62,7 @@ class ParquetSink:
         self.arrival = options.arrival
         self.path: Final = options.path.expanduser().absolute()
         self.most_rows, self.patience = options.rows, options.every
-        self._append = options.append
+        self._append, self.shared = options.append, options.shared
         self._claimed = False
         self._id = ""
         self._end = 0
@@ -100,29 +104,37 @@ class ParquetSink:
         )
 
     def write(self, table: pa.Table, token: Token) -> dict[str, Any]:
-        return self.write_all(iter([table]), token)
+        wanted = self.prepare(token)
+        if wanted is None:
+            return self._state()
+        rest, path = wanted
+        return self.take(write_parquet(hidden_path(path), [table.slice(rest.first - token.first)]), path, rest)
 
-    def write_all(self, pieces: Iterator[pa.Table], token: Token) -> dict[str, Any]:
+    def prepare(self, token: Token) -> tuple[Token, Path] | None:
         self._enter()
-        first = min(max(self._end, token.first), token.end)
-        groups = _groups(_without(pieces, first - token.first))
-        group = next(groups, None)
-        if group is not None:
-            self._check_columns(group.schema)
-            name = f"{self._id}-{first:012}-{token.end:012}.parquet"
-            hidden = self.path / f".{name}.open"
-            with pyarrow.parquet.ParquetWriter(hidden, group.schema, compression="zstd") as writer:
-                while group is not None:
-                    writer.write_table(group, row_group_size=group.num_rows)
-                    group = next(groups, None)
-            _sync(hidden)
-            hidden.rename(self.path / name)
-            sync_folder(self.path)
-            self._end = token.end
+        first = max(self._end, token.first)
+        if first >= token.end:
+            return None
+        return replace(token, first=first), self.path / f"{self._id}-{first:012}-{token.end:012}.parquet"
+
+    def take(self, made: Exported, path: Path, token: Token) -> dict[str, Any]:
+        self._check_columns(made.schema)
+        try:
+            made.path.rename(path)
+        except FileNotFoundError:
+            if not self.shared:
+                raise
+            raise UserError(
+                f"an executor wrote {made.path.name}, but it is not in {self.path} here: the folder is not the same "
+                "one on all machines, so leave out shared = true, or it was deleted just now"
+            ) from None
+        sync_folder(self.path)
+        self._end = token.end
         return self._state()
 
     def close(self) -> None:
         if self._claimed:
+            self._clean()
             with _OPEN_LOCK:
                 _OPEN.discard(self.path)
             self._claimed = False
@@ -167,9 +179,9 @@ class ParquetSink:
         return found
 
     def _clean(self) -> None:
-        """Throws away what was not complete."""
-        for path in self.path.glob(f".{self._id}-*.open"):
-            with suppress(FileNotFoundError):
+        """Throws away what was not complete, such as the file of a task that was late."""
+        for path in self.path.glob(f".{self._id}-*.open") if self._id else ():
+            with suppress(OSError):
                 path.unlink()
 
     def _check_columns(self, schema: pa.Schema) -> None:
@@ -185,34 +197,6 @@ class ParquetSink:
 
 def _columns(path: Path) -> pa.Schema:
     return pyarrow.parquet.read_schema(path)
-
-
-def _without(pieces: Iterator[pa.Table], rows: int) -> Iterator[pa.Table]:
-    """The rows behind the first so many."""
-    for piece in pieces:
-        skipped, rows = min(rows, piece.num_rows), max(rows - piece.num_rows, 0)
-        if skipped < piece.num_rows:
-            yield piece.slice(skipped)
-
-
-def _groups(pieces: Iterator[pa.Table]) -> Iterator[pa.Table]:
-    """Tables that are worth a row group of their own."""
-    held: list[pa.Table] = []
-    for piece in pieces:
-        held.append(piece)
-        if sum(table.num_rows for table in held) >= _GROUP_ROWS or sum(t.nbytes for t in held) >= _GROUP_BYTES:
-            yield pa.concat_tables(held)
-            held = []
-    if held:
-        yield pa.concat_tables(held)
-
-
-def _sync(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 KINDS: Final = {"parquet": (ParquetOptions, ParquetSink)}

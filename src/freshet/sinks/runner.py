@@ -2,67 +2,38 @@
 
 from __future__ import annotations
 
+import itertools
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
-from typing import Any, Final, Literal
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping
+from typing import Final, Literal
 
-import pyarrow as pa
-
-from freshet.log import Log
-from freshet.model import ARRIVAL, FreshetError, UserError
+from freshet.log import Exported, Log
+from freshet.log.segments.segment import Mapped
+from freshet.model import UserError
 from freshet.model.telling import sentence
-from freshet.sinks.sink import GatheringSink, Sink, TellingSink, Token
+from freshet.sinks.lane import Delivery, Lane, SinkStatus
+from freshet.sinks.sink import Exporter, Sink
 
 _LOGGER: Final = logging.getLogger(__name__)
-_FIRST_WAIT: Final = 0.1
-_LONGEST_WAIT: Final = 10.0
-
-SinkState = Literal["running", "failing", "stopped"]
-
-
-@dataclass(frozen=True, slots=True)
-class SinkStatus:
-    """What a sink has done.
-
-    Args:
-        query: Whose output it takes.
-        name: Its name.
-        state: ``failing``: the last write raised and is tried again later.
-        reason: Why it is failing.
-        rows: Rows taken.
-        batches: Writes.
-        failures: Writes that raised.
-        lost: Rows that the log had to give up before the sink took them; the log's ledger has the ranges.
-        waiting: Rows that it has not taken yet.
-        note: What a person should know of it besides, such as that its file was deleted.
-    """
-
-    query: str
-    name: str
-    state: SinkState = "running"
-    reason: str | None = None
-    rows: int = 0
-    batches: int = 0
-    failures: int = 0
-    lost: int = 0
-    waiting: int = 0
-    note: str | None = None
 
 
 class SinkRunner:
     """Moves new output to sinks, each with a cursor of its own: the reader ``<query>/<sink name>``.
 
-    A sink that raises is opened anew from its last kept state and tried again after a while; the others go on. All
-    sinks of a runner share its thread, so one that blocks for long deserves a runner of its own.
+    It works in rounds. In a round all sinks that are due take rows, and their cursors move in one transaction. A sink
+    that raises is opened anew from its last kept state and tried again after a while; the others go on. All sinks of a
+    runner wait for the slowest of a round, so one that blocks for long deserves a runner of its own.
 
     Args:
         log: The log.
         interval: Seconds between writes to one sink, so that many small outputs become few writes.
         max_rows: Most rows in one write, but for a :class:`GatheringSink`.
         clock: Seconds for intervals and retries.
+        exporter: Writes the files of gathering sinks whose folders its tasks see; None: this process does.
+        writers: How many sinks this process writes to at once.
     """
 
     def __init__(
@@ -72,9 +43,15 @@ class SinkRunner:
         interval: float = 0.1,
         max_rows: int = 10_000,
         clock: Callable[[], float] = time.monotonic,
+        exporter: Exporter | None = None,
+        writers: int = 1,
     ) -> None:
         self._log, self._interval, self._max_rows, self._clock = log, interval, max_rows, clock
-        self._lanes: dict[str, _Lane] = {}
+        self._exporter, self._writers = exporter, writers
+        self._numbers = itertools.count(1)
+        self._alone = False
+        """Whether the last job of the exporter failed."""
+        self._lanes: dict[str, Lane] = {}
         self._changing = threading.Lock()
         self._news = threading.Event()
         self._stopping = threading.Event()
@@ -96,7 +73,7 @@ class SinkRunner:
             known = self._log.readers().get(reader)
             cursor = self._log.start_reader(reader, query, start, kind="sink", owner=query)
             status = SinkStatus(query, name, lost=0 if known is None else cursor - known.next)
-            lane = _Lane(self._log, sink, reader, status)
+            lane = Lane(self._log, sink, reader, status)
             try:
                 lane.open()
             except BaseException:
@@ -173,144 +150,96 @@ class SinkRunner:
         for lane in self._all():
             lane.close()
 
-    def _all(self) -> list[_Lane]:
+    def _all(self) -> list[Lane]:
         with self._changing:
             return list(self._lanes.values())
 
     def _round(self) -> None:
         now = self._clock()
-        for lane in self._all():
-            if lane.due <= now:
-                wrote = lane.move(self._max_rows, now)
-                lane.rest(self._clock(), 0.0 if wrote >= self._max_rows else self._interval)
+        due = [lane for lane in self._all() if lane.due <= now]
+        taken, done = self._move(due, now), self._clock()
+        # All from the same moment, so that those which were due together are again.
+        for lane, rows in taken.items():
+            lane.rest(done, 0.0 if rows >= self._max_rows else self._interval)
 
     def _drain(self) -> None:
-        for lane in self._all():
+        lanes = self._all()
+        for lane in lanes:
             lane.hurried = True
-            while lane.move(self._max_rows, self._clock()):
-                pass
+        while lanes:
+            lanes = [lane for lane, rows in self._move(lanes, self._clock()).items() if rows]
 
-
-class _Lane:
-    """One sink on its way through an output."""
-
-    def __init__(self, log: Log, sink: Sink, reader: str, status: SinkStatus) -> None:
-        self._log, self._sink, self._reader = log, sink, reader
-        self.status = status
-        self.due = 0.0
-        self.hurried = False
-        """Whether it no longer waits for more rows."""
-        self._gathering = sink if isinstance(sink, GatheringSink) else None
-        self._waits_since: float | None = None
-        self._wait = _FIRST_WAIT
-        self._using = threading.Lock()
-        self._next: int | None = None
-
-    def open(self) -> None:
-        """Opens the sink; its state is kept before the first row is written, so that a crash finds it."""
-        known = self._log.reader_state(self._reader)
-        state = self._sink.open(known)
-        self._next = self._cursor() if self._next is None else self._next
-        if state != known:
-            self._log.advance(self._reader, self.status.query, self._cursor(), state)
-
-    def close(self) -> None:
-        with self._using:
-            if self.status.state != "stopped":
-                self._sink.close()
-                self._listen()
-            if self.status.state == "running":
-                self._set(state="stopped")
-
-    def rest(self, now: float, interval: float) -> None:
-        """Sets when it is due again."""
-        self.due = now + (self._wait if self.status.state == "failing" else interval)
-
-    def move(self, limit: int, now: float) -> int:
-        """Hands one batch over; returns its rows, 0 where there was nothing, it waits for more, or it failed."""
-        with self._using:
-            if self.status.state == "stopped":
-                return 0
-            try:
-                return self._move(limit, now)
-            except BaseException as error:  # a function that calls sys.exit must not end the thread unseen
-                self._fail(error)
-            return 0
-
-    def _move(self, limit: int, now: float) -> int:
-        if self.status.state == "failing":
-            self.open()
-        first, query = self._cursor(), self.status.query
-        most = limit if self._gathering is None else self._gathering.most_rows
-        end = min(self._log.end(query), first + most)
-        if end > first:
-            if self._waits(end - first, now):
-                return 0
-            state = self._write(Token(query, first, end), limit)
-            self._log.advance(self._reader, query, end, state)
-            self._waits_since = None
-        self._seen(first, end)
-        self._listen()
-        self._wait = _FIRST_WAIT
-        self._set(
-            state="running",
-            reason=None,
-            rows=self.status.rows + end - first,
-            batches=self.status.batches + (end > first),
-        )
-        return end - first
-
-    def _waits(self, rows: int, now: float) -> bool:
-        """Whether a sink that gathers rows waits for more; not where nothing more comes before it has taken some."""
-        sink = self._gathering
-        if sink is None or self.hurried or rows >= sink.most_rows:
-            return False
-        self._waits_since = now if self._waits_since is None else self._waits_since
-        return now - self._waits_since < sink.patience and self._log.held_back(self.status.query) is None
-
-    def _write(self, token: Token, limit: int) -> dict[str, Any]:
-        if self._gathering is not None:
-            return self._gathering.write_all(self._pieces(token, limit), token)
-        return self._sink.write(self._read(token.first, token.end), token)
-
-    def _pieces(self, token: Token, limit: int) -> Iterator[pa.Table]:
-        return (self._read(first, min(first + limit, token.end)) for first in range(token.first, token.end, limit))
-
-    def _read(self, first: int, end: int) -> pa.Table:
-        table = self._log.read(self.status.query, first, end)
-        return table if self._sink.arrival else table.drop_columns([ARRIVAL])
-
-    def _seen(self, first: int, end: int) -> None:
-        """The log moves a reader that holds too much; the sink finds its cursor further on than it was left."""
-        if self._next is not None and first > self._next:
-            self._set(lost=self.status.lost + first - self._next)
-        self._next = end
-
-    def _listen(self) -> None:
-        note = self._sink.note if isinstance(self._sink, TellingSink) else None
-        if note != self.status.note:
-            _LOGGER.warning("sink %s: %s", self._reader, note)
-            self._set(note=note)
-
-    def _fail(self, error: BaseException) -> None:
-        text = sentence(error)
-        if self.status.state != "failing":
-            _LOGGER.warning("sink %s fails and will be tried again: %s", self._reader, text)
-        else:
-            self._wait = min(2 * self._wait, _LONGEST_WAIT)
-        self._set(state="failing", reason=text, failures=self.status.failures + 1)
-
-    def _cursor(self) -> int:
-        cursor = self._log.cursor(self._reader)
-        if cursor is None:
-            raise FreshetError(f"reader {self._reader} is gone from the log")
-        return cursor
-
-    def report(self) -> SinkStatus:
+    def _move(self, lanes: Iterable[Lane], now: float) -> dict[Lane, int]:
+        """Hands a batch to each sink; returns the rows that each has taken."""
+        taken = dict.fromkeys(lanes, 0)
+        begun = [begun for lane in taken if (begun := lane.begin(self._max_rows, now)) is not None]
         try:
-            return replace(self.status, waiting=self._log.end(self.status.query) - self._cursor())
-        except FreshetError:
-            return self.status
+            self._deliver(begun)
+            self._commit(begun)
+        except BaseException as error:  # whatever it is, it must not end the thread unseen
+            for each in begun:
+                each.error = each.error or error
+        for each in begun:
+            taken[each.lane] = each.lane.end(each)
+        return taken
 
-    def _set(self, **changes: object) -> None:
-        self.status = replace(self.status, **changes)  # type: ignore[arg-type]
+    def _deliver(self, deliveries: list[Delivery]) -> None:
+        number = next(self._numbers)
+        for each in deliveries:
+            each.prepare(self._log.epoch, number)
+        made = self._export(number, [each for each in deliveries if self._is_seen(each)])
+        work, mapped = deque(deliveries), Mapped()
+
+        def write() -> None:
+            while work:
+                try:
+                    each = work.popleft()
+                except IndexError:
+                    return
+                each.write(made.get(each), mapped)
+
+        # Daemons: one that never returns must not keep the process from ending.
+        others = [threading.Thread(target=write, name="sinks", daemon=True)
+                  for _ in range(min(self._writers, len(deliveries)) - 1)]  # fmt: skip
+        for thread in others:
+            thread.start()
+        write()
+        for thread in others:
+            thread.join()
+
+    def _is_seen(self, delivery: Delivery) -> bool:
+        """Whether Spark's tasks can write the file of a delivery."""
+        sink = delivery.lane.gathering
+        return delivery.export is not None and sink is not None and (self._sees_all or sink.shared)
+
+    @property
+    def _sees_all(self) -> bool:
+        return self._exporter is not None and self._exporter.sees_all
+
+    def _export(self, number: int, deliveries: list[Delivery]) -> Mapping[Delivery, Exported | Exception]:
+        """Has Spark write files in one job. Where it cannot, they are this process's to write, under other names."""
+        if self._exporter is None or not deliveries:
+            return {}
+        exports = [each.export for each in deliveries if each.export is not None]
+        try:
+            made = self._exporter.export(number, exports)
+        except Exception as error:
+            if not self._alone:
+                _LOGGER.warning("the files of sinks are written without Spark: %s", sentence(error))
+            self._alone = True
+            number = next(self._numbers)
+            for each in deliveries:
+                each.prepare(self._log.epoch, number)
+            return {}
+        self._alone = False
+        return dict(zip(deliveries, made, strict=True))
+
+    def _commit(self, deliveries: list[Delivery]) -> None:
+        """Moves the cursors of all sinks that have taken their rows, in one transaction."""
+        moves = {each.lane.reader: each for each in deliveries if each.error is None}
+        try:
+            refused: Mapping[str, BaseException] = self._log.advance_all(each.advance for each in moves.values())
+        except BaseException as error:
+            refused = dict.fromkeys(moves, error)
+        for reader, why in refused.items():
+            moves[reader].error = why

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
 import pyarrow as pa
 
+from freshet.log import Export, Exported
 from freshet.sources.options import Options
 
 
@@ -69,16 +71,45 @@ class TellingSink(Protocol):
 
 @runtime_checkable
 class GatheringSink(Protocol):
-    """A sink that would rather have many rows seldom than few often. What waits for it waits in the log, and its cursor
-    moves with each write as any sink's does."""
+    """A sink that would rather have many rows seldom than few often, in files. What waits for it waits in the log, and
+    its cursor moves with each file as any sink's does with each write.
+
+    It does not write the files itself: where Spark's tasks see its folder, they do, all that are due in one job.
+    """
 
     @property
     def most_rows(self) -> int:
-        """So many rows are worth a write; no write has more."""
+        """So many rows are worth a file; no file has more."""
 
     @property
     def patience(self) -> float:
         """Seconds after which fewer are, too."""
 
-    def write_all(self, pieces: Iterator[pa.Table], token: Token) -> dict[str, Any]:
-        """As :meth:`Sink.write`, with the rows of the range in pieces, so that they need not be in memory at once."""
+    @property
+    def shared(self) -> bool:
+        """Whether its folder is the same one on all machines."""
+
+    def prepare(self, token: Token) -> tuple[Token, Path] | None:
+        """What is still to be written of a range, and the path of the file; None where all of it is there."""
+
+    def take(self, made: Exported, path: Path, token: Token) -> dict[str, Any]:
+        """Gives a complete file its name; what it returns is kept as that of :meth:`Sink.write` is."""
+
+
+class Exporter(Protocol):
+    """Writes files where Spark computes, so that the driver need not read their rows."""
+
+    @property
+    def sees_all(self) -> bool:
+        """Whether its tasks see every folder that the driver sees."""
+
+    def export(self, number: int, exports: Sequence[Export]) -> list[Exported | Exception]:
+        """Writes files in one job; for each that could not be written, why.
+
+        Args:
+            number: Of the dispatch; the hidden names carry it already.
+            exports: The files.
+
+        Raises:
+            Exception: There was no such job, or it failed as a whole.
+        """

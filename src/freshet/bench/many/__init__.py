@@ -87,7 +87,7 @@ def _silent(found: Found) -> dict[str, str]:
 
 def _conditions(found: Found, rate: float, limit: float, train: int) -> dict[str, Any]:
     from freshet.bench.many.files import INTERVAL
-    from freshet.bench.many.freshet_side import LOOK, POLICY, roll
+    from freshet.bench.many.freshet_side import LOOK, POLICY, ROLL
     from freshet.bench.many.grid import TRAINS, WARM_TRAINS
     from freshet.bench.many.queries import LEAST, MOST, SCHEMA
     from freshet.bench.many.side import HEAP
@@ -111,13 +111,14 @@ def _conditions(found: Found, rate: float, limit: float, train: int) -> dict[str
             "foreach: when the query's write has returned. Neither of these syncs to disk. floor: when the file with "
             "all outputs has its name, synced"
         ),
-        "sunk_mean_s": f"until the rows were in Freshet's Parquet sinks, which gather them for {roll(1):g} s, "
-        f"with 250 queries for {roll(250):g} s; sunk_gain_vs_... are gains up to there",
+        "sunk_mean_s": f"until the rows were in Freshet's Parquet sinks, which gather them for {ROLL:g} s; "
+        "sunk_gain_vs_... are gains up to there",
         "answered": "share of files and queries that were answered in time; others count with the time they waited",
         "rounds_per_s": "a round answers each query once; queries: micro-batches divided by queries",
         "cpu_s_per_million": "CPU seconds, user and system, of all processes of a side, for each million of input rows "
         "times queries",
         "peak_mb": f"private memory of all processes of a side; Java's heap is at most {HEAP}",
+        "driver_mb": "of the Python process alone; driver_growth_mb: at the end of a trial, against its beginning",
         "rows_checked": "rows of the output that were compared with the floor's, query by query: all are equal",
         "rows_per_s": (
             "the highest of the rates that were tried at which Freshet kept up: all files answered, and the rows that "

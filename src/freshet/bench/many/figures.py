@@ -18,6 +18,8 @@ MEASURES: Final[Mapping[str, Callable[[Outcome], float]]] = {
     "rounds_per_s": lambda outcome: outcome.rounds,
     "cpu_s_per_million": lambda outcome: outcome.cpu.total,
     "peak_mb": lambda outcome: outcome.peak_mb,
+    "driver_mb": lambda outcome: outcome.driver_mb,
+    "driver_growth_mb": lambda outcome: outcome.driver_growth_mb,
     "answered": lambda outcome: outcome.answered,
 }
 

@@ -26,22 +26,13 @@ if TYPE_CHECKING:
 POLICY: Final = "everything"
 LOOK: Final = 0.02
 """Seconds between looks into the folder."""
-FILES_PER_SECOND: Final = 50
-"""Parquet files that all sinks together write, at most."""
+ROLL: Final = 1.0
+"""Seconds for which a sink gathers rows."""
 TRAIN: Final = 500_000
 """Most rows of a train, where nothing is said."""
 _KEEP: Final = Retention(history_age=None, history_bytes=None, bound_bytes=None)
 _AGAIN: Final = 0.05
 _SOON: Final = 0.005
-
-
-def roll(queries: int) -> float:
-    """Seconds for which a sink gathers rows.
-
-    >>> roll(1), roll(250)
-    (1.0, 5.0)
-    """
-    return max(1.0, queries / FILES_PER_SECOND)
 
 
 class FreshetSide:
@@ -69,7 +60,7 @@ class FreshetSide:
         }  # fmt: skip
         app.stream(STREAM, SCHEMA, source=source, retention=_KEEP)
         for query in queries:
-            sink = {"kind": "parquet", "path": str(opening.output / query.name), "every": roll(len(queries))}
+            sink = {"kind": "parquet", "path": str(opening.output / query.name), "every": ROLL}
             app.query(query.name, query.sql, sinks=[sink] if opening.sinks else [])
         self._places = Places(queries)
         self._run = app.start(master=self._master)

@@ -38,6 +38,8 @@ class Outcome:
         rounds: Rounds a second; in a round each query is answered once.
         cpu: CPU time for each million of rows of the input and queries.
         peak_mb: Greatest memory.
+        driver_mb: Greatest memory of the driver alone.
+        driver_growth_mb: How much the memory of the driver grew in the trial.
         checked: Rows of the output that were compared with those of the floor.
         backlogs: Rows that wait for the slowest query, at the arrival of each file.
     """
@@ -50,6 +52,8 @@ class Outcome:
     rounds: float
     cpu: ByKind
     peak_mb: float
+    driver_mb: float
+    driver_growth_mb: float
     checked: int
     backlogs: Times
 
@@ -140,6 +144,8 @@ def _measure(side: str, remote: Remote, feed: Feed, queries: int, opening: Openi
         rounds=rounds / per_round / (until - arrivals[0]),
         cpu=used.times(1.0 / millions) if millions else used,
         peak_mb=max(each.total for each in seen),
+        driver_mb=max(each.driver for each in seen),
+        driver_growth_mb=seen[-1].driver - seen[0].driver,
         checked=checked,
         backlogs=backlogs(ready, arrivals) * feed.files.rows,
     )

@@ -13,6 +13,8 @@ from freshet.log.segments.sums import Checks, checked, damaged, sum_of
 from freshet.model import ARRIVAL, Segment, SegmentFile, Train
 
 SUFFIX: Final = ".arrows"
+Mapped = dict[str, pa.Buffer]
+"""Contents of segment files by name: many ranges that are read together often lie in the same few files."""
 _ALIGNMENT: Final = 64
 
 
@@ -100,21 +102,34 @@ def read_segment(folder: Path | Storage, segment: Segment, first: int, end: int)
 
 
 def read_train(
-    folder: Path | Storage, train: Train, schema: pa.Schema | None = None, checks: Checks = Checks.ONCE
+    folder: Path | Storage,
+    train: Train,
+    schema: pa.Schema | None = None,
+    checks: Checks = Checks.ONCE,
+    mapped: Mapped | None = None,
 ) -> pa.Table:
-    """The rows of a train, without a copy; an empty train needs the schema (with the arrival column).
+    """The rows of a train, without a copy.
+
+    Args:
+        folder: Where segment files live.
+        train: The range.
+        schema: With the arrival column; needed for an empty train.
+        checks: When to look at checksums.
+        mapped: Files that are mapped already; those that are not are added.
 
     Raises:
         FileNotFoundError: Retention has removed a file of the train.
         Damaged: A file is not what was written.
     """
     storage = _storage(folder)
-    files: dict[str, pa.Buffer] = {}
+    files = {} if mapped is None else mapped
     tables = []
     for segment in train.segments:
-        if segment.file not in files:
-            files[segment.file] = _map(storage, segment.file)
-        tables.append(_cut(files[segment.file], segment, train.first, train.end, storage, checks))
+        # Other threads may use the same files, and forget them.
+        content = files.get(segment.file)
+        if content is None:
+            content = files[segment.file] = _map(storage, segment.file)
+        tables.append(_cut(content, segment, train.first, train.end, storage, checks))
     if tables:
         return tables[0] if len(tables) == 1 else pa.concat_tables(tables)
     if schema is None:

@@ -15,7 +15,7 @@ from freshet.model import Chain, State, Train, Unit, version_stream
 from freshet.spark.driver.failures import retry_reason
 from freshet.spark.driver.forms import Form
 from freshet.spark.driver.installation import Installation
-from freshet.spark.worker.assignment import PROPERTY, Assignment
+from freshet.spark.worker.assignment import PROPERTY, Assignment, forget_property
 from freshet.spark.worker.catalyst import catalyst_plan
 from freshet.spark.worker.report import TaskReport, read_reports, rows_of
 from freshet.spark.worker.shuffled import compiled_join, shuffled_plan
@@ -77,7 +77,7 @@ class Jobs:
             raise
         finally:
             parts["job"] = parts.get("job", 0.0) + time.perf_counter() - planned
-            assignment.forget(text)
+            forget_property(text)
 
     def _plan_of(self, job: Job, tasks: int) -> DataFrame:
         if job.form == "vectorised":

@@ -81,6 +81,7 @@ def load_package(context: SparkContext) -> None:
 
 def _load(numbers: Iterable[int]) -> None:
     import freshet.spark.worker.catalyst
+    import freshet.spark.worker.exporting
     import freshet.spark.worker.vectorised  # noqa: F401
 
     for _ in numbers:

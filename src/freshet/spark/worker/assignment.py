@@ -79,10 +79,15 @@ class Assignment:
         for chain in self.chains:
             key = tuple([input_key(each) for each in chain.inputs])
             if key not in inputs:
-                inputs[key] = len(inputs), [each if isinstance(each, int) else _train(each) for each in chain.inputs]
+                inputs[key] = (
+                    len(inputs),
+                    [each if isinstance(each, int) else train_fields(each) for each in chain.inputs],
+                )
             chains.append((chain.nodes, inputs[key][0], chain.writes))
-        states = [[each.fold, [_train(one) for one in each.ranges], each.before, each.after] for each in self.states]
-        tables = [_train(each) for each in self.tables]
+        states = [
+            [each.fold, [train_fields(one) for one in each.ranges], each.before, each.after] for each in self.states
+        ]
+        tables = [train_fields(each) for each in self.tables]
         read = [written for _, written in inputs.values()]
         fields = [str(self.state), self.unit, self.spec, self.parts, read, chains, states, tables]
         return json.dumps([*fields, self.parted, self.checks], separators=(",", ":"))
@@ -91,7 +96,7 @@ class Assignment:
     def parse(cls, text: str) -> Assignment:
         """From JSON."""
         state, unit, spec, parts, inputs, chains, states, tables, parted, checks = json.loads(text)
-        read = [tuple(each if isinstance(each, int) else _range(each) for each in some) for some in inputs]
+        read = [tuple(each if isinstance(each, int) else train_of(each) for each in some) for some in inputs]
         return cls(
             Path(state),
             unit,
@@ -106,17 +111,7 @@ class Assignment:
 
     def property_text(self) -> str:
         """What to set as the property: the text itself, or the name of a file that holds it."""
-        text = self.text()
-        if len(text) <= _LONGEST_PROPERTY:
-            return text
-        path = self.specs / f"{hashlib.sha256(text.encode()).hexdigest()[:24]}.assignment"
-        write_once(path, text)
-        return str(path)
-
-    def forget(self, text: str) -> None:
-        """Removes the file, where the property named one."""
-        if not text.startswith("["):
-            Path(text).unlink(missing_ok=True)
+        return property_text(self.text(), self.specs)
 
     def forget_reports(self) -> None:
         """Removes the long reports of tasks whose job failed; those of other jobs of the unit have been read."""
@@ -127,10 +122,31 @@ def read_property(text: str | None) -> Assignment:
     """The assignment of the running job, in a task."""
     if text is None:
         raise RuntimeError(f"the job has no property {PROPERTY}")
-    return Assignment.parse(text if text.startswith("[") else Path(text).read_text(encoding="utf-8"))
+    return Assignment.parse(told(text))
 
 
-def _train(train: Train) -> list[object]:
+def property_text(text: str, folder: Path) -> str:
+    """What to set as a property to tell tasks a JSON list: the list itself, or the name of a file that holds it."""
+    if len(text) <= _LONGEST_PROPERTY:
+        return text
+    path = folder / f"{hashlib.sha256(text.encode()).hexdigest()[:24]}.assignment"
+    write_once(path, text)
+    return str(path)
+
+
+def told(text: str) -> str:
+    """The list that a property tells."""
+    return text if text.startswith("[") else Path(text).read_text(encoding="utf-8")
+
+
+def forget_property(text: str) -> None:
+    """Removes the file, where the property named one."""
+    if not text.startswith("["):
+        Path(text).unlink(missing_ok=True)
+
+
+def train_fields(train: Train) -> list[object]:
+    """A train for JSON."""
     # Only what overlaps: a worker opens every segment that it is told of.
     return [train.stream, train.first, train.end, [astuple(segment) for segment in train.segments]]
 
@@ -141,9 +157,10 @@ def input_key(each: Input) -> Hashable:
 
 
 def _ranges(trains: list[list[Any]]) -> tuple[Train, ...]:
-    return tuple(map(_range, trains))
+    return tuple(map(train_of, trains))
 
 
-def _range(train: list[Any]) -> Train:
+def train_of(train: list[Any]) -> Train:
+    """A train from JSON."""
     stream, first, end, segments = train
     return Train(stream, first, end, tuple(Segment(*segment) for segment in segments))

@@ -23,7 +23,8 @@ import pyarrow.ipc  # noqa: E402, F401
 import pyspark.daemon  # noqa: E402
 import pyspark.worker  # noqa: E402
 
-import freshet.spark.worker.catalyst  # noqa: E402, F401
+import freshet.spark.worker.catalyst  # noqa: E402
+import freshet.spark.worker.exporting  # noqa: E402, F401
 from freshet.spark.worker.vectorised import set_aside  # noqa: E402
 
 if __name__ == "__main__":

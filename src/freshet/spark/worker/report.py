@@ -113,8 +113,21 @@ def rows_of(plan: DataFrame) -> str:
 
 def read_reports(rows: str) -> list[TaskReport]:
     """The reports in the rows of a job's tasks, in the order of the train."""
-    reports = [_report(content) for (content,) in json.loads(rows)]
-    return sorted(reports, key=lambda report: report.part)
+    return sorted(map(_report, contents(rows)), key=lambda report: report.part)
+
+
+def contents(rows: str) -> list[Any]:
+    """What the tasks of a job told in their rows, each in one (see :func:`report_row`)."""
+    return [_content(told) for (told,) in json.loads(rows)]
+
+
+def _content(told: Any) -> Any:
+    if not isinstance(told, str):
+        return told
+    with no_blame("the report of a task cannot be read"):
+        text = Path(told).read_text(encoding="utf-8")
+        Path(told).unlink()
+    return json.loads(text)
 
 
 def sample(arrivals: np.ndarray) -> tuple[int, ...]:
@@ -154,11 +167,6 @@ def merge_samples(samples: Sequence[tuple[tuple[int, ...], int]]) -> tuple[int, 
 
 
 def _report(content: Any) -> TaskReport:
-    if isinstance(content, str):
-        with no_blame("the report of a task cannot be read"):
-            text = Path(content).read_text(encoding="utf-8")
-            Path(content).unlink()
-        content = json.loads(text)
     part, file, size, chains, states = content
     return TaskReport(part, file, size, tuple(starmap(_chain, chains)), tuple(starmap(_state, states)))
 
