@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +41,15 @@ def test_the_python_of_a_page_runs(page: Path, tmp_path: Path, monkeypatch: pyte
         for registry, before in zip(registries, kept, strict=True):
             registry.clear()
             registry.update(before)
+
+
+def test_the_test_file_of_the_page_on_testing_passes_as_it_is_given(tmp_path: Path) -> None:
+    [file] = [block for block in blocks(Path("docs/testing.md")) if block.startswith("# test_orders.py\n")]
+    (tmp_path / "test_orders.py").write_text(file)
+    # The folder of the tests that run now must not be the root of these.
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--rootdir", ".", "test_orders.py"]
+    done = subprocess.run(command, cwd=tmp_path, stdout=subprocess.PIPE, text=True, timeout=120)
+    assert done.stdout.splitlines()[-1].startswith("3 passed"), done.stdout
 
 
 @pytest.mark.parametrize("page", PAGES, ids=str)

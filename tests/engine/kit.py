@@ -34,8 +34,8 @@ from freshet.model import (
     push_through,
 )
 from freshet.policies import Everything, Policy
-from freshet.simulation.inprocess import InProcessExecutor
 from freshet.sql import build_query
+from freshet.testing import InProcessExecutor
 
 SCHEMA = parse_schema("ts timestamp, k string, v int")
 STREAMS = ("s", "t", "u")

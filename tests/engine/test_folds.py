@@ -16,7 +16,7 @@ from freshet.kernels.superbox.pipeline import MOST_PIECES
 from freshet.log import LogFull
 from freshet.model import Commit, Unit, UnitResult, state_stream
 from freshet.policies import Everything, FirstComeFirstServed, FreshnessAware, Policy, RateBased, RoundRobin, create
-from freshet.simulation.inprocess import InProcessExecutor
+from freshet.testing import InProcessExecutor
 
 TUMBLING = {"q": "SELECT k, count(*) AS n, window_end FROM s [RANGE 10 SECONDS SLIDE 10 SECONDS] GROUP BY k"}
 PAIRS = {

@@ -21,8 +21,8 @@ from freshet.engine import Engine, LogQueues, VirtualClock
 from freshet.log import Intake, Limits, Log, Retention, TableVersions
 from freshet.model import ARRIVAL, Stream, parse_schema, version_stream
 from freshet.policies import Everything, Policy
-from freshet.simulation.inprocess import InProcessExecutor
 from freshet.sql import build_query
+from freshet.testing import InProcessExecutor
 
 TUPLES = parse_schema("ts timestamp, k string, v int")
 NAMES = parse_schema("k string, w int, ok boolean")

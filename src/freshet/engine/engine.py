@@ -104,16 +104,20 @@ class Engine(Admission):
             self._begun = True
             self._tell(Began(self.clock.now()))
         while True:
-            self._obey()
-            self._take_arrivals()
-            self._take_results()
-            self._dispatch()
+            self.turn()
             now = self.clock.now()
             if self._is_done(now, until):
                 return
             moment = min(self._next_event(now), until)
             if not self.clock.wait(moment if moment < math.inf else None):
                 return
+
+    def turn(self) -> None:
+        """One turn of the loop: arrivals, results, decisions. On the loop's thread."""
+        self._obey()
+        self._take_arrivals()
+        self._take_results()
+        self._dispatch()
 
     def stop(self, drain: bool = True) -> None:
         """Ends :meth:`run`: after all waiting tuples are processed, or after what is running now. From any thread."""

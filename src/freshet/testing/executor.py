@@ -1,7 +1,6 @@
 """An executor that does the real work in this process, with the compiled kernels and without Spark.
 
-It is for tests and for trying things out: answers, states and files are those that workers on Spark would write, and a
-unit may finish whenever the test wants.
+Answers, states and files are those that workers on Spark would write, and a unit may finish whenever the test wants.
 """
 
 from __future__ import annotations
@@ -20,6 +19,7 @@ from freshet.kernels import CompiledFold, compile_fold
 from freshet.kernels.columns import Columns
 from freshet.kernels.running import Made, run_chains
 from freshet.kernels.superbox.pipeline import Memory
+from freshet.kernels.superbox.program import why_not
 from freshet.kernels.superbox.superbox import Operators, Superbox
 from freshet.kernels.typer import KernelTyper
 from freshet.log import SegmentWriter, StoredVersion, read_train
@@ -27,17 +27,22 @@ from freshet.model import (
     ARRIVAL,
     Chain,
     ChainResult,
+    Filter,
     Fold,
     Network,
     Operator,
     OperatorRun,
+    Project,
     Train,
     Unit,
     UnitResult,
+    UserError,
     state_stream,
     version_stream,
 )
+from freshet.model.operators import Columns as Projected
 from freshet.model.schema import with_arrival
+from freshet.testing.faults import Faults
 
 
 class InProcessExecutor:
@@ -48,17 +53,28 @@ class InProcessExecutor:
         clock: The engine's.
         slots: Units that may be on their way at once.
         seed: Draws how many of them finish at a time.
+        faults: What goes wrong; None: nothing.
+        cost: Seconds that an operator is said to take for a tuple; None: what it took.
     """
 
     alone: AbstractSet[str] = frozenset()
 
-    def __init__(self, folder: Path, clock: Clock, *, slots: int = 1, seed: int = 0) -> None:
-        self.folder = folder
-        self._clock = clock
+    def __init__(
+        self,
+        folder: Path,
+        clock: Clock,
+        *,
+        slots: int = 1,
+        seed: int = 0,
+        faults: Faults | None = None,
+        cost: float | None = None,
+    ) -> None:
+        self.folder, self.cost = folder, cost
+        self._clock, self._faults = clock, faults or Faults()
         self.slots = slots
         self._random = random.Random(seed)
         self.network = Network()
-        self.columns = Columns(KernelTyper())
+        self.columns = Columns(KernelTyper(_OnlySpark()))
         self.fail_on_error: AbstractSet[str] = frozenset()
         self._superboxes: dict[tuple[tuple[Operators, ...], pa.Schema], Superbox] = {}
         self._done: list[UnitResult] = []
@@ -81,14 +97,15 @@ class InProcessExecutor:
 
     def submit(self, unit: Unit) -> None:
         """Runs a unit."""
-        self._done.append(_Run(unit, self).result(self._clock.now()))
+        now = self._clock.now()
+        self._done.append(self._faults.begun(unit, now) or _Run(unit, self).result(now))
 
     def finished(self) -> Sequence[UnitResult]:
         """Some of the units that are done, in any order."""
         self._random.shuffle(self._done)
         count = self._random.randint(1, len(self._done)) if self._done else 0
         told, self._done = self._done[:count], self._done[count:]
-        return told
+        return [self._faults.returned(result, self.network) for result in told]
 
     def next_finish(self) -> float | None:
         """Now, if something is done."""
@@ -114,6 +131,28 @@ class InProcessExecutor:
         """Why the errors of a chain are a failure, if they are."""
         strict = errors and not self.fail_on_error.isdisjoint(self.network.queries(chain.nodes[0]))
         return f"{errors} evaluation errors" if strict else None
+
+
+class _OnlySpark:
+    """Says which expression only Spark can run."""
+
+    def columns(self, operator: str, columns: Projected, schema: pa.Schema) -> pa.Schema:
+        for name, expression in columns:
+            why = why_not((Project(operator, ((name, expression),)),), with_arrival(schema))
+            if why is not None:
+                raise _refused(operator, expression, why)
+        raise _refused(operator, ", ".join(expression for _, expression in columns), "the columns together")
+
+    def predicate(self, operator: str, predicate: str, schema: pa.Schema) -> None:
+        raise _refused(operator, predicate, why_not((Filter(operator, predicate),), with_arrival(schema)) or "")
+
+
+def _refused(operator: str, expression: str, why: str) -> UserError:
+    query = operator.partition(".")[0]
+    return UserError(
+        f"query {query}: only Spark can compute {expression} ({why}), and this engine runs without Spark: "
+        'test this query with App.start(master="local[2]")'
+    )
 
 
 class _Run:
@@ -189,8 +228,9 @@ class _Run:
     def _result(self, chain: Chain, made: Made) -> ChainResult:
         failure = made.failure or self._executor.why_failed(chain, made.errors)
         entered = (made.entered, *made.passed[:-1])
+        cost = self._executor.cost
         runs = tuple(
-            OperatorRun(number, before, after, nanos / 1e9)
+            OperatorRun(number, before, after, nanos / 1e9 if cost is None else cost * before)
             for number, before, after, nanos in zip(chain.nodes, entered, made.passed, made.nanos, strict=True)
         )
         if failure is not None or made.table is None:

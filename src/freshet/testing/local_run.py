@@ -1,0 +1,318 @@
+"""An application in this process: the real log, the real engine and the real kernels, on a simulated clock."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import tempfile
+from collections.abc import Collection, Mapping, Sequence
+from copy import deepcopy
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Final, Self
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from freshet.app import App
+from freshet.app.checking import Readable, check_queries
+from freshet.app.problems import did_you_mean, refuse
+from freshet.engine import Engine, LogQueues, VirtualClock
+from freshet.log import Intake, Limits, Log, LogFull, Receipt, Retention, TableVersions
+from freshet.model import ARRIVAL, Commit, Query, UserError
+from freshet.policies import Policy, create
+from freshet.sources.push import PushedRows, as_rows
+from freshet.sources.times import event_seconds
+from freshet.testing.executor import InProcessExecutor
+from freshet.testing.faults import Faults, Killed
+from freshet.testing.given import check_stream, table_of, table_rows
+
+START: Final = 946_684_800.0
+"""Where the simulated clock begins, and when rows arrive that do not say when: the year 2000."""
+_TURN: Final = 0.1
+"""Seconds that a turn takes on the simulated clock."""
+_ALL: Final = Retention(history_age=None, history_bytes=None)
+_TEN_YEARS: Final = 315_576_000_000_000
+_DEAD: Final = "dead"
+
+
+class LocalRun:
+    """An application at work in this process, without Spark. Its methods are those of :class:`~freshet.Run` where
+    both have them.
+
+    Nothing happens by itself: rows come by :meth:`push`, and queries run in :meth:`turn` and :meth:`drain`. Sources
+    and sinks of the application are not started. Its state is in a folder of its own, which goes at the end.
+
+    Args:
+        app: The application.
+        policy: A policy or its name; None: the application's.
+        workers: How many units may be on their way at once; None: as the application says.
+        max_train_rows: Most tuples of a train; None: as the application says.
+        seed: Draws in which order units finish.
+        tables: First contents of tables. Those that are not here are read from their files.
+        faults: What goes wrong; None: nothing.
+        cost: Seconds that an operator takes for a tuple, as policies are told. None: what it takes on this machine, so
+            that policies that go by costs do not decide the same each time.
+
+    >>> app = App("monitor")
+    >>> app.stream("packets", "host string, size int")
+    >>> app.query("large", "SELECT host FROM packets WHERE size > 1000")
+    >>> with LocalRun(app) as run:
+    ...     receipt = run.push("packets", [{"host": "a", "size": 1500}, {"host": "b", "size": 40}])
+    ...     run.drain(), run.rows("large")
+    (True, [{'host': 'a'}])
+    """
+
+    def __init__(
+        self,
+        app: App,
+        *,
+        policy: str | Policy | None = None,
+        workers: int | None = None,
+        max_train_rows: int | None = None,
+        seed: int = 0,
+        tables: Mapping[str, PushedRows] | None = None,
+        faults: Faults | None = None,
+        cost: float | None = 1e-6,
+    ) -> None:
+        self.app = app
+        self._workers = workers or app.settings.workers
+        self._max_train_rows = max_train_rows or app.settings.max_train_rows
+        self._policy = app.settings.policy if policy is None else deepcopy(policy)
+        self._seed, self._faults, self._cost = seed, faults or Faults(), cost
+        self._at = round(START * 1e6)
+        streams = {name: spec.stream for name, spec in app.streams.items()}
+        columns = {name: spec.schema for name, spec in app.tables.items()}
+        self._checked = check_queries(streams, columns, app.queries, frozenset())
+        refuse(self._checked.problems, app.origin)
+        self._queries: dict[str, Query] = {}
+        contents = {name: table_rows(spec, (tables or {}).get(name)) for name, spec in app.tables.items()}
+        self.folder = Path(tempfile.mkdtemp(prefix="freshet-", dir=_memory()))
+        """The state folder."""
+        try:
+            self._start(policy)
+            for name, rows in contents.items():
+                self.tables[name].put(rows)
+        except BaseException:
+            self.close()
+            raise
+
+    def _start(self, policy: str | Policy | None) -> None:
+        chosen = deepcopy(self._policy) if policy is None else policy
+        self.clock = VirtualClock(self._at / 1e6)
+        # The log's own clock follows the arrivals alone: what it writes must not depend on the schedule.
+        self.log = Log.open(self.folder, limits=Limits(min_free_bytes=0), now=lambda: self._at / 1e6)
+        self.queues = _Queues(self.log, self._faults)
+        self.executor = InProcessExecutor(
+            self.log.folder, self.clock, slots=self._workers, seed=self._seed, faults=self._faults, cost=self._cost
+        )
+        self.engine = Engine(
+            self.queues,
+            self.executor,
+            self.clock,
+            create(chosen) if isinstance(chosen, str) else chosen,
+            most_rows=self._max_train_rows,
+            stopwatch=self.clock.now,
+        )
+        self._intakes: dict[str, Intake] = {}
+        for name, spec in self.app.streams.items():
+            self.log.declare(name, spec.retention, clock=spec.stream.event_time or ARRIVAL, kind="stream")
+            self._intakes[name] = Intake(self.log, spec.stream)
+        self.tables = {name: TableVersions(self.log, name) for name in self.app.tables}
+        """The versions of each table."""
+        readable = Readable(self._checked.streams, self._checked.tables)
+        for name in self._checked.queries:
+            self._add(name, readable)
+
+    def _add(self, name: str, readable: Readable) -> None:
+        query = self._queries.get(name) or self._build(name, readable)
+        self._queries[name] = query
+        self.log.declare(name, _ALL, kind="output")
+        streams = {stream: readable.schemas[stream] for stream in query.graph.streams}
+        readable.schemas[name] = self.engine.add_query(query, streams)
+        readable.learn(query)
+
+    def _build(self, name: str, readable: Readable) -> Query:
+        """A query over the columns that there are."""
+        query = self._checked.queries[name]
+        # The check does not know the types of all columns: the kernels do.
+        if any(readable.schemas[stream] != self._checked.schemas[stream] for stream in query.graph.streams):
+            query = readable.build(self.app.queries[name])
+            readable.check(query)
+        return self.form(query)
+
+    def form(self, query: Query) -> Query:
+        """A query as it is to run; tests that have queries share operators do so here."""
+        return query
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    # What comes
+
+    def push(
+        self,
+        stream: str,
+        rows: PushedRows,
+        *,
+        at: datetime | float | NDArray[np.int64] | None = None,
+        strict: bool = True,
+    ) -> Receipt:
+        """Appends rows to a stream.
+
+        Args:
+            stream: Its name.
+            rows: A list of mappings of column to value, a pyarrow Table or RecordBatch, or a pandas DataFrame.
+            at: When they arrive: a datetime, seconds since the epoch, or microseconds for each row. None: when the last
+                rows did.
+            strict: Whether a row that does not fit is an error. Else it becomes a dead letter, as in a real run.
+
+        Raises:
+            UserError: There is no such stream, or a row does not fit.
+        """
+        check_stream(self.app, stream)
+        arrivals: int | NDArray[np.int64]
+        if isinstance(at, np.ndarray):
+            arrivals, self._at = at, max(self._at, int(at.max(initial=self._at)))
+        else:
+            arrivals = self._at if at is None else self._micros(stream, at)
+            self._at = arrivals
+        receipt = self._intakes[stream].append(as_rows(rows), arrivals)
+        if receipt.dead and strict:
+            raise UserError(f"stream {stream}: {self._why_dead(stream)}")
+        self.queues.notice(stream)
+        return receipt
+
+    def _micros(self, stream: str, time: datetime | float) -> int:
+        return round(event_seconds(time, self.app.streams[stream].stream) * 1e6)
+
+    def _why_dead(self, stream: str) -> str:
+        last = (self.folder / _DEAD / f"{stream}.jsonl").read_text().splitlines()[-1]
+        letter = json.loads(last)
+        return f"a row does not fit, {letter['reason']}: {letter['row']}"
+
+    def heartbeat(self, stream: str, time: datetime | float) -> None:
+        """Says that the event time of a stream has come so far although nothing was pushed, so that windows close.
+
+        Args:
+            stream: Its name.
+            time: A datetime (without a zone: in the stream's), or seconds since the epoch.
+        """
+        check_stream(self.app, stream)
+        self._beat(stream, self._micros(stream, time))
+
+    def _beat(self, stream: str, time: int) -> None:
+        if self.app.streams[stream].stream.event_time is None:
+            self._at = max(self._at, time)
+        self._intakes[stream].heartbeat(time)
+        self.queues.notice(stream)
+
+    def close_windows(self) -> None:
+        """Lets ten years pass in all streams, so that every window closes. Rows that are pushed later are late."""
+        known = [self.log.newest(name) for name, spec in self.app.streams.items() if spec.stream.event_time]
+        newest = max((time for time in [*known, self._at] if time is not None), default=self._at)
+        for stream in self.app.streams:
+            self._beat(stream, newest + _TEN_YEARS)
+
+    def put(self, table: str, rows: PushedRows) -> bool:
+        """Gives a table another content; returns whether it was news."""
+        return self.tables[table].put(table_rows(table_of(self.app, table), rows))
+
+    # What is done
+
+    def turn(self) -> None:
+        """One turn of the engine's loop: takes in what came, commits what is done, begins what the policy wants."""
+        self.clock.wait(self.clock.now() + _TURN)
+        self.engine.turn()
+
+    def drain(self) -> bool:
+        """Runs until nothing is left to do; returns whether nothing waits for a query that is not stopped."""
+        if self.queues.holding:
+            raise UserError(
+                f"the outputs of {', '.join(self.queues.holding)} are held: let them go with hold([]) first"
+            )
+        self.engine.run()
+        return self.engine.is_idle()
+
+    def hold(self, queries: Collection[str]) -> None:
+        """Has the outputs of these queries take nothing, as with a slow sink, and all others what comes."""
+        self.queues.holding = tuple(queries)
+
+    def tidy(self) -> None:
+        """Does what a real run does now and then: lets tuples and versions of tables go that nobody needs."""
+        for table, versions in self.tables.items():
+            versions.release(self.app.streams, self.engine.board.streams_before(table))
+        self.log.collect()
+
+    def crash(self, policy: str | Policy | None = None, seed: int | None = None) -> None:
+        """A power failure: what is in the state folder stays, and all else is gone. Goes on from there.
+
+        Args:
+            policy: Of the new process; None: the same as at first.
+            seed: Draws in which order units finish from now on; None: as before.
+        """
+        copy = Path(tempfile.mkdtemp(prefix="freshet-", dir=_memory()))
+        shutil.copytree(self.folder, copy, dirs_exist_ok=True)
+        self.close()
+        self.folder, self._seed = copy, self._seed if seed is None else seed
+        self._start(policy)
+
+    # What is there
+
+    @property
+    def stopped(self) -> dict[str, str]:
+        """Queries that failed, each with the reason."""
+        return {state.name: state.reason for state in self.engine.board.queries if state.reason is not None}
+
+    def read(self, name: str) -> pa.Table:
+        """The tuples of a query's output or of a stream in their order, or the rows of a table."""
+        if name in self.app.tables:
+            return self.tables[name].newest()
+        known = self.app.names()
+        if name not in known:
+            raise UserError(f"there is no query or stream {name!r}{did_you_mean(name, known)}")
+        schema = self.engine.schemas[name] if name in self.engine.schemas else self.app.streams[name].stream.schema
+        end = self.log.end(name)
+        return self.log.read(name, 0, end).drop_columns([ARRIVAL]) if end else schema.empty_table()
+
+    def rows(self, name: str) -> list[dict[str, Any]]:
+        """The same as a list of rows."""
+        found: list[dict[str, Any]] = self.read(name).to_pylist()
+        return found
+
+    def close(self) -> None:
+        """Deletes the state folder."""
+        if hasattr(self, "log"):
+            self.log.close()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+class _Queues(LogQueues):
+    """Queues whose commits may fail, and whose outputs may be held."""
+
+    def __init__(self, log: Log, faults: Faults) -> None:
+        super().__init__(log)
+        self._faults = faults
+        self.holding: tuple[str, ...] = ()
+
+    def held(self) -> Mapping[str, str]:
+        return {**super().held(), **dict.fromkeys(self.holding, "the test holds it")}
+
+    def commit(self, commits: Sequence[Commit]) -> None:
+        act = self._faults.reach("commit")
+        if act == "kill":
+            raise Killed(self._faults.happened[-1])
+        if act == "fail":
+            raise LogFull("the disk is full")
+        super().commit(commits)
+        if self._faults.reach("committed") == "kill":
+            raise Killed(self._faults.happened[-1])
+
+
+def _memory() -> str | None:
+    """Where files cost no disk: tests make thousands of durable commits."""
+    return "/dev/shm" if Path("/dev/shm").is_dir() else None
