@@ -21,9 +21,10 @@ _HOMES: Final = {
     "Retention": "freshet.log",
     "Run": "freshet.app",
     "UserError": "freshet.model",
+    "function": "freshet.app.functions",
 }
 
-__all__ = ["App", "Backpressure", "FreshetError", "InvalidApp", "Retention", "Run", "UserError"]
+__all__ = ["App", "Backpressure", "FreshetError", "InvalidApp", "Retention", "Run", "UserError", "function"]
 
 
 def __getattr__(name: str) -> Any:

@@ -3,10 +3,11 @@
 from freshet.app import App as App
 from freshet.app import InvalidApp as InvalidApp
 from freshet.app import Run as Run
+from freshet.app.functions import function as function
 from freshet.log import Retention as Retention
 from freshet.model import FreshetError as FreshetError
 from freshet.model import UserError as UserError
 from freshet.sources import Backpressure as Backpressure
 
 __version__: str
-__all__ = ["App", "Backpressure", "FreshetError", "InvalidApp", "Retention", "Run", "UserError"]
+__all__ = ["App", "Backpressure", "FreshetError", "InvalidApp", "Retention", "Run", "UserError", "function"]

@@ -11,7 +11,15 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
-from freshet.app.config import AppSection, QuerySection, RetentionSection, SparkSection, StreamSection, TableSection
+from freshet.app.config import (
+    AppSection,
+    FunctionSection,
+    QuerySection,
+    RetentionSection,
+    SparkSection,
+    StreamSection,
+    TableSection,
+)
 from freshet.kernels.folds.compile import KERNELS
 from freshet.model.operators.codec import KINDS
 from freshet.policies.registry import POLICIES
@@ -65,7 +73,7 @@ def keys(model: type[BaseModel]) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    "model", [AppSection, SparkSection, StreamSection, TableSection, QuerySection, RetentionSection]
+    "model", [AppSection, SparkSection, StreamSection, TableSection, FunctionSection, QuerySection, RetentionSection]
 )
 def test_the_configuration_reference_has_every_key(model: type[BaseModel]) -> None:
     text = (ROOT / "docs/configuration.md").read_text()

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from freshet.app.checking import Checked, check_queries
 from freshet.app.endpoints import check_options, check_sinks, check_sources, placed
 from freshet.app.file import Read, read_leniently
+from freshet.app.functions import Declaration, declare_function
 from freshet.app.places import check_places
 from freshet.app.problems import InvalidApp, Problem, refuse
 from freshet.app.report_types import Report
@@ -32,11 +33,13 @@ from freshet.app.spec import (
 from freshet.app.tables import check_tables
 from freshet.log import Retention
 from freshet.model import Stream, UserError, parse_duration, parse_schema
+from freshet.model.functions import Function
 from freshet.model.places import check_local
 from freshet.policies import create
 from freshet.policies.sharing import Mode
 from freshet.sources import KINDS as SOURCES
 from freshet.spark.session.settings import check_settings
+from freshet.sql import OwnFunctions
 
 if TYPE_CHECKING:
     from freshet.app.run import Run
@@ -99,6 +102,8 @@ class App:
         )
         self.streams: dict[str, StreamSpec] = {}
         self.tables: dict[str, TableSpec] = {}
+        self.functions: dict[str, Function] = {}
+        """By name in lower case."""
         self.queries: dict[str, QuerySpec] = {}
         self.origin = ""
         """The file that it was read from, as the user named it."""
@@ -117,7 +122,8 @@ class App:
         places = {"state": folder / file.app.state, "report": folder / file.app.report}
         app = cls(**dict(file.app) | named | places, master=file.spark.master, spark=file.spark.settings)
         app.origin = str(path)
-        if any(sink.kind == "callback" for query in file.queries.values() for sink in query.sinks):
+        callbacks = any(sink.kind == "callback" for query in file.queries.values() for sink in query.sinks)
+        if callbacks or any(function.call for function in file.functions.values()):
             _make_importable(folder)
         app._declare(read, folder)
         return app
@@ -143,6 +149,10 @@ class App:
                     self.table(name, folder / table.file, schema=table.columns, format=table.format)
             if name not in self.tables:
                 broken |= {name} - self.streams.keys()
+        for name, function in read.file.functions.items():
+            with _noted(problems, f"functions.{name}", f"function {name}: "):
+                types = function.model_dump(include={"takes", "returns", "version"})
+                self.function(name, function.what(), **types)
         for name, query in read.file.queries.items():
             given = dict(query) | {
                 "sinks": tuple(placed(sink.declared(), folder) for sink in query.sinks),
@@ -225,6 +235,44 @@ class App:
         check_local(file, f"table {name}: file")
         self.tables[name] = TableSpec(name, Path(file), columns, format)
 
+    def function(
+        self,
+        name: str,
+        what: Callable[..., Any] | str,
+        takes: str | None = None,
+        *,
+        returns: str | None = None,
+        version: str | None = None,
+    ) -> None:
+        """Declares a function that queries may call: one in Python, or a SQL expression.
+
+        A Python function gets Arrow arrays of one length, with NULLs as nulls, and returns an Arrow array of that
+        length. It must depend on nothing but its arguments, row by row: it is called with as many rows at a time as
+        there are, in any order, and again after a crash. A row for which it raises is an evaluation error.
+
+        Args:
+            name: How queries call it.
+            what: The function, or the expression, which is put in the place of the call.
+            takes: Types of the arguments: ``"double, string"``; of an expression with names. None: what
+                :func:`freshet.function` said.
+            returns: Type of the value; of an expression what Spark makes of it, if not given.
+            version: Say another one when its values change: queries that call it then start anew. None: a hash of its
+                source.
+
+        >>> import pyarrow.compute as pc
+        >>> app = App("monitor")
+        >>> app.stream("packets", "host string, size int")
+        >>> app.function("site", lambda host: pc.utf8_slice_codeunits(host, 0, 3), "string", returns="string")
+        >>> app.function("kilobytes", "x / 1024", "x double")
+        >>> app.query("large", "SELECT site(host) AS site FROM packets WHERE kilobytes(size) > 1")
+        """
+        given = Declaration(takes, returns, version)
+        self.functions[name.lower()] = declare_function(name, what, given, self.functions)
+
+    def own_functions(self) -> OwnFunctions:
+        """What queries may call besides Spark's functions."""
+        return OwnFunctions(self.functions)
+
     def query(
         self,
         name: str,
@@ -292,7 +340,7 @@ class App:
     def _examine(self, broken: frozenset[str] = frozenset()) -> Checked:
         streams = {name: spec.stream for name, spec in self.streams.items()}
         tables = {name: spec.schema for name, spec in self.tables.items()}
-        checked = check_queries(streams, tables, self.queries, broken)
+        checked = check_queries(streams, tables, self.queries, broken, self.own_functions())
         checked.problems += check_tables(self.tables.values())
         checked.problems += check_sources(self.streams.values(), self.settings.spark)
         columns = {name: checked.schemas[name].names for name in self.queries if name in checked.schemas}

@@ -14,7 +14,7 @@ from freshet.app.spec import QuerySpec
 from freshet.kernels.table_join import CompiledLookup, table_program
 from freshet.model import Lookup, Moving, Query, QueryGraph, Stream, UserError
 from freshet.model.errors import NotRunnable
-from freshet.sql import SqlError, SqlTyper, build_query, not_run_yet, query_schema
+from freshet.sql import OwnFunctions, SqlError, SqlTyper, build_query, not_run_yet, query_schema
 from freshet.sql.parse.text import shared_query
 
 
@@ -32,6 +32,8 @@ class Readable:
     """Columns within which the rows of each output come in an order of the log; None: in none."""
     ends: set[str] = field(default_factory=set)
     """Queries whose event time is the end of a window."""
+    functions: OwnFunctions = field(default_factory=OwnFunctions)
+    """What it may call besides Spark's functions."""
 
     def __post_init__(self) -> None:
         self.schemas = {name: stream.schema for name, stream in self.streams.items()} | self.schemas
@@ -65,6 +67,7 @@ class Readable:
             tables=self.tables,
             orders=self.orders,
             ends=self.ends,
+            functions=self.functions,
         )
 
     def check(self, query: Query) -> None:
@@ -93,9 +96,10 @@ def check_queries(
     tables: Mapping[str, pa.Schema],
     specs: Mapping[str, QuerySpec],
     broken: frozenset[str],
+    functions: OwnFunctions | None = None,
 ) -> Checked:
     """Checks queries over streams and tables; ``broken`` are those whose own problems are known already."""
-    checked = Checked(streams, tables, broken=set(broken))
+    checked = Checked(streams, tables, broken=set(broken), functions=functions or OwnFunctions())
     reads = {name: _reads_of(spec.sql) & (specs.keys() | broken) for name, spec in specs.items()}
     for name in _in_order(reads, checked):
         spec = specs[name]

@@ -19,6 +19,7 @@ from freshet.model import Curve, UserError, parse_bytes, parse_duration
 from freshet.model.places import check_local
 from freshet.policies import create
 from freshet.policies.sharing import Mode
+from freshet.sinks.place import load
 from freshet.spark.session.settings import check_settings
 
 DEFAULT = Retention()
@@ -178,6 +179,30 @@ class QuerySection(Section):
     """Where its output goes, besides the output log."""
 
 
+class FunctionSection(Section):
+    """``[functions.NAME]``: what queries may call: a Python function (``call``) or a SQL expression (``sql``)."""
+
+    call: str | None = None
+    """Place of a Python function on Arrow arrays: "package.module:name"."""
+    sql: str | None = None
+    """A SQL expression over the parameters."""
+    takes: str | None = None
+    """Types of the arguments: "double, string"; of an expression with names: "x double, y double"."""
+    returns: str | None = None
+    """Type of the value."""
+    version: str | None = None
+    """Another one says that its values change; a hash of its source, if not given."""
+
+    def what(self) -> Callable[..., Any] | str:
+        """The Python function, which is imported, or the expression."""
+        if (self.call is None) == (self.sql is None):
+            raise UserError("needs either call, the place of a Python function, or sql, an expression")
+        try:
+            return self.sql if self.sql is not None else load(str(self.call))
+        except ValueError as error:
+            raise UserError(str(error)) from None
+
+
 class AppSection(Section):
     """``[app]``: the run as a whole."""
 
@@ -211,6 +236,11 @@ class SparkSection(Section):
     """Spark settings by name; they win over Freshet's own, but for those that answers depend on."""
 
 
+def _long_form(value: Any) -> Any:
+    """A place alone is enough of a function that carries its declaration."""
+    return {"call": value} if isinstance(value, str) else value
+
+
 class AppFile(Section):
     """The whole file."""
 
@@ -218,4 +248,5 @@ class AppFile(Section):
     spark: SparkSection = SparkSection()
     streams: dict[str, StreamSection] = {}
     tables: dict[str, TableSection] = {}
+    functions: dict[str, Annotated[FunctionSection, BeforeValidator(_long_form)]] = {}
     queries: dict[str, QuerySection] = {}

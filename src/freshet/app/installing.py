@@ -50,7 +50,8 @@ class Installer:
         self._expected, self._why_out = dict(expected), why_out
         self._share, self._costs = app.settings.share, read_figures(app.state)
         streams = {name: spec.stream for name, spec in app.streams.items()}
-        self._readable = Readable(streams, {name: spec.schema for name, spec in app.tables.items()})
+        tables = {name: spec.schema for name, spec in app.tables.items()}
+        self._readable = Readable(streams, tables, functions=app.own_functions())
         self.schemas = self._readable.schemas
         """Columns of streams and of the outputs of queries, with Spark's types."""
         self._queries: dict[str, Query] = {}

@@ -1,6 +1,7 @@
 """Continuous queries in SQL: from text to a query graph, and what can be said of expressions without Spark."""
 
 from freshet.sql.check.safe import error_count, safe
+from freshet.sql.functions import OwnFunctions, check_function_name, make_macro
 from freshet.sql.lower.build import build_query, not_run_yet
 from freshet.sql.lower.describe import describe
 from freshet.sql.lower.flatten import Flat, flatten
@@ -10,12 +11,15 @@ from freshet.sql.parse.errors import NotRunYet, SqlError
 __all__ = [
     "Flat",
     "NotRunYet",
+    "OwnFunctions",
     "SqlError",
     "SqlTyper",
     "build_query",
+    "check_function_name",
     "describe",
     "error_count",
     "flatten",
+    "make_macro",
     "not_run_yet",
     "query_schema",
     "safe",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Final
 
 import pyarrow as pa
@@ -28,9 +28,11 @@ from freshet.kernels.expressions import (
     times,
 )
 from freshet.kernels.expressions.node import Function, Node, Rule
+from freshet.kernels.expressions.own import own_call
 from freshet.kernels.expressions.types import DTYPES
 from freshet.kernels.expressions.unsupported import Unsupported
 from freshet.kernels.superbox.lookup import SHARED_COST, TOGETHER, NumberSets, TextTests
+from freshet.model.functions import known_function
 from freshet.sql.parse.dialect import Freshet
 
 RULES: Final[dict[type[exp.Expression], Rule]] = {
@@ -99,7 +101,8 @@ class Compiler:
 
     def _call(self, expression: exp.Anonymous) -> Node:
         name = expression.name.lower()
-        function = FUNCTIONS.get(name)
+        own = known_function(name)
+        function = FUNCTIONS.get(name) if own is None else partial(own_call, own)
         if function is None:
             raise Unsupported(f"function {name}")
         return function(self, [self.compile(argument) for argument in expression.expressions])

@@ -14,6 +14,7 @@ from freshet.model import UserError, parse_schema, schema_text
 from freshet.model.operators import Columns
 from freshet.model.schema import with_arrival
 from freshet.spark.driver.failures import message
+from freshet.spark.worker.functions import register_functions
 from freshet.sql import safe
 
 
@@ -31,6 +32,7 @@ class Analysis:
             UserError: Spark does not accept an expression.
         """
         rows = self._empty(schema)
+        register_functions(self._session, " ".join(text for _, text in columns))
         try:
             made = [F.expr(safe(text)).alias(name) for name, text in columns]
             return _arrow(rows.select(*made).schema, operator)
@@ -39,6 +41,7 @@ class Analysis:
 
     def predicate(self, operator: str, predicate: str, schema: pa.Schema) -> None:
         """Refuses a predicate that is no boolean over tuples of a schema."""
+        register_functions(self._session, predicate)
         try:
             _ = self._empty(schema).where(safe(predicate)).schema
         except PySparkException as error:

@@ -55,9 +55,12 @@ class ChainSql:
 
     def columns_used(self, columns: Sequence[str]) -> set[str]:
         """The input columns that are needed; a name counts wherever it stands, since a field looks like a column."""
-        texts = [*self.predicates, *(text for _, text in self.columns), *(text for _, text in self.counts)]
-        names = {token.text.lower() for text in texts for token in sqlglot.tokenize(text, read="spark")}
+        names = {token.text.lower() for token in sqlglot.tokenize(self.all_text(), read="spark")}
         return {name for name in columns if name.lower() in names}
+
+    def all_text(self) -> str:
+        """All its expressions, for who looks for names."""
+        return " ".join([*self.predicates, *(text for _, text in self.columns), *(text for _, text in self.counts)])
 
 
 def _safe(operator: Filter | Project) -> Filter | Project:

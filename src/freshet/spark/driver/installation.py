@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from collections.abc import Iterable, Mapping
 
 import pyarrow as pa
 
 from freshet.kernels import why_not
 from freshet.kernels.columns import Columns
 from freshet.kernels.typer import KernelTyper
-from freshet.model import Filter, Network, Project, UserError
+from freshet.model import Filter, Network, Operator, Project, UserError
+from freshet.model.functions import Vectorised, functions_in
+from freshet.model.operators.codec import fields_of
 from freshet.spark.driver.analysis import Analysis
 from freshet.spark.driver.forms import Forms
+from freshet.spark.worker.functions import Packed, packed
 from freshet.spark.worker.spec import Spec
+
+
+def _functions(operators: Iterable[Operator]) -> tuple[Packed, ...]:
+    """The user's own functions that operators call."""
+    texts = json.dumps([fields_of(operator) for operator in operators])
+    return tuple(packed(function) for function in functions_in(texts) if isinstance(function, Vectorised))
 
 
 class Installation(Forms):
@@ -42,7 +52,8 @@ class Installation(Forms):
     def _spec(self, network: Network, first: int) -> Spec:
         nodes = network.nodes[first:]
         inputs = tuple(self.columns.inputs[node.number] for node in nodes)
-        return Spec(tuple(node.operator for node in nodes), inputs, self._rows_out)
+        operators = tuple(node.operator for node in nodes)
+        return Spec(operators, inputs, self._rows_out, _functions(operators))
 
     def _check_text(self, network: Network, first: int) -> None:
         """Refuses what workers would not read as it is: that would fail for every query, not only for the one."""

@@ -22,6 +22,7 @@ from pyspark.sql import functions as F
 from freshet.model import ARRIVAL, Chain, Filter, Project, schema_text
 from freshet.model.schema import with_arrival
 from freshet.spark.driver.expressions import ChainSql
+from freshet.spark.worker.functions import register_functions
 from freshet.spark.worker.report import REPORT_COLUMNS, ChainReport
 from freshet.spark.worker.task import Task, drain
 
@@ -41,6 +42,7 @@ def catalyst_plan(
 ) -> DataFrame:
     """The plan of chains over trains of one schema, each with the columns that it writes, for a number of tasks."""
     texts = [ChainSql.of(chain, schema.names) for chain in chains]
+    register_functions(session, " ".join(text.all_text() for text in texts))
     used = {name for text in texts for name in text.columns_used(schema.names)}
     columns = [name for name in schema.names if name in used]
     leaf = pa.schema([schema.field(name) for name in columns])

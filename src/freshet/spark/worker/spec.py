@@ -16,6 +16,7 @@ from freshet.log import Damaged
 from freshet.model import Operator
 from freshet.model.operators.codec import fields_of, operator_of
 from freshet.spark.driver.files import write_once
+from freshet.spark.worker.functions import Packed, unpack_all
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +34,8 @@ class Spec:
     """Columns that come in at each port of each operator, the arrival apart."""
     rows_out: int | None = None
     """Most rows that a unit of a query may give out for each row that it reads."""
+    functions: tuple[Packed, ...] = ()
+    """The user's own functions that the operators call."""
 
     def chain(self, numbers: Sequence[int]) -> tuple[Operator, ...]:
         """The operators of a chain."""
@@ -44,7 +47,7 @@ class Spec:
         inputs = [[known.setdefault(schema, len(known)) for schema in each] for each in self.inputs]
         operators = [fields_of(operator) for operator in self.operators]
         fields = {"operators": operators, "inputs": inputs, "schemas": list(map(_written, known))}
-        return json.dumps({**fields, "rows_out": self.rows_out})
+        return json.dumps({**fields, "rows_out": self.rows_out, "functions": self.functions})
 
     @classmethod
     def parse(cls, text: str) -> Spec:
@@ -52,7 +55,10 @@ class Spec:
         fields = json.loads(text)
         schemas = list(map(_read, fields["schemas"]))
         inputs = tuple(tuple(schemas[place] for place in each) for each in fields["inputs"])
-        return cls(tuple(map(operator_of, fields["operators"])), inputs, fields["rows_out"])
+        functions = tuple(
+            Packed(name, version, tuple(types), code) for name, version, types, code in fields["functions"]
+        )
+        return cls(tuple(map(operator_of, fields["operators"])), inputs, fields["rows_out"], functions)
 
     def store(self, folder: Path) -> str:
         """Writes the spec to a folder and returns its name there, a hash of its content."""
@@ -69,7 +75,9 @@ def load_spec(folder: Path, name: str) -> Spec:
     text = path.read_text(encoding="utf-8", errors="replace")
     if _name(text) != name:
         raise Damaged(f"{path} is damaged; stop the run and start it again, which writes it anew")
-    return Spec.parse(text)
+    spec = Spec.parse(text)
+    unpack_all(spec.functions)
+    return spec
 
 
 def _name(text: str) -> str:

@@ -12,6 +12,7 @@ from typing import Final
 
 from sqlglot import exp
 
+from freshet.model.functions import known_function
 from freshet.sql.check.functions import CAST_FUNCTIONS, functions, is_aggregate, name_of
 from freshet.sql.parse.trees import call, cast
 
@@ -45,11 +46,19 @@ def attempt(node: exp.Expr) -> Attempt | None:
     arguments = node.expressions
     if name in CAST_FUNCTIONS and len(arguments) == 1:
         return _cast(cast(arguments[0], name), arguments)
+    own = known_function(name)
+    if own is not None:
+        tried = call(own.try_key, *arguments)
+        return Attempt(_field(tried, "value"), (), _field(tried, "failed"))
     if name in _CALLS:
         return _CALLS[name](node, arguments)
     if f"try_{name}" in functions() and not is_aggregate(node):
         return Attempt(call(f"try_{name}", *arguments), tuple(arguments))
     return None
+
+
+def _field(tree: exp.Expr, name: str) -> exp.Expr:
+    return exp.Dot(this=tree.copy(), expression=exp.to_identifier(name))
 
 
 def _null_if(condition: exp.Expr, value: exp.Expr) -> exp.Expr:

@@ -14,6 +14,7 @@ from sqlglot import exp
 from freshet.model.numbers import is_number
 from freshet.model.schema import type_text
 from freshet.sql.check.functions import name_of
+from freshet.sql.check.own import explicit_call
 from freshet.sql.check.types import Columns, alternatives, compared, is_time, type_of
 from freshet.sql.lower.calls import AGGREGATES
 from freshet.sql.parse.trees import call, cast, rewritten
@@ -50,6 +51,8 @@ def _explicit(node: exp.Expr, columns: Columns) -> exp.Expr | None:
     elif isinstance(node, exp.Mod) and pa.types.is_decimal(type_of(node, columns)):
         # % raises where the quotient has too many digits, even in its try_ form; MOD() is guarded whole.
         return call("MOD", node.this, node.expression)
+    elif name.startswith("__"):
+        return explicit_call(node, columns)
     elif isinstance(node, exp.Bracket) or name == "element_at":
         outer, key = (node.this, node.expressions[0]) if isinstance(node, exp.Bracket) else node.expressions
         return call("TRY_ELEMENT_AT", outer, key) if pa.types.is_map(type_of(outer, columns)) else None

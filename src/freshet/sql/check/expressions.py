@@ -10,11 +10,13 @@ import pyarrow as pa
 from sqlglot import exp
 
 from freshet.model.errors import UserError
+from freshet.model.functions import known_function
 from freshet.model.numbers import is_number
 from freshet.model.schema import parse_schema, type_text
 from freshet.sql.check.explicit import make_explicit
 from freshet.sql.check.fitting import castable, comparable, computable, share_a_column
 from freshet.sql.check.functions import NOT_IN_LOG, UNIT_FUNCTIONS, arrival_form, functions, is_aggregate, name_of
+from freshet.sql.check.own import ELSEWHERE
 from freshet.sql.check.signatures import signatures
 from freshet.sql.check.types import COMPARISONS, Columns, alternatives, compared, is_known, is_time, type_of
 from freshet.sql.parse.dialect import Suffixed
@@ -52,6 +54,8 @@ def check_functions(tree: exp.Expr, *, aggregates: str | None) -> exp.Expr:
 def _check_name(node: exp.Expr, name: str) -> None:
     if name in NOT_IN_LOG:
         raise fail(f"{name}() is not for streams: {NOT_IN_LOG[name]}, so the answer would not depend on the log", node)
+    if known_function(name) is not None or ELSEWHERE in node.meta:
+        return
     kind = functions().get(name)
     if kind is None:
         hint = did_you_mean(name, functions()) or "; Spark SQL has no function of this name"

@@ -15,6 +15,7 @@ from sqlglot import exp
 from sqlglot.optimizer.annotate_types import annotate_types
 
 from freshet.model.errors import UserError
+from freshet.model.functions import known_function
 from freshet.model.numbers import INTEGERS, as_decimal, common_number, is_number
 from freshet.model.operators import AggregateFunction
 from freshet.model.schema import ARRIVAL, parse_schema, type_text
@@ -198,6 +199,9 @@ def _call(tree: exp.Anonymous, columns: Columns) -> pa.DataType:
         return type_of(arguments[0], columns)
     if name == "mod" and len(arguments) == 2:
         return _arithmetic(exp.Mod(this=arguments[0].copy(), expression=arguments[1].copy()), columns)
+    own = known_function(name)
+    if own is not None:
+        return own.returns
     kinds = tuple(type_of(argument, columns) for argument in arguments)
     if name in AGGREGATES:
         return aggregate_type(AGGREGATES[name], kinds[0] if kinds else UNKNOWN)

@@ -21,6 +21,7 @@ from freshet.model.graph import QueryGraph
 from freshet.model.promises import Promises
 from freshet.model.query import Query
 from freshet.sql.check.safe import check_growth
+from freshet.sql.functions import OwnFunctions
 from freshet.sql.lower.graph import GraphBuilder
 from freshet.sql.lower.lower import lower
 from freshet.sql.lower.select import SelectBuilder
@@ -41,6 +42,7 @@ def build_query(
     tables: Collection[str] = (),
     orders: Mapping[str, tuple[str, ...] | None] | None = None,
     ends: Collection[str] = (),
+    functions: OwnFunctions | None = None,
 ) -> Query:
     """A continuous query from its text.
 
@@ -58,6 +60,7 @@ def build_query(
         orders: The order of the queries that it may read (:attr:`Query.order`); what is not in it comes in that of the
             log.
         ends: Those of these queries whose event time is the end of a window (:attr:`Query.ends`).
+        functions: What it may call besides Spark's functions.
 
     Raises:
         SqlError: The text is wrong; the message shows where and says what would be right.
@@ -74,7 +77,7 @@ def build_query(
     if name in streams:
         raise UserError(f"query {name}: a stream has this name already; choose another")
     try:
-        tree = parse_query(text)
+        tree = (functions or OwnFunctions()).find(parse_query(text))
         graph = GraphBuilder(streams, tables)
         output = SelectBuilder(graph).query(tree, name)
         promised = replace(promises or Promises(), period=tree.meta.get("period"), deadline=tree.meta.get("deadline"))

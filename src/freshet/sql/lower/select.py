@@ -9,6 +9,7 @@ from typing import Literal
 import pyarrow as pa
 from sqlglot import exp
 
+from freshet.model.functions import known_function
 from freshet.model.operators import Filter, Project, Union
 from freshet.model.schema import type_text
 from freshet.sql.check.expressions import checked
@@ -253,7 +254,8 @@ def _named(window: exp.Expr | None) -> dict[str, exp.Expr]:
 def _text_name(value: exp.Expr) -> str:
     plain = value.copy()
     for call in plain.find_all(exp.Anonymous):
-        call.set("this", name_of(call))
+        own = known_function(name_of(call))
+        call.set("this", name_of(call) if own is None else own.name)
     for column in plain.find_all(exp.Column):
         column.set("table", None)
     return plain.sql(Freshet, comments=False, normalize_functions=False).replace("`", "")

@@ -61,9 +61,14 @@ def inline(tree: exp.Expr, values: Mapping[str, exp.Expr]) -> exp.Expr:
         parts += parts_of(value)
         if parts > MOST_PARTS:
             raise SqlError(TOO_MANY_PARTS)
-        return value.copy() if node is copy or isinstance(value, _CLOSED) else exp.Paren(this=value.copy())
+        return value.copy() if node is copy else closed(value.copy())
 
     return rewritten(copy, put)
+
+
+def closed(tree: exp.Expr) -> exp.Expr:
+    """The tree, in brackets where it needs some when it is put into another."""
+    return tree if isinstance(tree, _CLOSED) else exp.Paren(this=tree)
 
 
 def column_names(tree: exp.Expr) -> set[str]:

@@ -1,0 +1,166 @@
+"""Functions of the user's own, as expressions call them.
+
+An expression calls such a function by its *key*: its name with a hash of all that decides its values. So a text says
+exactly which function it means, wherever it goes: into the fingerprint of a query, into what operators are compared by,
+to workers. A process knows each function by its key.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import pyarrow as pa
+
+from freshet.model.errors import UserError
+from freshet.model.schema import type_text
+
+_KEY: Final = re.compile(r"(__\w+?_[0-9a-f]{12})(?:_try)?\b", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """What a query must know of a function.
+
+    Args:
+        name: How queries call it.
+        takes: Types of its arguments.
+        returns: Type of its value.
+        version: Says whether its values may have changed.
+    """
+
+    name: str
+    takes: tuple[pa.DataType, ...]
+    returns: pa.DataType
+    version: str
+
+    @property
+    def key(self) -> str:
+        """How expressions call it, in lower case."""
+        told = [self.name.lower(), *map(type_text, self.takes), type_text(self.returns), self.version]
+        return f"__{self.name.lower()}_{hashlib.sha256(repr(told).encode()).hexdigest()[:12]}"
+
+    @property
+    def try_key(self) -> str:
+        """How Spark's expressions call its form that does not raise: a struct of its value and whether it failed."""
+        return f"{self.key}_try"
+
+
+@dataclass(frozen=True, slots=True)
+class Macro(Function):
+    """A SQL expression in the place of a call; ``parameters`` are the columns in it that stand for the arguments."""
+
+    parameters: tuple[str, ...]
+    body: str
+
+
+@dataclass(frozen=True, slots=True)
+class Vectorised(Function):
+    """A Python function from Arrow arrays of one length to an Arrow array of that length.
+
+    ``load`` gives the function itself: a worker unpacks it when it is first called.
+
+    >>> import pyarrow.compute as pc
+    >>> share = Vectorised("share", (pa.int64(),), pa.int64(), "1", lambda: lambda x: pc.divide(10, x))
+    >>> values, failed = share.apply([pa.array([5, 0, None, 2])])
+    >>> values.to_pylist(), failed
+    ([2, None, None, 5], [1])
+    """
+
+    load: Callable[[], Callable[..., Any]]
+
+    def apply(self, arrays: Sequence[pa.Array]) -> tuple[pa.Array, list[int]]:
+        """Its values, and the numbers of the rows for which it raised; there the value is NULL.
+
+        Where the whole call raises, each half is called by itself, down to single rows.
+
+        Raises:
+            UserError: It gave something else than its declaration says.
+        """
+        failed: list[int] = []
+        parts = self._parts(self.load(), arrays, 0, failed) or [pa.array([], self.returns)]
+        return (parts[0] if len(parts) == 1 else pa.concat_arrays(parts)), failed
+
+    def _parts(
+        self, call: Callable[..., Any], arrays: Sequence[pa.Array], first: int, failed: list[int]
+    ) -> list[pa.Array]:
+        rows = len(arrays[0])
+        if not rows:
+            return []
+        try:
+            made = call(*arrays)
+        except MemoryError:
+            raise
+        except Exception:
+            if rows == 1:
+                failed.append(first)
+                return [pa.nulls(1, self.returns)]
+            half = rows // 2
+            left = self._parts(call, [array.slice(0, half) for array in arrays], first, failed)
+            return left + self._parts(call, [array.slice(half) for array in arrays], first + half, failed)
+        return [self._fitting(made, rows)]
+
+    def _fitting(self, made: Any, rows: int) -> pa.Array:
+        if isinstance(made, pa.ChunkedArray):
+            made = made.combine_chunks()
+        declared = type_text(self.returns)
+        if not isinstance(made, pa.Array):
+            raise UserError(
+                f"function {self.name} gave a {type(made).__name__}: return an Arrow array of {declared}, with a value "
+                "for each row"
+            )
+        if len(made) != rows:
+            raise UserError(f"function {self.name} gave {len(made):,} values for {rows:,} rows: return one for each")
+        if made.type != self.returns and not (pa.types.is_nested(self.returns) and _same_text(made.type, declared)):
+            raise UserError(
+                f"function {self.name} gave values of the Arrow type {made.type}, but is declared to return "
+                f"{declared}: cast them, or declare what it returns"
+            )
+        return made if made.type == self.returns else made.cast(self.returns)
+
+
+def _same_text(kind: pa.DataType, declared: str) -> bool:
+    """Whether types differ only in what Spark does not know, such as names of the elements of arrays."""
+    try:
+        return type_text(kind) == declared
+    except UserError:
+        return False
+
+
+def source_version(function: Callable[..., Any]) -> str:
+    """A version of a function that changes with its text.
+
+    >>> source_version(len) == source_version(len), source_version(len) == source_version(abs)
+    (True, False)
+    """
+    code = getattr(function, "__code__", None)
+    try:
+        text = inspect.getsource(function if code is not None else type(function))
+    except (OSError, TypeError):  # typed into a shell, or written in C
+        name = getattr(function, "__qualname__", type(function).__qualname__)
+        text = repr((function.__module__, name) if code is None else (code.co_code, code.co_consts, code.co_names))
+    return hashlib.sha256(text.encode()).hexdigest()[:12]
+
+
+_KNOWN: Final[dict[str, Function]] = {}
+
+
+def make_known(function: Function) -> Function:
+    """Lets expressions of this process call a function by its key."""
+    _KNOWN[function.key] = function
+    return function
+
+
+def known_function(key: str | None) -> Function | None:
+    """The function that expressions call so; None: there is none."""
+    return None if key is None else _KNOWN.get(key.lower())
+
+
+def functions_in(text: str) -> list[Function]:
+    """The functions that a text calls, each once, also in their forms that do not raise."""
+    found = (_KNOWN.get(key.lower()) for key in _KEY.findall(text))
+    return sorted({each.key: each for each in found if each is not None}.values(), key=lambda each: each.key)

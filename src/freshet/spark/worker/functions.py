@@ -1,0 +1,129 @@
+"""The user's own functions on their way to workers, and as Spark's own form calls them.
+
+A function goes by value, with all that it uses of modules which are not installed: those beside the application file,
+those of a notebook. What is installed is imported on the executors, which need it as they need Arrow.
+"""
+
+from __future__ import annotations
+
+import base64
+import sys
+import sysconfig
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import cache, lru_cache, partial
+from pathlib import Path
+from types import ModuleType
+from typing import Any, Final, NamedTuple
+from weakref import WeakKeyDictionary
+
+import pyarrow as pa
+from pyspark import cloudpickle
+from pyspark.sql import SparkSession
+from pyspark.sql.pandas.functions import arrow_udf
+
+from freshet.model import UserError
+from freshet.model.functions import Vectorised, functions_in, make_known
+from freshet.model.schema import parse_schema, type_text
+
+_INSTALLED: Final = tuple({sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")})
+
+
+class Packed(NamedTuple):
+    """A function in the form that goes to workers."""
+
+    name: str
+    version: str
+    types: tuple[str, ...]
+    """Of its value, and of its arguments."""
+    code: str
+
+    def function(self) -> Vectorised:
+        """The function; its code is unpacked when it is first called."""
+        returns, *takes = (parse_schema(f"x {kind}", own=True).field(0).type for kind in self.types)
+        return Vectorised(self.name, tuple(takes), returns, self.version, partial(_unpacked, self.name, self.code))
+
+
+@lru_cache(maxsize=256)
+def packed(function: Vectorised) -> Packed:
+    """A function in the form that goes to workers.
+
+    Raises:
+        UserError: It uses something that cannot go there.
+    """
+    try:
+        with _by_value():
+            code = base64.b64encode(cloudpickle.dumps(function.load())).decode()  # type: ignore[no-untyped-call]
+    except Exception as error:
+        raise UserError(
+            f"function {function.name} cannot be sent to workers: {error}; let it make such things when it is called"
+        ) from None
+    return Packed(function.name, function.version, tuple(map(type_text, (function.returns, *function.takes))), code)
+
+
+@cache
+def _unpacked(name: str, code: str) -> Callable[..., Any]:
+    try:
+        return cloudpickle.loads(base64.b64decode(code))  # type: ignore[no-any-return]
+    except Exception as error:
+        raise UserError(f"function {name} cannot be loaded by workers: {type(error).__name__}: {error}") from None
+
+
+@contextmanager
+def _by_value() -> Iterator[None]:
+    """Has modules that executors need not have go by value."""
+    modules = [module for module in list(sys.modules.values()) if _is_users(module)]
+    for module in modules:
+        cloudpickle.register_pickle_by_value(module)  # type: ignore[no-untyped-call]
+    try:
+        yield
+    finally:
+        for module in modules:
+            cloudpickle.unregister_pickle_by_value(module)  # type: ignore[no-untyped-call]
+
+
+def _is_users(module: ModuleType) -> bool:
+    file, name = getattr(module, "__file__", None), getattr(module, "__name__", "")
+    if not isinstance(file, str) or name.partition(".")[0] in ("freshet", "__main__") or name not in sys.modules:
+        return False
+    folder = Path(file).absolute()
+    return not any(folder.is_relative_to(place) for place in _INSTALLED)
+
+
+_REGISTERED: Final[WeakKeyDictionary[SparkSession, set[Vectorised]]] = WeakKeyDictionary()
+
+
+def register_functions(session: SparkSession, texts: str) -> None:
+    """Lets Spark's expressions call the own functions that some texts name."""
+    known = _REGISTERED.setdefault(session, set())
+    for function in functions_in(texts):
+        if isinstance(function, Vectorised) and function not in known:
+            kind = f"struct<value:{type_text(function.returns)},failed:boolean>"
+            session.udf.register(function.try_key, arrow_udf(_trying(packed(function)), kind))  # type: ignore[call-overload]
+            known.add(function)
+
+
+def _trying(function: Packed) -> Callable[..., pa.Array]:
+    def trying(*arrays: pa.Array) -> pa.Array:  # Spark takes a plain function only
+        return _tried(function, *arrays)
+
+    return trying
+
+
+def _tried(function: Packed, *arrays: pa.Array) -> pa.Array:
+    own = _function(function)
+    values, failed = own.apply([array.cast(kind) for array, kind in zip(arrays, own.takes, strict=True)])
+    wrong = set(failed)
+    marks = pa.array([row in wrong for row in range(len(values))]) if wrong else pa.repeat(False, len(values))
+    return pa.StructArray.from_arrays([values, marks], names=["value", "failed"])
+
+
+@cache
+def _function(function: Packed) -> Vectorised:
+    return function.function()
+
+
+def unpack_all(functions: tuple[Packed, ...]) -> None:
+    """Lets the expressions of this process call functions that came from the driver."""
+    for each in functions:
+        make_known(_function(each))

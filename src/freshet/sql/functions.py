@@ -1,0 +1,93 @@
+"""The functions that queries may call besides Spark's: of the user's own, or known to the user's Spark only."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from sqlglot import exp
+
+from freshet.model.errors import UserError
+from freshet.model.functions import Function, Macro
+from freshet.model.schema import parse_schema
+from freshet.sql.check.expressions import checked
+from freshet.sql.check.functions import functions, name_of
+from freshet.sql.check.own import ELSEWHERE
+from freshet.sql.check.types import is_known, type_of
+from freshet.sql.parse.errors import SqlError, did_you_mean, fail
+from freshet.sql.parse.text import parse_expression, to_sql
+
+
+def _nowhere(name: str) -> bool:
+    return False
+
+
+@dataclass(frozen=True, slots=True)
+class OwnFunctions:
+    """What a query may call.
+
+    Args:
+        declared: By name in lower case.
+        elsewhere: Whether Spark has a function of a name, of which nothing more is known.
+    """
+
+    declared: Mapping[str, Function] = field(default_factory=dict)
+    elsewhere: Callable[[str], bool] = _nowhere
+
+    def find(self, tree: exp.Expr) -> exp.Expr:
+        """Has the calls in a tree go by the keys of their functions; the tree is changed."""
+        for node in tree.find_all(exp.Anonymous):
+            name = name_of(node) or ""
+            function = self.declared.get(name)
+            if function is not None:
+                node.set("this", function.key)
+            elif name not in functions() and self.elsewhere(name):
+                node.meta[ELSEWHERE] = True
+            elif name not in functions() and (hint := did_you_mean(name, self.declared)):
+                raise fail(f"unknown function {name}{hint}", node)
+        return tree
+
+
+def check_function_name(name: str) -> None:
+    """Refuses a name that cannot be called, or that is one of Spark's functions.
+
+    >>> check_function_name("sqrt")
+    Traceback (most recent call last):
+    freshet.model.errors.UserError: function sqrt: Spark SQL has a function of this name already; choose another
+    """
+    if name.lower() in functions():
+        raise UserError(f"function {name}: Spark SQL has a function of this name already; choose another")
+    try:
+        called = parse_expression(f"{name}(x)")
+    except SqlError:
+        called = exp.Null()
+    if name_of(called) != name.lower():
+        raise UserError(f"function {name}: it is a word of SQL; choose another, such as {name}_1")
+
+
+def make_macro(name: str, text: str, takes: str, own: OwnFunctions) -> Macro:
+    """A macro from its expression and its parameters, which have names and types; it may call functions declared
+    before it.
+
+    Raises:
+        UserError: The expression is wrong.
+
+    >>> macro = make_macro("twice", "x * 2 + y", "x double, y double", OwnFunctions())
+    >>> macro.body, macro.returns
+    ('x * 2 + y', DataType(double))
+    """
+    schema = parse_schema(takes)
+    columns = {column.name.lower(): column.type for column in schema}
+    try:
+        tree = own.find(parse_expression(text))
+        for node in tree.find_all(exp.Column):
+            if node.name.lower() not in columns:
+                raise fail(f"{node.name} is none of its parameters ({', '.join(schema.names)})")
+        tree = checked(tree, columns, aggregates="a macro is computed for each row")
+    except SqlError as error:
+        raise UserError(f"function {name}: {error.problem}") from None
+    kind = type_of(tree, columns)
+    if not is_known(kind):
+        raise UserError(f"function {name}: only Spark knows the type of {text}: put it into CAST(... AS type)")
+    body = to_sql(tree)
+    return Macro(name, tuple(schema.types), kind, body, tuple(columns), body)
