@@ -2,13 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
 
 from freshet.reproduce import Trial, claims
-from freshet.reproduce.aurora_runs import PRICES, Run, fluctuating, large, runs, seeded, simulate, small, sustained
+from freshet.reproduce.aurora_runs import (
+    PRICES,
+    Run,
+    fluctuating,
+    large,
+    policy_of,
+    runs,
+    seeded,
+    simulate,
+    small,
+    sustained,
+    trees,
+)
 from freshet.reproduce.aurora_threads import _scheduler, _threads
+from freshet.simulation.workloads.aurora import AuroraWorkload
+from freshet.simulation.world import World
 
 
 def by_id(name: str) -> dict[str, object]:
@@ -32,6 +47,25 @@ def by_id(name: str) -> dict[str, object]:
 def test_a_claim_holds(name: str) -> None:
     result = by_id(name)
     assert result["ok"] is True, result
+
+
+@pytest.mark.parametrize("policy", ["baat", "taat", "aaat-min-cost", "fixed-priority", "slope-slack-push", "bucketing"])
+@pytest.mark.parametrize(
+    "make", [lambda trial: small(trial, 1700.0, process="poisson"), lambda trial: trees(trial, 2, 0.9)]
+)
+def test_a_run_is_what_the_engine_gives(policy: str, make: Callable[[Trial], AuroraWorkload]) -> None:
+    run = Run(replace(make(Trial()), tuples=200), policy, None if policy in ("baat", "taat", "aaat-min-cost") else 10)
+    fast = simulate(run).outcome
+    world = World(
+        run.bed.streams_of(), run.bed.queries_of(), policy_of(run), call=PRICES.call, operation=PRICES.operation,
+        seed=run.bed.seed, departs="box",
+    )  # fmt: skip
+    world.run()
+    slow = world.outcome()
+    assert (fast.work.calls, fast.work.decisions) == (slow.work.calls, slow.work.decisions)
+    assert fast.response == pytest.approx(slow.response, abs=1e-9)
+    assert fast.qos.average == pytest.approx(slow.qos.average, abs=1e-9)
+    assert fast.work.scheduling == pytest.approx(slow.work.scheduling, abs=1e-9)
 
 
 def test_both_models_bring_every_tuple_through_every_box() -> None:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Final
 
-from freshet.model import UserError
 from freshet.reproduce.aurora_measures import FIXED, LARGE_SIZE, PUSHED, ROBIN, SLOPE
 from freshet.reproduce.aurora_runs import (
     CAPACITIES,
@@ -25,15 +23,18 @@ from freshet.reproduce.aurora_runs import (
     trees,
     varied,
 )
+from freshet.reproduce.plotting import Figures, draw_all, line
 from freshet.reproduce.trial import Trial
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+STYLE: Final[dict[str, Any]] = {"marker": "o", "markersize": 4}
+
 
 def plot(trial: Trial, folder: Path) -> None:
     """Writes ``aurora_fig3.6.png`` and so on."""
-    figures: dict[str, tuple[str, Callable[[Axes, Trial], None]]] = {
+    figures: Figures = {
         "fig3.6": ("Fig. 3.6: latency by load, five application trees", _latency_by_load),
         "fig3.7": ("Fig. 3.7: latency by the cost of a box", _latency_by_cost),
         "fig4.4": ("Fig. 4.4 and 4.14(a): average QoS by rate, 20 queries of 5 boxes", _small),
@@ -42,49 +43,13 @@ def plot(trial: Trial, folder: Path) -> None:
         "fig4.14b": ("Fig. 4.14(b): average QoS by rate, 20 queries of 20 boxes", _deep),
         "fig4.15": ("Fig. 4.15: average QoS by rate, 10,000 boxes", _large),
     }
-    for name, (title, draw) in figures.items():
-        _draw(trial, folder / f"aurora_{name}.png", title, draw)
-
-
-def _draw(trial: Trial, file: Path, title: str, draw: Callable[[Axes, Trial], None]) -> None:
-    try:
-        from matplotlib.backends.backend_agg import FigureCanvasAgg
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise UserError("plots need matplotlib: install freshet[plot]") from None
-    figure = Figure(figsize=(7, 4.5), layout="constrained")
-    FigureCanvasAgg(figure)
-    axes = figure.add_subplot()
-    draw(axes, trial)
-    mode = "quick mode: fewer tuples" if trial.quick else "full mode"
-    axes.set_title(f"{title}\n{mode}, mean and range of {len(trial.seeds)} seeds", fontsize=11)
-    axes.grid(alpha=0.3)
-    axes.legend()
-    figure.savefig(file, dpi=120)
-
-
-def _line(axes: Axes, places: Sequence[float], values: Sequence[Sequence[float]], label: str) -> None:
-    means = [sum(each) / len(each) for each in values]
-    # The mean of equal numbers may differ from them in the last digit.
-    below = [max(0.0, mean - min(each)) for mean, each in zip(means, values, strict=True)]
-    above = [max(0.0, max(each) - mean) for mean, each in zip(means, values, strict=True)]
-    axes.errorbar(
-        places,
-        means,
-        yerr=[below, above],
-        label=label,
-        capsize=2,
-        elinewidth=0.7,
-        marker="o",
-        markersize=4,
-        linewidth=1.5,
-    )
+    draw_all(trial, folder, "aurora", figures)
 
 
 def _latency_by_load(axes: Axes, trial: Trial) -> None:
     for policy, label in ((ROBIN, "a box at a time"), ("aaat-min-cost", "application trees")):
         found = [runs(trial, Run(trees(trial, 5, capacity), policy)) for capacity in CAPACITIES]
-        _line(axes, CAPACITIES, [[1e3 * value for value in latency(each)] for each in found], label)
+        line(axes, CAPACITIES, [[1e3 * value for value in latency(each)] for each in found], label, **STYLE)
     axes.set(xlabel="share of the ideal capacity", ylabel="mean latency (ms)", yscale="log")
 
 
@@ -92,39 +57,39 @@ def _latency_by_cost(axes: Axes, trial: Trial) -> None:
     for name in ("min-cost", "min-latency"):
         beds = [trees(trial, 1, 0.5, cost_range=None, cost=cost, process="even") for cost in COSTS]
         found = [latency(runs(trial, Run(bed, f"aaat-{name}"))) for bed in beds]
-        _line(axes, [1e6 * cost for cost in COSTS], [[1e3 * value for value in each] for each in found], name)
+        line(axes, [1e6 * cost for cost in COSTS], [[1e3 * value for value in each] for each in found], name, **STYLE)
     axes.set(xlabel="cost of a box (µs per tuple)", ylabel="mean latency (ms)", xscale="log", yscale="log")
 
 
 def _small(axes: Axes, trial: Trial) -> None:
     for policy in (ROBIN, FIXED, SLOPE, *PUSHED[:2]):
         size = None if policy == ROBIN else 10
-        _line(axes, RATES, [qos(runs(trial, Run(small(trial, rate), policy, size))) for rate in RATES], policy)
+        line(axes, RATES, [qos(runs(trial, Run(small(trial, rate), policy, size))) for rate in RATES], policy, **STYLE)
     axes.set(xlabel="tuples/s", ylabel="average QoS")
 
 
 def _deep(axes: Axes, trial: Trial) -> None:
     for policy in (FIXED, SLOPE, *PUSHED[:2]):
-        _line(axes, RATES, [qos(runs(trial, Run(deep(trial, rate), policy, 10))) for rate in RATES], policy)
+        line(axes, RATES, [qos(runs(trial, Run(deep(trial, rate), policy, 10))) for rate in RATES], policy, **STYLE)
     axes.set(xlabel="tuples/s", ylabel="average QoS")
 
 
 def _sizes(axes: Axes, trial: Trial) -> None:
     for policy in (FIXED, SLOPE):
-        _line(axes, SIZES, [qos(runs(trial, Run(small(trial), policy, size))) for size in SIZES], policy)
+        line(axes, SIZES, [qos(runs(trial, Run(small(trial), policy, size))) for size in SIZES], policy, **STYLE)
     axes.set(xlabel="schedule size", ylabel="average QoS", xscale="log")
 
 
 def _partitions(axes: Axes, trial: Trial) -> None:
     found = [qos(runs(trial, Run(varied(trial), "bucketing", 100, partitions=count))) for count in PARTITIONS]
-    _line(axes, PARTITIONS, found, "bucketing")
+    line(axes, PARTITIONS, found, "bucketing", **STYLE)
     slope = qos(runs(trial, Run(varied(trial), SLOPE, 100)))
-    _line(axes, PARTITIONS, [slope] * len(PARTITIONS), SLOPE)
+    line(axes, PARTITIONS, [slope] * len(PARTITIONS), SLOPE, **STYLE)
     axes.set(xlabel="partitions of slope and of slack", ylabel="average QoS", xscale="log")
 
 
 def _large(axes: Axes, trial: Trial) -> None:
     for policy in PUSHED:
         every = [Run(large(trial, rate), policy, LARGE_SIZE, partitions=7) for rate in LARGE_RATES]
-        _line(axes, LARGE_RATES, [qos(runs(trial, run)) for run in every], policy)
+        line(axes, LARGE_RATES, [qos(runs(trial, run)) for run in every], policy, **STYLE)
     axes.set(xlabel="tuples/s", ylabel="average QoS")

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from freshet.model import UserError
 from freshet.reproduce.fas import at, gains, ratios, skewed
 from freshet.reproduce.fas_runs import (
     BETAS,
@@ -21,6 +20,7 @@ from freshet.reproduce.fas_runs import (
     for_seeds,
     on_traces,
 )
+from freshet.reproduce.plotting import draw_all, line
 from freshet.reproduce.trial import Trial
 from freshet.simulation.outcome import Outcome
 from freshet.simulation.workloads.traces import trace_folder
@@ -40,7 +40,7 @@ Measure = Callable[[Outcome], float]
 
 def plot(trial: Trial, folder: Path) -> None:
     """Writes ``fas_fig3.png`` to ``fas_fig10.png``."""
-    figures: dict[str, tuple[str, Callable[[Axes, Trial], None]]] = {
+    figures = {
         "fig3": ("Fig. 3: staleness by utilization", _staleness_by_utilization),
         "fig4": ("Fig. 4: response time by utilization", _response_by_utilization),
         "fig5": ("Fig. 5: response time by beta, utilization 0.95", _response_by_beta),
@@ -51,33 +51,7 @@ def plot(trial: Trial, folder: Path) -> None:
     }
     if trace_folder() is not None:
         figures["fig10"] = ("Fig. 10: staleness on real traces", _staleness_on_traces)
-    for name, (title, draw) in figures.items():
-        _draw(trial, folder / f"fas_{name}.png", title, draw)
-
-
-def _draw(trial: Trial, file: Path, title: str, draw: Callable[[Axes, Trial], None]) -> None:
-    try:
-        from matplotlib.backends.backend_agg import FigureCanvasAgg
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise UserError("plots need matplotlib: install freshet[plot]") from None
-    figure = Figure(figsize=(7, 4.5), layout="constrained")
-    FigureCanvasAgg(figure)
-    axes = figure.add_subplot()
-    draw(axes, trial)
-    mode = "quick mode: scaled-down workload" if trial.quick else "full mode: the paper's size"
-    axes.set_title(f"{title}\n{mode}, mean and range of {len(trial.seeds)} seeds", fontsize=11)
-    axes.grid(alpha=0.3)
-    axes.legend()
-    figure.savefig(file, dpi=120)
-
-
-def _line(axes: Axes, places: Sequence[float], values: Sequence[Sequence[float]], label: str, **style: Any) -> None:
-    """Means over the seeds with bars for their range."""
-    means = [sum(each) / len(each) for each in values]
-    below = [mean - min(each) for mean, each in zip(means, values, strict=True)]
-    above = [max(each) - mean for mean, each in zip(means, values, strict=True)]
-    axes.errorbar(places, means, yerr=[below, above], label=label, capsize=3, **style)
+    draw_all(trial, folder, "fas", figures)
 
 
 def _percent(outcome: Outcome) -> float:
@@ -92,7 +66,7 @@ def _by_utilization(axes: Axes, trial: Trial, measure: Measure) -> None:
     for policy in POLICIES:
         runs = [Run(at(trial, utilization), policy) for utilization in UTILIZATIONS]
         values = [[measure(outcome) for outcome in for_seeds(trial, run)] for run in runs]
-        _line(axes, UTILIZATIONS, values, NAMES[policy], **STYLES[policy])
+        line(axes, UTILIZATIONS, values, NAMES[policy], **STYLES[policy])
     axes.set_xlabel("utilization")
 
 
@@ -109,9 +83,9 @@ def _response_by_utilization(axes: Axes, trial: Trial) -> None:
 
 def _by_beta(axes: Axes, trial: Trial, measure: Measure) -> None:
     values = [[measure(outcome) for outcome in for_seeds(trial, Run(at(trial), "fas", beta))] for beta in BETAS]
-    _line(axes, BETAS, values, "FAS-MCQ(beta)", **STYLES["fas"])
+    line(axes, BETAS, values, "FAS-MCQ(beta)", **STYLES["fas"])
     rate = [[measure(outcome) for outcome in for_seeds(trial, Run(at(trial), "rb"))]] * len(BETAS)
-    _line(axes, BETAS, rate, "RB-MCQ", color="tab:orange", linestyle="--")
+    line(axes, BETAS, rate, "RB-MCQ", color="tab:orange", linestyle="--")
     axes.set_xlabel("beta")
 
 
@@ -143,14 +117,14 @@ def _staleness_by_skew(axes: Axes, trial: Trial) -> None:
     for policy in POLICIES:
         runs = [Run(skewed(trial, zipf), policy) for zipf in SKEWS]
         values = [[_percent(outcome) for outcome in for_seeds(trial, run)] for run in runs]
-        _line(axes, SKEWS, values, NAMES[policy], **STYLES[policy])
+        line(axes, SKEWS, values, NAMES[policy], **STYLES[policy])
     axes.set_xlabel("Zipf parameter (skew toward selectivity 1)")
     axes.set_ylabel("mean staleness of outputs (%)")
 
 
 def _staleness_by_bursts(axes: Axes, trial: Trial) -> None:
     values = [[1.0 - gain for gain in gains(trial, replace(at(trial), bursty=count))] for count in BURSTY]
-    _line(axes, BURSTY, values, "FAS-MCQ", **STYLES["fas"])
+    line(axes, BURSTY, values, "FAS-MCQ", **STYLES["fas"])
     axes.scatter([5, 10], [0.60, 0.78], color="grey", marker="x", label="published")
     axes.set_xlabel("bursty streams of 10")
     axes.set_ylabel("staleness relative to RB-MCQ")
@@ -160,6 +134,6 @@ def _staleness_on_traces(axes: Axes, trial: Trial) -> None:
     for policy in POLICIES:
         beds = [replace(on_traces(trial), utilization=utilization) for utilization in TRACE_UTILIZATIONS]
         values = [[_percent(outcome) for outcome in for_seeds(trial, Run(bed, policy))] for bed in beds]
-        _line(axes, TRACE_UTILIZATIONS, values, NAMES[policy], **STYLES[policy])
+        line(axes, TRACE_UTILIZATIONS, values, NAMES[policy], **STYLES[policy])
     axes.set_xlabel("utilization")
     axes.set_ylabel("mean staleness of outputs (%)")

@@ -118,7 +118,7 @@ class FastWorld:
         self._board = _board(queries, profiles)
         self._edges: dict[str, Edge] = {}
         self._view = _View(
-            self._operators(streams, dict(sizes or {}), profiles),
+            self._operators(sizes or {}, profiles),
             [QueryRecord(each.name, each.operators, each.root, each.promises) for each in self._board.queries],
             OverheadStatistics.given(overhead + call),
             partial(way_of, call),
@@ -136,9 +136,7 @@ class FastWorld:
 
     # The network
 
-    def _operators(
-        self, streams: Mapping[str, Floats], sizes: dict[str, int], profiles: Mapping[str, Profile]
-    ) -> list[FastOperator]:
+    def _operators(self, sizes: Mapping[str, int], profiles: Mapping[str, Profile]) -> list[FastOperator]:
         found: list[FastOperator] = []
         behind: list[int] = []
         for state in self._board.operators:
