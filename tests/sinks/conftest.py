@@ -38,7 +38,7 @@ def postgres() -> Iterator[str]:
             shutil.copytree(libraries, folder / "site" / libraries.name)
             programs = Path(shutil.copytree(programs, folder / "site" / programs.parent.name / programs.name))
         quiet: dict[str, Any] = {"check": True, "stdout": subprocess.DEVNULL, "cwd": folder, **user}
-        control = [programs / "bin" / "pg_ctl", "-D", folder / "data", "-w"]
+        control: list[str | Path] = [programs / "bin" / "pg_ctl", "-D", folder / "data", "-w"]
         settings = f"-c listen_addresses='' -c unix_socket_directories='{folder}' -c fsync=off"
         subprocess.run(
             [programs / "bin" / "initdb", "-D", folder / "data", "-U", "freshet", "-A", "trust", "-E", "UTF8",
