@@ -20,9 +20,12 @@ from freshet.app.config import (
     StreamSection,
     TableSection,
 )
+from freshet.bench.registry import _BENCHES
+from freshet.kernels.expressions.compiler import FUNCTIONS
 from freshet.kernels.folds.compile import KERNELS
 from freshet.model.operators.codec import KINDS
 from freshet.policies.registry import POLICIES
+from freshet.reproduce.registry import _claims
 from freshet.sinks import KINDS as SINKS
 from freshet.sources import KINDS as SOURCES
 
@@ -39,7 +42,7 @@ def blocks(page: Path) -> list[str]:
 @pytest.mark.parametrize("page", [page for page in PAGES if blocks(page)], ids=str)
 def test_the_python_of_a_page_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    registries: tuple[dict[Any, Any], ...] = (POLICIES, SOURCES, SINKS, KINDS, KERNELS)
+    registries: tuple[dict[Any, Any], ...] = (POLICIES, SOURCES, SINKS, KINDS, KERNELS, FUNCTIONS, _BENCHES, _claims)
     kept = [dict(registry) for registry in registries]
     try:
         namespace: dict[str, object] = {"__name__": "page"}
