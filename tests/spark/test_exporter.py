@@ -35,6 +35,8 @@ def test_tasks_write_ranges_and_say_what_they_could_not(spark: SparkSession, tmp
         exporter._most_tasks = cores
         made = exporter.export(2, exports)
     assert exporter.sees_all
+    ordinary = tmp_path / "ordinary"
+    ordinary.touch()
     assert isinstance(made[7], FreshetError)
     assert "No such file" in str(made[7])
     for number, (export, each) in enumerate(zip(exports, made, strict=True)):
@@ -44,6 +46,7 @@ def test_tasks_write_ranges_and_say_what_they_could_not(spark: SparkSession, tmp
         assert each.path.parent == out
         # The numbers of the dispatch, and the attempt of the task.
         assert each.path.name.startswith(f".{export.path.name}.4.2.")
+        assert each.path.stat().st_mode == ordinary.stat().st_mode, "whoever could read the driver's files can read it"
         written = pq.read_table(each.path)
         assert written["v"].to_pylist() == list(range(3, 17))
         assert written.schema == each.schema

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from functools import cache, partial
 from pathlib import Path
@@ -30,6 +31,9 @@ class SparkExporter:
         self._state = state.resolve()
         self._specs = self._state / "specs"
         make_folder(self._specs)
+        # It cannot be read without being set.
+        self._umask = os.umask(0o077)
+        os.umask(self._umask)
         self.sees_all = in_process(str(self._context.master))
         # Half of the cores, so that steps need not wait for sinks.
         self._most_tasks = max(1, self._context.defaultParallelism // 2)
@@ -38,7 +42,7 @@ class SparkExporter:
     def export(self, number: int, exports: Sequence[Export]) -> list[Exported | Exception]:
         tasks = min(self._most_tasks, len(exports))
         name = f"sinks-{number}"
-        text = property_text(orders_text(self._state, name, tasks, exports), self._specs)
+        text = property_text(orders_text(self._state, name, tasks, self._umask, exports), self._specs)
         self._context.setJobGroup(name, f"sinks: {len(exports)} Parquet files")
         self._context.setLocalProperty(EXPORTS, text)
         try:

@@ -7,6 +7,7 @@ Spark may run a task twice and the loser may write after the job has succeeded.
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -43,12 +44,17 @@ def run_exports(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     text = None if context is None else context.getLocalProperty(EXPORTS)
     if context is None or text is None:
         raise RuntimeError("outside of a Spark task that writes for sinks")
-    state, name, parts, orders = json.loads(told(text))
+    state, name, parts, umask, orders = json.loads(told(text))
     part, attempt = context.partitionId(), context.taskAttemptId()
     write = partial(_written, Path(state) / "segments", attempt, {})
-    # Threads end with the task: the next one of this process may be any other.
-    with ThreadPoolExecutor(_AT_ONCE) as threads:
-        found = list(threads.map(write, orders[part::parts]))
+    # The files are for the readers whom the driver would have let in; all else that tasks write is nobody's business.
+    own = os.umask(umask)
+    try:
+        # Threads end with the task: the next one of this process may be any other.
+        with ThreadPoolExecutor(_AT_ONCE) as threads:
+            found = list(threads.map(write, orders[part::parts]))
+    finally:
+        os.umask(own)
     report = Path(state) / "specs" / f"{name}-{part}-{attempt}.report"
     yield report_row(json.dumps([part, found], separators=(",", ":")), report, parts)
 
@@ -64,10 +70,10 @@ def _written(segments: Path, attempt: int, mapped: Mapped, order: list[Any]) -> 
     return [str(made.path), made.schema.serialize().to_pybytes().hex()]
 
 
-def orders_text(state: Path, name: str, parts: int, exports: Sequence[Export]) -> str:
+def orders_text(state: Path, name: str, parts: int, umask: int, exports: Sequence[Export]) -> str:
     """What tasks are told."""
     orders = [[train_fields(each.train), str(each.path), each.dispatch, each.arrival] for each in exports]
-    return json.dumps([str(state), name, parts, orders], separators=(",", ":"))
+    return json.dumps([str(state), name, parts, umask, orders], separators=(",", ":"))
 
 
 def read_exports(rows: str, parts: int, count: int) -> list[Exported | Exception]:
