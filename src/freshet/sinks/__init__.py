@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from freshet.model import UserError
+from freshet.model.plugins import Registry
 from freshet.sinks.callback import CallbackOptions, CallbackSink
 from freshet.sinks.console import ConsoleOptions, ConsoleSink
 from freshet.sinks.jsonl import JsonlOptions, JsonlSink
@@ -14,17 +15,22 @@ from freshet.sinks.parquet import ParquetOptions, ParquetSink
 from freshet.sinks.runner import SinkRunner, SinkState, SinkStatus
 from freshet.sinks.sink import GatheringSink, Sink, SinkOptions, Token
 from freshet.sinks.table import TableOptions, TableSink
-from freshet.sources.options import parse
+from freshet.sources.options import is_kind, parse
 
-KINDS: Final[dict[str, tuple[type[SinkOptions], Callable[[Any], Sink]]]] = {
-    "callback": (CallbackOptions, CallbackSink),
-    "console": (ConsoleOptions, ConsoleSink),
-    "jsonl": (JsonlOptions, JsonlSink),
-    "memory": (MemoryOptions, MemorySink),
-    "parquet": (ParquetOptions, ParquetSink),
-    "table": (TableOptions, TableSink),
-}
-"""The options and the class of each kind of sink."""
+KINDS: Final = Registry[tuple[type[SinkOptions], Callable[[Any], Sink]]](
+    "freshet.sinks",
+    {
+        "callback": (CallbackOptions, CallbackSink),
+        "console": (ConsoleOptions, ConsoleSink),
+        "jsonl": (JsonlOptions, JsonlSink),
+        "memory": (MemoryOptions, MemorySink),
+        "parquet": (ParquetOptions, ParquetSink),
+        "table": (TableOptions, TableSink),
+    },
+    is_kind,
+    "a pair: the class of its options, and what makes a sink of them",
+)
+"""The options and the class of each kind of sink; those of other packages are entry points of ``freshet.sinks``."""
 
 
 def create(kind: str, options: Mapping[str, Any] | SinkOptions) -> Sink:
@@ -37,7 +43,7 @@ def create(kind: str, options: Mapping[str, Any] | SinkOptions) -> Sink:
     freshet.model.errors.UserError: sink memory: limt is not a known key
     """
     if kind not in KINDS:
-        raise UserError(f"sink kind {kind!r} is not known: use one of {', '.join(KINDS)}")
+        raise UserError(f"sink kind {kind!r} is not known: use one of {', '.join(KINDS.names())}")
     model, make = KINDS[kind]
     return make(parse(model, options, f"sink {kind}"))
 
