@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -14,6 +15,9 @@ from freshet.app import App, InvalidApp
 from freshet.app.restart import fingerprint
 from freshet.kernels import Program
 from freshet.model import ARRIVAL, Query, UserError
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 FILE = """
 [streams.s]
@@ -174,3 +178,24 @@ def test_mistakes_in_a_file_have_their_place(tmp_path: Path, section: str, told:
     with pytest.raises(InvalidApp) as error:
         App.from_toml(tmp_path / "app.toml")
     assert told in str(error.value)
+
+
+def test_what_is_given_for_a_session_must_be_one() -> None:
+    with pytest.raises(UserError, match="spark must be Spark settings or a SparkSession, not 5"):
+        App("a", spark=5)  # type: ignore[arg-type]
+
+
+@pytest.mark.spark
+def test_queries_call_functions_of_the_session_that_is_given(spark: SparkSession, tmp_path: Path) -> None:
+    spark.udf.register("thrice_of_a_test", lambda value: value * 3, "int")
+    app = App("a", state=tmp_path / "state", spark=spark)
+    app.stream("s", "v int")
+    app.function("squared", squared, "double", returns="double")
+    app.query("q", "SELECT thrice_of_a_test(v) AS t, squared(v) AS w FROM s", sinks=[{"kind": "memory"}])
+    with pytest.raises(UserError, match="leave out the master"):
+        App("b", spark=spark, master="local[1]")
+    with app.start() as run:
+        run.push("s", [{"v": 2}, {"v": 5}])
+        run.drain()
+    assert [(row["t"], row["w"]) for row in run.memory("q").rows()] == [(6, 4.0), (15, 25.0)]
+    assert spark.range(3).count() == 3

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import importlib
-import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from freshet.app.checking import Checked, check_queries
 from freshet.app.endpoints import check_options, check_sinks, check_sources, placed
-from freshet.app.file import Read, read_leniently
-from freshet.app.functions import Declaration, declare_function
+from freshet.app.file import Read, make_importable, read_leniently
+from freshet.app.own import OwnCode
 from freshet.app.places import check_places
-from freshet.app.problems import InvalidApp, Problem, refuse
+from freshet.app.problems import InvalidApp, Problem, noted, refuse
 from freshet.app.report_types import Report
 from freshet.app.spec import (
     CurveLike,
@@ -25,6 +23,7 @@ from freshet.app.spec import (
     StreamSpec,
     TableSpec,
     check_free,
+    check_given,
     check_master,
     check_retention,
     declare_query,
@@ -33,19 +32,18 @@ from freshet.app.spec import (
 from freshet.app.tables import check_tables
 from freshet.log import Retention
 from freshet.model import Stream, UserError, parse_duration, parse_schema
-from freshet.model.functions import Function
 from freshet.model.places import check_local
 from freshet.policies import create
 from freshet.policies.sharing import Mode
 from freshet.sources import KINDS as SOURCES
 from freshet.spark.session.settings import check_settings
-from freshet.sql import OwnFunctions
 
 if TYPE_CHECKING:
     from freshet.app.run import Run
+    from freshet.spark.session.embedded import SparkSession
 
 
-class App:
+class App(OwnCode):
     """An application: what it reads, what it asks, how it runs.
 
     Args:
@@ -60,7 +58,8 @@ class App:
             runs have measured that it saves time) or ``always``; False and True mean the first and the last.
         report: File of the report, refreshed while running; None: no file.
         master: Spark master; None: ``SPARK_MASTER`` or all cores.
-        spark: Spark settings.
+        spark: Spark settings, or a session: then queries may call the functions that are registered on it, its Spark
+            is used, and it is not stopped.
 
     >>> app = App("monitor", state="state")
     >>> app.stream("packets", "ts timestamp, host string, size int", event_time="ts")
@@ -83,7 +82,7 @@ class App:
         share: Mode | bool = "never",
         report: str | Path | None = None,
         master: str | None = None,
-        spark: Mapping[str, str] | None = None,
+        spark: Mapping[str, str] | SparkSession | None = None,
     ) -> None:
         create(policy)
         if master is not None:
@@ -93,17 +92,17 @@ class App:
         self.name = name
         self.state = Path(state)
         self.report = None if report is None else Path(report)
-        check_settings(spark or {})
+        given = spark if isinstance(spark, Mapping) else {}
+        check_settings(given)
+        super().__init__(None if spark is None or isinstance(spark, Mapping) else check_given(spark, master))
         timeout = None if unit_timeout is None else parse_duration(unit_timeout)
         if (timeout is not None and timeout <= 0) or max_rows_out_per_row < 1:
             raise UserError("unit_timeout and max_rows_out_per_row must be above 0, else nothing could ever run")
         self.settings = Settings(
-            policy, workers, max_train_rows, master, dict(spark or {}), share_mode(share), timeout, max_rows_out_per_row
+            policy, workers, max_train_rows, master, dict(given), share_mode(share), timeout, max_rows_out_per_row
         )
         self.streams: dict[str, StreamSpec] = {}
         self.tables: dict[str, TableSpec] = {}
-        self.functions: dict[str, Function] = {}
-        """By name in lower case."""
         self.queries: dict[str, QuerySpec] = {}
         self.origin = ""
         """The file that it was read from, as the user named it."""
@@ -124,7 +123,7 @@ class App:
         app.origin = str(path)
         callbacks = any(sink.kind == "callback" for query in file.queries.values() for sink in query.sinks)
         if callbacks or any(function.call for function in file.functions.values()):
-            _make_importable(folder)
+            make_importable(folder)
         app._declare(read, folder)
         return app
 
@@ -135,7 +134,7 @@ class App:
             source = placed(stream.source.declared(), folder)
             if name not in broken:
                 times = stream.model_dump(include={"event_time", "time_zone", "validity", "lateness"})
-                with _noted(problems, f"streams.{name}", f"stream {name}: "):
+                with noted(problems, f"streams.{name}", f"stream {name}: "):
                     self.stream(name, stream.columns, source=source, retention=stream.retention.retention(), **times)
                 if name not in self.streams:
                     with suppress(UserError):  # so that queries over it can be checked: its columns may be right
@@ -145,12 +144,12 @@ class App:
                 problems += check_options(source, SOURCES, f"streams.{name}.source")
         for name, table in read.file.tables.items():
             if name not in broken:
-                with _noted(problems, f"tables.{name}", f"table {name}: "):
+                with noted(problems, f"tables.{name}", f"table {name}: "):
                     self.table(name, folder / table.file, schema=table.columns, format=table.format)
             if name not in self.tables:
                 broken |= {name} - self.streams.keys()
         for name, function in read.file.functions.items():
-            with _noted(problems, f"functions.{name}", f"function {name}: "):
+            with noted(problems, f"functions.{name}", f"function {name}: "):
                 types = function.model_dump(include={"takes", "returns", "version"})
                 self.function(name, function.what(), **types)
         for name, query in read.file.queries.items():
@@ -159,7 +158,7 @@ class App:
                 "retention": query.retention.retention(),
             }
             if name not in broken:
-                with _noted(problems, f"queries.{name}", f"query {name}: "):
+                with noted(problems, f"queries.{name}", f"query {name}: "):
                     self.query(name, **given)
             if name not in self.queries:
                 broken.add(name)
@@ -234,44 +233,6 @@ class App:
             raise UserError(f"table {name}: {error}") from None
         check_local(file, f"table {name}: file")
         self.tables[name] = TableSpec(name, Path(file), columns, format)
-
-    def function(
-        self,
-        name: str,
-        what: Callable[..., Any] | str,
-        takes: str | None = None,
-        *,
-        returns: str | None = None,
-        version: str | None = None,
-    ) -> None:
-        """Declares a function that queries may call: one in Python, or a SQL expression.
-
-        A Python function gets Arrow arrays of one length, with NULLs as nulls, and returns an Arrow array of that
-        length. It must depend on nothing but its arguments, row by row: it is called with as many rows at a time as
-        there are, in any order, and again after a crash. A row for which it raises is an evaluation error.
-
-        Args:
-            name: How queries call it.
-            what: The function, or the expression, which is put in the place of the call.
-            takes: Types of the arguments: ``"double, string"``; of an expression with names. None: what
-                :func:`freshet.function` said.
-            returns: Type of the value; of an expression what Spark makes of it, if not given.
-            version: Say another one when its values change: queries that call it then start anew. None: a hash of its
-                source.
-
-        >>> import pyarrow.compute as pc
-        >>> app = App("monitor")
-        >>> app.stream("packets", "host string, size int")
-        >>> app.function("site", lambda host: pc.utf8_slice_codeunits(host, 0, 3), "string", returns="string")
-        >>> app.function("kilobytes", "x / 1024", "x double")
-        >>> app.query("large", "SELECT site(host) AS site FROM packets WHERE kilobytes(size) > 1")
-        """
-        given = Declaration(takes, returns, version)
-        self.functions[name.lower()] = declare_function(name, what, given, self.functions)
-
-    def own_functions(self) -> OwnFunctions:
-        """What queries may call besides Spark's functions."""
-        return OwnFunctions(self.functions)
 
     def query(
         self,
@@ -376,24 +337,3 @@ class App:
         with self.start(**start) as run:
             run.wait(None if for_ is None else parse_duration(for_))
         return run.report()
-
-
-def _make_importable(folder: Path) -> None:
-    """Lets the functions of callback sinks come from modules beside their file, as a script can import its neighbours.
-
-    The folder stays on the path, because a function may import more when it is called; it comes last, so that it
-    hides no other module.
-    """
-    place = str(folder.resolve())
-    if place not in sys.path:
-        sys.path.append(place)
-        importlib.invalidate_caches()
-
-
-@contextmanager
-def _noted(problems: list[Problem], place: str, prefix: str) -> Iterator[None]:
-    """Makes an error a problem; the prefix of its text says no more than the place."""
-    try:
-        yield
-    except UserError as error:
-        problems.append(Problem(place, str(error).removeprefix(prefix)))

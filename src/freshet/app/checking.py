@@ -182,7 +182,9 @@ def _reads_of(sql: str) -> set[str]:
     except UserError:
         return set()
     own = {part.alias for part in tree.find_all(exp.CTE)}
-    return {table.name for table in tree.find_all(exp.Table)} - own
+    names = {table.name for table in tree.find_all(exp.Table)}
+    calls = (call for table in tree.find_all(exp.Table) for call in table.find_all(exp.Anonymous))
+    return (names | {first.name for call in calls for first in call.expressions[:1]}) - own
 
 
 def _in_order(reads: Mapping[str, set[str]], checked: Checked) -> list[str]:

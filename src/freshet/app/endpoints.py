@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
@@ -19,9 +19,12 @@ from freshet.app.spec import QuerySpec, SinkLike, SourceLike, StreamSpec
 from freshet.app.validation import problems_of
 from freshet.model import Stream, UserError
 from freshet.model.places import why_not_local
+from freshet.model.plugins import Registry
 from freshet.sinks import CallbackOptions, CallbackSink, Sink
 from freshet.sources import FilesSource, Source, Trace
 from freshet.spark.session.packages import why_missing
+
+Model = TypeVar("Model", bound=BaseModel)
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,10 +42,10 @@ class NamedSink:
 
     @property
     def group(self) -> Literal["quick", "tables", "files"] | None:
-        """Those that it is written together with; None: it runs code of the user, which may take its time."""
-        if not isinstance(self.declared, Mapping) or self.declared.get("kind") == "callback":
+        """Those that it is written together with; None: it runs code of others, which may take its time."""
+        kind = str(self.declared.get("kind")) if isinstance(self.declared, Mapping) else "callback"
+        if kind == "callback" or sinks.KINDS.package(kind) is not None:
             return None
-        kind = self.declared.get("kind")
         return "files" if kind == "parquet" else "tables" if kind == "table" else "quick"
 
     def make(self) -> Sink:
@@ -152,13 +155,19 @@ def _wrong_keys(options: Mapping[str, Any], place: str, columns: Sequence[str] |
 
 
 def check_options(
-    declared: Mapping[str, Any], kinds: Mapping[str, tuple[type[BaseModel], Any]], place: str
+    declared: Mapping[str, Any], kinds: Registry[tuple[type[Model], Any]], place: str
 ) -> Iterator[Problem]:
     """What is wrong with the options of a source or a sink by itself."""
     kind = str(declared.get("kind") or "")
-    if kind not in kinds:
-        known = ", ".join(kinds)
-        wrong = f"must be one of {known}, not {kind!r}{did_you_mean(kind, kinds)}" if kind else ""
+    try:
+        found = kind in kinds
+    except UserError as error:
+        yield Problem(f"{place}.kind", str(error))
+        return
+    if not found:
+        names = kinds.names()
+        known = ", ".join(names)
+        wrong = f"must be one of {known}, not {kind!r}{did_you_mean(kind, names)}" if kind else ""
         yield Problem(f"{place}.kind", wrong or f"is missing: use one of {known}")
         return
     model = kinds[kind][0]

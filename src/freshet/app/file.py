@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+import sys
 import tomllib
 from copy import deepcopy
 from dataclasses import dataclass
@@ -136,3 +138,15 @@ def _remove(data: dict[str, Any], where: Location) -> None:
         current = current[part] if inside else {}
     if where and isinstance(current, dict):
         current.pop(where[-1], None)
+
+
+def make_importable(folder: Path) -> None:
+    """Lets functions that a file names come from modules beside it, as a script can import its neighbours.
+
+    The folder stays on the path, because a function may import more when it is called; it comes last, so that it
+    hides no other module.
+    """
+    place = str(folder.resolve())
+    if place not in sys.path:
+        sys.path.append(place)
+        importlib.invalidate_caches()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar
@@ -9,10 +10,13 @@ from typing import Any, Final, TypeVar
 import pyarrow as pa
 
 from freshet.model import UserError, parse_schema
-from freshet.model.functions import Function, Vectorised, make_known, source_version
+from freshet.model.functions import Function, RowWise, Vectorised, make_known, source_version
+from freshet.model.plugins import Registry
 from freshet.sql import OwnFunctions, check_function_name, make_macro
+from freshet.sql.check.functions import functions
 
 Called = TypeVar("Called", bound=Callable[..., Any])
+_NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 _DECLARED: Final = "__freshet_function__"
 
 
@@ -80,6 +84,51 @@ def declare_function(
     if len(kind) != 1:
         raise UserError(f"function {name}: returns must be one type, such as 'double', not {returns!r}")
     return make_known(Vectorised(name, _types(name, "takes", takes), kind[0], version, lambda: what))
+
+
+def declare_operator(
+    name: str,
+    what: Callable[..., Any],
+    takes: str,
+    returns: str,
+    time: str,
+    version: str | None,
+    known: Mapping[str, RowWise],
+) -> RowWise:
+    """The operator of a declaration.
+
+    Raises:
+        UserError: The declaration is wrong.
+    """
+    if not _NAME.fullmatch(name) or name.lower() in (*functions(), "tumble", "hop", "session"):
+        raise UserError(f"operator {name}: choose another name: letters, digits and _, and no function of Spark SQL")
+    if name.lower() in known:
+        raise UserError(f"operator {name}: there is one of this name already; choose another")
+    if not callable(what):
+        raise UserError(f"operator {name}: it must be a Python function, not {what!r}")
+    try:
+        read, given = parse_schema(takes), parse_schema(returns)
+    except UserError as error:
+        raise UserError(f"operator {name}: {error}") from None
+    made = RowWise(name, read, given, time, version or source_version(what), lambda: what)
+    if time not in ("keep", "none") and made.time_column is None:
+        raise UserError(f"operator {name}: time must be 'keep', 'none' or 'column:X', not {time!r}")
+    times = [field.name for field in given if field.type == pa.timestamp("us", tz="UTC")]
+    if made.time_column is not None and made.time_column not in times:
+        raise UserError(f"operator {name}: returns has no column {made.time_column} of type timestamp")
+    return make_known(made)
+
+
+PACKAGED: Final = Registry[Callable[..., Any]](
+    "freshet.functions", {}, callable, "a Python function with @freshet.function(takes=..., returns=...)"
+)
+"""Functions that installed packages bring."""
+
+
+def packaged_function(name: str) -> Function | None:
+    """The function that an installed package brings by a name in lower case; None: none does."""
+    found = next((each for each in PACKAGED.names() if each.lower() == name), None)
+    return None if found is None else declare_function(found, PACKAGED[found], Declaration(), {})
 
 
 def _macro(name: str, text: str, given: Declaration, known: Mapping[str, Function]) -> Function:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from difflib import get_close_matches
 
@@ -57,3 +58,12 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     folded = {each.casefold(): each for each in known}
     close = get_close_matches(word.casefold(), folded, n=1)
     return f" (did you mean {folded[close[0]]!r}?)" if close else ""
+
+
+@contextmanager
+def noted(problems: list[Problem], place: str, prefix: str) -> Iterator[None]:
+    """Makes an error a problem; the prefix of its text says no more than the place."""
+    try:
+        yield
+    except UserError as error:
+        problems.append(Problem(place, str(error).removeprefix(prefix)))

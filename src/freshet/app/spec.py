@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, Final, Literal, get_args
+from typing import TYPE_CHECKING, Any, Final, Literal, get_args
 
 import pyarrow as pa
 
@@ -17,6 +17,9 @@ from freshet.policies.sharing import Mode
 from freshet.sinks import Sink, Token
 from freshet.sources import Source
 from freshet.sql.parse.text import stands_in_from
+
+if TYPE_CHECKING:
+    from freshet.spark.session.embedded import SparkSession
 
 SourceLike = Source | Mapping[str, Any]
 """A source, or the options of one: ``{"kind": "generator", ...}``."""
@@ -177,6 +180,21 @@ def check_master(text: str) -> str:
         f"{text!r} is not a Spark master: use local[*], local[N], local[N,FAILURES], local-cluster[N,CORES,MB], "
         f"spark://HOST:PORT, yarn or k8s://URL{hint}"
     )
+
+
+def check_given(session: SparkSession, master: str | None) -> SparkSession:
+    """A session that somebody else opened.
+
+    Raises:
+        UserError: It is none, or one without a driver in this process.
+    """
+    if not hasattr(session, "catalog") or not hasattr(session, "udf"):
+        raise UserError(f"spark must be Spark settings or a SparkSession, not {session!r}")
+    if not hasattr(session, "_jsparkSession"):
+        raise UserError("spark: the driver of a Spark Connect session is elsewhere: give one that runs in this process")
+    if master is not None:
+        raise UserError("a session has its master already: leave out the master, or give settings instead of a session")
+    return session
 
 
 def check_retention(retention: Retention) -> Retention:

@@ -142,7 +142,8 @@ def _spark(
     from freshet.spark.session.masters import why_not_taken
 
     progress("Spark starts")
-    opened = embedded_session(f"freshet {app.name}", master, app.settings.spark, log_folder=app.state)
+    settings, given = app.settings.spark, app.session
+    opened = embedded_session(f"freshet {app.name}", master, settings, log_folder=app.state, given=given)
     try:
         session = stack.enter_context(opened)
     except FreshetError:

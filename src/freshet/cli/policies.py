@@ -25,6 +25,7 @@ def policies() -> None:
     """
     from freshet.policies import forms
     from freshet.policies.arguments import arguments_of, call_text
+    from freshet.policies.registry import POLICIES
 
     known: dict[str, Argument] = {}
     rows = []
@@ -33,6 +34,8 @@ def policies() -> None:
         arguments = arguments_of(make)
         known |= {argument.name: argument for argument in arguments}
         summary = " ".join((inspect.getdoc(make) or "").split("\n\n")[0].split())
+        if (package := POLICIES.package(name)) is not None:
+            summary = f"{summary} (of {package})"
         shown = call_text(name, arguments) + (f"+{ending}" if ending else "")
         rows.append((shown, SETS.format(name=name) if ending else summary))
     wide = max(len(shown) for shown, _ in rows)

@@ -12,14 +12,18 @@ import inspect
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import pyarrow as pa
 
 from freshet.model.errors import UserError
-from freshet.model.schema import type_text
+from freshet.model.schema import schema_text, type_text
 
 _KEY: Final = re.compile(r"(__\w+?_[0-9a-f]{12})(?:_try)?\b", re.IGNORECASE)
+
+
+def _key(name: str, *told: str) -> str:
+    return f"__{name.lower()}_{hashlib.sha256(repr([name.lower(), *told]).encode()).hexdigest()[:12]}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +45,7 @@ class Function:
     @property
     def key(self) -> str:
         """How expressions call it, in lower case."""
-        told = [self.name.lower(), *map(type_text, self.takes), type_text(self.returns), self.version]
-        return f"__{self.name.lower()}_{hashlib.sha256(repr(told).encode()).hexdigest()[:12]}"
+        return _key(self.name, *map(type_text, self.takes), type_text(self.returns), self.version)
 
     @property
     def try_key(self) -> str:
@@ -131,6 +134,37 @@ def _same_text(kind: pa.DataType, declared: str) -> bool:
         return False
 
 
+@dataclass(frozen=True, slots=True)
+class RowWise:
+    """An operator of the user's own: a Python function from rows to rows that remembers nothing.
+
+    Args:
+        name: How queries call it.
+        takes: Columns that it reads.
+        returns: Columns that it gives out.
+        time: What becomes of event time: ``keep``, ``none``, or ``column:X``.
+        version: Says whether its rows may have changed.
+        load: Gives the function itself.
+    """
+
+    name: str
+    takes: pa.Schema
+    returns: pa.Schema
+    time: str
+    version: str
+    load: Callable[[], Callable[..., Any]]
+
+    @property
+    def key(self) -> str:
+        """How operators name it."""
+        return _key(self.name, schema_text(self.takes), schema_text(self.returns), self.time, self.version)
+
+    @property
+    def time_column(self) -> str | None:
+        """The column that it gives out event time in."""
+        return self.time.removeprefix("column:") if self.time.startswith("column:") else None
+
+
 def source_version(function: Callable[..., Any]) -> str:
     """A version of a function that changes with its text.
 
@@ -146,21 +180,31 @@ def source_version(function: Callable[..., Any]) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 
-_KNOWN: Final[dict[str, Function]] = {}
+_Known = TypeVar("_Known", bound=Function | RowWise)
+_KNOWN: Final[dict[str, Function | RowWise]] = {}
 
 
-def make_known(function: Function) -> Function:
-    """Lets expressions of this process call a function by its key."""
+def make_known(function: _Known) -> _Known:
+    """Lets expressions and operators of this process name a function by its key."""
     _KNOWN[function.key] = function
     return function
 
 
 def known_function(key: str | None) -> Function | None:
     """The function that expressions call so; None: there is none."""
-    return None if key is None else _KNOWN.get(key.lower())
+    found = None if key is None else _KNOWN.get(key.lower())
+    return found if isinstance(found, Function) else None
 
 
-def functions_in(text: str) -> list[Function]:
-    """The functions that a text calls, each once, also in their forms that do not raise."""
+def known_operator(key: str) -> RowWise:
+    """The operator of a key."""
+    found = _KNOWN.get(key)
+    if not isinstance(found, RowWise):
+        raise UserError(f"there is no operator {key} in this process")
+    return found
+
+
+def functions_in(text: str) -> list[Function | RowWise]:
+    """The functions and operators that a text names, each once, also in their forms that do not raise."""
     found = (_KNOWN.get(key.lower()) for key in _KEY.findall(text))
     return sorted({each.key: each for each in found if each is not None}.values(), key=lambda each: each.key)

@@ -9,7 +9,7 @@ from graphlib import TopologicalSorter
 
 import pyarrow as pa
 
-from freshet.model.operators import Operator, Typer
+from freshet.model.operators import Filter, Operator, Project, Typer
 from freshet.model.schema import ARRIVAL
 
 
@@ -77,10 +77,9 @@ class QueryGraph:
 
     @property
     def is_straight(self) -> bool:
-        """Whether it is one path without folds and tables, so that a tuple's answer depends on nothing else."""
-        return all(len(inputs) == 1 for inputs in self.inputs.values()) and all(
-            not operator.remembers and operator.reads_table is None for operator in self.operators.values()
-        )
+        """Whether it is one path of filters and projections, so that a tuple's answer depends on nothing else."""
+        plain = all(isinstance(operator, Filter | Project) for operator in self.operators.values())
+        return plain and all(len(inputs) == 1 for inputs in self.inputs.values())
 
     def schemas(self, streams: Mapping[str, pa.Schema], typer: Typer) -> dict[str, pa.Schema]:
         """The columns that each operator gives out, and those of the streams, all without the arrival."""

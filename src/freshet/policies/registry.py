@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from contextlib import suppress
 from difflib import get_close_matches
 from importlib import import_module
 from typing import Final
 
 from freshet.model import UserError
+from freshet.model.plugins import Registry
 from freshet.policies.arguments import arguments_of, call_text, parse_arguments
 from freshet.policies.base import Policy
 from freshet.policies.ratio.base import RatioPolicy
@@ -26,10 +28,13 @@ _MODULES: Final = (
     "aurora.two_level",
 )
 """Modules with policies, in the order in which they are listed. Each names its own in ``POLICIES``."""
-POLICIES: Final[dict[str, Callable[..., Policy]]] = {
-    policy.name: policy for module in _MODULES for policy in import_module(f"freshet.policies.{module}").POLICIES
-}
-"""The class of each policy by its name."""
+POLICIES: Final = Registry[Callable[..., Policy]](
+    "freshet.policies",
+    {policy.name: policy for module in _MODULES for policy in import_module(f"freshet.policies.{module}").POLICIES},
+    callable,
+    "a class of policies",
+)
+"""The class of each policy by its name; those of other packages are entry points of ``freshet.policies``."""
 _CALL: Final = re.compile(r"\s*([a-z][a-z0-9-]*)\s*(?:\(\s*([^()]*?)\s*\))?\s*(\+\s*set)?\s*")
 
 
@@ -39,7 +44,7 @@ def names() -> tuple[str, ...]:
     >>> names()[:5]
     ('everything', 'fcfs', 'rr', 'rb-mcq', 'fas-mcq')
     """
-    return tuple(POLICIES)
+    return tuple(POLICIES.names())
 
 
 def create(text: str) -> Policy:
@@ -56,12 +61,12 @@ def create(text: str) -> Policy:
     freshet.model.errors.UserError: there is no policy 'lifo' (there are: everything, fcfs, rr, rb-mcq, ...)
     """
     match = _CALL.fullmatch(text)
-    make = POLICIES.get(match.group(1)) if match else None
+    make = POLICIES[match.group(1)] if match and match.group(1) in POLICIES else None
     if match is None or make is None:
         word = re.split(r"[\s(+]", text.strip().lower(), maxsplit=1)[0]
         if word in POLICIES and match is None:
             raise UserError(f"policy {text!r}: it is written {call_text(word, arguments_of(POLICIES[word]))}")
-        close = get_close_matches(word, POLICIES, n=1)
+        close = get_close_matches(word, names(), n=1)
         hint = f"; did you mean {close[0]!r}?" if close else ""
         raise UserError(f"there is no policy {text!r} (there are: {', '.join(text for text, _ in forms())}){hint}")
     texts = [part.strip() for part in match.group(2).split(",")] if match.group(2) else []
@@ -87,6 +92,9 @@ def forms() -> tuple[tuple[str, Callable[..., Policy]], ...]:
     >>> [text for text, _ in forms()][3:7]
     ['rb-mcq', 'rb-mcq+set', 'fas-mcq', 'fas-mcq+set']
     """
+    for name in names():
+        with suppress(UserError):  # a package that is broken; create() says why
+            _ = POLICIES[name]
     return tuple(
         (f"{name}{ending}", make)
         for name, make in POLICIES.items()

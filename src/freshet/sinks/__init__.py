@@ -7,6 +7,7 @@ from importlib import import_module
 from typing import Any, Final
 
 from freshet.model import UserError
+from freshet.model.plugins import Registry
 from freshet.sinks.callback import CallbackOptions, CallbackSink
 from freshet.sinks.console import ConsoleOptions, ConsoleSink
 from freshet.sinks.jsonl import JsonlOptions, JsonlSink
@@ -16,7 +17,7 @@ from freshet.sinks.parquet import ParquetOptions, ParquetSink
 from freshet.sinks.runner import SinkRunner
 from freshet.sinks.sink import Exporter, GatheringSink, Sink, SinkOptions, Token
 from freshet.sinks.table import TableOptions, TableSink
-from freshet.sources.options import parse
+from freshet.sources.options import is_kind, parse
 
 _MODULES: Final = (
     "callback",
@@ -27,10 +28,13 @@ _MODULES: Final = (
     "table",
 )
 """Modules with kinds of sinks. Each names its own in ``KINDS``."""
-KINDS: Final[dict[str, tuple[type[SinkOptions], Callable[[Any], Sink]]]] = {
-    name: kind for module in _MODULES for name, kind in import_module(f"freshet.sinks.{module}").KINDS.items()
-}
-"""The options and the class of each kind of sink."""
+KINDS: Final = Registry[tuple[type[SinkOptions], Callable[[Any], Sink]]](
+    "freshet.sinks",
+    {name: kind for module in _MODULES for name, kind in import_module(f"freshet.sinks.{module}").KINDS.items()},
+    is_kind,
+    "a pair: the class of its options, and what makes a sink of them",
+)
+"""The options and the class of each kind of sink; those of other packages are entry points of ``freshet.sinks``."""
 
 
 def create(kind: str, options: Mapping[str, Any] | SinkOptions) -> Sink:
@@ -43,7 +47,7 @@ def create(kind: str, options: Mapping[str, Any] | SinkOptions) -> Sink:
     freshet.model.errors.UserError: sink memory: limt is not a known key
     """
     if kind not in KINDS:
-        raise UserError(f"sink kind {kind!r} is not known: use one of {', '.join(KINDS)}")
+        raise UserError(f"sink kind {kind!r} is not known: use one of {', '.join(KINDS.names())}")
     model, make = KINDS[kind]
     return make(parse(model, options, f"sink {kind}"))
 

@@ -7,10 +7,11 @@ from importlib import import_module
 from typing import Any, Final
 
 from freshet.model import Stream, UserError
+from freshet.model.plugins import Registry
 from freshet.sources.feeder import Feeder, FeederState, FeederStatus
 from freshet.sources.generator import Generator, GeneratorOptions
 from freshet.sources.new_files import FilesOptions, FilesSource
-from freshet.sources.options import Duration, Options, first_mistake, parse
+from freshet.sources.options import Duration, Options, first_mistake, is_kind, parse
 from freshet.sources.push import Backpressure, PushOptions, PushSource
 from freshet.sources.source import Batch, Source, Written
 from freshet.sources.spark import SparkOptions, SparkSource
@@ -24,10 +25,13 @@ _MODULES: Final = (
     "trace",
 )
 """Modules with kinds of sources. Each names its own in ``KINDS``."""
-KINDS: Final[dict[str, tuple[type[Options], Callable[[Any, Stream], Source]]]] = {
-    name: kind for module in _MODULES for name, kind in import_module(f"freshet.sources.{module}").KINDS.items()
-}
-"""The options and the class of each kind of source."""
+KINDS: Final = Registry[tuple[type[Options], Callable[[Any, Stream], Source]]](
+    "freshet.sources",
+    {name: kind for module in _MODULES for name, kind in import_module(f"freshet.sources.{module}").KINDS.items()},
+    is_kind,
+    "a pair: the class of its options, and what makes a source of them",
+)
+"""The options and the class of each kind of source; those of other packages are entry points of ``freshet.sources``."""
 
 
 def create(kind: str, options: Mapping[str, Any] | Options, stream: Stream) -> Source:
@@ -42,7 +46,9 @@ def create(kind: str, options: Mapping[str, Any] | Options, stream: Stream) -> S
     freshet.model.errors.UserError: stream s: source generator: rate: must be a number of tuples ... above 0, not -1
     """
     if kind not in KINDS:
-        raise UserError(f"stream {stream.name}: source kind {kind!r} is not known: use one of {', '.join(KINDS)}")
+        raise UserError(
+            f"stream {stream.name}: source kind {kind!r} is not known: use one of {', '.join(KINDS.names())}"
+        )
     model, make = KINDS[kind]
     what = f"stream {stream.name}: source {kind}"
     chosen = parse(model, options, what)

@@ -43,6 +43,14 @@ LocalPath = Annotated[Path, BeforeValidator(_local)]
 Chosen = TypeVar("Chosen", bound=Options)
 
 
+def is_kind(value: Any) -> bool:
+    """Whether something is a kind of sources or sinks: the class of its options, and what makes one of them."""
+    if not isinstance(value, tuple) or len(value) != 2:
+        return False
+    model, make = value
+    return isinstance(model, type) and issubclass(model, Options) and callable(make)
+
+
 def parse(model: type[Chosen], options: Any, what: str) -> Chosen:
     """Options of a kind; a mistake becomes one sentence that names the key.
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from sqlglot import exp
 
 from freshet.model.errors import UserError
-from freshet.model.functions import Function, Macro
+from freshet.model.functions import Function, Macro, RowWise
 from freshet.model.schema import parse_schema
 from freshet.sql.check.expressions import checked
 from freshet.sql.check.functions import functions, name_of
@@ -16,6 +16,10 @@ from freshet.sql.check.own import ELSEWHERE
 from freshet.sql.check.types import is_known, type_of
 from freshet.sql.parse.errors import SqlError, did_you_mean, fail
 from freshet.sql.parse.text import parse_expression, to_sql
+
+
+def _nothing(name: str) -> Function | None:
+    return None
 
 
 def _nowhere(name: str) -> bool:
@@ -28,17 +32,25 @@ class OwnFunctions:
 
     Args:
         declared: By name in lower case.
+        packaged: Finds a function that an installed package brings, by such a name.
         elsewhere: Whether Spark has a function of a name, of which nothing more is known.
+        operators: What may stand in FROM, by name in lower case.
     """
 
     declared: Mapping[str, Function] = field(default_factory=dict)
+    packaged: Callable[[str], Function | None] = _nothing
     elsewhere: Callable[[str], bool] = _nowhere
+    operators: Mapping[str, RowWise] = field(default_factory=dict)
 
     def find(self, tree: exp.Expr) -> exp.Expr:
         """Has the calls in a tree go by the keys of their functions; the tree is changed."""
         for node in tree.find_all(exp.Anonymous):
             name = name_of(node) or ""
+            if isinstance(node.parent, exp.Table):
+                continue
             function = self.declared.get(name)
+            if function is None and name not in functions():
+                function = self.packaged(name)
             if function is not None:
                 node.set("this", function.key)
             elif name not in functions() and self.elsewhere(name):

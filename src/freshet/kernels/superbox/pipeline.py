@@ -12,9 +12,11 @@ import pyarrow as pa
 from freshet.kernels.folds import CompiledFold, Folded, compile_fold
 from freshet.kernels.folds.pane_rows import PaneRows
 from freshet.kernels.folds.panes import CompiledPanes
+from freshet.kernels.own_operator import CompiledOwn
 from freshet.kernels.superbox.program import Program
 from freshet.kernels.table_join import CompiledLookup, Version
 from freshet.model import Filter, Fold, Lookup, Operator, Project, Train
+from freshet.model.operators import Own
 
 Stateless = Filter | Project
 Tables = Mapping[str, Sequence[Version]]
@@ -124,7 +126,7 @@ class Rest:
     """
 
     def __init__(self, operators: Sequence[Operator], columns: pa.Schema) -> None:
-        self._pieces: list[Program | tuple[str, CompiledFold] | tuple[str, CompiledLookup]] = []
+        self._pieces: list[Program | tuple[str, CompiledFold | CompiledLookup | CompiledOwn]] = []
         self.folds: dict[str, CompiledFold] = {}
         """Its folds by name."""
         for piece in split(operators):
@@ -136,6 +138,10 @@ class Rest:
                 lookup = CompiledLookup(piece, columns)
                 self._pieces.append((piece.table, lookup))
                 columns = lookup.output
+            elif isinstance(piece, Own):
+                own = CompiledOwn(piece, columns)
+                self._pieces.append((piece.name, own))
+                columns = own.output
             else:
                 fold = compile_fold(piece, columns)
                 self._pieces.append((piece.name, fold))
@@ -150,7 +156,7 @@ class Rest:
         return not self._pieces
 
     @property
-    def first(self) -> CompiledFold | CompiledLookup | None:
+    def first(self) -> CompiledFold | CompiledLookup | CompiledOwn | None:
         """The first of them."""
         piece = self._pieces[0] if self._pieces else None
         return piece[1] if isinstance(piece, tuple) else None
@@ -188,6 +194,8 @@ class Rest:
             if isinstance(compiled, CompiledLookup):
                 table, wrong = compiled.run(table, (tables or {}).get(name, ()))
                 errors += wrong
+            elif isinstance(compiled, CompiledOwn):
+                table = compiled.run(table)
             else:
                 folded = _fold(compiled, table, memories[name], rows)
                 table, rows = folded.output, None
@@ -217,15 +225,15 @@ def head(operators: Sequence[Operator]) -> tuple[Stateless, ...]:
     return pieces[0] if pieces and isinstance(pieces[0], tuple) else ()
 
 
-def split(operators: Sequence[Operator]) -> list[tuple[Stateless, ...] | Lookup | Fold]:
-    """The pieces of a chain: runs of filters and projections, and each lookup and fold by itself.
+def split(operators: Sequence[Operator]) -> list[tuple[Stateless, ...] | Lookup | Own | Fold]:
+    """The pieces of a chain: runs of filters and projections, and each lookup, own operator and fold by itself.
 
     >>> from freshet.model.operators import Panes, Lifetime
     >>> panes = Panes("q.panes", Lifetime("ts", 60), 60)
     >>> [type(piece).__name__ for piece in split([Filter("f", "a"), Project("p", ()), panes, Filter("g", "b")])]
     ['tuple', 'Panes', 'tuple']
     """
-    pieces: list[tuple[Stateless, ...] | Lookup | Fold] = []
+    pieces: list[tuple[Stateless, ...] | Lookup | Own | Fold] = []
     for operator in operators:
         if isinstance(operator, Filter | Project):
             if pieces and isinstance(pieces[-1], tuple):
@@ -233,6 +241,6 @@ def split(operators: Sequence[Operator]) -> list[tuple[Stateless, ...] | Lookup 
             else:
                 pieces.append((operator,))
         else:
-            assert isinstance(operator, Lookup | Fold), f"{operator.name} is on no path"
+            assert isinstance(operator, Lookup | Own | Fold), f"{operator.name} is on no path"
             pieces.append(operator)
     return pieces

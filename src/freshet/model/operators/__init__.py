@@ -11,6 +11,7 @@ from freshet.model.operators.fold import AggregateFunction, Call, Fold, Lifetime
 from freshet.model.operators.join import FROM, UNTIL, Join
 from freshet.model.operators.lookup import Lookup
 from freshet.model.operators.moving import Moving
+from freshet.model.operators.own import Own
 from freshet.model.operators.panes import WINDOW_END, WINDOW_START, Panes
 from freshet.model.operators.project import Project
 from freshet.model.operators.union import Union
@@ -30,6 +31,7 @@ __all__ = [
     "Lookup",
     "Moving",
     "Operator",
+    "Own",
     "Panes",
     "Project",
     "Time",

@@ -11,7 +11,7 @@ from freshet.kernels import why_not
 from freshet.kernels.columns import Columns
 from freshet.kernels.typer import KernelTyper
 from freshet.model import Filter, Network, Operator, Project, UserError
-from freshet.model.functions import Vectorised, functions_in
+from freshet.model.functions import RowWise, Vectorised, functions_in
 from freshet.model.operators.codec import fields_of
 from freshet.spark.driver.analysis import Analysis
 from freshet.spark.driver.forms import Forms
@@ -22,7 +22,7 @@ from freshet.spark.worker.spec import Spec
 def _functions(operators: Iterable[Operator]) -> tuple[Packed, ...]:
     """The user's own functions that operators call."""
     texts = json.dumps([fields_of(operator) for operator in operators])
-    return tuple(packed(function) for function in functions_in(texts) if isinstance(function, Vectorised))
+    return tuple(packed(function) for function in functions_in(texts) if isinstance(function, Vectorised | RowWise))
 
 
 class Installation(Forms):

@@ -17,7 +17,7 @@ from freshet.spark.driver.analysis import Analysis
 from freshet.spark.driver.failures import message
 from freshet.spark.driver.installation import Installation
 from freshet.spark.session.gateway import give_up
-from freshet.spark.session.session import open_session
+from freshet.spark.session.session import join_session, open_session
 
 __all__ = ["DataFrame", "SparkSession", "analysed", "embedded_session", "message", "output_of", "runs_already"]
 
@@ -38,10 +38,12 @@ def embedded_session(
     settings: Mapping[str, str] | None = None,
     *,
     log_folder: Path | None = None,
+    given: SparkSession | None = None,
 ) -> Iterator[SparkSession]:
-    """Opens a session, and stops Spark at the end where it did not run before; see :func:`open_session`."""
+    """Opens a session, or takes the given one, and stops Spark at the end where it did not run before; see
+    :func:`open_session`."""
     ran = runs_already()
-    session = open_session(app_name, master, settings, log_folder=log_folder)
+    session = join_session(given) if given else open_session(app_name, master, settings, log_folder=log_folder)
     try:
         yield session
     except BaseException as error:

@@ -45,7 +45,7 @@ from freshet.spark.session.settings import (
 )
 from freshet.spark.session.shipping import PackageMissing, load_package, ship
 
-__all__ = ["SettingLost", "check_session", "open_session"]
+__all__ = ["SettingLost", "check_session", "join_session", "open_session"]
 
 _LOGGER: Final = logging.getLogger(__name__)
 _EXECUTOR_OPTIONS: Final = "spark.executor.extraJavaOptions"
@@ -91,6 +91,18 @@ def open_session(
         if key in SQL or key == "spark.sql.shuffle.partitions":
             session.conf.set(key, value)
     check_session(session, wanted)
+    return session
+
+
+def join_session(session: SparkSession) -> SparkSession:
+    """A session that somebody else opened, if Freshet can work with it; it stays theirs.
+
+    Raises:
+        UserError: Answers would be wrong with its settings.
+    """
+    check_session(session)
+    with given_up():
+        _join(session.sparkContext)
     return session
 
 

@@ -23,8 +23,8 @@ from pyspark.sql import SparkSession
 from pyspark.sql.pandas.functions import arrow_udf
 
 from freshet.model import UserError
-from freshet.model.functions import Vectorised, functions_in, make_known
-from freshet.model.schema import parse_schema, type_text
+from freshet.model.functions import RowWise, Vectorised, functions_in, make_known
+from freshet.model.schema import parse_schema, schema_text, type_text
 
 _INSTALLED: Final = tuple({sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")})
 
@@ -34,18 +34,23 @@ class Packed(NamedTuple):
 
     name: str
     version: str
-    types: tuple[str, ...]
-    """Of its value, and of its arguments."""
+    takes: str
+    returns: str
+    time: str | None
+    """Of an operator, what becomes of event time."""
     code: str
 
-    def function(self) -> Vectorised:
-        """The function; its code is unpacked when it is first called."""
-        returns, *takes = (parse_schema(f"x {kind}", own=True).field(0).type for kind in self.types)
-        return Vectorised(self.name, tuple(takes), returns, self.version, partial(_unpacked, self.name, self.code))
+    def function(self) -> Vectorised | RowWise:
+        """The function or the operator; its code is unpacked when it is first called."""
+        load = partial(_unpacked, self.name, self.code)
+        takes, returns = parse_schema(self.takes, own=True), parse_schema(self.returns, own=True)
+        if self.time is not None:
+            return RowWise(self.name, takes, returns, self.time, self.version, load)
+        return Vectorised(self.name, tuple(takes.types), returns.field(0).type, self.version, load)
 
 
 @lru_cache(maxsize=256)
-def packed(function: Vectorised) -> Packed:
+def packed(function: Vectorised | RowWise) -> Packed:
     """A function in the form that goes to workers.
 
     Raises:
@@ -58,7 +63,12 @@ def packed(function: Vectorised) -> Packed:
         raise UserError(
             f"function {function.name} cannot be sent to workers: {error}; let it make such things when it is called"
         ) from None
-    return Packed(function.name, function.version, tuple(map(type_text, (function.returns, *function.takes))), code)
+    if isinstance(function, RowWise):
+        takes, returns, time = function.takes, function.returns, function.time
+    else:
+        takes = pa.schema([(f"a{number}", kind) for number, kind in enumerate(function.takes)])
+        returns, time = pa.schema([("value", function.returns)]), None
+    return Packed(function.name, function.version, schema_text(takes), schema_text(returns), time, code)
 
 
 @cache
@@ -112,6 +122,7 @@ def _trying(function: Packed) -> Callable[..., pa.Array]:
 
 def _tried(function: Packed, *arrays: pa.Array) -> pa.Array:
     own = _function(function)
+    assert isinstance(own, Vectorised)
     values, failed = own.apply([array.cast(kind) for array, kind in zip(arrays, own.takes, strict=True)])
     wrong = set(failed)
     marks = pa.array([row in wrong for row in range(len(values))]) if wrong else pa.repeat(False, len(values))
@@ -119,7 +130,7 @@ def _tried(function: Packed, *arrays: pa.Array) -> pa.Array:
 
 
 @cache
-def _function(function: Packed) -> Vectorised:
+def _function(function: Packed) -> Vectorised | RowWise:
     return function.function()
 
 

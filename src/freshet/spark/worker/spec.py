@@ -55,9 +55,7 @@ class Spec:
         fields = json.loads(text)
         schemas = list(map(_read, fields["schemas"]))
         inputs = tuple(tuple(schemas[place] for place in each) for each in fields["inputs"])
-        functions = tuple(
-            Packed(name, version, tuple(types), code) for name, version, types, code in fields["functions"]
-        )
+        functions = tuple(Packed(*each) for each in fields["functions"])
         return cls(tuple(map(operator_of, fields["operators"])), inputs, fields["rows_out"], functions)
 
     def store(self, folder: Path) -> str:

@@ -77,8 +77,9 @@ def build_query(
     if name in streams:
         raise UserError(f"query {name}: a stream has this name already; choose another")
     try:
-        tree = (functions or OwnFunctions()).find(parse_query(text))
-        graph = GraphBuilder(streams, tables)
+        own = functions or OwnFunctions()
+        tree = own.find(parse_query(text))
+        graph = GraphBuilder(streams, tables, own.operators)
         output = SelectBuilder(graph).query(tree, name)
         promised = replace(promises or Promises(), period=tree.meta.get("period"), deadline=tree.meta.get("deadline"))
         asked = QueryGraph({}, {}, output.node)

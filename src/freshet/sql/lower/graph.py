@@ -7,6 +7,7 @@ from collections.abc import Collection, Mapping
 import pyarrow as pa
 from sqlglot import exp
 
+from freshet.model.functions import RowWise
 from freshet.model.schema import ARRIVAL
 from freshet.sql.check.scope import Relation
 from freshet.sql.lower.logical import Logical, Window
@@ -17,7 +18,12 @@ from freshet.sql.parse.limits import MOST_OPERATORS, TOO_MANY_OPERATORS
 class GraphBuilder:
     """Collects operators and what they read: streams, of which some are tables."""
 
-    def __init__(self, streams: Mapping[str, pa.Schema], tables: Collection[str] = ()) -> None:
+    def __init__(
+        self,
+        streams: Mapping[str, pa.Schema],
+        tables: Collection[str] = (),
+        functions: Mapping[str, RowWise] | None = None,
+    ) -> None:
         self.operators: dict[str, Logical] = {}
         self.inputs: dict[str, tuple[str, ...]] = {}
         self.relations: dict[str, Relation] = {}
@@ -26,6 +32,8 @@ class GraphBuilder:
         """Where nodes stand in the text."""
         self.tables: dict[str, exp.Expr] = {}
         """Tables that are read, each with where it stands in the text first."""
+        self.functions = functions or {}
+        """Operators of the user's own, by name in lower case."""
         self._streams = streams
         self._tables = frozenset(tables)
         self._prefixes: set[str] = set()
@@ -53,7 +61,7 @@ class GraphBuilder:
 
     def scratch(self) -> GraphBuilder:
         """An empty graph over the same streams, to look at what a query would give out."""
-        graph = GraphBuilder(self._streams, self._tables)
+        graph = GraphBuilder(self._streams, self._tables, self.functions)
         graph._made = self._made
         return graph
 

@@ -10,9 +10,9 @@ from sqlglot import exp
 from freshet.sql.check.expressions import checked
 from freshet.sql.check.scope import Relation, Scope, Source, sources_of
 from freshet.sql.lower.graph import GraphBuilder
-from freshet.sql.lower.logical import Join, Window
+from freshet.sql.lower.logical import Applied, Join, Window
 from freshet.sql.parse.dialect import StreamWindow
-from freshet.sql.parse.errors import fail
+from freshet.sql.parse.errors import did_you_mean, fail
 from freshet.sql.parse.limits import MOST_MEMBERS
 from freshet.sql.parse.text import to_sql
 
@@ -33,6 +33,7 @@ class FromBuilder:
         self._ctes = ctes
         self._windows = 0
         self._unnamed = 0
+        self._operators = 0
 
     def build(self, tree: exp.Select, where: Sequence[exp.Expr]) -> tuple[Relation, Scope, list[exp.Expr]]:
         """Builds the members and their joins; returns what they give out, and the conditions that no join took over."""
@@ -65,12 +66,32 @@ class FromBuilder:
             self._unnamed += not node.alias
             alias = node.alias or f"sub_{self._unnamed}"
             return alias, self._windowed(self._query(node.this, f"{self._prefix}.{alias}", self._ctes), node)
+        if isinstance(node, exp.Table) and isinstance(node.this, exp.Anonymous):
+            return node.alias or node.this.name, self._windowed(self._applied(node.this), node)
         if not isinstance(node, exp.Table) or not isinstance(node.this, exp.Identifier):
             raise fail("FROM takes streams, queries and sub-queries", node)
         for key in ("sample", "pivots", "version", "when", "hints", "only", "ordinality", "changes", "partition"):
             if node.args.get(key):
                 raise fail("only a window may stand after the name of a stream", node)
         return node.alias or node.name, self._windowed(self._named(node), node)
+
+    def _applied(self, call: exp.Anonymous) -> Relation:
+        """An operator of the user's own over a stream, a query, or another such operator."""
+        function = self._graph.functions.get(call.name.lower())
+        if function is None:
+            hint = did_you_mean(call.name, self._graph.functions) or ": an application declares one by app.operator()"
+            raise fail(f"there is no operator {call.name} to stand in FROM{hint}", call)
+        first, *rest = call.expressions or [None]
+        if isinstance(first, exp.Column) and not first.table:
+            source = self._named(exp.Table(this=first.this.copy()))
+        elif isinstance(first, exp.Anonymous):
+            source = self._applied(first)
+        else:
+            raise fail(f"the first argument of {call.name}() is the name of a stream, as in {call.name}(s)", call)
+        self._operators += 1
+        made = Applied(f"{self._prefix}.operator_{self._operators}", function, tuple(map(_constant, rest)))
+        columns = tuple((field.name, field.type) for field in function.returns)
+        return self._graph.add(made, (source,), columns, call)
 
     def _named(self, node: exp.Table) -> Relation:
         cte = self._ctes.get(node.name.lower()) if not node.db else None
@@ -109,6 +130,20 @@ class FromBuilder:
         columns = tuple(zip((*names, *right.joined), kinds, strict=True))
         made = Join(f"{self._prefix}.join_{number}", kind, condition, (alias, right.alias), (first, join.this))
         return self._graph.add(made, (left, right.relation), columns, first)
+
+
+def _constant(tree: exp.Expr) -> str | int | float | bool:
+    """The value of a literal."""
+    negative = isinstance(tree, exp.Neg)
+    literal = tree.this if negative else tree
+    if isinstance(literal, exp.Boolean) and not negative:
+        return bool(literal.this)
+    if isinstance(literal, exp.Literal) and literal.is_string and not negative:
+        return str(literal.this)
+    if isinstance(literal, exp.Literal) and not literal.is_string:
+        number = int(literal.name) if literal.name.isdigit() else float(literal.name)
+        return -number if negative else number
+    raise fail("an operator takes constants besides its stream: numbers, texts, true and false", tree)
 
 
 def add_window(graph: GraphBuilder, name: str, relation: Relation, window: StreamWindow) -> Relation:

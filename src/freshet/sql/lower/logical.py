@@ -7,6 +7,7 @@ from typing import Literal
 
 from sqlglot import exp
 
+from freshet.model.functions import RowWise
 from freshet.model.operators import Filter, Project, Union
 
 
@@ -66,4 +67,13 @@ class SetOperation:
     kind: Literal["except", "intersect"]
 
 
-Logical = Filter | Project | Union | Window | Join | Aggregate | Distinct | SetOperation
+@dataclass(frozen=True, slots=True)
+class Applied:
+    """An operator of the user's own over its input."""
+
+    name: str
+    function: RowWise
+    arguments: tuple[str | int | float | bool, ...] = ()
+
+
+Logical = Filter | Project | Union | Window | Join | Aggregate | Distinct | SetOperation | Applied

@@ -19,11 +19,12 @@ from freshet.sql.flows.aggregate import aggregate_flow, distinct_flow, set_flow
 from freshet.sql.flows.flow import Clock, Flow, Order, Want, refuse_table
 from freshet.sql.flows.join import JoinFlow
 from freshet.sql.flows.lookup import LookupFlow
+from freshet.sql.flows.own import OwnFlow
 from freshet.sql.flows.stateless import FilterFlow, ProjectFlow, StreamFlow, UnionFlow
 from freshet.sql.flows.window import WindowFlow
 from freshet.sql.flows.wiring import Wiring
 from freshet.sql.lower.graph import GraphBuilder
-from freshet.sql.lower.logical import Aggregate, Distinct, Join, SetOperation, Window
+from freshet.sql.lower.logical import Aggregate, Applied, Distinct, Join, SetOperation, Window
 from freshet.sql.parse.errors import Place, SqlError
 from freshet.sql.parse.text import column, parse_expression
 
@@ -113,6 +114,9 @@ class _Lowering:
                 return distinct_flow(node, inputs[0], place)
             case SetOperation():
                 return set_flow(node, operator.kind, inputs, place)
+            case Applied():
+                [source] = self.graph.inputs[node]
+                return OwnFlow(operator, self.graph.relations[source].columns, inputs[0], place)
             case Join():
                 return self._join(operator, (inputs[0], inputs[1]))
 

@@ -1,0 +1,85 @@
+"""What other packages bring: their entry points, looked for only when a name is not built in."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import cache
+from importlib.metadata import EntryPoint, entry_points
+from typing import Any, TypeVar
+
+from freshet.model.errors import UserError
+
+Entry = TypeVar("Entry")
+
+
+@cache
+def installed(group: str) -> dict[str, EntryPoint]:
+    """The entry points of a group such as ``freshet.sinks``, by name."""
+    return {point.name: point for point in entry_points(group=group)}
+
+
+def package_of(point: EntryPoint) -> str:
+    """The package that brings an entry point, with its version."""
+    return "an unknown package" if point.dist is None else f"{point.dist.name} {point.dist.version}"
+
+
+class Registry(dict[str, Entry]):
+    """Things by name: those that are built in, and those of installed packages, which are loaded when they are first
+    asked for. What is built in wins.
+
+    Args:
+        group: Of the entry points.
+        built_in: What needs no other package.
+        fits: Whether an entry point is what it should be.
+        form: What it should be, for whoever wrote the package.
+
+    >>> sinks = Registry("freshet.no_such_group", {"a": 1}, lambda value: isinstance(value, int), "a number")
+    >>> "a" in sinks, "b" in sinks, sinks.names()
+    (True, False, ['a'])
+    """
+
+    def __init__(self, group: str, built_in: Mapping[str, Entry], fits: Callable[[Any], bool], form: str) -> None:
+        super().__init__(built_in)
+        self.group, self._fits, self._form = group, fits, form
+        self._brought: set[str] = set()
+
+    def __contains__(self, name: object) -> bool:
+        return super().__contains__(name) or self._load(name)
+
+    def __missing__(self, name: str) -> Entry:
+        if self._load(name):
+            return super().__getitem__(name)
+        raise KeyError(name)
+
+    def names(self) -> list[str]:
+        """All names; nothing is loaded."""
+        return [*self, *(name for name in installed(self.group) if not super(Registry, self).__contains__(name))]
+
+    def package(self, name: str) -> str | None:
+        """The package that a name comes from; None: it is built in, or not there."""
+        if super().__contains__(name) and name not in self._brought:
+            return None
+        point = installed(self.group).get(name)
+        return None if point is None else package_of(point)
+
+    def _load(self, name: object) -> bool:
+        point = installed(self.group).get(name) if isinstance(name, str) else None
+        if point is None:
+            return False
+        made = _loaded(point)
+        if not self._fits(made):
+            raise UserError(
+                f"{point.name} of {package_of(point)} ({self.group}: {point.value}) must be {self._form}, not {made!r}"
+            )
+        self[point.name] = made
+        self._brought.add(point.name)
+        return True
+
+
+@cache
+def _loaded(point: EntryPoint) -> Any:
+    try:
+        return point.load()
+    except Exception as error:
+        told = f"{type(error).__name__}: {error}"
+        raise UserError(f"{point.name} of {package_of(point)} cannot be loaded ({point.value}): {told}") from None
