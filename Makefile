@@ -15,7 +15,7 @@ endif
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup demo test test-long lint format bench lock clean
+.PHONY: help setup demo test test-long lint format docs bench lock clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
@@ -40,6 +40,10 @@ lint: setup ## Check style, formatting, types and package layers
 format: setup ## Format the code and apply safe fixes
 	$(BIN)/ruff check --fix-only
 	$(BIN)/ruff format
+
+docs: setup ## Build the pages as a site in build/site; test their links and run their code
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	$(BIN)/pytest tests/docs $(ARGS)
 
 BENCHES := crash overhead throughput backlog soak windows many
 bench_crash_args := --kills 50

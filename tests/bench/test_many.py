@@ -113,7 +113,7 @@ def test_the_picture_has_a_line_for_each_side_that_got_going():
         np.asarray(line.get_xydata()).tolist() for line in figure.axes[0].get_lines() if line.get_linestyle() != "None"
     ]
     assert lines == [[[1.0, 0.1], [25.0, 2.5]]] * 2 + [[[1.0, 0.1]]] * 2 + [[[1.0, 0.1], [25.0, 2.5]]] * 2
-    labels = [text.get_text() for text in figure.legends[0].get_texts()]
+    labels = [text.get_text().replace("\n", " ") for text in figure.axes[0].texts]
     assert labels == ["Freshet", "a streaming query for each", "floor: NumPy, no Spark"]
 
 

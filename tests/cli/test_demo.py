@@ -19,11 +19,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import freshet
+from freshet.cli.demo import play_demo
+from freshet.demo.calibration import Capacity
 from freshet.demo.counts import readings, unanswered
 from freshet.demo.course import Course, Sample
 from freshet.demo.monitor import LOGINS, PACKETS, monitor, text
 from freshet.demo.plot import draw, save
 from freshet.demo.seen import Seen
+from freshet.demo.stories import cards, flood
 from freshet.demo.story import Story
 from freshet.demo.words import paragraphs
 from freshet.demo.worth import GROUPS, group
@@ -256,6 +259,7 @@ def test_wrong_arguments_are_said_before_anything_starts(tmp_path: Path) -> None
     (tmp_path / "taken").mkdir()
     (tmp_path / "taken" / "file").touch()
     for arguments, words in (
+        (("drought",), "there is no story 'drought': freshet demo --list shows them (flood)"),
         (("--policy", "best"), "there is no policy 'best'"),
         (("--out", "none/demo.png"), "there is no such folder"),
         (("--state", "taken"), "exists already"),
@@ -267,10 +271,71 @@ def test_wrong_arguments_are_said_before_anything_starts(tmp_path: Path) -> None
     assert (tmp_path / "taken" / "file").exists()
 
 
+def test_the_stories_are_listed_and_shown_by_name(tmp_path: Path) -> None:
+    done = run_demo("--list", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert [line.split()[0] for line in done.stdout.splitlines()] == list(cards())
+    assert flood.CARD.summary in done.stdout
+    assert run_demo("flood", "--show", cwd=tmp_path).stdout == text()
+
+
+def test_a_story_is_one_new_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import freshet.demo.stories as package
+
+    monkeypatch.setattr(package, "__path__", [*package.__path__, str(tmp_path)])
+    (tmp_path / "drought.py").write_text(
+        "from freshet.demo.stories import StoryCard\nCARD = StoryCard('drought', 'nothing comes', str, None)\n"
+    )
+    assert list(cards()) == ["drought", "flood"]
+
+
+def test_the_flood_is_told_from_calibration_to_picture(
+    recorded: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    seen = Seen.from_json(recorded)
+    asked: list[Any] = []
+
+    def measured(folder: Path, policy: str | None, rounds: int, seconds: float, tell: Any, check: Any) -> Capacity:
+        asked.append((policy, rounds))
+        tell("5,000 packets in 1.0 s")
+        check()
+        return Capacity(1000.0, ())
+
+    def played(folder: Path, story: Story, policy: str | None, tell: Any, watch: Any) -> Seen:
+        asked.append((policy, story))
+        watch(seen.report, 3.0)
+        return seen
+
+    monkeypatch.setattr(flood, "measure", measured)
+    monkeypatch.setattr(flood, "play", played)
+    monkeypatch.setattr("freshet.cli.live.line", lambda report: f"{len(report['queries'])} queries")
+    picture = tmp_path / "seen.png"
+    play_demo(quick=True, policy="rr", out=picture, state=tmp_path / "state", keep=True)
+    assert asked == [("rr", 3), ("rr", Story(10.0, 1000.0))]
+    assert picture.read_bytes().startswith(PNG)
+    assert json.loads((tmp_path / "state" / "demo.json").read_text()) == json.loads(json.dumps(seen.to_json()))
+    told = capsys.readouterr().out
+    for words in (
+        "   5,000 packets in 1.0 s",
+        "a flood of 3,000 packets/s",
+        "   flood · 25 queries",
+        "3. What was seen",
+    ):
+        assert words in told
+
+
 def test_help_teaches(tmp_path: Path) -> None:
     done = run_demo("--help", cwd=tmp_path)
     assert done.returncode == 0
-    for words in ("25 continuous SQL queries", "--seconds", "--policy", "--quick", "--keep", "--show > monitor.toml"):
+    for words in (
+        "25 continuous SQL queries",
+        "--list",
+        "--seconds",
+        "--policy",
+        "--quick",
+        "--keep",
+        "--show > monitor.toml",
+    ):
         assert words in done.stdout
 
 

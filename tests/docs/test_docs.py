@@ -30,7 +30,9 @@ from freshet.sinks import KINDS as SINKS
 from freshet.sources import KINDS as SOURCES
 
 ROOT = Path(__file__).parents[2]
-PAGES = sorted(path.relative_to(ROOT) for path in [ROOT / "README.md", *(ROOT / "docs").glob("*.md")])
+PAGES = sorted(
+    path.relative_to(ROOT) for path in [ROOT / "README.md", ROOT / "examples/README.md", *(ROOT / "docs").rglob("*.md")]
+)
 BLOCK = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 

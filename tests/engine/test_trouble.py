@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Literal
 
 import numpy as np
 import pytest
+from tests.engine.kit import SCHEMA, Application
 
 from freshet.engine import Undrained
 from freshet.engine.engine import DRAIN_PATIENCE
@@ -16,6 +18,7 @@ from freshet.policies import Everything, RoundRobin
 from freshet.simulation.executor import Profile, SimulatedExecutor
 from freshet.simulation.log import SimulatedLog
 from freshet.simulation.world import SimulatedQuery, World
+from freshet.sql import build_query
 
 
 def world(*names: str, tuples: int = 5) -> World:
@@ -196,3 +199,17 @@ def test_a_stop_at_once_can_give_up_what_is_running() -> None:
     one.run()
     assert one.engine.clock.now() < 1000.0
     assert one.engine.snapshot()["queries"]["q"]["waiting"] == 1
+
+
+@pytest.mark.parametrize("again", ["null", "fail"])
+def test_a_query_that_is_put_back_is_as_strict_as_it_says_now(again: Literal["null", "fail"]) -> None:
+    one = Application({})
+    one.append("s", [(1.0, "a", 0)])
+    sql, schemas = "SELECT 10 / v AS x FROM s", {"s": SCHEMA}
+    for on_error in ("fail", again):
+        one.log.declare("q")
+        one.engine.add_query(build_query("q", sql, schemas, on_error=on_error), schemas)
+        one.engine.run()
+        stopped = one.engine.board.queries[-1].reason
+        one.engine.drop_query("q")
+    assert (stopped is None) == (again == "null")

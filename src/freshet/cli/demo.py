@@ -10,7 +10,6 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Annotated, Any, Final
@@ -21,21 +20,12 @@ from freshet.model import UserError
 from freshet.model.places import check_local
 
 if TYPE_CHECKING:
-    from freshet.demo.play import Watch
-    from freshet.demo.seen import Seen
-    from freshet.demo.story import Story
+    from freshet.demo.stories import Told, Watch
 
 LINE: Final = 4.0
 """Seconds between lines where there is no terminal."""
-STORY: Final = 34.0
-QUICK: Final = 10.0
-CALIBRATION: Final = 5.0
-ROUNDS: Final = 4
-INTRODUCTION: Final = """\
-A network monitor asks 25 continuous queries about the packets and logins that pass by: alerts that wake somebody up,
-dashboards that somebody looks at, archives that nobody waits for. For some seconds more packets come than this
-machine can answer. Then not all queries can be fresh: the scheduling policy decides which ones are.
-"""
+FIRST: Final = "flood"
+"""The story that is told where none is named."""
 
 demo = typer.Typer(
     add_completion=False,
@@ -46,7 +36,8 @@ demo = typer.Typer(
 
 EXAMPLES: Final = """\b
 Examples:
-  freshet demo                           about a minute, then a picture and a summary
+  freshet demo                           the flood: about a minute, then a picture and a summary
+  freshet demo --list                    all stories
   freshet demo --policy rr               the same story, the queries served in turn
   freshet demo --quick                   half a minute
   freshet demo --show > monitor.toml     the application; change it, and then:
@@ -56,14 +47,17 @@ Examples:
 
 @demo.command(epilog=EXAMPLES)
 def play_demo(
+    name: Annotated[str, typer.Argument(help="The story; see --list.")] = FIRST,
+    stories: Annotated[bool, typer.Option("--list", help="Show the stories and exit.")] = False,
     seconds: Annotated[
-        float | None, typer.Option(min=5.0, help=f"How long packets come.  [default: {STORY:g}]", show_default=False)
+        float | None,
+        typer.Option(min=5.0, help="How long the story goes on.  [default: the flood 34]", show_default=False),
     ] = None,
     policy: Annotated[
         str | None,
         typer.Option(metavar="NAME", help="Instead of the policy of the demo's file; see `freshet policies`."),
     ] = None,
-    quick: Annotated[bool, typer.Option("--quick", help=f"A short story of {QUICK:g} seconds.")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="A short story; the flood takes 10 seconds.")] = False,
     out: Annotated[Path, typer.Option(help="The picture.")] = Path("freshet-demo.png"),
     state: Annotated[
         Path | None, typer.Option(help="A new folder for the state.  [default: a temporary one]", show_default=False)
@@ -71,105 +65,87 @@ def play_demo(
     keep: Annotated[bool, typer.Option("--keep", help="Keep the state, with the reports, afterwards.")] = False,
     show: Annotated[bool, typer.Option("--show", help="Print the application file of the demo and exit.")] = False,
 ) -> None:
-    """See Freshet at work: a network monitor, a flood, and who has to wait.
+    """See Freshet at work: a story of about a minute, with a picture at the end.
 
-    25 continuous SQL queries of different worth watch two made-up streams. The demo first finds out how many packets
-    a second this machine sustains. Then it lets calm traffic come (a quarter of that), a flood (three times that) and
-    calm traffic again, and shows a live table: for each query how old its answers are (from the arrival of a tuple to
-    its answer; the mean and the p95 of the last seconds), how old the oldest waiting tuple is, how many wait, and the
-    freshness (the share of time in which nothing that matches waited).
+    The flood: 25 continuous SQL queries of different worth watch two made-up streams. The demo first finds out how many
+    packets a second this machine sustains. Then it lets calm traffic come (a quarter of that), a flood (three times
+    that) and calm traffic again, and shows a live table: for each query how old its answers are (from the arrival of a
+    tuple to its answer; the mean and the p95 of the last seconds), how old the oldest waiting tuple is, how many wait,
+    and the freshness (the share of time in which nothing that matches waited).
 
     At the end there is a picture of all queries and of the course of the flood, and a summary in words with the
     figures of this run. Ctrl-C ends the demo and leaves nothing behind.
     """
-    from freshet.demo.monitor import text
     from freshet.demo.plot import check_plots
+    from freshet.demo.stories import Wishes, cards, find_card
     from freshet.policies import create
 
+    if stories:
+        for card in cards().values():
+            print(f"{card.name:<12} {card.summary}")
+        return
+    card = find_card(name)
     if show:
-        print(text(), end="")
+        print(card.text(), end="")
         return
     if policy is not None:
         create(policy)  # a wrong name is said before Spark starts
     check_plots()
     if not out.absolute().parent.is_dir():
         raise UserError(f"{out.parent}: there is no such folder for the picture")
-    length = seconds or (QUICK if quick else STORY)
     with _Interrupts() as interrupts, _folder(state, keep) as folder:
-        seen = _tell(folder, length, ROUNDS - quick, policy, interrupts.check)
-        _conclude(seen, out, folder, keep)
+        told = card.tell(folder, Wishes(seconds, quick, policy), _Stage(interrupts.check))
+        _conclude(told, card.name, out, folder, keep)
 
 
-def _tell(folder: Path, seconds: float, rounds: int, policy: str | None, check: Callable[[], None]) -> Seen:
-    from freshet.demo.calibration import measure
-    from freshet.demo.play import play
-    from freshet.demo.story import Story
-
-    print(INTRODUCTION)
-    print("1. The demo finds out how many packets a second this machine sustains.", flush=True)
-    tell = partial(print, "  ", flush=True)
-    found = measure(folder / "calibration", policy, rounds, CALIBRATION, tell, check)
-    story = Story(seconds, found.packets_per_s)
-    print(f"   On two cores it sustains about {story.sustained:,.0f} packets/s.\n")
-    print(
-        f"2. {seconds:.0f} seconds of traffic: calm at {story.calm_rate:,.0f} packets/s; from second"
-        f" {story.flood_start:.0f} to {story.flood_end:.0f} a flood of {story.flood_rate:,.0f} packets/s.\n",
-        flush=True,
-    )
-    with _screen(story) as show:
-
-        def watch(report: Mapping[str, Any], now: float) -> None:
-            check()
-            show(report, now)
-
-        return play(folder / "monitor", story, policy, tell, watch)
-
-
-def _conclude(seen: Seen, out: Path, folder: Path, keep: bool) -> None:
+def _conclude(told: Told, name: str, out: Path, folder: Path, keep: bool) -> None:
     from rich.console import Console
 
-    from freshet.demo.plot import save
-    from freshet.demo.words import paragraphs
-
-    save(seen, out)
+    told.save(out)
     print("\n3. What was seen\n")
     console = Console(width=min(110, Console().width), highlight=False)
-    for paragraph in paragraphs(seen):
+    for paragraph in told.paragraphs():
         console.print(paragraph, markup=False)
         console.print()
     print(f"The picture: {out}")
     if keep:
-        (folder / "demo.json").write_text(json.dumps(seen.to_json()) + "\n")
+        (folder / "demo.json").write_text(json.dumps(told.to_json()) + "\n")
         print(f"The state, the reports and the figures of the picture (demo.json): {folder}")
-    print("The application, to change and run yourself: freshet demo --show")
+    shown = "freshet demo --show" if name == FIRST else f"freshet demo {name} --show"
+    print(f"The application, to change and run yourself: {shown}")
 
 
-@contextmanager
-def _screen(story: Story) -> Iterator[Watch]:
-    """A way to show the run: a live table on a terminal, a line now and then elsewhere."""
-    if not sys.stdout.isatty():
-        from freshet.cli.live import line
+class _Stage:
+    """The terminal, or wherever standard output goes."""
 
-        yield _every(LINE, lambda report, now: print(f"   {_phase(story, now)} · {line(report)}", flush=True))
-        return
-    from rich.console import Group
-    from rich.text import Text
+    def __init__(self, check: Callable[[], None]) -> None:
+        self.check = check
 
-    from freshet.cli.live import table
-    from freshet.cli.screen import Screen
+    def say(self, text: str) -> None:
+        print(text, flush=True)
 
-    with Screen() as screen:
+    @contextmanager
+    def screen(self, phase: Callable[[float], str], urgent: str) -> Iterator[Watch]:
+        """A live table on a terminal, a line now and then elsewhere."""
+        if not sys.stdout.isatty():
+            from freshet.cli.live import line
 
-        def show(report: Mapping[str, Any], now: float) -> None:
-            phase = _phase(story, now)
-            head = Text(f"second {now:.0f}: {phase}", style="bold white on red" if phase == "flood" else "bold")
-            screen.show(Group(head, table(report, screen.height - 1)))
+            yield _every(LINE, lambda report, now: print(f"   {phase(now)} · {line(report)}", flush=True))
+            return
+        from rich.console import Group
+        from rich.text import Text
 
-        yield show
+        from freshet.cli.live import table
+        from freshet.cli.screen import Screen
 
+        with Screen() as screen:
 
-def _phase(story: Story, now: float) -> str:
-    return story.phase(now) if now <= story.seconds else "no more packets come; what waits is answered"
+            def show(report: Mapping[str, Any], now: float) -> None:
+                style = "bold white on red" if phase(now) == urgent else "bold"
+                head = Text(f"second {now:.0f}: {phase(now)}", style=style)
+                screen.show(Group(head, table(report, screen.height - 1)))
+
+            yield show
 
 
 def _every(seconds: float, work: Watch) -> Watch:

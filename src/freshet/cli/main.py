@@ -101,7 +101,7 @@ def _lazy(name: str, module: str, attribute: str, summary: str) -> None:
     app.command(name, help=summary, context_settings=settings, add_help_option=False)(call)
 
 
-_lazy("demo", "freshet.cli.demo", "demo", "See it at work: a network monitor, a minute.")
+_lazy("demo", "freshet.cli.demo", "demo", "See it at work: a story of a minute; see --list.")
 _lazy("bench", "freshet.bench", "app", "Measure Freshet on this machine; see `freshet bench --help`.")
 _lazy("reproduce", "freshet.reproduce.command", "reproduce", "Measure the claims of the papers again; see --list.")
 

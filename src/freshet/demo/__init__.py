@@ -1,1 +1,1 @@
-"""The demo: a network monitor with 25 queries of different worth, and a flood that is too much for the machine."""
+"""The demo: stories of about a minute. The first is a network monitor of 25 queries of different worth, in a flood."""

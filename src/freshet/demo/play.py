@@ -11,14 +11,12 @@ from freshet.demo.counts import readings, unanswered
 from freshet.demo.course import Course, sample
 from freshet.demo.monitor import LOGINS, MASTER, PACKETS, monitor, options
 from freshet.demo.seen import Seen
+from freshet.demo.stories import Watch
 from freshet.demo.story import Story
 from freshet.log import LogReader
 
 LOOK: Final = 0.25
 """Seconds between samples."""
-
-Watch = Callable[[Mapping[str, Any], float], None]
-"""Is shown the report, with the seconds since packets began to come."""
 
 
 def play(folder: Path, story: Story, policy: str | None, tell: Callable[[str], None], watch: Watch) -> Seen:

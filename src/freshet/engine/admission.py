@@ -79,7 +79,8 @@ class Admission:
         return outputs[query.name]
 
     def _install(self) -> Mapping[str, pa.Schema]:
-        strict = {state.name for state in self.board.queries if state.query.on_error == "fail"}
+        queries = (self.board.queries[number].query for number in self.board.numbers.values())
+        strict = {query.name for query in queries if query.on_error == "fail"}
         return self.executor.install(self.board.network, self.schemas, strict)
 
     def _start(self, operator: OperatorState) -> None:

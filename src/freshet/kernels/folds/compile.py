@@ -28,8 +28,8 @@ def compile_fold(operator: Fold, *inputs: pa.Schema) -> CompiledFold:
     - watermarks are true: no later tuple of a port has a time before the port's watermark.
 
     A tuple without a time, or whose validity ends when it begins, is valid at no time: no fold gives out anything for
-    it, except that a window of ROWS does not look at times. :data:`~freshet.model.fold.WINDOW_START` is NULL where a
-    column says how long tuples are valid.
+    it, except that a window of ROWS does not look at times. :data:`~freshet.model.operators.panes.WINDOW_START` is NULL
+    where a column says how long tuples are valid.
 
     Answers are exact for counts, integers, decimals, minima and maxima: a sum overflows if its result does, in
     whatever order its parts came. Quantiles are within half a percent of the value whose rank is the one asked for.

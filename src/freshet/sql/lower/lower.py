@@ -1,7 +1,7 @@
 """From what a query asks for to what runs: windows, joins and aggregates become folds, joins with tables lookups.
 
-A fold is what remembers (:mod:`freshet.model.fold`). In front of it stands one projection to plain columns, behind it
-the filters and the projection that make the answer of what it gives out.
+A fold is what remembers (:mod:`freshet.model.operators.fold`). In front of it stands one projection to plain columns,
+behind it the filters and the projection that make the answer of what it gives out.
 
 What has no effect disappears: a window that nothing is computed over, projections of sub-queries, columns that nobody
 reads.
