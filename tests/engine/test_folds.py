@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterator
+from contextlib import ExitStack
 from typing import Any
 
 import pytest
-from tests.engine.kit import Anything, Application, OneBox
+from tests.engine.kit import Application
 
 from freshet.engine.timekeeper import Moment
 from freshet.kernels.superbox.pipeline import MOST_PIECES
-from freshet.log import LogFull
-from freshet.model import Commit, Unit, UnitResult, state_stream
+from freshet.model import Unit, state_stream
 from freshet.policies import Everything, FirstComeFirstServed, FreshnessAware, Policy, RateBased, RoundRobin, create
-from freshet.testing import InProcessExecutor
+from freshet.testing import Faults, InProcessExecutor, OneBox, RandomSteps
 
 TUMBLING = {"q": "SELECT k, count(*) AS n, window_end FROM s [RANGE 10 SECONDS SLIDE 10 SECONDS] GROUP BY k"}
 PAIRS = {
@@ -26,24 +25,13 @@ MAYBE = {"l": PAIRS["j"].replace(" JOIN ", " LEFT JOIN ")}
 
 
 @pytest.fixture
-def apps() -> Iterator[list[Application]]:
-    opened: list[Application] = []
-    yield opened
-    for app in opened:
-        app.close()
-
-
-@pytest.fixture
-def start(apps: list[Application]) -> Any:
-    def make(queries: Mapping[str, str], policy: Policy | None = None, **options: Any) -> Application:
-        apps.append(Application(queries, policy, **options))
-        return apps[-1]
-
-    return make
+def start() -> Iterator[Any]:
+    with ExitStack() as stack:
+        yield lambda *given, **options: stack.enter_context(Application(*given, **options))
 
 
 def counts(app: Application, query: str = "q") -> list[tuple[Any, ...]]:
-    return [(k, n, int(end.timestamp())) for k, n, end in app.rows(query)]
+    return [(k, n, int(end.timestamp())) for k, n, end in app.tuples(query)]
 
 
 @pytest.mark.parametrize(
@@ -77,8 +65,8 @@ def test_an_idle_stream_holds_up_windows_over_both_but_no_inner_join(start: Any)
         app.append("s", [(second, "ab"[second % 4 // 2], second)])
         app.run()
         remembered.append(sum(app.states().values()))
-    assert sorted(row[2] for row in app.rows("j")) == [0, 4]
-    assert sorted(row[2] for row in app.rows("l")) == [0, 4]
+    assert sorted(row[2] for row in app.tuples("j")) == [0, 4]
+    assert sorted(row[2] for row in app.tuples("l")) == [0, 4]
     assert counts(app) == []
     assert remembered == sorted(remembered)
     app.heartbeat("t", 100)
@@ -91,7 +79,7 @@ def test_an_idle_stream_holds_up_windows_over_both_but_no_inner_join(start: Any)
         40: {"a": 2, "b": 3},
         50: {"a": 3, "b": 2},
     }
-    assert len(app.rows("l")) > 20
+    assert len(app.tuples("l")) > 20
     assert sum(app.states().values()) < remembered[-1] / 2
 
 
@@ -120,21 +108,15 @@ def test_where_nothing_is_due_no_unit_runs(start: Any) -> None:
     assert app.engine.snapshot()["workers"]["units"] == units + 1
 
 
-def test_a_window_that_was_due_before_a_crash_closes_after_it(start: Any, apps: list[Application]) -> None:
+def test_a_window_that_was_due_before_a_crash_closes_after_it(start: Any) -> None:
     app = start(TUMBLING)
     app.append("s", [(1, "a", 1)])
     app.run()
     app.heartbeat("s", 50)
-    apps.remove(app)
-    again = app.crash()
-    apps.append(again)
-    again.run()
-    assert counts(again) == [("a", 1, 10)]
-    apps.remove(again)
-    third = again.crash()
-    apps.append(third)
-    third.run()
-    assert counts(third) == [("a", 1, 10)]
+    for _ in range(2):
+        app.crash()
+        app.run()
+        assert counts(app) == [("a", 1, 10)]
 
 
 def test_a_left_tuple_without_a_partner_waits_for_the_other_stream(start: Any) -> None:
@@ -142,14 +124,14 @@ def test_a_left_tuple_without_a_partner_waits_for_the_other_stream(start: Any) -
     app.append("s", [(1, "a", 1)])
     app.heartbeat("s", 100)
     app.run()
-    assert app.rows("l") == []
+    assert app.tuples("l") == []
     app.append("t", [(4, "b", 2)])
     app.heartbeat("t", 7)
     app.run()
-    assert app.rows("l") == []
+    assert app.tuples("l") == []
     app.heartbeat("t", 8)
     app.run()
-    assert [row[2:] for row in app.rows("l")] == [(1, None)]
+    assert [row[2:] for row in app.tuples("l")] == [(1, None)]
 
 
 def test_chains_of_a_fold_in_one_unit_see_each_other(start: Any) -> None:
@@ -159,7 +141,7 @@ def test_chains_of_a_fold_in_one_unit_see_each_other(start: Any) -> None:
     app.heartbeat("t", 100)
     app.run()
     assert app.engine.snapshot()["workers"]["units"] == 1
-    assert [row[2:] for row in app.rows("l")] == [(1, 2)]
+    assert [row[2:] for row in app.tuples("l")] == [(1, 2)]
 
 
 class Watching(InProcessExecutor):
@@ -182,7 +164,7 @@ def test_two_units_never_run_the_same_fold(start: Any) -> None:
         app.append("t", [(second, "a", second)])
     app.run()
     assert app.executor.most > 1
-    assert len(app.rows("j")) == sum(abs(one - two) < 5 for one in range(12) for two in range(12))
+    assert len(app.tuples("j")) == sum(abs(one - two) < 5 for one in range(12) for two in range(12))
 
 
 def test_watermarks_pass_through_queries_to_queries(start: Any) -> None:
@@ -217,7 +199,7 @@ def test_a_fold_that_remembers_nothing_keeps_nobody_waiting(start: Any, kind: st
     for name in "stu":
         app.heartbeat(name, 30)
     app.run()
-    assert app.rows("idle") == []
+    assert app.tuples("idle") == []
     assert counts(app) == [("a", 1, 10)]
 
 
@@ -231,7 +213,7 @@ def test_a_left_tuple_without_a_partner_is_waited_for_by_those_behind(start: Any
     for stream in "st":
         app.heartbeat(stream, 1000)
     app.run()
-    assert sorted(app.rows("p")) == [("a",), ("b",)]
+    assert sorted(app.tuples("p")) == [("a",), ("b",)]
 
 
 def test_nobody_is_told_who_does_not_want_to_know(start: Any) -> None:
@@ -266,26 +248,16 @@ def test_a_queue_inside_keeps_event_time_back(start: Any) -> None:
     assert counts(app) == [("a", 1, 10)]
 
 
-def test_a_query_that_raises_leaves_its_state_as_it_was(start: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    app = start(TUMBLING | {"r": TUMBLING["q"]})
+def test_a_query_that_raises_leaves_its_state_as_it_was(start: Any) -> None:
+    faults = Faults()
+    app = start(TUMBLING | {"r": TUMBLING["q"]}, faults=faults)
     app.append("s", [(1, "a", 1)])
     app.run()
     before = app.states()
     ends = {stream: app.log.end(stream) for stream in before}
-    finished = InProcessExecutor.finished
-
-    def failing(self: InProcessExecutor) -> Sequence[UnitResult]:
-        return [
-            replace(result, chains=tuple(
-                replace(done, failure="it raised") if "r" in done.chain.writes else done
-                for done in result.chains
-            ))
-            for result in finished(self)
-        ]  # fmt: skip
-
-    monkeypatch.setattr(InProcessExecutor, "finished", failing)
+    faults.raise_in("r")
     app.append("s", [(50, "b", 1)])
-    app.engine.run()
+    app.drain()
     queries = app.engine.snapshot()["queries"]
     assert (queries["r"]["state"], queries["q"]["state"]) == ("quarantined", "active")
     assert counts(app) == [("a", 1, 10)]
@@ -294,21 +266,12 @@ def test_a_query_that_raises_leaves_its_state_as_it_was(start: Any, monkeypatch:
     assert app.log.readers()[kept].quarantined
 
 
-def test_a_commit_that_finds_no_room_runs_the_unit_again(start: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    app = start(TUMBLING)
-    commit = app.queues.commit
-    refused: list[Sequence[Commit]] = []
-
-    def full(commits: Sequence[Commit]) -> None:
-        if len(refused) < 2:
-            refused.append(commits)
-            raise LogFull("no room")
-        commit(commits)
-
-    monkeypatch.setattr(app.queues, "commit", full)
+def test_a_commit_that_finds_no_room_runs_the_unit_again(start: Any) -> None:
+    faults = Faults().fail("commit").fail("commit", nth=2)
+    app = start(TUMBLING, faults=faults)
     app.append("s", [(1, "a", 1), (50, "a", 1)])
     app.run()
-    assert len(refused) == 2
+    assert faults.happened == ["fail at commit 1", "fail at commit 2"]
     assert counts(app) == [("a", 1, 10)]
 
 
@@ -337,7 +300,7 @@ def test_state_is_metered(start: Any) -> None:
     snapshot = app.engine.snapshot()
     meters = snapshot["queries"]["j"]
     assert (meters["state_rows"], meters["state_bytes"] > 0) == (3, True)
-    assert meters["watermark_lag_s"] == 11.0
+    assert meters["watermark_lag_s"] == app.clock.now() - 989.0
     assert (snapshot["total"]["state_rows"], snapshot["total"]["state_bytes"]) == (3, meters["state_bytes"])
 
 
@@ -353,7 +316,7 @@ def test_consumed_state_is_collected(start: Any) -> None:
 
 
 @pytest.mark.parametrize("queries", [PAIRS, MAYBE], ids=["inner", "left"])
-def test_a_state_in_many_small_segments_is_written_anew(start: Any, apps: list[Application], queries: Any) -> None:
+def test_a_state_in_many_small_segments_is_written_anew(start: Any, queries: Any) -> None:
     name, text = next(iter(queries.items()))
     long = text.replace("5 SECOND", "1 HOUR")
     app, whole = start({name: long}), start({name: long})
@@ -368,8 +331,7 @@ def test_a_state_in_many_small_segments_is_written_anew(start: Any, apps: list[A
         low = app.queues.start_reader(left, left, "earliest")
         pieces.append(len(app.queues.train(left, low, app.queues.end(left)).segments))
         if second == 2 * MOST_PIECES:
-            app = app.crash()
-            apps.append(app)
+            app.crash()
     assert max(pieces) == MOST_PIECES + 1
     assert pieces.count(1) == 3
     assert app.states()[left] == 3 * MOST_PIECES
@@ -398,7 +360,7 @@ def test_windows_by_functions_begin_at_multiples_of_their_slide(
     if "'3 seconds'" in window:
         queries["hop"] = f"SELECT {columns} FROM HOP(s, ts, INTERVAL 3 SECONDS, INTERVAL 10 SECONDS)"
         queries["wide"] = "SELECT count(*) AS n FROM s [RANGE 10 SECONDS SLIDE 3 SECONDS]"
-    for policy in (Everything(), Anything(3)):
+    for policy in (Everything(), RandomSteps(3)):
         app = start(queries, policy)
         for at in (1, 4, 7):
             app.append("s", [(at, "a", 1)])
@@ -406,7 +368,7 @@ def test_windows_by_functions_begin_at_multiples_of_their_slide(
         app.heartbeat("s", 100)
         app.run()
         for name in queries.keys() - {"wide"}:
-            found = {(int(begin.timestamp()), int(end.timestamp())): n for begin, end, n in app.rows(name)}
+            found = {(int(begin.timestamp()), int(end.timestamp())): n for begin, end, n in app.tuples(name)}
             assert found == expected
 
 
@@ -428,17 +390,17 @@ def test_what_stands_for_a_window_counts_in_the_one_that_ends_with_it(start: Any
     }
     rng = random.Random(2)
     rows = [(place - 30 + rng.random(), rng.choice("ab"), 1 + rng.randrange(9)) for place in range(65)]
-    for policy in (Everything(), Anything(4), OneBox()):
+    for policy in (Everything(), RandomSteps(4), OneBox()):
         app = start(queries, policy)
         for place in range(0, len(rows), 7):
             app.append("s", rows[place : place + 7])
             app.turn()
         app.heartbeat("s", 100)
         app.run()
-        assert len(app.rows("direct")) == 4
+        assert len(app.tuples("direct")) == 4
         for name in queries.keys() - {"tens", "renamed", "direct", "single"}:
             assert app.answers(name) == app.answers("direct"), name
-        for end, till in app.rows("single"):
+        for end, till in app.tuples("single"):
             assert till.timestamp() == math.ceil(end.timestamp() / 20) * 20
 
 
@@ -459,7 +421,7 @@ def test_windows_by_the_order_of_an_output_do_not_depend_on_the_schedule(start: 
     rows = [(place / 3 + rng.random(), rng.choice("abc"), rng.randrange(4)) for place in range(120)]
     answers = []
     for seed in range(4):
-        app = start(IN_ORDER, Anything(seed) if seed else Everything(), slots=1 + seed % 3, seed=seed)
+        app = start(IN_ORDER, RandomSteps(seed) if seed else Everything(), slots=1 + seed % 3, seed=seed)
         place = 0
         while place < len(rows):
             size = rng.randint(1, 40) if seed else len(rows)

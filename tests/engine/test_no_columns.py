@@ -7,7 +7,9 @@ from collections import Counter
 import duckdb
 import pyarrow as pa
 import pytest
-from tests.engine.kit import Anything, Application
+from tests.engine.kit import Application
+
+from freshet.testing import RandomSteps
 
 FORMS = {
     "SELECT count(*) AS n FROM s [ROWS 3]": "SELECT count(*) OVER (ORDER BY came ROWS 2 PRECEDING) FROM s",
@@ -32,10 +34,10 @@ TIMES = {"s": [1, 2, 3, 7, 8, 9, 12, 13, 20, 30], "t": [1, 4, 9, 13, 21, 28]}
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize(("text", "plain"), FORMS.items(), ids=range(len(FORMS)))
 def test_they_answer_as_duckdb_does(text: str, plain: str, seed: int, event_time: bool) -> None:
-    app = Application({"q": text}, Anything(seed), slots=2, seed=seed, event_time=event_time)
+    app = Application({"q": text}, RandomSteps(seed), slots=2, seed=seed, event_time=event_time)
     for at, stream in sorted((at, stream) for stream, times in TIMES.items() for at in times):
         if at == 12:
-            app = app.crash(Anything(seed + 1), seed + 1)
+            app.crash(RandomSteps(seed + 1), seed + 1)
         app.append(stream, [(at, "k", 1)], at * 1_000_000)
         app.turn()
     for stream in TIMES:

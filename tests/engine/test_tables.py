@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import shutil
-import tempfile
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from pathlib import Path
 from typing import Any
 
 import duckdb
@@ -15,21 +12,17 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.engine.kit import Anything
+from tests.engine.kit import KEEP, Application
 
-from freshet.engine import Engine, LogQueues, VirtualClock
-from freshet.log import Intake, Limits, Log, Retention, TableVersions
-from freshet.model import ARRIVAL, Stream, parse_schema, version_stream
-from freshet.policies import Everything, Policy
-from freshet.sql import build_query
-from freshet.testing import InProcessExecutor
+from freshet.log import Retention, TableVersions
+from freshet.model import ARRIVAL, parse_schema, version_stream
+from freshet.policies import Policy
+from freshet.testing import RandomSteps
 
 TUPLES = parse_schema("ts timestamp, k string, v int")
 NAMES = parse_schema("k string, w int, ok boolean")
 TOWNS = parse_schema("w bigint, town string")
-KEEP = Retention(history_age=None, history_bytes=None)
 SHORT = Retention(history_age=0.0, history_bytes=0)
-Row = tuple[float, str | None, int | None]
 Name = tuple[str | None, int | None, bool]
 
 QUERIES = {
@@ -117,98 +110,20 @@ REFERENCE = {
 }
 
 
-class Application:
-    """Streams ``s`` and ``t`` and tables ``names`` and ``towns`` on a real log, run by the real kernels.
+class Named(Application):
+    """Streams ``s`` and ``t`` and tables ``names`` and ``towns``."""
 
-    ``retention`` is that of the streams; outputs are kept, to be compared.
-    """
+    def __init__(self, queries: Mapping[str, str], policy: Policy | None = None, **options: Any) -> None:
+        tables = {"names": NAMES.empty_table(), "towns": TOWNS.empty_table()}
+        super().__init__(queries, policy, tables=tables, **options)
 
-    def __init__(
-        self,
-        queries: Mapping[str, str],
-        policy: Policy | None = None,
-        *,
-        slots: int = 1,
-        seed: int = 0,
-        folder: Path | None = None,
-        retention: Retention = KEEP,
-    ) -> None:
-        self.folder = folder or Path(tempfile.mkdtemp(dir=_memory()))
-        self._queries, self._slots, self._retention = queries, slots, retention
-        self.log = Log.open(self.folder, limits=Limits(min_free_bytes=0))
-        self.queues = LogQueues(self.log)
-        self.clock = VirtualClock(1000.0)
-        executor = InProcessExecutor(self.log.folder, self.clock, slots=slots, seed=seed)
-        self.engine = Engine(self.queues, executor, self.clock, policy or Everything())
-        schemas: dict[str, pa.Schema] = {"names": NAMES, "towns": TOWNS}
-        times: dict[str, str | None] = {}
-        self.tables = {name: TableVersions(self.log, name) for name in schemas}
-        for name, versions in self.tables.items():
-            if not versions.number:
-                versions.put(schemas[name].empty_table())
-        self.intakes = {}
-        for name in ("s", "t"):
-            stream = Stream(name, TUPLES, "ts", "UTC", None, 2.0)
-            self.log.declare(name, retention, clock="ts")
-            schemas[name], times[name] = TUPLES, "ts"
-            self.intakes[name] = Intake(self.log, stream)
-        for name, text in queries.items():
-            query = build_query(name, text, schemas, times=times, tables=self.tables)
-            self.log.declare(name, KEEP)
-            schemas[name] = self.engine.add_query(query, {each: schemas[each] for each in query.graph.streams})
-            if query.has_time:
-                times[name] = query.event_time
-
-    def append(self, stream: str, rows: Sequence[Row]) -> None:
-        self.intakes[stream].append([{"ts": at, "k": k, "v": v} for at, k, v in rows], 1)
-        self.queues.notice(stream)
-
-    def heartbeat(self, stream: str, seconds: float) -> None:
-        self.intakes[stream].heartbeat(round(seconds * 1e6))
-        self.queues.notice(stream)
-
-    def put(self, rows: Sequence[Name]) -> bool:
+    def name(self, rows: Sequence[Name]) -> bool:
         """A new content of ``names``; ``towns`` has one for each ``w`` of it, so that it changes now and then, too."""
-        towns = [{"w": w, "town": f"town {w}"} for w in sorted({w for _, w, _ in rows if w is not None})]
-        self.tables["towns"].put(pa.Table.from_pylist(towns, TOWNS))
-        return self.tables["names"].put(
-            pa.Table.from_pylist([dict(zip(NAMES.names, r, strict=True)) for r in rows], NAMES)
-        )
+        self.put("towns", [{"w": w, "town": f"town {w}"} for w in sorted({w for _, w, _ in rows if w is not None})])
+        return self.put("names", [dict(zip(NAMES.names, row, strict=True)) for row in rows])
 
-    def tidy(self) -> None:
-        """What housekeeping does."""
-        for table, versions in self.tables.items():
-            versions.release(self.intakes, self.engine.board.streams_before(table))
-        self.log.collect()
-
-    def turn(self) -> None:
-        self.engine._take_arrivals()
-        self.engine._take_results()
-        self.engine._dispatch()
-
-    def run(self) -> None:
-        self.engine.run()
-        for state in self.engine.board.queries:
-            assert state.reason is None, f"{state.name}: {state.reason}"
-        assert self.engine.is_idle()
-
-    def crash(self, policy: Policy, seed: int) -> Application:
-        copy = Path(tempfile.mkdtemp(dir=_memory()))
-        shutil.copytree(self.folder, copy, dirs_exist_ok=True)
-        self.close()
-        return Application(self._queries, policy, slots=self._slots, seed=seed, folder=copy, retention=self._retention)
-
-    def rows(self, stream: str) -> list[tuple[Any, ...]]:
-        end = self.log.end(stream)
-        table = self.log.read(stream, 0, end).drop_columns([ARRIVAL]) if end else None
-        return [] if table is None else [tuple(map(_micros, row.values())) for row in table.to_pylist()]
-
-    def answers(self, query: str) -> Counter[tuple[Any, ...]]:
-        return Counter(self.rows(query))
-
-    def close(self) -> None:
-        self.log.close()
-        shutil.rmtree(self.folder, ignore_errors=True)
+    def tuples(self, stream: str) -> list[tuple[Any, ...]]:
+        return [tuple(map(_micros, row)) for row in super().tuples(stream)]
 
 
 NAME = st.tuples(st.sampled_from(["a", "b", None]), st.one_of(st.none(), st.integers(0, 3)), st.booleans())
@@ -232,13 +147,13 @@ STEPS = st.lists(
 )
 
 
-def play(app: Application, steps: Sequence[tuple[str, Any, Any]], seed: int | None) -> Application:
+def play(app: Named, steps: Sequence[tuple[str, Any, Any]], seed: int | None) -> Named:
     """What comes, with crashes and partial runs, or (without a seed) all of it before anything runs."""
     for kind, value, more in steps:
         if kind == "append":
             app.append(value, more)
         elif kind == "put":
-            app.put(value)
+            app.name(value)
         elif kind == "heartbeat":
             app.heartbeat(value, more)
         elif kind == "turns" and seed is not None:
@@ -247,7 +162,7 @@ def play(app: Application, steps: Sequence[tuple[str, Any, Any]], seed: int | No
         elif kind == "tidy" and seed is not None:
             app.tidy()
         elif kind == "crash" and seed is not None:
-            app = app.crash(Anything(seed + value), seed + value)
+            app.crash(RandomSteps(seed + value), seed + value)
     for stream in "st":
         app.heartbeat(stream, 1000.0)
     app.run()
@@ -268,8 +183,8 @@ def test_answers_depend_on_the_log_alone(
     """The same as when all has come before anything runs, and as in one batch; also where versions are let go."""
     wanted = {*names, *(READS[name] for name in names if name in READS)}
     queries = {name: text for name, text in QUERIES.items() if name in wanted}
-    plain = play(Application(queries), steps, None)
-    other = Application(queries, Anything(seed), slots=slots, seed=seed, retention=SHORT if short else KEEP)
+    plain = play(Named(queries), steps, None)
+    other = Named(queries, RandomSteps(seed), slots=slots, seed=seed, retention=SHORT if short else KEEP)
     other = play(other, steps, seed)
     try:
         expected = reference(plain)
@@ -281,7 +196,7 @@ def test_answers_depend_on_the_log_alone(
         other.close()
 
 
-def reference(app: Application) -> dict[str, Counter[tuple[Any, ...]]]:
+def reference(app: Named) -> dict[str, Counter[tuple[Any, ...]]]:
     with duckdb.connect(config={"threads": "1"}) as connection:
         for name in ("s", "t"):
             table = app.log.read(name, 0, app.log.end(name), TUPLES.append(pa.field(ARRIVAL, pa.int64())))
@@ -313,36 +228,36 @@ def _valid(versions: TableVersions) -> pa.Table:
 
 @pytest.fixture
 def app() -> Any:
-    made = Application({"named": QUERIES["named"], "groups": QUERIES["groups"], "few": "SELECT k FROM s WHERE v < 3"})
+    made = Named({"named": QUERIES["named"], "groups": QUERIES["groups"], "few": "SELECT k FROM s WHERE v < 3"})
     yield made
     made.close()
 
 
-def test_a_tuple_meets_the_version_that_was_there_when_it_came(app: Application) -> None:
-    app.put([("a", 1, True)])
+def test_a_tuple_meets_the_version_that_was_there_when_it_came(app: Named) -> None:
+    app.name([("a", 1, True)])
     app.append("s", [(1, "a", 0)])
-    app.put([("a", 2, True), ("a", 3, True)])
+    app.name([("a", 2, True), ("a", 3, True)])
     app.append("s", [(2, "a", 1)])
     app.run()
-    assert [(v, w) for _, _, v, w in app.rows("named")] == [(0, 1), (1, 2), (1, 3)]
+    assert [(v, w) for _, _, v, w in app.tuples("named")] == [(0, 1), (1, 2), (1, 3)]
 
 
-def test_the_same_content_is_no_new_version(app: Application) -> None:
-    assert app.put([("a", 1, True)])
-    assert not app.put([("a", 1, True)])
+def test_the_same_content_is_no_new_version(app: Named) -> None:
+    assert app.name([("a", 1, True)])
+    assert not app.name([("a", 1, True)])
     assert app.tables["names"].number == 2
 
 
-def test_arrivals_are_raised_to_the_version_that_was_there(app: Application) -> None:
-    app.put([("a", 1, True)])
+def test_arrivals_are_raised_to_the_version_that_was_there(app: Named) -> None:
+    app.name([("a", 1, True)])
     arrival = app.tables["names"].kept.segments[-1].arrival
     app.append("s", [(1, "a", 0)])  # its source says that it came long ago
     assert app.log.arrival("s", 0) >= arrival
 
 
-def test_a_version_stays_while_a_tuple_from_before_the_next_one_is_kept(app: Application) -> None:
+def test_a_version_stays_while_a_tuple_from_before_the_next_one_is_kept(app: Named) -> None:
     app.append("s", [(1, "a", 0)])
-    app.put([("a", 1, True)])
+    app.name([("a", 1, True)])
     app.tidy()
     assert app.tables["names"].kept.rows == 2
     app.run()
@@ -351,11 +266,11 @@ def test_a_version_stays_while_a_tuple_from_before_the_next_one_is_kept(app: App
 
 
 def test_a_version_goes_with_the_last_tuple_that_could_meet_it() -> None:
-    app = Application({"named": QUERIES["named"], "groups": QUERIES["groups"]}, retention=SHORT)
+    app = Named({"named": QUERIES["named"], "groups": QUERIES["groups"]}, retention=SHORT)
     try:
-        app.put([("a", 1, True)])
+        app.name([("a", 1, True)])
         app.append("s", [(1, "a", 0)])
-        app.put([("a", 2, True)])
+        app.name([("a", 2, True)])
         app.run()
         app.tidy()
         app.tidy()  # first the tuples go, then what they needed
@@ -363,7 +278,7 @@ def test_a_version_goes_with_the_last_tuple_that_could_meet_it() -> None:
         assert app.tables["names"].kept.rows == 2, "the open window remembers a tuple that will meet the old version"
         app.heartbeat("s", 100)
         app.run()
-        assert [row[3] for row in app.rows("groups")] == [1]
+        assert [row[3] for row in app.tuples("groups")] == [1]
         app.tidy()
         app.tidy()
         assert app.tables["names"].kept.rows == 1
@@ -374,16 +289,16 @@ def test_a_version_goes_with_the_last_tuple_that_could_meet_it() -> None:
         app.close()
 
 
-def test_other_columns_begin_anew(app: Application) -> None:
-    app.put([("a", 1, True)])
+def test_other_columns_begin_anew(app: Named) -> None:
+    app.name([("a", 1, True)])
     app.tables["names"].put(pa.table({"k": ["a"], "w": pa.array([7], pa.int32()), "ok": [True], "more": ["x"]}))
     assert app.tables["names"].kept.rows == 1
     app.append("s", [(1, "a", 0)])
     app.run()
-    assert [row[3] for row in app.rows("named")] == [7]
+    assert [row[3] for row in app.tuples("named")] == [7]
 
 
-def test_what_is_before_a_table_is_known(app: Application) -> None:
+def test_what_is_before_a_table_is_known(app: Named) -> None:
     assert app.engine.board.streams_before("towns") == []
     before = app.engine.board.streams_before("names")
     assert "groups.c.aggregate.state" in before
@@ -394,7 +309,3 @@ def test_what_is_before_a_table_is_known(app: Application) -> None:
 
 def _micros(value: Any) -> Any:
     return round(value.timestamp() * 1e6) if isinstance(value, datetime) else value
-
-
-def _memory() -> str | None:
-    return "/dev/shm" if Path("/dev/shm").is_dir() else None

@@ -383,7 +383,7 @@ def test_a_dear_window_ends_a_superbox() -> None:
     text = "SELECT k, COUNT(*) AS n FROM s [RANGE 10 SECONDS SLIDE 10 SECONDS] GROUP BY k HAVING COUNT(*) > 0"
     answers = []
     for policy in (TwoLevel(high_cost=2e-6), Everything()):
-        application = Application({"q": text}, policy)
+        application = Application({"q": text}, policy, cost=None)
         for second in range(0, 60, 5):
             application.append("s", [(float(second + place), "xyz"[place], 1) for place in range(3)])
             application.run()

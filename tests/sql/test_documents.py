@@ -10,13 +10,14 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
-from tests.engine.kit import Anything, Application
+from tests.engine.kit import Application
 from tests.sql.documents import REFERENCE, SCHEMAS, TABLES, expected, queries, tuples
 
 from freshet.app import App
 from freshet.model import Filter, Join, Stream, parse_schema
 from freshet.policies import Everything
 from freshet.sql import build_query
+from freshet.testing import RandomSteps
 
 QUERIES = queries()
 NAMES = {title: f"q{number}" for number, title in enumerate(QUERIES)}
@@ -35,7 +36,7 @@ def test_rows_are_those_of_one_batch(seed: int) -> None:
     streams = [Stream(name, parse_schema(columns)) for name, columns in SCHEMAS.items()]
     app = Application(
         {NAMES[title]: text for title, text in QUERIES.items()},
-        Anything(seed) if seed else Everything(),
+        RandomSteps(seed) if seed else Everything(),
         slots=1 + seed % 3,
         seed=seed,
         streams=streams,
@@ -49,7 +50,7 @@ def test_rows_are_those_of_one_batch(seed: int) -> None:
             mine = [(at, row) for at, stream, row in piece if stream == name]
             if mine:
                 arrivals = np.array([round((BEGIN + at) * 1e6) for at, _ in mine], np.int64)
-                app.take(name, [row for _, row in mine], arrivals)
+                app.push(name, [row for _, row in mine], at=arrivals)
         for _ in range(rng.randint(0, 6)):
             app.turn()
     for name in SCHEMAS:

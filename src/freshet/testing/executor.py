@@ -17,6 +17,7 @@ import pyarrow as pa
 from freshet.engine import Clock
 from freshet.kernels import CompiledFold, compile_fold
 from freshet.kernels.columns import Columns
+from freshet.kernels.expressions.unsupported import Unsupported
 from freshet.kernels.running import Made, run_chains
 from freshet.kernels.superbox.pipeline import Memory
 from freshet.kernels.superbox.program import why_not
@@ -74,7 +75,7 @@ class InProcessExecutor:
         self.slots = slots
         self._random = random.Random(seed)
         self.network = Network()
-        self.columns = Columns(KernelTyper(_OnlySpark()))
+        self.columns = Columns(KernelTyper())
         self.fail_on_error: AbstractSet[str] = frozenset()
         self._superboxes: dict[tuple[tuple[Operators, ...], pa.Schema], Superbox] = {}
         self._done: list[UnitResult] = []
@@ -83,7 +84,11 @@ class InProcessExecutor:
         self, network: Network, schemas: Mapping[str, pa.Schema], fail_on_error: AbstractSet[str]
     ) -> Mapping[str, pa.Schema]:
         """Finds the columns of all operators."""
-        self.columns.extend(network, schemas)
+        try:
+            self.columns.extend(network, schemas)
+        except Unsupported:
+            Columns(KernelTyper(_OnlySpark())).extend(network, schemas)
+            raise
         self.network, self.fail_on_error = network, fail_on_error
         return self.columns.outputs(network)
 

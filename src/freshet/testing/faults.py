@@ -83,6 +83,10 @@ class Faults:
         self._queries[query] = share
         return self
 
+    def end(self) -> None:
+        """Has nothing go wrong from now on."""
+        self._planned, self._queries, self._share = {}, {}, 0.0
+
     def _plan(self, act: Act, point: Point, nth: int) -> Self:
         if point not in _POINTS[act]:
             raise UserError(f"{act} is not possible at {point!r}: use one of {', '.join(_POINTS[act])}")

@@ -18,14 +18,14 @@ from freshet.sources.push import PushedRows, as_rows
 from freshet.sources.table_file import read_table_file
 
 
-class Event:
-    """Something that happens to an application."""
+class Happening:
+    """What may happen to an application: rows come, time passes, a table changes."""
 
     __slots__ = ()
 
 
 @dataclass(frozen=True, slots=True)
-class Push(Event):
+class Push(Happening):
     """Rows come to a stream.
 
     Args:
@@ -40,7 +40,7 @@ class Push(Event):
 
 
 @dataclass(frozen=True, slots=True)
-class Heartbeat(Event):
+class Heartbeat(Happening):
     """The event time of a stream has come so far, although no row came."""
 
     stream: str
@@ -48,14 +48,14 @@ class Heartbeat(Event):
 
 
 @dataclass(frozen=True, slots=True)
-class Put(Event):
+class Put(Happening):
     """The rows of a table are these from now on."""
 
     table: str
     rows: PushedRows
 
 
-Given = Mapping[str, PushedRows] | Sequence[Event]
+Given = Mapping[str, PushedRows] | Sequence[Happening]
 """Rows by stream and table, or what happens one after the other."""
 
 
@@ -64,7 +64,7 @@ class Script:
     """What a test gives, checked: the first contents of tables, and all that happens after that."""
 
     tables: Mapping[str, PushedRows]
-    events: tuple[Event, ...]
+    events: tuple[Happening, ...]
 
 
 def read_script(app: App, given: Given) -> Script:
@@ -88,7 +88,7 @@ def read_script(app: App, given: Given) -> Script:
             raise UserError(f"give events: Push, Heartbeat or Put, not {event!r}")
     first = next((place for place, event in enumerate(events) if not isinstance(event, Put)), len(events))
     tables: dict[str, PushedRows] = {}
-    later: list[Event] = []
+    later: list[Happening] = []
     for event in events[:first]:
         if isinstance(event, Put) and event.table not in tables:
             tables[event.table] = event.rows
@@ -97,7 +97,7 @@ def read_script(app: App, given: Given) -> Script:
     return Script(tables, (*later, *events[first:]))
 
 
-def _events(app: App, given: Given) -> list[Event]:
+def _events(app: App, given: Given) -> list[Happening]:
     if not isinstance(given, Mapping):
         return list(given)
     tables = [Put(name, rows) for name, rows in given.items() if name in app.tables]

@@ -13,16 +13,11 @@ from tests.engine.grammar.duckdb_text import output
 from tests.engine.grammar.forms import SECOND, Query
 from tests.engine.grammar.freshet_text import text
 from tests.engine.grammar.logs import END, NAMED, STREAMS, Expected, Row, Step, log
-from tests.engine.kit import Anything, Application, Misfortune
+from tests.engine.kit import Application
 
 from freshet.kernels.superbox.pipeline import MOST_PIECES
-from freshet.policies import Policy, create
-
-POLICIES = [
-    "anything", "everything", "fcfs", "rr(1)", "rr(3)", "fas-mcq", "fas-mcq+set", "rb-mcq+set", "baat", "taat",
-    "aaat-min-latency", "slope-slack",
-]  # fmt: skip
-
+from freshet.testing import Faults
+from freshet.testing.schedule import POLICIES, make_policy
 
 TWIN = "_twin"
 Twins = Literal["free", "held", "failing"] | None
@@ -85,10 +80,6 @@ def _with_twins(found: Sequence[Query]) -> list[Query]:
     return [twin for query in found for twin in (query, replace(query, name=query.name + TWIN))]
 
 
-def policy(name: str, seed: int) -> Policy:
-    return Anything(seed) if name == "anything" else create(name)
-
-
 @dataclass
 class Play:
     """A case being played, and beside it what the streams should hold."""
@@ -99,17 +90,22 @@ class Play:
     def __post_init__(self) -> None:
         case = self.case
         texts = {query.name: text(query.body) for query in case.queries}
+        self._twins = [name for name in texts if name.endswith(TWIN)]
+        self._faults = Faults()
+        if case.twins == "failing":
+            self._faults = Faults.at_random(case.seed, 0.2, ["fail"])
+            for twin in self._twins:
+                self._faults.raise_in(twin, 0.3)
         self.app = Application(
             texts,
-            policy(case.policies[0], case.seed),
+            make_policy(case.policies[0], case.seed),
             slots=case.slots,
             seed=case.seed,
             streams=STREAMS.values(),
             share=case.twins is not None,
+            faults=self._faults,
         )
-        self._twins = [name for name in texts if name.endswith(TWIN)]
         self._random = random.Random(case.seed)
-        self._misfortune(case.seed)
         self.expected = {name: Expected(stream) for name, stream in STREAMS.items()}
         self._clock = case.start
         self._arrival = max(case.start, 0)
@@ -126,20 +122,14 @@ class Play:
         if self.case.twins == "held":
             self.app.hold(())
         if self.case.twins == "failing":
-            self._restart()  # what was quarantined goes on where it was
+            self._faults.end()
+            self.crash()  # what was quarantined goes on where it was
         self.app.run()
-
-    def _misfortune(self, seed: int) -> None:
-        if self.case.twins == "failing":
-            Misfortune(self.app.executor, self._twins, seed)
 
     def crash(self) -> None:
         """The process dies, with units on their way, and another one goes on with what is in the state folder."""
-        self._restart()
-        self._misfortune(self.case.seed + 1)
-
-    def _restart(self) -> None:
-        self.app = self.app.crash(policy(self.case.policies[1], self.case.seed + 1), self.case.seed + 1)
+        seed = self.case.seed + 1
+        self.app.crash(make_policy(self.case.policies[1], seed), seed)
 
     def _step(self, what: str, stream: str, gap: int, more: Any) -> None:
         self._clock += gap
@@ -151,7 +141,7 @@ class Play:
             self._append(*self._last)
         elif what == "heartbeat":
             time = self._clock if STREAMS[stream].event_time else self._arrival
-            self.app.heartbeat_us(stream, time)
+            self.app.heartbeat(stream, time / 1e6)
             self.expected[stream].heartbeat(time)
         elif what == "turns":
             for _ in range(more):
@@ -161,11 +151,11 @@ class Play:
         self._last = (stream, rows)
         schema = STREAMS[stream].schema
         columns = [pa.array(column, each.type) for column, each in zip(zip(*rows, strict=True), schema, strict=True)]
-        self.app.take(stream, pa.Table.from_arrays(columns, schema=schema), self._arrival)
+        self.app.push(stream, pa.Table.from_arrays(columns, schema=schema), at=self._arrival / 1e6)
         self.expected[stream].append(rows, self._arrival)
 
-    def close_windows(self) -> None:
+    def end_time(self) -> None:
         """All time passes."""
         for stream in STREAMS:
-            self.app.heartbeat_us(stream, END + self._clock)
+            self.app.heartbeat(stream, (END + self._clock) / 1e6)
         self.app.run()

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections import defaultdict
 from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
 from tests.engine.grammar.forms import Kind
 
-Row = tuple[Any, ...]
+from freshet.testing import compare
+from freshet.testing.compare import Row, unmatched
 
 
 def same(found: Sequence[Row], expected: Sequence[Row], kinds: Sequence[Kind]) -> bool:
@@ -20,42 +20,19 @@ def same(found: Sequence[Row], expected: Sequence[Row], kinds: Sequence[Kind]) -
 
 def within(found: Sequence[Row], expected: Sequence[Row], kinds: Sequence[Kind]) -> bool:
     """Whether every row found is an expected one of its own."""
-    groups: dict[Row, tuple[list[Row], list[Row]]] = defaultdict(lambda: ([], []))
-    for side, rows in enumerate((found, expected)):
-        for row in rows:
-            exact = tuple(plain(each) for each, kind in zip(row, kinds, strict=True) if kind not in ("rough", "near"))
-            groups[exact][side].append(row)
-    return all(len(some) <= len(others) and _match(some, others, kinds) for some, others in groups.values())
+    rough = [place for place, kind in enumerate(kinds) if kind in ("rough", "near")]
 
+    def close(one: Row, other: Row) -> bool:
+        return all(one[place] == other[place] or _is_near(one[place], other[place], kinds[place]) for place in rough)
 
-def _match(some: list[Row], others: list[Row], kinds: Sequence[Kind]) -> bool:
-    """A partner for each row of those whose exact columns are equal, by augmenting paths."""
-    if not {"rough", "near"} & set(kinds):
-        return True
-    taken: dict[int, int] = {}
-
-    def place(number: int, seen: set[int]) -> bool:
-        for other, row in enumerate(others):
-            if other not in seen and _close(some[number], row, kinds):
-                seen.add(other)
-                if other not in taken or place(taken[other], seen):
-                    taken[other] = number
-                    return True
-        return False
-
-    return all(place(number, set()) for number in range(len(some)))
-
-
-def _close(one: Row, other: Row, kinds: Sequence[Kind]) -> bool:
-    return all(
-        plain(a) == plain(b) or (kind in ("rough", "near") and _is_near(a, b, kind))
-        for a, b, kind in zip(one, other, kinds, strict=True)
-    )
+    ours, theirs = ([tuple(map(plain, row)) for row in rows] for rows in (found, expected))
+    alone, _ = unmatched(ours, theirs, rough, close)
+    return not alone
 
 
 def _is_near(found: Any, expected: Any, kind: Kind) -> bool:
-    if found is None or expected is None:
-        return False
+    if not isinstance(found, int | float) or not isinstance(expected, int | float):
+        return False  # NULL and NaN are near nothing
     if kind == "rough":
         return math.isclose(found, expected, rel_tol=1e-9, abs_tol=1e-9)
     # Half a percent, and the rounding to a whole number where the argument is one.
@@ -64,8 +41,4 @@ def _is_near(found: Any, expected: Any, kind: Kind) -> bool:
 
 def plain(value: Any) -> Any:
     """Times as microseconds, numbers so that NaN equals itself and -0 is 0."""
-    if isinstance(value, datetime):
-        return round(value.timestamp() * 1e6)
-    if isinstance(value, float):
-        return "NaN" if math.isnan(value) else value + 0.0
-    return value
+    return round(value.timestamp() * 1e6) if isinstance(value, datetime) else compare.plain(value)

@@ -10,13 +10,14 @@ from unittest.mock import patch
 import duckdb
 import pyarrow as pa
 from tests.engine.grammar.cases import Case, Play
-from tests.engine.grammar.compare import Row, plain, same, within
+from tests.engine.grammar.compare import plain, same, within
 from tests.engine.grammar.duckdb_text import output
 from tests.engine.grammar.forms import Body, Combined, Derived, Kind, Member, Named, Query, Select
 from tests.engine.grammar.logs import NAMED, STREAMS
 from tests.engine.grammar.shapes import body_shape, with_each_tuple
 
 from freshet.kernels.superbox import pipeline
+from freshet.testing.compare import Row
 
 Due = Literal["at once", "closed", "later"]
 """When a row comes: when its tuples have come, when the watermarks of the streams have reached its time, or some time
@@ -33,11 +34,13 @@ def check(case: Case) -> tuple[int, int]:
         with patch.object(pipeline, "MOST_PIECES", case.pieces):
             play.play()
         for name, expected in play.expected.items():
-            held, came = ([tuple(map(plain, row)) for row in rows] for rows in (play.app.rows(name), expected.contents))
+            held, came = (
+                [tuple(map(plain, row)) for row in rows] for rows in (play.app.tuples(name), expected.contents)
+            )
             assert held == came, f"{case}\n{name} holds {held}, not {came}"
         answers = batch(play)
         _judge(play, answers, closed=False)
-        play.close_windows()
+        play.end_time()
         _judge(play, answers, closed=True)
         return len(answers), sum(map(bool, answers.values()))
     finally:
@@ -48,7 +51,7 @@ def _judge(play: Play, answers: Mapping[str, Sequence[Row]], closed: bool) -> No
     when = dict.fromkeys(STREAMS, "at once") | _when(play.case.queries)
     for query in play.case.queries:
         kinds: list[Kind] = [kind for _, kind in body_shape(query.body).columns]
-        found: Sequence[Row] = play.app.rows(query.name)
+        found: Sequence[Row] = play.app.tuples(query.name)
         expected = list(answers[query.name])
         changes = isinstance(query.body, Select) and query.body.changes
         if changes and not closed:
