@@ -81,6 +81,14 @@ def test_a_query_calls_it_whatever_the_case_and_its_column_keeps_the_name() -> N
     assert checked.schemas["q"].types == [pa.float64(), pa.bool_()]
 
 
+def test_people_are_shown_its_name() -> None:
+    graph = app_with("SELECT squared(v) AS x FROM s WHERE squared(v) > 1").checked().queries["q"].graph
+    assert [graph.operators[name].text() for name in graph.order] == [
+        "squared(CAST(v AS DOUBLE)) > 1",
+        "squared(CAST(v AS DOUBLE)) AS x",
+    ]
+
+
 @pytest.mark.parametrize(
     ("call", "told"),
     [

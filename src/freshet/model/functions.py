@@ -204,6 +204,17 @@ def known_operator(key: str) -> RowWise:
     return found
 
 
+def readable(text: str) -> str:
+    """A text of operators for people: the names of functions, not their keys.
+
+    >>> half = make_known(Macro("half", (pa.float64(),), pa.float64(), "1", ("x",), "x / 2"))
+    >>> readable(f"{half.key.upper()}(v) > 1")
+    'half(v) > 1'
+    """
+    names = {each.key: each.name for each in functions_in(text)}
+    return _KEY.sub(lambda found: names.get(found[1].lower(), found[0]), text) if names else text
+
+
 def functions_in(text: str) -> list[Function | RowWise]:
     """The functions and operators that a text names, each once, also in their forms that do not raise."""
     found = (_KNOWN.get(key.lower()) for key in _KEY.findall(text))

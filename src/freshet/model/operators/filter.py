@@ -8,6 +8,7 @@ from typing import ClassVar
 
 import pyarrow as pa
 
+from freshet.model.functions import readable
 from freshet.model.operators.base import Operator, Typer
 
 
@@ -28,4 +29,4 @@ class Filter(Operator):
         return inputs[0]
 
     def text(self) -> str:
-        return self.predicate
+        return readable(self.predicate)

@@ -8,6 +8,7 @@ from typing import ClassVar
 
 import pyarrow as pa
 
+from freshet.model.functions import readable
 from freshet.model.operators.base import Columns, Operator, Typer
 
 
@@ -36,4 +37,4 @@ def columns_text(columns: Columns) -> str:
     >>> columns_text((("k", "k"), ("twice", "v * 2")))
     'k, v * 2 AS twice'
     """
-    return ", ".join(text if text == name else f"{text} AS {name}" for name, text in columns)
+    return readable(", ".join(text if text == name else f"{text} AS {name}" for name, text in columns))

@@ -82,7 +82,9 @@ def _unpacked(name: str, code: str) -> Callable[..., Any]:
 @contextmanager
 def _by_value() -> Iterator[None]:
     """Has modules that executors need not have go by value."""
-    modules = [module for module in list(sys.modules.values()) if _is_users(module)]
+    before = cloudpickle.list_registry_pickle_by_value()  # type: ignore[no-untyped-call]
+    users = [module for module in list(sys.modules.values()) if _is_users(module)]
+    modules = [module for module in users if module.__name__ not in before]
     for module in modules:
         cloudpickle.register_pickle_by_value(module)  # type: ignore[no-untyped-call]
     try:
@@ -96,8 +98,9 @@ def _is_users(module: ModuleType) -> bool:
     file, name = getattr(module, "__file__", None), getattr(module, "__name__", "")
     if not isinstance(file, str) or name.partition(".")[0] in ("freshet", "__main__") or name not in sys.modules:
         return False
-    folder = Path(file).absolute()
-    return not any(folder.is_relative_to(place) for place in _INSTALLED)
+    place = Path(file).absolute()
+    installed = any(place.is_relative_to(folder) for folder in _INSTALLED)
+    return not installed and not {"site-packages", "dist-packages"} & set(place.parts)
 
 
 _REGISTERED: Final[WeakKeyDictionary[SparkSession, set[Vectorised]]] = WeakKeyDictionary()
