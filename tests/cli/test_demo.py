@@ -24,7 +24,7 @@ from freshet.demo.calibration import Capacity
 from freshet.demo.counts import readings, unanswered
 from freshet.demo.course import Course, Sample
 from freshet.demo.monitor import LOGINS, PACKETS, monitor, text
-from freshet.demo.plot import draw, save
+from freshet.demo.plot import draw, draw_small, main, save
 from freshet.demo.seen import Seen
 from freshet.demo.stories import cards, flood
 from freshet.demo.story import Story
@@ -250,6 +250,14 @@ def test_a_query_that_answered_nothing_has_its_place(recorded: dict[str, Any], t
     save(seen, tmp_path / "demo.png")
     assert (tmp_path / "demo.png").read_bytes().startswith(PNG)
     assert len(paragraphs(seen)) == 5
+
+
+def test_the_small_picture_names_every_group(recorded: dict[str, Any], tmp_path: Path) -> None:
+    labels = [text.get_text().split("\n")[0] for text in draw_small(Seen.from_json(recorded)).axes[0].texts]
+    assert labels == ["flood", *GROUPS]
+    (tmp_path / "demo.json").write_text(json.dumps(recorded))
+    main([str(tmp_path / "demo.json"), str(tmp_path / "small.png")])
+    assert (tmp_path / "small.png").read_bytes().startswith(PNG)
 
 
 # The command

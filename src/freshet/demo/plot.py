@@ -1,14 +1,21 @@
-"""What was seen, as a picture: each query on top, the run over time below."""
+"""What was seen, as a picture: each query on top, the run over time below.
+
+What a run kept (``freshet demo --keep --state FOLDER``) gives a smaller one, that of the README:
+``python -m freshet.demo.plot FOLDER/demo.json docs/plots/demo.png``
+"""
 
 from __future__ import annotations
 
+import json
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from freshet.demo.seen import Seen
-from freshet.demo.worth import COLOURS, group
+from freshet.demo.worth import COLOURS, NUMBERS, group
 from freshet.model import UserError, duration_text
+from freshet.plots import Point, label_ends, new_figure, plain_numbers
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -132,3 +139,38 @@ def _patch(colour: str, label: str) -> Any:
     from matplotlib.patches import Patch
 
     return Patch(color=colour, label=label)
+
+
+def draw_small(seen: Seen) -> Figure:
+    """How much waited for queries of different worth, over time, and nothing else."""
+    figure = new_figure(9.0, 3.4)
+    axes = figure.add_subplot()
+    course, groups = seen.course, seen.groups()
+    times, below = course.times(), [0.0] * len(course.times())
+    # Labels point at what is left when the flood is over: there the groups differ.
+    after = next((place for place, time in enumerate(times) if time >= seen.story.flood_end + 1.0), len(times) - 1)
+    ends: list[tuple[str, Point, int]] = []
+    for name, queries in groups.items():
+        above = [low + rows / 1e6 for low, rows in zip(below, course.waiting(name), strict=True)]
+        axes.fill_between(times, below, above, color=COLOURS[name], linewidth=0)
+        middle = (below[after] + above[after]) / 2
+        ends.append((f"{name}\n({_weights(queries)})", Point(times[after], middle, middle, middle), NUMBERS[name]))
+        below = above
+    axes.set(xlabel="seconds", ylabel="million tuples that wait")
+    axes.set_title(f"A flood of packets, {len(seen.report['queries'])} queries: who has to wait?", loc="left")
+    plain_numbers(axes)
+    _finish(seen, axes, 1.15 * max([*below, 1e-6]))
+    label_ends(axes, ends)
+    return figure
+
+
+def main(arguments: list[str]) -> None:
+    """Draws the small picture of what a run kept."""
+    if len(arguments) != 2:
+        raise UserError("usage: python -m freshet.demo.plot FOLDER/demo.json PICTURE.png")
+    seen = Seen.from_json(json.loads(Path(arguments[0]).read_text(encoding="utf-8")))
+    draw_small(seen).savefig(arguments[1], format="png", dpi=DOTS)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from freshet import plots
+
 ALERTS: Final = "alerts"
 DASHBOARDS: Final = "dashboards"
 ARCHIVES: Final = "archives"
@@ -11,7 +13,9 @@ ARCHIVES: Final = "archives"
 _LEAST: Final = {ALERTS: 0.8, DASHBOARDS: 0.25, ARCHIVES: 0.0}
 GROUPS: Final = tuple(_LEAST)
 """From the worthiest to the least."""
-COLOURS: Final = {ALERTS: "#c1272d", DASHBOARDS: "#0072b2", ARCHIVES: "#8a8a8a"}
+NUMBERS: Final = {ALERTS: 1, DASHBOARDS: 0, ARCHIVES: 6}
+"""Of each group, among the colours of plots."""
+COLOURS: Final = {name: plots.COLOURS[number] for name, number in NUMBERS.items()}
 
 
 def group(weight: float) -> str:
