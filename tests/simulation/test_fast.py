@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
-from tests.engine.kit import Anything
 
 from freshet.model import Curve, Promises
 from freshet.policies import (
@@ -29,6 +28,7 @@ from freshet.policies import (
 from freshet.simulation.executor import Profile
 from freshet.simulation.fast import FastWorld
 from freshet.simulation.world import SimulatedQuery, World
+from freshet.testing.policies import RandomSteps
 
 NAMES = (
     "aaat", "aaat-min-cost", "aaat-min-latency", "aaat-min-memory", "baat", "taat",
@@ -37,7 +37,7 @@ NAMES = (
 )  # fmt: skip
 POLICIES: dict[str, Callable[[], Policy]] = {
     **{name: lambda name=name: create(name) for name in NAMES},  # type: ignore[misc]
-    "anything": lambda: Anything(3),
+    "anything": lambda: RandomSteps(3),
     "everything": Everything,
     "rr": RoundRobin,
     "rr 2": lambda: RoundRobin(2),

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.engine.kit import Anything
 
 from freshet.model import NOTHING, Curve, Decision, Promises, Step, UserError, View
 from freshet.policies import (
@@ -25,6 +24,7 @@ from freshet.simulation.executor import Profile
 from freshet.simulation.fast import FastWorld
 from freshet.simulation.outcome import stale_seconds
 from freshet.simulation.world import SimulatedQuery, World
+from freshet.testing.policies import RandomSteps
 
 BOTH = pytest.mark.parametrize("kind", [World, FastWorld])
 Kind = type[World] | type[FastWorld]
@@ -259,7 +259,7 @@ def answers(policy: Policy, seed: int, slots: int = 1, most_rows: int = 1000) ->
 def test_answers_of_windows_and_joins_depend_on_the_log_alone(seed: int, slots: int, most_rows: int) -> None:
     expected = answers(Everything(), seed)
     assert expected["pairs"]
-    for policy in (Anything(seed), RoundRobin(rows=2), create("baat"), create("slope-slack-push(2)")):
+    for policy in (RandomSteps(seed), RoundRobin(rows=2), create("baat"), create("slope-slack-push(2)")):
         assert answers(policy, seed, slots, most_rows) == expected
 
 
