@@ -10,7 +10,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
-from freshet.simulation.inprocess import InProcessExecutor
 
 from freshet.app import App, InvalidApp
 from freshet.app.restart import fingerprint
@@ -18,6 +17,7 @@ from freshet.engine import Engine, LogQueues, VirtualClock
 from freshet.log import Intake, Log
 from freshet.model import ARRIVAL, UserError
 from freshet.policies import Everything
+from freshet.testing import InProcessExecutor
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
