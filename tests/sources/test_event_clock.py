@@ -109,3 +109,15 @@ def test_the_wall_clock_is_not_event_time(log: Log) -> None:
     assert feeder.status.heartbeats == 2
     with pytest.raises(FreshetError, match="not running"):
         source.heartbeat(300)
+
+
+def test_who_hears_that_a_trace_has_ended_finds_its_windows_closed(log: Log, tmp_path: Path) -> None:
+    path = tmp_path / "trace.csv"
+    path.write_text("ts,v\n100,1\n")
+    options = {"path": path, "time": "ts", "speed": "max"}
+    feeder = Feeder(create("trace", options, STREAM), Intake(log, STREAM), log, "s", heartbeat=3600.0)
+    feeder.start()
+    until(lambda: feeder.status.state == "exhausted")
+    assert feeder.status.heartbeats == 1
+    assert log.newest("s") == END_OF_TIME * 1e6
+    feeder.stop()

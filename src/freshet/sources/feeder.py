@@ -149,6 +149,9 @@ class Feeder:
             appended = self._append(batch)
             return 0.0 if batch.more and appended else self._interval
         due = self._source.next_due()
+        if due is None and self._status.state != "exhausted":
+            # Its last word, before anybody hears that nothing more comes.
+            self._beat(now, at_once=self._intake.event_time is not None)
         self._set(state=self._state(due, now))
         due = math.inf if due is None else due
         if due > now:
@@ -221,11 +224,11 @@ class Feeder:
             batches=self._status.batches + 1,
         )
 
-    def _beat(self, now: float) -> None:
-        """Says after a silence what time it is: the wall clock's, or where the stream has event time the source's
-        own, if it knows that."""
+    def _beat(self, now: float, at_once: bool = False) -> None:
+        """Says after a silence, or at once, what time it is: the wall clock's, or where the stream has event time the
+        source's own, if it knows that."""
         with self._appending:
-            if now - self._last_sign < self._heartbeat:
+            if not at_once and now - self._last_sign < self._heartbeat:
                 return
             self._last_sign = now
             time = now if self._intake.event_time is None else self._event_clock(now)
