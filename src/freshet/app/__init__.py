@@ -1,7 +1,20 @@
 """Applications: declared in Python or in a file, checked without Spark, run on it."""
 
+from typing import TYPE_CHECKING, Any
+
 from freshet.app.app import App
 from freshet.app.problems import InvalidApp, Problem
-from freshet.app.run import Run
+
+if TYPE_CHECKING:
+    from freshet.app.run import Run
 
 __all__ = ["App", "InvalidApp", "Problem", "Run"]
+
+
+def __getattr__(name: str) -> Any:
+    """Imports what runs an application when it is first asked for: whoever only checks one does not wait for it."""
+    if name == "Run":
+        from freshet.app.run import Run
+
+        return Run
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -7,9 +7,10 @@ import logging
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future
-from typing import Final, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
-from freshet.engine import Engine
+if TYPE_CHECKING:
+    from freshet.engine import Engine
 
 T = TypeVar("T")
 

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Hashable, Sequence
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
 import pyarrow as pa
 
 from freshet.kernels.expressions.arrow import decode
 from freshet.kernels.folds.arrays import Ints
 from freshet.kernels.folds.groups import canonical
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 _NOWHERE: Final = -1
 
@@ -32,6 +34,9 @@ class TableIndex:
     """
 
     def __init__(self, columns: Sequence[pa.Array], rows: int) -> None:
+        # Not before there is a table: it takes longer to import than all of `freshet check` should.
+        import pandas as pd
+
         self._levels: list[tuple[pd.Index, pd.Index]] = []
         codes: Ints = np.zeros(rows, np.int64)
         for column in columns:
