@@ -21,10 +21,11 @@ _HOMES: Final = {
     "Retention": "freshet.log",
     "Run": "freshet.app",
     "UserError": "freshet.model",
-    "function": "freshet.app.functions",
+    "function": "freshet.app.declared.functions",
+    "operator": "freshet.app.declared.functions",
 }
 
-__all__ = ["App", "Backpressure", "FreshetError", "InvalidApp", "Retention", "Run", "UserError", "function"]
+__all__ = ["App", "Backpressure", "FreshetError", "InvalidApp", "Retention", "Run", "UserError", "function", "operator"]
 
 
 def __getattr__(name: str) -> Any:

@@ -1,6 +1,6 @@
 """Arrival processes: when tuples come, in seconds from 0, the same for the same seed.
 
-A process is cut into *blocks* that are each made from a small JSON-ready *mark*, so that a cursor can go on after
+A process is cut into *blocks*. Each is made from a small JSON-ready *mark*, so that a cursor can continue after
 a restart exactly where it stopped, and tuple ``i`` arrives at the same time however the stream is taken.
 """
 
@@ -24,7 +24,7 @@ _MAX_LEVELS: Final = 20
 
 
 class Arrivals(ABC):
-    """A process of arrivals; a process itself has no state, its :class:`ArrivalCursor` has."""
+    """A process of arrivals. The process itself has no state; its :class:`ArrivalCursor` has."""
 
     @abstractmethod
     def start(self) -> Mark:
@@ -32,7 +32,7 @@ class Arrivals(ABC):
 
     @abstractmethod
     def block(self, mark: Mark) -> tuple[Times, Mark | None]:
-        """The nondecreasing times of a block (maybe none) and the mark of the next; None: the process ends."""
+        """The nondecreasing times of a block (possibly none), and the mark of the next; None if the process ends."""
 
     def cursor(self, position: Mapping[str, Any] | None = None) -> ArrivalCursor:
         """A cursor at the first tuple, or where an earlier cursor's ``position`` says."""
@@ -62,7 +62,7 @@ class ArrivalCursor:
         self._load()
 
     def _load(self) -> None:
-        """Makes the block of the mark, going on over blocks that are empty or used up."""
+        """Makes the block of the mark, and skips blocks that are empty or used up."""
         self._times: Times = np.empty(0)
         while self._mark is not None:
             self._times, self._next = self._process.block(self._mark)
@@ -72,15 +72,15 @@ class ArrivalCursor:
 
     @property
     def position(self) -> dict[str, Any]:
-        """JSON-ready; :meth:`Arrivals.cursor` goes on from it."""
+        """A JSON-ready position; :meth:`Arrivals.cursor` continues from it."""
         return {"index": self.index, "mark": self._mark, "used": self._used}
 
     def peek(self) -> float | None:
-        """When the next tuple arrives; None: no more come."""
+        """When the next tuple arrives; None if no more come."""
         return None if self._mark is None else float(self._times[self._used])
 
     def take(self, count: int) -> Times:
-        """The times of the next ``count`` tuples, fewer only where the process ends."""
+        """The times of the next ``count`` tuples; fewer only if the process ends."""
         return self.take_until(np.inf, count)
 
     def take_until(self, time: float, limit: int | None = None) -> Times:
@@ -106,7 +106,7 @@ def _generator(seed: int, number: int) -> np.random.Generator:
 
 
 def _gaps(seed: int, number: int, rate: float) -> Times:
-    # Inverse transform: gaps of another rate with the same seed are these, stretched.
+    # Inverse transform: with another rate and the same seed, the gaps are these, stretched.
     return -np.log1p(-_generator(seed, number).random(_BLOCK)) / rate
 
 
@@ -178,7 +178,7 @@ class Bursts(Arrivals):
     def block(self, mark: Mark) -> tuple[Times, Mark | None]:
         inner, after = self.inner.block(mark["inner"])
         count, time = mark["count"], mark["time"]
-        # The block may begin inside a burst, whose time is then in the mark.
+        # The block may begin inside a burst; the burst's time is then in the mark.
         place = np.arange(len(inner)) + count
         leader = place - place % self.size - count
         times = np.where(leader < 0, time, inner[np.maximum(leader, 0)])
@@ -190,17 +190,17 @@ class Bursts(Arrivals):
 class BModel(Arrivals):
     """Self-similar bursts: the b-model (WU §4.9.2.4).
 
-    The tuples of a span are divided among its halves, ``bias`` of them to one and the rest to the other, which is
-    which being drawn, and so on down ``levels`` times. A count that does not divide is rounded up or down at random,
-    so that single tuples follow the bias too. Within an interval of the last level tuples are spread evenly. The
-    spans follow each other, each with a cascade of its own.
+    The tuples of a span are divided among its halves: ``bias`` of them go to one, the rest to the other, and a draw
+    decides which is which. This is repeated ``levels`` times. A count that does not divide is rounded up or down at
+    random, so that single tuples follow the bias, too. Within an interval of the last level tuples are spread evenly.
+    The spans follow each other, each with a cascade of its own.
 
     Args:
         rate: Tuples a second over a whole span.
         bias: From 0.5 (even) to 1 (one burst per span); network traffic has 0.6 to 0.8.
         span: Seconds of a span.
         levels: How often a span is halved; the resolution is ``span / 2 ** levels``.
-        seed: Names the draw.
+        seed: Seed of the draws.
 
     >>> times = BModel(rate=1000, bias=0.8, span=10, seed=1).first(10_000)
     >>> counts, _ = np.histogram(times, bins=100, range=(0, 10))
@@ -227,7 +227,7 @@ class BModel(Arrivals):
         return {"block": 0}
 
     def counts(self, number: int) -> NDArray[np.int64]:
-        """Tuples in each interval of the last level of a span."""
+        """Number of tuples in each interval of the last level of a span."""
         generator = _generator(self.seed, number)
         # Differences of whole parts, so that no fraction of a tuple is lost from span to span.
         per_span = self.rate * self.span
@@ -250,18 +250,18 @@ class BModel(Arrivals):
         return times, {"block": number + 1}
 
 
-class Schedule(Arrivals):
-    """Poisson arrivals whose rate changes by a schedule, with pauses where the rate is 0 (MAV §3.2).
+class RateSchedule(Arrivals):
+    """Poisson arrivals with a rate that changes by a schedule; a rate of 0 is a pause (MAV §3.2).
 
     Args:
-        pieces: ``(seconds, rate)`` one after the other.
+        pieces: ``(seconds, rate)``, one after the other.
         repeat: Begin again at the end; otherwise the process ends there.
-        seed: Names the draw.
+        seed: Seed of the draws.
 
-    >>> times = Schedule([(1.0, 50.0), (9.0, 0.0)], seed=3).first(10_000)
+    >>> times = RateSchedule([(1.0, 50.0), (9.0, 0.0)], seed=3).first(10_000)
     >>> bool(np.all(times % 10 < 1.0))
     True
-    >>> len(Schedule([(1.0, 50.0), (9.0, 0.0)], repeat=False, seed=3).first(10_000)) < 100
+    >>> len(RateSchedule([(1.0, 50.0), (9.0, 0.0)], repeat=False, seed=3).first(10_000)) < 100
     True
     """
 

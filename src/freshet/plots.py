@@ -16,17 +16,19 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 COLOURS: Final = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#555555")
-"""Told apart by people who do not see all colours, too (Okabe and Ito)."""
+"""Colours that people who do not see all colours can tell apart, too (Okabe and Ito)."""
 MARKERS: Final = ("o", "s", "^", "D", "v", "P", "X")
 DOTS: Final = 120
-"""Per inch, of a PNG."""
+"""Dots per inch of a PNG."""
 _TEXT: Final = 10.0
 _ROOM: Final = 1.35
 """Height of a label, as a multiple of the height of its letters."""
+_DECADES: Final = 100.0
+"""Up to this factor powers of ten alone are too few numbers along a logarithmic axis."""
 
 
 def new_figure(width: float, height: float) -> Figure:
-    """An empty figure, its sides in inches.
+    """An empty figure; its sides are in inches.
 
     Raises:
         UserError: Matplotlib is not installed.
@@ -42,14 +44,14 @@ def new_figure(width: float, height: float) -> Figure:
 
 
 @dataclass(frozen=True, slots=True)
-class Point:
-    """A place of a line.
+class PlotPoint:
+    """A point of a line.
 
     Args:
-        place: On the horizontal axis.
-        value: On the vertical axis.
-        low: The least that was measured there.
-        high: The greatest.
+        place: Place on the horizontal axis.
+        value: Value on the vertical axis.
+        low: The smallest value that was measured there.
+        high: The greatest value that was measured there.
     """
 
     place: float
@@ -58,23 +60,23 @@ class Point:
     high: float
 
     @staticmethod
-    def of(place: float, values: Sequence[float]) -> Point:
+    def of(place: float, values: Sequence[float]) -> PlotPoint:
         """The mean and the range of what was measured.
 
-        >>> Point.of(3, [1.0, 2.0, 6.0])
-        Point(place=3, value=3.0, low=1.0, high=6.0)
+        >>> PlotPoint.of(3, [1.0, 2.0, 6.0])
+        PlotPoint(place=3, value=3.0, low=1.0, high=6.0)
         """
-        return Point(place, sum(values) / len(values), min(values), max(values))
+        return PlotPoint(place, sum(values) / len(values), min(values), max(values))
 
 
-def draw_line(axes: Axes, points: Sequence[Point], number: int, *, dashed: bool = False) -> None:
-    """Draws a line with a band from the least to the greatest.
+def draw_line(axes: Axes, points: Sequence[PlotPoint], number: int, *, dashed: bool = False) -> None:
+    """Draws a line with a band from the smallest to the greatest value.
 
     Args:
-        axes: Where.
-        points: In order.
-        number: Of the line: gives its colour and its marker.
-        dashed: Rather than solid.
+        axes: Where to draw.
+        points: The points, in order.
+        number: Number of the line; it decides the colour and the marker.
+        dashed: Whether the line is dashed instead of solid.
     """
     colour, marker = COLOURS[number % len(COLOURS)], MARKERS[number % len(MARKERS)]
     places = [point.place for point in points]
@@ -85,13 +87,13 @@ def draw_line(axes: Axes, points: Sequence[Point], number: int, *, dashed: bool 
     axes.plot(places, [point.value for point in points], color=colour, marker=marker, **style)
 
 
-def label_ends(axes: Axes, ends: Sequence[tuple[str, Point, int]]) -> None:
-    """Writes labels to the right of the axes, each at the height of the end of its line, and none over another.
+def label_ends(axes: Axes, ends: Sequence[tuple[str, PlotPoint, int]]) -> None:
+    """Writes labels to the right of the axes, each at the height of the end of its line, without overlaps.
 
-    Call it last: it goes by the limits of the axes.
+    Call it last: it depends on the limits of the axes.
 
     Args:
-        axes: Where.
+        axes: Where to write.
         ends: Label, last point and number of each line.
     """
     axes.margins(x=0.03)
@@ -119,7 +121,7 @@ def label_ends(axes: Axes, ends: Sequence[tuple[str, Point, int]]) -> None:
 
 
 def spread_apart(heights: Sequence[float], room: float) -> list[float]:
-    """Moves heights as little as need be, so that any two are ``room`` apart; their order stays.
+    """Moves heights as little as necessary, so that any two are ``room`` apart; their order stays.
 
     >>> spread_apart([0.5, 0.5, 0.9], 0.2)
     [0.4, 0.6, 0.9]
@@ -127,7 +129,7 @@ def spread_apart(heights: Sequence[float], room: float) -> list[float]:
     [0.9, 0.1]
     """
     order = sorted(range(len(heights)), key=lambda place: heights[place])
-    groups: list[tuple[float, list[int]]] = []  # the middle of labels that stand close, and which they are
+    groups: list[tuple[float, list[int]]] = []  # the middle of labels that are close, and which they are
     for place in order:
         middle, members = heights[place], [place]
         while groups and middle - groups[-1][0] < room * (len(members) + len(groups[-1][1])) / 2:
@@ -142,10 +144,13 @@ def spread_apart(heights: Sequence[float], room: float) -> list[float]:
 
 
 def plain_numbers(axes: Axes, *, x: bool = True, y: bool = True) -> None:
-    """Numbers along the axes as people write them, and a light grid."""
-    from matplotlib.ticker import FuncFormatter
+    """Writes numbers along the axes as people write them, and draws a light grid. Call it when the lines are drawn."""
+    from matplotlib.ticker import FuncFormatter, LogLocator
 
     for axis, wanted in ((axes.xaxis, x), (axes.yaxis, y)):
+        low, high = axis.get_view_interval()
+        if wanted and axis.get_scale() == "log" and high < _DECADES * low:
+            axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
         if wanted:
             axis.set_major_formatter(FuncFormatter(lambda value, _: plain(value)))
     axes.minorticks_off()

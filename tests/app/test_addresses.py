@@ -9,7 +9,7 @@ import pytest
 
 import freshet
 from freshet import sinks, sources
-from freshet.app.config import AppFile
+from freshet.app.declared.config import AppFile
 from freshet.log import Log
 from freshet.model import Stream as StreamOf
 from freshet.model import UserError, parse_schema

@@ -69,6 +69,7 @@ def test_a_query_over_a_wrong_one_is_not_blamed() -> None:
         ("q", "SELECT 1", {"on_error": "raise"}, "query q: on_error must be 'null' or 'fail', not 'raise'"),
         ("q", "SELECT 1", {"sinks": {"kind": "memory"}}, "query q: sinks must be a list"),
         ("q", "SELECT 1", {"retention": Retention(bound_bytes=0)}, "query q: retention: a bound of 0 bytes"),
+        ("q", "SELECT 1", {"retention": "1 h"}, "query q: retention must be a freshet.Retention, such as"),
     ],
 )
 def test_wrong_declarations_are_refused_at_once(name: str, sql: str, options: dict[str, object], text: str) -> None:

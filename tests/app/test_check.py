@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from freshet.app import App, InvalidApp
-from freshet.app.file import parse_leniently
-from freshet.app.problems import Problem
-from freshet.app.spec import check_master
+from freshet.app.declared.file import parse_leniently
+from freshet.app.declared.problems import Problem
+from freshet.app.declared.spec import check_master
 from freshet.log import Retention
 from freshet.model import UserError
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from freshet.app import App, InvalidApp
-from freshet.app.functions import PACKAGED
+from freshet.app.declared.functions import PACKAGED
 from freshet.cli.policies import policies
 from freshet.kernels import Program
 from freshet.model import ARRIVAL, UserError
@@ -58,6 +58,8 @@ brought_source = brought_by_a_test:source
 
 [freshet.policies]
 brought-idle = brought_by_a_test:Idle
+brought-gone = brought_by_a_test:Gone
+fcfs = brought_by_a_test:Idle
 
 [freshet.functions]
 brought_negative = brought_by_a_test:brought_negative
@@ -114,8 +116,14 @@ def test_what_is_wrong_with_one_is_told_where_it_is_named() -> None:
 def test_a_policy_is_listed_with_its_package(capsys: pytest.CaptureFixture[str]) -> None:
     assert type(create("brought-idle")).__name__ == "Idle"
     policies()
-    [line] = [line for line in capsys.readouterr().out.splitlines() if line.startswith("brought-idle")]
+    lines = capsys.readouterr().out.splitlines()
+    [line] = [line for line in lines if line.startswith("brought-idle")]
     assert line.endswith("Does as everything does. (of brought-by-a-test 1.5)")
+    gone, shadowing = sorted(line for line in lines if line.startswith("Note: "))
+    assert gone.startswith(
+        "Note: brought-gone of brought-by-a-test 1.5 cannot be loaded (brought_by_a_test:Gone): Attri"
+    )
+    assert shadowing == "Note: fcfs of brought-by-a-test 1.5 is not used: what is built in has that name"
 
 
 @pytest.mark.usefixtures("package")
@@ -123,7 +131,7 @@ def test_queries_call_a_function_of_a_package() -> None:
     query = app_with("SELECT brought_negative(v) AS n FROM s").checked().queries["q"]
     rows = pa.table({"v": pa.array([3, None], pa.int32()), ARRIVAL: [1, 2]})
     chain = [query.graph.operators[name] for name in query.graph.order]
-    (output,) = Program([chain], rows.schema).run(rows)  # type: ignore[list-item]
+    (output,) = Program([chain], rows.schema).run(rows)
     assert output.batch.column("n").to_pylist() == [-3, None]
     with pytest.raises(InvalidApp, match=r"brought_negative.int. takes 1 argument, not 2"):
         app_with("SELECT brought_negative(v, v) AS n FROM s").check()

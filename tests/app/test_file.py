@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from freshet.app import App, InvalidApp
-from freshet.app.file import parse_leniently, read_leniently
+from freshet.app.declared.file import parse_leniently, read_leniently
 from freshet.model import UserError
 
 GOOD = """
@@ -228,7 +228,14 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
 
 
 def test_every_key_is_described() -> None:
-    from freshet.app.config import AppSection, QuerySection, RetentionSection, SinkSection, SparkSection, StreamSection
+    from freshet.app.declared.config import (
+        AppSection,
+        QuerySection,
+        RetentionSection,
+        SinkSection,
+        SparkSection,
+        StreamSection,
+    )
 
     for section in (AppSection, QuerySection, RetentionSection, SinkSection, SparkSection, StreamSection):
         for name, field in section.model_fields.items():

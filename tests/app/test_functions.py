@@ -12,7 +12,7 @@ import pytest
 
 import freshet
 from freshet.app import App, InvalidApp
-from freshet.app.restart import fingerprint
+from freshet.app.remembered.restart import fingerprint
 from freshet.kernels import Program
 from freshet.model import ARRIVAL, Query, UserError
 
@@ -67,7 +67,7 @@ def app_with(sql: str, **declared: object) -> App:
 
 def answers(query: Query, rows: pa.Table) -> dict[str, list[object]]:
     chain = [query.graph.operators[name] for name in query.graph.order]
-    (output,) = Program([chain], rows.schema).run(rows)  # type: ignore[list-item]
+    (output,) = Program([chain], rows.schema).run(rows)
     assert output.failure is None
     return dict(pa.Table.from_batches([output.batch]).drop_columns([ARRIVAL]).to_pydict())
 

@@ -7,12 +7,15 @@ import threading
 import numpy as np
 import pytest
 
-from freshet.app.loop import Loop
-from freshet.engine import Engine, RealClock
-from freshet.model import UserError
-from freshet.policies import Everything
+from freshet.app.running.loop import Loop, Rounds
+from freshet.app.running.observers import DecisionKeeper
+from freshet.engine import Engine, Event, RealClock
+from freshet.engine.events import Decided
+from freshet.model import Decision, Step, UserError
+from freshet.policies import Everything, create
 from freshet.simulation.executor import SimulatedExecutor
 from freshet.simulation.log import SimulatedLog
+from freshet.simulation.view import RecordView
 
 
 def engine() -> Engine:
@@ -56,3 +59,53 @@ def test_ask_never_hangs_when_the_engine_dies() -> None:
     asker.join(30)
     assert answers == ["still there"]
     assert isinstance(loop.error, ValueError)
+
+
+FOR_EVER = 600.0
+
+
+def test_rounds_come_when_something_has_happened() -> None:
+    done = threading.Semaphore(0)
+    rounds = Rounds("test", 0.0, done.release, quiet=FOR_EVER)
+    rounds.start()
+    for _ in range(3):
+        rounds.tell(Event(0.0))
+        assert done.acquire(timeout=30)
+    rounds.stop()  # does not wait for the quiet to end
+    assert not done.acquire(blocking=False), "nothing had happened since"
+
+
+def test_what_happens_during_a_round_brings_one_more() -> None:
+    begun, goes_on, done = threading.Semaphore(0), threading.Semaphore(0), threading.Semaphore(0)
+
+    def work() -> None:
+        begun.release()
+        goes_on.acquire(timeout=30)
+        done.release()
+
+    rounds = Rounds("test", 0.0, work, quiet=FOR_EVER)
+    rounds.start()
+    rounds.tell(Event(0.0))
+    assert begun.acquire(timeout=30)
+    for _ in range(5):
+        rounds.tell(Event(0.0))
+    goes_on.release(2)
+    assert done.acquire(timeout=30)
+    assert done.acquire(timeout=30)
+    rounds.stop()
+    assert not done.acquire(blocking=False), "all of it was in the second one"
+
+
+def test_reasons_are_asked_for_only_as_often_as_they_are_cheap() -> None:
+    moments = iter([0.0, 0.05, 9.0, 9.0, 9.0, 9.0])
+    keeper, policy, view = DecisionKeeper(moments.__next__), create("fcfs"), RecordView()
+
+    def decided(now: float, *steps: Step) -> Decided:
+        decision = Decision.run(*steps)
+        return Decided(now, decision, 0.0, lambda: policy.why(view, decision))
+
+    for now in (1.0, 5.9, 6.0, 6.1):
+        keeper.tell(decided(now, Step((0,))))
+    keeper.tell(decided(7.0))
+    assert [moment for moment, _ in keeper.latest] == [1.0, 6.0, 6.1], "the first one took a hundredth of five seconds"
+    assert list(moments) == []

@@ -12,7 +12,7 @@ import duckdb
 import pytest
 
 from freshet.app import App
-from freshet.app.run import Run
+from freshet.app.running.run import Run
 
 pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("spark"), pytest.mark.timeout(900)]
 

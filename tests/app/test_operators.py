@@ -12,12 +12,12 @@ import pyarrow.compute as pc
 import pytest
 
 from freshet.app import App, InvalidApp
-from freshet.app.restart import fingerprint
+from freshet.app.remembered.restart import fingerprint
 from freshet.engine import Engine, LogQueues, VirtualClock
 from freshet.log import Intake, Log
 from freshet.model import ARRIVAL, UserError
 from freshet.policies import Everything
-from freshet.testing import InProcessExecutor
+from freshet.testing import InProcessExecutor, LocalRun
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -90,9 +90,53 @@ def test_a_column_can_give_event_time_out(tmp_path: Path) -> None:
     assert [(row["window_end"].timestamp(), row["n"]) for row in made] == [(60.0, 4), (120.0, 3)]
 
 
+def early(batch: pa.RecordBatch, seconds: int) -> tuple[pa.RecordBatch, list[int]]:
+    at = pc.subtract(batch["ts"].cast(pa.int64()), seconds * 1_000_000).cast(batch["ts"].type)
+    return pa.record_batch({"at": at, "n": pc.utf8_length(batch["text"])}), list(range(len(batch)))
+
+
+@pytest.mark.parametrize("most_rows", [1, 100])
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT window_end, count(*) AS n FROM words(lines, 1) [RANGE 1 SECOND SLIDE 1 SECOND]",
+        "SELECT at, n FROM words(lines, 1)",
+    ],
+)
+def test_a_time_before_that_of_the_tuple_quarantines_the_query(tmp_path: Path, sql: str, most_rows: int) -> None:
+    given = {"takes": "ts timestamp, text string", "returns": "at timestamp, n int", "time": "column:at"}
+    made, engine = run(app_with(sql, early, **given), tmp_path, most_rows)
+    assert made == []
+    told = "operator words gave a row whose at is 1,000,000 us before the event time of its tuple"
+    assert told in str(engine.snapshot()["queries"]["q"])
+    later, engine = run(app_with(sql.replace("1)", "-1)"), early, **given), tmp_path / "later", most_rows)
+    assert later
+    assert "gave a row" not in str(engine.snapshot()["queries"]["q"])
+
+
+def test_a_stream_without_event_time_has_the_arrival_instead() -> None:
+    app = App("a")
+    app.stream("lines", "ts timestamp, text string")
+    app.operator("words", early, takes="ts timestamp, text string", returns="at timestamp, n int", time="column:at")
+    app.query("q", "SELECT window_end, count(*) AS n FROM words(lines, 0) [RANGE 1 SECOND SLIDE 1 SECOND]")
+    with LocalRun(app) as local:
+        local.push("lines", [{"ts": "1969-01-01T00:00:00Z", "text": "a"}])
+        local.drain()
+        assert "us before the arrival of its tuple" in str(local.stopped)
+
+
+def test_a_time_needs_tuples_that_have_one() -> None:
+    given = {"takes": "ts timestamp, text string", "returns": "at timestamp, n int", "time": "column:at"}
+    app = app_with("SELECT at FROM words(untimed(lines), 0)", early, **given)
+    columns = "ts timestamp, text string"
+    app.operator("untimed", lambda batch: (batch, range(len(batch))), takes=columns, returns=columns, time="none")
+    with pytest.raises(InvalidApp, match=r"words\(\) goes by the time of its tuples, and they have none"):
+        app.check()
+
+
 def test_without_a_time_no_window_goes_by_it() -> None:
     app = app_with("SELECT count(*) AS n FROM words(lines) [RANGE 1 MINUTE]", time="none")
-    with pytest.raises(InvalidApp):
+    with pytest.raises(InvalidApp, match="operator words declares time = 'none'"):
         app.check()
     assert app_with("SELECT word FROM words(lines)", time="none").check() == []
 
@@ -116,10 +160,13 @@ def test_queries_read_each_other_through_it() -> None:
 @pytest.mark.parametrize(
     ("sql", "told"),
     [
-        ("SELECT word FROM wrds(lines)", "there is no operator wrds to stand in FROM; did you mean words?"),
+        ("SELECT word FROM wrds(lines)", "there is no operator wrds for FROM; did you mean words?"),
         ("SELECT word FROM words()", "the first argument of words() is the name of a stream"),
         ("SELECT word FROM words(linse)", "unknown stream linse; did you mean lines?"),
         ("SELECT word FROM words(lines, text)", "an operator takes constants besides its stream"),
+        ("SELECT word FROM words(lines, NULL)", "line 1: an operator takes constants besides its stream"),
+        ("SELECT word FROM words(lines, 1, 2)", "line 1: words() does not take these constants: too many positional"),
+        ("SELECT word FROM words(lines, 1, 2)", "(words(batch, least=0))"),
         ("SELECT text FROM words(lines)", "unknown column text of words"),
         ("WITH c AS (SELECT 5 AS text FROM lines) SELECT word FROM words(c)", "takes text as string, but it is int"),
         ("WITH c AS (SELECT ts FROM lines) SELECT word FROM words(c)", "takes a column text, which is not there"),
@@ -137,8 +184,9 @@ def test_mistakes_in_a_text_are_told(sql: str, told: str) -> None:
     [
         ({"name": "explode"}, "choose another name"),
         ({"name": "words"}, "there is one of this name already"),
-        ({"what": 5}, "it must be a Python function, not 5"),
-        ({"takes": "text strin"}, "operator w: schema 'text strin' is not Spark DDL"),
+        ({"what": 5}, "it must be a Python function, or have states and a run, not 5"),
+        ({"what": type("Forgetful", (), {"run": words})}, "operator w: a class with a run must have states"),
+        ({"takes": "text strin"}, "operator w: takes: schema 'text strin' is not Spark DDL"),
         ({"time": "later"}, "time must be 'keep', 'none' or 'column:X', not 'later'"),
         ({"time": "column:word"}, "returns has no column word of type timestamp"),
     ],
@@ -193,8 +241,15 @@ def test_it_runs_on_workers_of_spark(spark: SparkSession, tmp_path: Path) -> Non
     # The second has a function that is left to Spark, so that its chain changes form.
     app.query("q", "SELECT word FROM words(lines, 1)", sinks=[{"kind": "memory"}])
     app.query("r", "SELECT sha1(word) AS code FROM words(lines, 2)", sinks=[{"kind": "memory"}])
+    app.operator("broken_words", lambda batch: 1 // 0, takes="text string", returns="word string")
+    app.query("bad", "SELECT word FROM broken_words(lines)")
     with app.start() as run:
         run.push("lines", [{"text": "a bb"}, {"text": None}, {"text": "ccc"}])
         run.drain()
+        queries = run.meters()["queries"]
+    assert {name: query["state"] for name, query in queries.items()} == {
+        "q": "active", "r": "active", "bad": "quarantined",
+    }  # fmt: skip
+    assert "ZeroDivisionError" in str(queries["bad"])
     assert [row["word"] for row in run.memory("q").rows()] == ["bb", "ccc"]
     assert [row["code"][:4] for row in run.memory("r").rows()] == ["f36b"]

@@ -11,9 +11,9 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from freshet.app import outlets
-from freshet.app.outlets import Outlets
-from freshet.app.spec import QuerySpec, SinkLike
+from freshet.app.declared.spec import QuerySpec, SinkLike
+from freshet.app.running import outlets
+from freshet.app.running.outlets import Outlets
 from freshet.log import Log
 from freshet.model import ARRIVAL
 from freshet.sinks import Token

@@ -77,8 +77,8 @@ def test_every_row_stands_in_the_output_and_in_the_file_exactly_once(tmp_path: P
     run_until(app, APP + LOW + SINK, lambda: lines.exists() and lines.stat().st_size > 0, signal.SIGKILL)
     assert "query low is dropped" in run_until(app, APP, more(app, "all", 1000), signal.SIGINT)
     notes = run_until(app, APP + LOW + SINK, more(app, "low", 1000), signal.SIGINT)
-    assert "query low is back: it goes on where it was; it missed nothing" in notes
-    assert "sink low/jsonl is back: it goes on where it was" in notes
+    assert "query low is back: it continues where it was; it missed nothing" in notes
+    assert "sink low/jsonl is back: it continues where it was" in notes
     with LogReader(tmp_path / "state") as log:
         stream, low = (log.read(name, 0, log.end(name)).to_pylist() for name in ("s", "low"))
     wanted = [row["id"] for row in stream if row["k"] < 5]

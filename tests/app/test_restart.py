@@ -8,8 +8,8 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from freshet.app.forms import inputs_of, readers_of
-from freshet.app.restart import (
+from freshet.app.remembered.forms import inputs_of, readers_of
+from freshet.app.remembered.restart import (
     check_output,
     check_owner,
     check_stream,

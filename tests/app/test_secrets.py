@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 import freshet
-from freshet.app.endpoints import named_sinks
-from freshet.app.report import build
-from freshet.cli.explain import _options
+from freshet.app.declared.endpoints import named_sinks
+from freshet.app.reports.report import build
+from freshet.cli.explaining.explain import sink_options
 from freshet.log import Log
 from freshet.model import UserError
 from freshet.sinks import create
@@ -34,7 +34,7 @@ def app(**more: Any) -> freshet.App:
 
 def test_explain_shows_no_password(tmp_path: Path) -> None:
     (sink,) = named_sinks(app().queries["q"])
-    assert _options(sink) == ": url postgresql://me:***@host/shop?sslpassword=***, table t"
+    assert sink_options(sink) == ": url postgresql://me:***@host/shop?sslpassword=***, table t"
 
 
 def sink(url: str) -> str:

@@ -12,9 +12,9 @@ import pyarrow as pa
 import pytest
 
 from freshet.app import App, Run
-from freshet.app.forms import inputs_of
-from freshet.app.restart import compare, remember
-from freshet.app.sharing import Costs, arrange, form_of, joined, leave
+from freshet.app.remembered.forms import inputs_of
+from freshet.app.remembered.restart import compare, remember
+from freshet.app.remembered.sharing import Costs, arrange, form_of, joined, leave
 from freshet.engine.queues import QUEUE
 from freshet.log import Log
 from freshet.model import ARRIVAL, Query, parse_schema
@@ -188,6 +188,15 @@ def test_a_query_that_is_dropped_keeps_its_place_in_its_stream(log: Log) -> None
     assert common(log, A) == []
 
 
+@pytest.mark.parametrize("mode", ["never", "auto", "always"])
+def test_a_query_that_changed_is_left_alone(log: Log, mode: Mode) -> None:
+    start(log, [A, B, C])
+    changed = query("a", "SELECT v FROM s WHERE v > 1 UNION ALL SELECT v FROM s")
+    arranged = arrange(log, [changed, B, C], mode, None)
+    assert "a" not in {form.name for form in arranged.forms}
+    assert compare(log, changed) == "changed"
+
+
 def test_a_query_that_comes_joins_those_that_stand_where_it_begins(log: Log) -> None:
     start(log, [A, B])
     first = joined(log, C, [A, B], "always", None)
@@ -289,6 +298,65 @@ def test_restarts_and_changes_while_running_lose_and_repeat_nothing(tmp_path: Pa
         push(run, 0, fed)
         run.drain(120)
         assert found == answers(run)
+
+
+WINDOWS = "SELECT id % 3 AS k, count(*) AS n, sum(size) AS total FROM timed [RANGE 20 s SLIDE 10 s] GROUP BY id % 3"
+PAIRS = "SELECT a.id AS id, b.size AS size FROM timed [RANGE 5 s] AS a JOIN timed [RANGE 5 s] AS b ON a.id = b.id + 1"
+FOLDS = {
+    "windows": WINDOWS,
+    "windows_too": WINDOWS,
+    "large_windows": f"SELECT k, n FROM ({WINDOWS}) WHERE n > 5",
+    "pairs": PAIRS,
+    "pairs_too": PAIRS,
+    "both": "SELECT id FROM timed WHERE size > 50 UNION ALL SELECT id FROM timed WHERE size < 9",
+    "both_too": "SELECT id FROM timed WHERE size > 50 UNION ALL SELECT id FROM timed WHERE size < 9",
+    "owned": "SELECT timed.id AS id, name FROM timed JOIN owners ON timed.id % 5 = owners.id",
+    "owned_too": "SELECT timed.id AS id, name FROM timed JOIN owners ON timed.id % 5 = owners.id",
+}
+
+
+@pytest.mark.spark
+@pytest.mark.usefixtures("spark")
+def test_windows_joins_unions_lookups_and_outputs_are_shared(tmp_path: Path) -> None:
+    def made(folder: str, share: Mode, policy: str) -> App:
+        app = App("folds", state=tmp_path / folder, master="local[2]", share=share, policy=policy)
+        app.stream("timed", "ts timestamp, id bigint, size int", event_time="ts", lateness="0 s")
+        (tmp_path / "owners.csv").write_text("id,name\n1,one\n3,three\n")
+        app.table("owners", tmp_path / "owners.csv", schema="id bigint, name string")
+        for name, sql in FOLDS.items():
+            app.query(name, sql)
+        return app
+
+    def feed(run: Run, first: int) -> None:
+        times = range(first, first + 100)
+        run.push("timed", [{"ts": 1_700_000_000 + at / 2, "id": at, "size": at * 7 % 101} for at in times])
+
+    with made("shared", "always", "baat").start() as run:
+        network = run._parts.engine.board.network
+        common = {node.operator.tag for node in network.nodes if len(network.queries(node.number)) > 1}
+        assert common == {"filter", "project", "panes", "join", "union", "lookup"}
+        assert len(network.outputs(network.root("windows"))) == 2
+        feed(run, 0)
+        run.drain(120)
+        run.drop_query("windows_too")
+        run.drop_query("pairs")
+        feed(run, 100)
+        run.add_query("windows_too", WINDOWS)
+        run.stop(drain=False)
+    with made("shared", "always", "everything").start() as run:
+        feed(run, 200)
+        run.drain(120)
+    with made("shared", "never", "everything").start() as run:
+        feed(run, 300)
+        run.drain(120)
+        found = answers(run)
+    with made("apart", "never", "everything").start() as run:
+        for first in range(0, 400, 100):
+            feed(run, first)
+        run.drain(120)
+        expected = answers(run)
+    assert found == expected
+    assert all(expected.values())
 
 
 @pytest.mark.spark

@@ -17,8 +17,8 @@ import pyarrow as pa
 import pytest
 
 from freshet.app import App, InvalidApp
-from freshet.app.spec import TableSpec
-from freshet.app.tables import WatchedTable
+from freshet.app.declared.spec import TableSpec
+from freshet.app.running.tables import WatchedTable
 from freshet.log import Limits, Log, LogReader, StoredVersion
 from freshet.model import ARRIVAL, UserError, parse_schema, version_stream
 

@@ -8,9 +8,9 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from freshet.app.forms import inputs_of
-from freshet.app.restart import compare, fingerprint, out, remembered
-from freshet.app.takeover import old_fingerprint, old_queries, take_over
+from freshet.app.remembered.forms import inputs_of
+from freshet.app.remembered.restart import compare, fingerprint, out, remember, remembered
+from freshet.app.remembered.takeover import as_it_ran, old_fingerprint, old_queries, take_over
 from freshet.engine.queues import QUEUE
 from freshet.log import Log
 from freshet.model import ARRIVAL, Query, parse_schema
@@ -19,6 +19,9 @@ from freshet.sql import build_query
 STREAMS = {"s": parse_schema("k bigint, v bigint"), "t": parse_schema("k bigint, w bigint")}
 JOIN = (
     "SELECT s.k, v + w AS x FROM s [RANGE 5 SECONDS] JOIN t [RANGE 5 SECONDS] ON s.k = t.k WHERE s.v > 1 AND v + w > 3"
+)
+THREE = (
+    "SELECT a.v FROM s [RANGE 5 SECONDS] a, t [RANGE 5 SECONDS] b, s [RANGE 5 SECONDS] c WHERE a.k = b.k AND b.k = c.k"
 )
 STRAIGHT = "SELECT k FROM s WHERE v > 1 AND k > 2 AND v > 3"
 
@@ -139,3 +142,33 @@ def test_a_query_that_has_changed_is_left_as_it_is(log: Log) -> None:
     take_over(log, other, fingerprint(other))
     assert (cursors(log), remembered(log)) == (before, {})
     assert compare(log, other) == "changed"
+
+
+def in_its_form(log: Log, sql: str = THREE) -> Query:
+    return as_it_ran(log, query(sql), lambda: build_query("q", sql, STREAMS, in_pairs=True), fingerprint)
+
+
+def test_streams_that_were_joined_two_at_a_time_go_on_so(log: Log) -> None:
+    paired = build_query("q", THREE, STREAMS, in_pairs=True)
+    remember(log, paired, paired.graph)
+    assert in_its_form(log) == paired
+    other = THREE.replace("a.v", "a.v + 1")
+    assert in_its_form(log, other) == query(other), "it has changed, and begins in its present form"
+
+
+def test_they_go_on_so_from_paths_too(log: Log) -> None:
+    paired = build_query("q", THREE, STREAMS, in_pairs=True)
+    for number, (side, stream) in enumerate((("1.left", "s"), ("1.right", "t"), ("2.right", "s")), start=1):
+        reader(log, f"q.join_{side}.input@{number}", stream, number, paired)
+    found = in_its_form(log)
+    assert found == paired
+    take_over(log, found, fingerprint(found))
+    assert compare(log, found) == "unchanged"
+    assert [cursors(log)[f"q.join_{side}.input"][1] for side in ("1.left", "1.right", "2.right")] == [1, 2, 3]
+
+
+def test_what_is_new_or_was_joined_at_once_is_joined_at_once(log: Log) -> None:
+    one = query(THREE)
+    assert in_its_form(log) == one
+    remember(log, one, one.graph)
+    assert in_its_form(log) == one

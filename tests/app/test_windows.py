@@ -14,7 +14,7 @@ import pyarrow as pa
 import pytest
 
 from freshet.app import App
-from freshet.app.run import Run
+from freshet.app.running.run import Run
 from freshet.kernels.superbox.pipeline import MOST_PIECES
 from freshet.model import state_stream
 

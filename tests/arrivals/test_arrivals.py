@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from freshet.arrivals import Arrivals, BModel, Bursts, Constant, Poisson, Schedule
+from freshet.arrivals import Arrivals, BModel, Bursts, Constant, Poisson, RateSchedule
 from freshet.model import UserError
 
 seeds = st.integers(0, 2**32)
@@ -26,7 +26,7 @@ def processes(draw) -> Arrivals:
         )
     if kind == "schedule":
         pieces = draw(st.lists(st.tuples(st.floats(0.5, 3.0), st.sampled_from([0.0, 10.0, 900.0])), max_size=3))
-        return Schedule([*pieces, (1.0, 500.0)], draw(st.booleans()), draw(seeds))
+        return RateSchedule([*pieces, (1.0, 500.0)], draw(st.booleans()), draw(seeds))
     return Bursts(draw(processes()), draw(st.integers(1, 40)))
 
 
@@ -122,7 +122,7 @@ def test_more_bias_is_more_bursty():
 
 
 def test_a_schedule_has_the_rate_of_each_piece():
-    schedule = Schedule([(10.0, 1000.0), (5.0, 0.0), (10.0, 100.0)], seed=9)
+    schedule = RateSchedule([(10.0, 1000.0), (5.0, 0.0), (10.0, 100.0)], seed=9)
     times = schedule.first(200_000)
     cycles = int(times[-1] // 25)
     phase = times[times < cycles * 25] % 25
@@ -133,12 +133,12 @@ def test_a_schedule_has_the_rate_of_each_piece():
 
 
 def test_a_schedule_that_does_not_repeat_ends():
-    cursor = Schedule([(1.0, 10.0), (1.0, 0.0)], repeat=False, seed=1).cursor()
+    cursor = RateSchedule([(1.0, 10.0), (1.0, 0.0)], repeat=False, seed=1).cursor()
     times = cursor.take(1000)
     assert 0 < len(times) < 100
     assert cursor.peek() is None
     assert len(cursor.take(1)) == 0
-    again = Schedule([(1.0, 10.0), (1.0, 0.0)], repeat=False, seed=1).cursor(cursor.position)
+    again = RateSchedule([(1.0, 10.0), (1.0, 0.0)], repeat=False, seed=1).cursor(cursor.position)
     assert again.peek() is None
 
 
@@ -154,10 +154,10 @@ def test_a_schedule_that_does_not_repeat_ends():
         (lambda: BModel(1.0, 0.7, span=0.0), "span"),
         (lambda: BModel(1.0, 0.7, levels=50), "levels"),
         (lambda: BModel(1e9, 0.7), "shorten"),
-        (lambda: Schedule([]), "at least one"),
-        (lambda: Schedule([(0.0, 1.0)]), "last"),
-        (lambda: Schedule([(1.0, -1.0)]), "pause"),
-        (lambda: Schedule([(1.0, 0.0)]), "every rate"),
+        (lambda: RateSchedule([]), "at least one"),
+        (lambda: RateSchedule([(0.0, 1.0)]), "last"),
+        (lambda: RateSchedule([(1.0, -1.0)]), "pause"),
+        (lambda: RateSchedule([(1.0, 0.0)]), "every rate"),
     ],
 )
 def test_wrong_parameters_are_refused_in_words(make, says):

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 import freshet.bench
 from freshet.bench import registry
-from freshet.bench.command import _command, app, run_bench
+from freshet.bench.command import app, command_of, run_bench
 from freshet.bench.figures import Spread
 from freshet.bench.registry import Bench, benches
 from freshet.bench.result import Result
@@ -83,7 +83,7 @@ def test_without_json_a_person_gets_a_table(capfd):
 
 def test_options_of_a_bench_become_options_of_its_command():
     single = typer.Typer()
-    single.command()(_command(BENCH))
+    single.command()(command_of(BENCH))
     runner = CliRunner()
     assert runner.invoke(single, ["--times", "0"]).exit_code == 2
     assert runner.invoke(single, ["--strange", "1"]).exit_code == 2
@@ -108,11 +108,11 @@ def test_a_new_bench_is_one_file_and_one_line(tmp_path, monkeypatch):
     (tmp_path / "hello.py").write_text(HELLO)
     monkeypatch.setattr(freshet.bench, "__path__", [*freshet.bench.__path__, str(tmp_path)])
     monkeypatch.setattr(registry, "MODULES", [*registry.MODULES, "hello"])
-    monkeypatch.setattr(registry, "_BENCHES", dict(registry._BENCHES))
+    monkeypatch.setattr(registry, "BENCHES", dict(registry.BENCHES))
     monkeypatch.setitem(sys.modules, "freshet.bench.hello", None)
     del sys.modules["freshet.bench.hello"]
     single = typer.Typer()
-    single.command()(_command(benches()["hello"]))
+    single.command()(command_of(benches()["hello"]))
     found = CliRunner().invoke(single, ["--times", "3", "--json"])
     assert json.loads(found.stdout)["figures"] == {"times": 3}
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from freshet.bench.crash.application import PUSH_ROWS, QUERIES, acknowledged, jsonl, pushed_rows
-from freshet.bench.crash.audit import Audit, _audit_generator, _audit_pushes, _first_ids, audit
+from freshet.bench.crash.audit import Audit, audit, audit_generator, audit_pushes, first_ids
 from freshet.log import Log, Retention
 from freshet.model import ARRIVAL
 
@@ -26,8 +26,8 @@ def test_an_audit_counts_the_difference_of_multisets(expected, actual):
 
 
 def test_a_gap_and_a_repetition_of_the_generator_are_seen():
-    assert _audit_generator(pa.table({"id": [0, 1, 2]})) == Audit(3, 0, 0)
-    assert _audit_generator(pa.table({"id": [0, 2, 2]})) == Audit(3, 1, 1)
+    assert audit_generator(pa.table({"id": [0, 1, 2]})) == Audit(3, 0, 0)
+    assert audit_generator(pa.table({"id": [0, 2, 2]})) == Audit(3, 1, 1)
 
 
 def _pushed(*firsts: int) -> list[int]:
@@ -36,20 +36,20 @@ def _pushed(*firsts: int) -> list[int]:
 
 def test_an_acknowledged_push_must_be_there_and_another_one_may():
     firsts = [0, 100 * PUSH_ROWS]
-    assert _audit_pushes(pa.table({"id": _pushed(*firsts)}), firsts) == Audit(2 * PUSH_ROWS, 0, 0)
-    assert _audit_pushes(pa.table({"id": _pushed(*firsts, 7 * PUSH_ROWS)}), firsts).lost == 0
-    assert _audit_pushes(pa.table({"id": _pushed(0)}), firsts).lost == PUSH_ROWS
-    assert _audit_pushes(pa.table({"id": _pushed(0, 0, *firsts[1:])}), firsts).doubled == PUSH_ROWS
+    assert audit_pushes(pa.table({"id": _pushed(*firsts)}), firsts) == Audit(2 * PUSH_ROWS, 0, 0)
+    assert audit_pushes(pa.table({"id": _pushed(*firsts, 7 * PUSH_ROWS)}), firsts).lost == 0
+    assert audit_pushes(pa.table({"id": _pushed(0)}), firsts).lost == PUSH_ROWS
+    assert audit_pushes(pa.table({"id": _pushed(0, 0, *firsts[1:])}), firsts).doubled == PUSH_ROWS
 
 
 def test_a_push_is_there_as_a_whole_or_not_at_all():
     half = _pushed(0)[: PUSH_ROWS // 2]
-    assert _audit_pushes(pa.table({"id": half}), []).lost == PUSH_ROWS - len(half)
+    assert audit_pushes(pa.table({"id": half}), []).lost == PUSH_ROWS - len(half)
 
 
 def test_a_note_that_was_cut_is_none(tmp_path):
     (tmp_path / "notes").write_text("20\n40\n6")
-    assert _first_ids(tmp_path / "notes") == [20, 40]
+    assert first_ids(tmp_path / "notes") == [20, 40]
 
 
 def _write_state(folder: Path, spoil: str | None) -> None:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from freshet.bench.freshness import BURSTY, STREAMS, error, freshness
 from freshet.bench.freshness.fit import SUFFIXES, fit_handling
-from freshet.bench.freshness.load import BURST, Costs, Delivery, Load
+from freshet.bench.freshness.load import BURST, Load, LoadBatch, MeasuredCosts
 from freshet.bench.freshness.model import predict
 from freshet.bench.freshness.queries import SCHEMA, make_rows, questions
 from freshet.bench.freshness.sets import InOrder, with_sets
@@ -24,9 +24,9 @@ from freshet.simulation.world import SimulatedQuery
 from freshet.sql import build_query
 
 
-def costs_of(asked, overhead: float, per_link: float = 1e-8) -> Costs:
+def costs_of(asked, overhead: float, per_link: float = 1e-8) -> MeasuredCosts:
     profile = {suffix: (per_link, 0.5 if suffix != "project" else 1.0) for suffix in SUFFIXES}
-    return Costs(
+    return MeasuredCosts(
         overhead,
         {f"{each.name}.{suffix}": (c * each.links, s) for each in asked for suffix, (c, s) in profile.items()},
     )
@@ -42,7 +42,7 @@ def test_queries_have_the_selectivity_and_the_relative_cost_they_are_made_for() 
         query = build_query(each.name, each.sql, {each.stream: schema})
         assert query.graph.order == tuple(f"{each.name}.{suffix}" for suffix in SUFFIXES)
         operators = [query.graph.operators[name] for name in query.graph.order]
-        [output] = Program([operators], schema).run(table)  # type: ignore[list-item]
+        [output] = Program([operators], schema).run(table)
         assert output.failure is None
         assert output.passed[-1] / rows.num_rows == pytest.approx(each.selectivity, abs=0.05)
         assert each.sql.count("%") >= each.links
@@ -79,10 +79,10 @@ def test_costs_are_sums_over_steps() -> None:
     def step(seconds: float, rows: int, passed: int, whole: float) -> StepNote:
         return StepNote(whole, seconds, 1, (("q.filter_1", OperatorRun(0, rows, passed, seconds)),))
 
-    costs = Costs.of([step(1.0, 100, 50, 1.5), step(2.0, 300, 50, 2.3)])
+    costs = MeasuredCosts.of([step(1.0, 100, 50, 1.5), step(2.0, 300, 50, 2.3)])
     assert costs.overhead == pytest.approx(0.4)
     assert costs.operators == {"q.filter_1": (3.0 / 400, 0.25)}
-    earlier = Costs(9.0, {"q.filter_1": (9.0, 0.9), "q.filter_2": (1.0, 0.5)})
+    earlier = MeasuredCosts(9.0, {"q.filter_1": (9.0, 0.9), "q.filter_2": (1.0, 0.5)})
     assert costs.over(earlier).operators == {"q.filter_1": (3.0 / 400, 0.25), "q.filter_2": (1.0, 0.5)}
     assert costs.over(earlier).overhead == costs.overhead
 
@@ -106,7 +106,7 @@ def test_overhead_and_the_handling_of_rows_are_told_apart(
     steps = [step_of(came, left, fixed + row_in * came + row_out * left) for came, left in rows]
     handling = fit_handling(steps)
     assert handling == pytest.approx((row_in, row_out), abs=1e-12)
-    costs = Costs.of(steps, handling)
+    costs = MeasuredCosts.of(steps, handling)
     assert costs.overhead == pytest.approx(fixed)
     assert costs.handling == handling
     took = sum(step.seconds for step in steps)
@@ -124,7 +124,7 @@ def test_longer_trains_have_no_more_overhead_where_writing_takes_longer() -> Non
     steps = [step_of(rows, rows // 2, 0.03 + 1e-7 * rows) for rows in (100, 20_000, 300_000)]
     handling = fit_handling(steps)
     assert [handling.rest(step) for step in steps] == pytest.approx([0.03] * 3)
-    assert Costs.of(steps[2:]).overhead == pytest.approx(0.06)
+    assert MeasuredCosts.of(steps[2:]).overhead == pytest.approx(0.06)
 
 
 def steps_of(policy: Policy, overhead: float = 0.0) -> tuple[int, float]:
@@ -151,8 +151,8 @@ def test_set_mode_is_there_for_every_policy() -> None:
 
 def test_a_prediction_is_what_one_can_work_out_by_hand() -> None:
     asked = questions(10, ("s1", "s2"))[:1]
-    costs = Costs(0.5, {"q0.filter_1": (1e-3, 1.0), "q0.filter_2": (0.0, 1.0), "q0.project": (0.0, 1.0)})
-    events = [Delivery(0.0, "s1", 1000, 0), Delivery(5.0, "s1", 2000, 0)]
+    costs = MeasuredCosts(0.5, {"q0.filter_1": (1e-3, 1.0), "q0.filter_2": (0.0, 1.0), "q0.project": (0.0, 1.0)})
+    events = [LoadBatch(0.0, "s1", 1000, 0), LoadBatch(5.0, "s1", 2000, 0)]
     # From due to departure: lag, overhead and work, cut off at the end.
     stale = (0.25 + 0.5 + 1.0) + min(0.25 + 0.5 + 2.0, 10.0 - 5.0)
     assert predict(create("rr"), events, [0.25, 0.25], asked, costs, 10.0) == pytest.approx(stale / 10.0)

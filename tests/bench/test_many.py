@@ -13,12 +13,12 @@ import pytest
 from freshet.bench.many import grid as many_grid
 from freshet.bench.many import many, numbers
 from freshet.bench.many.answers import Expected, answer_in, answer_of
-from freshet.bench.many.figures import Found, Place, comparison_figures, load_figures
+from freshet.bench.many.figures import TrialFigures, TrialKey, comparison_figures, load_figures
 from freshet.bench.many.files import INTERVAL, Files
-from freshet.bench.many.floor import Columns, answer, check_selectivities
+from freshet.bench.many.floor import TrainColumns, answer, check_selectivities
 from freshet.bench.many.plot import draw
 from freshet.bench.many.queries import LEAST, MOST, make_queries, make_rows
-from freshet.bench.many.trial import Outcome
+from freshet.bench.many.trial import TrialOutcome
 from freshet.bench.result import Result
 from freshet.bench.rig.checkpoints import Checkpoint, name_of, written
 from freshet.bench.rig.meter import ByKind
@@ -38,7 +38,7 @@ def test_wrong_answers_are_noticed(tmp_path):
     queries = make_queries(2)
     files = Files.write(tmp_path / "files", rows=200, count=2)
     expected = Expected(queries, files)
-    columns = Columns(pa.concat_tables(pq.read_table(path) for path in files.paths([0, 1])))
+    columns = TrainColumns(pa.concat_tables(pq.read_table(path) for path in files.paths([0, 1])))
     right = [answer_of([1, 0], pa.table(answer(query, columns))) for query in queries]
     assert expected.check("floor", right) == sum(each.rows for each in right) > 0
     missing = answer_of([0, 1], pa.table(answer(queries[1], columns)).slice(1))
@@ -70,9 +70,9 @@ def test_a_checkpoint_tells_which_files_were_answered(tmp_path):
     assert written(marks) == [Path("/out/a.parquet")]
 
 
-def outcome(wait: float, backlogs: list[float], rate: float = 2000.0, answered: float = 1.0) -> Outcome:
+def outcome(wait: float, backlogs: list[float], rate: float = 2000.0, answered: float = 1.0) -> TrialOutcome:
     waits = np.full((2, len(backlogs)), wait)
-    return Outcome(2, rate, waits, None, answered, 1.0, ByKind(1.0), 10.0, 5.0, 0.0, 5, np.array(backlogs))
+    return TrialOutcome(2, rate, waits, None, answered, 1.0, ByKind(1.0), 10.0, 5.0, 0.0, 5, np.array(backlogs))
 
 
 def test_a_backlog_that_grows_is_not_kept_up_with():
@@ -84,10 +84,10 @@ def test_a_backlog_that_grows_is_not_kept_up_with():
 
 
 def test_gains_are_ratios_of_means_and_the_highest_rate_kept_up_with_counts():
-    def at(side: str, rate: float) -> Place:
-        return Place(25, "parquet", rate, side)
+    def at(side: str, rate: float) -> TrialKey:
+        return TrialKey(25, "parquet", rate, side)
 
-    found = Found()
+    found = TrialFigures()
     found.outcomes[at("freshet", 2000.0)] = [outcome(0.1, [500] * 6), outcome(0.3, [500] * 6)]
     found.outcomes[at("queries", 2000.0)] = [outcome(4.0, [500] * 6), outcome(6.0, [500] * 6)]
     for rate, backlog in ((20_000.0, 0.0), (30_000.0, 50_000.0)):
@@ -102,11 +102,11 @@ def test_gains_are_ratios_of_means_and_the_highest_rate_kept_up_with_counts():
 
 
 def test_the_picture_has_a_line_for_each_side_that_got_going():
-    found = Found()
+    found = TrialFigures()
     for side, counts in {"freshet": (1, 25), "queries": (1,), "floor": (1, 25)}.items():
         for count in counts:
             for sink in ("parquet", "noop"):
-                found.outcomes[Place(count, sink, 2000.0, side)] = [outcome(0.1 * count, [500] * 6)]
+                found.outcomes[TrialKey(count, sink, 2000.0, side)] = [outcome(0.1 * count, [500] * 6)]
     conditions = {"options": {"queries": "1,25", "rate": 2000.0}, "cores": 2}
     figure = draw(Result.of(comparison_figures(found, 2000.0), conditions).document("many"))
     lines = [

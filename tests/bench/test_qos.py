@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from freshet.bench.freshness.fit import SUFFIXES
-from freshet.bench.freshness.load import Costs, Delivery
+from freshet.bench.freshness.load import LoadBatch, MeasuredCosts
 from freshet.bench.freshness.model import predict_qos
 from freshet.bench.freshness.queries import Question
 from freshet.bench.qos import POLICIES, STREAMS, gains, of_kind, qos
@@ -20,8 +20,8 @@ from freshet.policies import create
 from freshet.quality.qos import Qos
 
 
-def costs_of(questions: list[Question], overhead: float = 0.02, per_link: float = 1e-8) -> Costs:
-    return Costs(
+def costs_of(questions: list[Question], overhead: float = 0.02, per_link: float = 1e-8) -> MeasuredCosts:
+    return MeasuredCosts(
         overhead, {f"{each.name}.{suffix}": (per_link * each.links, 1.0) for each in questions for suffix in SUFFIXES}
     )
 
@@ -63,8 +63,8 @@ def test_curves_follow_the_round_and_the_storm() -> None:
 
 def test_a_prediction_is_what_one_can_work_out_by_hand() -> None:
     (question,) = asked(1, ("s1",))
-    costs = Costs(0.5, {"q0.filter_1": (1e-3, 1.0), "q0.filter_2": (0.0, 1.0), "q0.project": (0.0, 1.0)})
-    events = [Delivery(0.0, "s1", 1000, 0), Delivery(5.0, "s1", 2000, 0)]
+    costs = MeasuredCosts(0.5, {"q0.filter_1": (1e-3, 1.0), "q0.filter_2": (0.0, 1.0), "q0.project": (0.0, 1.0)})
+    events = [LoadBatch(0.0, "s1", 1000, 0), LoadBatch(5.0, "s1", 2000, 0)]
     # Latencies 1.75 and 2.75 s, of which the second has fallen to a quarter.
     curves = {"q0": Curve([(0, 1), (2, 1), (3, 0)])}
     found = predict_qos(create("slope-slack-push(1)"), events, [0.25, 0.25], [question], costs, curves)

@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from freshet.bench.many.places import Places
+from freshet.bench.many.places import QueryProgress
 from freshet.bench.many.queries import STREAM, make_queries
 from freshet.bench.rig.notes import PARTS, NotingClock, StepNotes
 from freshet.bench.rig.streaming import StreamingRig
@@ -83,7 +83,7 @@ def test_files_come_under_their_names_at_once_and_go_together(tmp_path: Path) ->
 
 
 def test_how_far_queries_are_follows_commits() -> None:
-    places = Places(make_queries(2))
+    places = QueryProgress(make_queries(2))
     assert places.commits[-1].least == 0
 
     def commit(now: float, *chains: Chain) -> None:

@@ -1,4 +1,4 @@
-"""The command line as a person meets it: subprocesses, their exit codes, and what they print where."""
+"""The command line as a person meets it: exit codes, and what they print where."""
 
 from __future__ import annotations
 
@@ -9,12 +9,14 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
 
 import freshet
+from freshet.cli import main
 from freshet.log import Log, TableVersions
 from freshet.model import ARRIVAL
 
@@ -38,6 +40,22 @@ def freshet_command(*arguments: str | Path, cwd: Path | None = None) -> subproce
     return subprocess.run(
         [*FRESHET, *map(str, arguments)], capture_output=True, text=True, check=False, cwd=cwd, timeout=250
     )
+
+
+Command = Callable[..., subprocess.CompletedProcess[str]]
+
+
+@pytest.fixture
+def command(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Command:
+    """The command in this process, for what ends before anything is started."""
+
+    def call(*arguments: str) -> subprocess.CompletedProcess[str]:
+        monkeypatch.setattr(sys, "argv", ["freshet", *arguments])
+        with pytest.raises(SystemExit) as end:
+            main()
+        return subprocess.CompletedProcess(sys.argv, int(end.value.code or 0), *capsys.readouterr())
+
+    return call
 
 
 @pytest.fixture
@@ -82,16 +100,34 @@ def test_help_teaches_by_examples_and_imports_little() -> None:
 
 
 def test_check_loads_neither_spark_nor_anything_else_that_only_a_run_needs(tmp_path: Path) -> None:
-    app = tmp_path / "small.toml"  # a generator is tried, and Arrow loads pandas for its rows
-    app.write_text('[streams.s]\nschema = "k int"\n[queries.q]\nsql = "SELECT k + 1 AS n FROM s WHERE k > 1"\n')
+    app = tmp_path / "small.toml"  # a generator is tried, and Arrow would load pandas for its rows
+    app.write_text(
+        '[streams.s]\nschema = "k int"\nsource = {kind = "generator", rate = 5}\n'
+        '[queries.q]\nsql = "SELECT k + 1 AS n FROM s WHERE k > 1"\n'
+    )
     code = (
         "import sys; from freshet.cli.main import app\n"
         f"try: app(['check', {str(app)!r}])\n"
         "except SystemExit: pass\n"
-        "print([name for name in ('pyspark', 'pandas', 'freshet.engine', 'freshet.app.run') if name in sys.modules])"
+        "heavy = ('pyspark', 'pandas', 'freshet.engine', 'freshet.kernels', 'freshet.quality')\n"
+        "heavy += ('freshet.app.running.run',)\n"
+        "print([name for name in heavy if name in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=120)
     assert done.stdout == f"{app}: right: 1 stream, 1 query\n[]\n"
+
+
+def test_what_a_file_names_may_use_pandas_while_it_is_checked(tmp_path: Path) -> None:
+    (tmp_path / "panda.py").write_text(
+        "import freshet, pandas, pyarrow as pa\nFACTOR = pa.array(pandas.Series([1.5]))[0].as_py()\n"
+        "@freshet.function(takes='double', returns='double')\ndef scaled(x):\n    return x\n"
+    )
+    app = tmp_path / "app.toml"
+    app.write_text(
+        '[streams.s]\nschema = "k double"\n[functions]\nscaled = "panda:scaled"\n'
+        '[queries.q]\nsql = "SELECT scaled(k) AS n FROM s"\n'
+    )
+    assert freshet_command("check", str(app)).stdout == f"{app}: right: 1 stream, 1 query\n"
 
 
 def test_user_errors_are_lines_on_stderr_and_exit_code_2(app: Path) -> None:
@@ -120,8 +156,11 @@ def test_user_errors_are_lines_on_stderr_and_exit_code_2(app: Path) -> None:
         (("read", ".", "large"), "holds no log"),
     ],
 )
-def test_wrong_arguments(arguments: tuple[str, ...], text: str, app: Path) -> None:
-    done = freshet_command(*arguments, cwd=app.parent)
+def test_wrong_arguments(
+    arguments: tuple[str, ...], text: str, app: Path, command: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(app.parent)
+    done = command(*arguments)
     assert done.returncode == 2
     assert done.stdout == ""
     assert text in done.stderr
@@ -154,9 +193,10 @@ def test_explain(app: Path) -> None:
         "    large.filter_1: size > 50",
         "      packets",
         "  reads packets: reader large.filter_1",
-        "  one job a step: vectorised, because all its expressions are compiled",
+        "  one job per step: vectorised, because all its expressions are compiled",
         "  output large: host string, size int",
         "  sink console",
+        '  shares nothing: share is "never"',
     ]
 
 
@@ -171,13 +211,13 @@ def test_policies_are_listed_with_what_they_do() -> None:
 
 
 @pytest.mark.parametrize(
-    "command", ["", "run", "check", "explain", "read", "verify", "policies", "demo", "reproduce", "bench"]
+    "name", ["", "run", "check", "explain", "read", "verify", "policies", "demo", "reproduce", "bench"]
 )
-def test_every_command_helps_by_h(command: str) -> None:
-    short, long = (freshet_command(*command.split(), option) for option in ("-h", "--help"))
+def test_every_command_helps_by_h(name: str, command: Command) -> None:
+    short, long = (command(*name.split(), option) for option in ("-h", "--help"))
     assert short.returncode == long.returncode == 0, short.stderr
     assert short.stdout == long.stdout
-    assert re.match(rf"Usage: .*freshet {command}", short.stdout)
+    assert re.match(rf"Usage: .*freshet {name}", short.stdout)
 
 
 def test_exit_codes_are_told() -> None:
@@ -283,7 +323,7 @@ def test_read_shows_the_newest_version_of_a_table(app: Path, state: Path) -> Non
     for option in (("--follow",), ("--from", "1")):
         done = freshet_command("read", app, "hosts", *option)
         assert done.returncode == 2
-        assert f"hosts is a table, and its rows as they are now are shown: leave {option[0]} out" in done.stderr
+        assert f"hosts is a table, and read shows its present rows: leave {option[0]} out" in done.stderr
 
 
 def test_verify_tells_damage_by_its_exit_code(state: Path) -> None:

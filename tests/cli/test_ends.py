@@ -38,7 +38,7 @@ sql = "SELECT count(*) AS n FROM packets [ROWS 10]"
 # The same command with less patience.
 HASTY = """
 import sys
-from freshet.app import outlets
+from freshet.app.running import outlets
 from freshet.cli.main import main
 
 outlets.PATIENCE, outlets.HURRIED = 2.0, 1.0

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from freshet.cli.explain import explain
+from freshet.cli.explaining.explain import explain
 
 APP = """
 [streams.s]
@@ -37,6 +37,9 @@ sql = "SELECT avg(x) AS m FROM u [ROWS 10]"
 [queries.three]
 sql = '''SELECT a.ts, a.v, c.x FROM s [RANGE 1 MINUTE] a JOIN t [RANGE 10 SECONDS] b ON a.k = b.k AND a.v > b.w
 JOIN u [RANGE 5 SECONDS] c ON b.k = c.k'''
+
+[queries.path]
+sql = "SELECT a.k FROM s [RANGE 1 MINUTE] a, t [RANGE 1 MINUTE] b, u [RANGE 1 MINUTE] c WHERE a.k = b.k AND b.w = c.x"
 
 [queries.lonely]
 sql = "SELECT a.k, b.w FROM s [RANGE 1 MINUTE] a LEFT JOIN t [RANGE 10 SECONDS] b ON a.k = b.k"
@@ -88,10 +91,10 @@ def test_an_aggregate_says_when_its_windows_close_and_what_it_remembers(told: di
     assert "time of s is ts, complete up to 5 s behind the newest tuple; windows close by that" in lines
     assert "reads s: reader sliding.aggregate.input" in lines
     assert (
-        "one job a step: vectorised, because all its expressions are compiled; in one task, because it remembers"
+        "one job per step: vectorised, because all its expressions are compiled; in one task, because it remembers"
     ) in lines
     assert (
-        "merges a train on all cores where it has so many tuples that this is quicker "
+        "merges a train on all cores if it has enough tuples to make that quicker "
         "(1.4 million on 2 cores, 0.82 million on 8 cores, 0.73 million on 64 cores)"
     ) in lines
     assert not any(line.startswith("merges a train") for line in told["rows"] + told["three"] + told["staged"])
@@ -108,14 +111,14 @@ def test_a_window_of_rows_needs_no_time(told: dict[str, list[str]]) -> None:
 def test_a_join_by_equal_columns_may_be_shuffled_from_a_size_on(told: dict[str, list[str]]) -> None:
     joins = [line for line in told["three"] if line.startswith("join ")]
     readers = [line.partition(": ")[2] for line in told["three"] if line.startswith("reads ")]
-    assert readers == [f"reader three.join_{join}" for join in ("1.left.input", "1.right.input", "2.right.input")]
-    assert [line.partition(":")[0] for line in joins] == ["join three.join_1", "join three.join_2"]
+    assert readers == [f"reader three.join_1.input_{port}" for port in (1, 2, 3)]
+    assert [line.partition(":")[0] for line in joins] == ["join three.join_1"]
     for line in joins:
         assert "vectorised, in one task; shuffled, because its equal columns allow it" in line
         assert "more than 1 GiB" in line
         assert "3.2 million on 64 cores" in line
-    assert "(remembers left tuples for 1 min, right tuples for 10 s)" in told["three"]
-    assert "(remembers left tuples until __until, right tuples for 5 s)" in told["three"]
+    remembered = "input_1 tuples for 1 min, input_2 tuples for 10 s, input_3 tuples for 5 s"
+    assert f"(remembers {remembered})" in told["three"]
     assert sum(line.startswith("three.join_1.on_2: ") for line in told["three"]) == 1, "what runs is shown once"
 
 
@@ -124,6 +127,7 @@ def test_a_join_by_equal_columns_may_be_shuffled_from_a_size_on(told: dict[str, 
     [
         ("lonely", "a LEFT JOIN must know of all tuples at once which of them found no partner"),
         ("band", "no equal columns tell which core a tuple belongs to"),
+        ("path", "no column is equal in all its inputs, so that none tells which core a tuple belongs to"),
     ],
 )
 def test_a_join_that_is_never_shuffled_says_why(query: str, reason: str, told: dict[str, list[str]]) -> None:
@@ -150,7 +154,7 @@ def test_what_is_not_compiled_is_a_job_of_its_own(told: dict[str, list[str]]) ->
     lines = told["staged"]
     assert "staged.filter_1: k RLIKE '^a+'" in lines
     first = lines.index("job 1: staged.filter_1, staged.aggregate.input: catalyst, because REGEXP_LIKE is not compiled")
-    assert lines[first - 1].endswith("2 jobs a step, because not all its expressions are compiled")
+    assert lines[first - 1].endswith("2 jobs per step, because not all its expressions are compiled")
     assert lines[first + 1] == (
         "job 2: staged.aggregate, staged.project: vectorised, because all its expressions are compiled; "
         "in one task, because it remembers"
@@ -158,7 +162,7 @@ def test_what_is_not_compiled_is_a_job_of_its_own(told: dict[str, list[str]]) ->
 
 
 def test_what_is_compiled_is_said_to_run_with_what_reads_it(told: dict[str, list[str]]) -> None:
-    first = told["mixed"].index("2 jobs a step, because not all its expressions are compiled")
+    first = told["mixed"].index("2 jobs per step, because not all its expressions are compiled")
     assert told["mixed"][first + 2] == (
         "job 2: mixed.branch_2.filter_1, mixed.branch_2.project, mixed.union: "
         "vectorised, because all its expressions are compiled"

@@ -4,9 +4,16 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
-from freshet.cli.explain import explain
+from freshet.app import App
+from freshet.app.remembered.restart import remember
+from freshet.app.remembered.sharing import write_figures
+from freshet.cli.explaining.explain import explain
+from freshet.log import Log
+from freshet.model import ARRIVAL
+from freshet.policies.sharing import OperatorFigures
 
 APP = """
 [app]
@@ -46,25 +53,62 @@ def test_a_curve_and_the_shared_graph(app: Path, capsys: pytest.CaptureFixture[s
     query, step, outer, inner = text.rstrip("\n").split("\n\n")
     assert query.startswith("query a (")
     assert "  computes v > 1 once for a, b, c" in step.splitlines()
+    first, second = (part.partition(" ")[0] for part in (outer, inner))
+    assert query.splitlines()[-2:] == [f"  shares {first} with b, c", f"  shares {second} with b"]
     assert outer.splitlines() == [
-        "shared operator 1 (weight 1), for a, b, c",
+        f"{first} (weight 1), for a, b, c",
         "  sum of their latency curves: utility 2 at 0 s, 1 at 500 ms, 1 at 1 s, 0 at 2 s",
         "  v > 1",
         "  reads s",
-        "  read by shared operator 2",
-        "  read by c, which adds c.project",
+        f"  read by {second}",
+        "  read by c.project",
     ]
-    assert inner.splitlines()[0] == "shared operator 2 (weight 1), for a, b"
-    assert inner.splitlines()[-3:] == [
-        "  reads shared operator 1",
-        "  read by a, which adds a.project",
-        "  read by b, which adds b.project",
-    ]
+    assert inner.splitlines()[0] == f"{second} (weight 1), for a, b"
+    assert inner.splitlines()[-3:] == [f"  reads {first}", "  read by a.project", "  read by b.project"]
 
 
-def test_only_what_is_shared_and_only_where_it_is_asked_for(app: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    explain(app, "d")
-    assert "shared operator" not in capsys.readouterr().out
+def sharing(capsys: pytest.CaptureFixture[str], app: Path, query: str) -> list[str]:
+    """What is said of what a query shares."""
+    explain(app, query)
+    return [line.strip() for line in capsys.readouterr().out.splitlines() if line.startswith("  shares ")]
+
+
+def test_a_query_that_shares_nothing_is_told_why(app: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert sharing(capsys, app, "d") == ["shares nothing: no other query has an operator of it"]
+    strict = '[queries.e]\nsql = "SELECT v FROM s"\non_error = "fail"'
+    app.write_text(f"{APP}{strict}")
+    assert sharing(capsys, app, "e") == ['shares nothing: its on_error is "fail"']
+    app.write_text(APP.replace("always", "auto"))
+    assert sharing(capsys, app, "a") == ["shares nothing: nothing has been measured of a.filter_1 yet"]
     app.write_text(APP.replace('share = "always"', ""))
-    explain(app)
-    assert "shared operator" not in capsys.readouterr().out
+    assert sharing(capsys, app, "a") == ['shares nothing: share is "never"']
+
+
+def test_figures_that_speak_against_it_are_shown(app: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    app.write_text(APP.replace("always", "auto"))
+    names = [f"{query}.{name}" for query in "abc" for name in ("filter_1", "filter_2", "project")]
+    (app.parent / "state").mkdir()
+    write_figures(app.parent / "state", dict.fromkeys(names, OperatorFigures(1e-7, 1.0, 10_000.0)))
+    assert sharing(capsys, app, "c") == [
+        "shares nothing: it is not worth it: sharing c.filter_1 would save 2 ms a second, and its queues cost 30 ms"
+    ]
+
+
+def test_a_query_that_stands_elsewhere_is_told_so(app: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    made = App.from_toml(app)
+    with Log.open(made.state) as log:
+        log.declare("s")
+        log.append("s", pa.table({"k": [1], "v": [2], ARRIVAL: [1]}))
+        query = made.checked().queries["a"]
+        log.start_reader("a.filter_1", "s", "latest")
+        remember(log, query, query.graph, begins=True)
+    assert sharing(capsys, app, "a") == ["shares nothing: a.filter_1 is at another tuple than the same of b"]
+    [line] = sharing(capsys, app, "c")
+    assert line.endswith("with b")
+
+
+def test_two_with_the_same_text_share_everything(app: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    app.write_text(APP + '[queries.e]\nsql = "SELECT v FROM s"')
+    explain(app, "e")
+    *_, operator = capsys.readouterr().out.rstrip("\n").split("\n\n")
+    assert operator.splitlines()[-2:] == ["  read by the output d", "  read by the output e"]

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from freshet.cli.explain import explain
+from freshet.cli.explaining.explain import explain
 
 STREAMS = """
 [streams.s]

@@ -9,10 +9,10 @@ from typing import Any, cast
 import pytest
 from rich.console import Console, ConsoleDimensions, RenderableType
 
-from freshet.app.report import build
-from freshet.app.report_types import Report
+from freshet.app.reports.report import build
+from freshet.app.reports.types import Report
+from freshet.cli.interrupts import Interrupts
 from freshet.cli.live import line, table
-from freshet.cli.run import _Interrupts
 from freshet.cli.screen import Screen
 from freshet.model import Chain, ChainResult, Curve, Promises, Train
 from freshet.quality import Meters, Waiting
@@ -96,6 +96,15 @@ def test_nothing_is_wrapped_at_any_width(width: int) -> None:
     assert len(draw(table(lively(), 24), width, 24)) == 3 + 1 + 4 + 2
 
 
+def test_the_latest_decision_has_a_line_where_one_is_to_spare() -> None:
+    why = "rb-mcq runs 1 of 3, highest output rate: q1 (priority 1), before q2 (priority 0.5)"
+    assert shown(10, latest_decision=why)[-1] == why
+    assert shown(10, width=40, latest_decision=why)[-1] == "rb-mcq runs 1 of 3, highest output rate…"
+    assert shown(9, latest_decision=why)[-1].startswith("q0"), "queries come first"
+    assert shown(10, latest_decision=why, status="stopped")[-1].startswith("q0")
+    assert shown(10)[-1].startswith("q0")
+
+
 @pytest.mark.parametrize(
     ("width", "titles"),
     [
@@ -158,7 +167,7 @@ def test_colours_tell_states_and_words_tell_them_without() -> None:
 
 
 def test_draining_says_how_to_leave_at_every_width() -> None:
-    interrupts = _Interrupts()
+    interrupts = Interrupts()
     assert interrupts.hint == "draining, Ctrl-C to leave"
     interrupts.count = 1
     assert interrupts.hint == "draining, Ctrl-C again to leave"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import time
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -13,10 +14,11 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from freshet.app import App
-from freshet.app.restart import remember
+from freshet.app.remembered.restart import remember
 from freshet.cli.main import app as command
 from freshet.log import Log, SegmentWriter
 from freshet.model import ARRIVAL, Commit, FreshetError, Panes, state_stream
+from freshet.policies.sharing import share
 
 APP = """
 [streams.packets]
@@ -101,8 +103,8 @@ def test_since_looks_at_every_tuple_although_answers_are_not_in_the_order_of_the
 @pytest.mark.parametrize(
     ("arguments", "text"),
     [
-        (("--last", "1", "--from", "2"), "--from and --last each say where to begin: give one of them"),
-        (("--last", "1", "--since", "5 s"), "--last and --since each say where to begin: give one of them"),
+        (("--last", "1", "--from", "2"), "--from and --last each say where to begin: give only one of them"),
+        (("--last", "1", "--since", "5 s"), "--last and --since each say where to begin: give only one of them"),
         (("--since", "tomorrow"), "--since 'tomorrow' is neither a duration, such as '5 min', nor a time"),
         (("--since", "300"), "--since '300' is neither a duration, such as '5 min', nor a time"),
     ],
@@ -166,6 +168,7 @@ def ran(
     watermark: int | None = None,
     acted: int | None = None,
     state: bool = True,
+    shared: bool = False,
 ) -> None:
     """Leaves a log behind as a run does that has taken in two tuples, and has answered nothing.
 
@@ -176,19 +179,21 @@ def ran(
         watermark: How far event time is in the stream.
         acted: How far it is in what the query did; by default as far.
         state: Whether the query remembers something.
+        shared: Whether it shares all its operators.
     """
     declared = App.from_toml(file).checked().queries[query]
-    panes = [each for each in declared.graph.operators.values() if isinstance(each, Panes)]
+    form = share([declared, replace(declared, name="other")])[0].graph if shared else declared.graph
+    panes = [each for each in form.operators.values() if isinstance(each, Panes)]
     with Log.open(file.parent / "state") as log:
         for name in ("packets", query):
             log.declare(name)
         log.append("packets", pa.table({"ts": [1, 2], ARRIVAL: [1, 2]}))
         if watermark is not None:
             log.heartbeat("packets", watermark)
-        reader = declared.graph.order[0]
+        reader = form.order[0]
         log.start_reader(reader, "packets")
         log.advance(reader, "packets", cursor)
-        remember(log, declared, declared.graph)
+        remember(log, declared, form)
         for fold in panes:
             kept = state_stream(fold.name, 0)
             log.declare(kept, kind="state")
@@ -212,11 +217,11 @@ def test_nothing_is_said_of_windows_where_nothing_is_known(file: Path) -> None:
     assert said(file, "sums") == "sums has no rows yet"
 
 
-@pytest.mark.parametrize("cursor", [1, 2])
-def test_the_next_window_is_told_also_while_tuples_wait(file: Path, cursor: int) -> None:
-    ran(file, "sums", watermark=NOON + 6_000_000, acted=NOON + 1, cursor=cursor)
+@pytest.mark.parametrize(("cursor", "shared"), [(1, False), (2, False), (2, True)])
+def test_the_next_window_is_told_also_while_tuples_wait(file: Path, cursor: int, shared: bool) -> None:
+    ran(file, "sums", watermark=NOON + 6_000_000, acted=NOON + 1, cursor=cursor, shared=shared)
     assert said(file, "sums") == (
-        "sums has no rows yet; next window closes at 2024-01-01 12:00:10 UTC, "
+        "sums has no rows yet; the next window closes at 2024-01-01 12:00:10 UTC, "
         "and packets is complete up to 2024-01-01 12:00:06 UTC"
     )
 

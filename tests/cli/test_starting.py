@@ -204,7 +204,7 @@ def test_a_signal_during_the_start_ends_it_and_leaves_no_jvm(
     rest = process.stderr.read()
     assert process.wait(timeout=200) == code, rest
     assert [line for line in rest.splitlines() if not line.endswith(" ...")] == [
-        f"{number.name} while it started: nothing has run"
+        f"{number.name} during the start: nothing has run"
     ]
     assert processes(f"freshet.spark.log={tmp_path / 'state'}") == []
     assert not (tmp_path / "state" / "application").exists()

@@ -46,7 +46,7 @@ def test_a_sink_that_took_nothing_and_a_source_that_failed_are_told_and_end_with
     assert "Traceback" not in done.stderr
     last = [line for line in done.stderr.splitlines() if line.startswith("warning: ")]
     assert (
-        "warning: sink all/callback failed: ValueError: no, thanks (400 rows are not delivered; the next run goes on "
+        "warning: sink all/callback failed: ValueError: no, thanks (400 rows are not delivered; the next run continues "
         "with them)"
     ) in last
     assert any(line.startswith("warning: the source of stream broken failed: ") for line in last)

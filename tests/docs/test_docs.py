@@ -6,26 +6,28 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
 from pydantic import BaseModel
 
-from freshet.app.config import (
+from freshet.app.declared.config import (
     AppSection,
     FunctionSection,
+    OperatorSection,
     QuerySection,
     RetentionSection,
     SparkSection,
     StreamSection,
     TableSection,
 )
-from freshet.bench.registry import _BENCHES
+from freshet.bench.registry import BENCHES
 from freshet.kernels.expressions.compiler import FUNCTIONS
 from freshet.kernels.folds.compile import KERNELS
 from freshet.model.operators.codec import KINDS
 from freshet.policies.registry import POLICIES
-from freshet.reproduce.registry import _claims
+from freshet.reproduce.registry import CLAIMS
 from freshet.sinks import KINDS as SINKS
 from freshet.sources import KINDS as SOURCES
 
@@ -34,6 +36,8 @@ PAGES = sorted(
     path.relative_to(ROOT) for path in [ROOT / "README.md", ROOT / "examples/README.md", *(ROOT / "docs").rglob("*.md")]
 )
 BLOCK = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
+FILE = re.compile(r"`(freshet/[\w/]+)\.py`[^`]*\Z")
+"""The name of a file, as the last one in front of a block."""
 
 
 def blocks(page: Path) -> list[str]:
@@ -44,12 +48,19 @@ def blocks(page: Path) -> list[str]:
 @pytest.mark.parametrize("page", [page for page in PAGES if blocks(page)], ids=str)
 def test_the_python_of_a_page_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    registries: tuple[dict[Any, Any], ...] = (POLICIES, SOURCES, SINKS, KINDS, KERNELS, FUNCTIONS, _BENCHES, _claims)
+    registries: tuple[dict[Any, Any], ...] = (POLICIES, SOURCES, SINKS, KINDS, KERNELS, FUNCTIONS, BENCHES, CLAIMS)
     kept = [dict(registry) for registry in registries]
     try:
         namespace: dict[str, object] = {"__name__": "page"}
-        for block in blocks(page):
-            exec(compile(block, str(page), "exec", dont_inherit=True), namespace)
+        shown = 0
+        for block in BLOCK.finditer((ROOT / page).read_text()):
+            exec(compile(block[1], str(page), "exec", dont_inherit=True), namespace)
+            if file := FILE.search(block.string[shown : block.start()]):
+                # What follows may import it, as if it were in the tree.
+                module = ModuleType(file[1].replace("/", "."))
+                vars(module).update(namespace, __name__=module.__name__)
+                monkeypatch.setitem(sys.modules, module.__name__, module)
+            shown = block.end()
     finally:
         for registry, before in zip(registries, kept, strict=True):
             registry.clear()
@@ -78,7 +89,17 @@ def keys(model: type[BaseModel]) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    "model", [AppSection, SparkSection, StreamSection, TableSection, FunctionSection, QuerySection, RetentionSection]
+    "model",
+    [
+        AppSection,
+        SparkSection,
+        StreamSection,
+        TableSection,
+        FunctionSection,
+        OperatorSection,
+        QuerySection,
+        RetentionSection,
+    ],
 )
 def test_the_configuration_reference_has_every_key(model: type[BaseModel]) -> None:
     text = (ROOT / "docs/configuration.md").read_text()
@@ -107,9 +128,9 @@ def report_keys(values: dict[str, Any], above: str = "", named: bool = False) ->
 
 
 def test_the_page_of_the_report_is_made_from_its_types() -> None:
-    from freshet.app.report_page import page
+    from freshet.app.reports.page import page
 
-    assert (ROOT / "docs/report.md").read_text() == page(), "python -m freshet.app.report_page > docs/report.md"
+    assert (ROOT / "docs/report.md").read_text() == page(), "python -m freshet.app.reports.page > docs/report.md"
 
 
 @pytest.mark.spark

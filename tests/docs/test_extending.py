@@ -32,12 +32,23 @@ class Copy:
 
     def add(self, file: str, registry: str, line: str, behind: str) -> None:
         """Adds a file, and one line behind the line of a registry that begins with a text."""
-        new, known = self._folder / "freshet" / file, self._folder / "freshet" / registry
-        assert not new.exists()
-        new.write_text(shown(file))
+        known = self._folder / "freshet" / registry
+        self.add_file(file)
         lines = known.read_text().splitlines(keepends=True)
         (place,) = (number for number, each in enumerate(lines) if each.startswith(behind))
         known.write_text("".join([*lines[: place + 1], f"    {line},\n", *lines[place + 1 :]]))
+
+    def add_imported(self, file: str) -> None:
+        """Adds a file, and the line that imports it at the end of its package."""
+        self.add_file(file)
+        module = f"freshet.{file.removesuffix('.py').replace('/', '.')}"
+        with (self._folder / "freshet" / Path(file).parent / "__init__.py").open("a") as package:
+            package.write(f"import {module}\n")
+
+    def add_file(self, file: str) -> None:
+        """Adds a file."""
+        assert not (self._folder / "freshet" / file).exists()
+        (self._folder / "freshet" / file).write_text(shown(file))
 
     def run(self, *arguments: str) -> str:
         """What a Python process prints that sees the copy."""
@@ -58,6 +69,35 @@ def copy(tmp_path: Path) -> Copy:
 def test_a_policy(copy: Copy) -> None:
     copy.add("policies/shortest_queue.py", "policies/registry.py", '"shortest_queue"', "_MODULES")
     assert "shortest-queue" in copy.run("-m", "freshet", "policies")
+
+
+COMPILED = """
+import pyarrow as pa
+from freshet.kernels import Program, why_not
+from freshet.model import ARRIVAL, Filter, Project
+
+rows = pa.table({"v": [-2, None, 0.5], ARRIVAL: [1, 2, 3]})
+chain = [Filter("q.filter_1", "degrees(v) > 0"), Project("q.project", (("d", "degrees(v)"),))]
+print(why_not(chain, rows.schema) or Program([chain], rows.schema).run(rows)[0].batch.to_pylist()[0]["d"])
+"""
+
+
+def test_a_function_of_sql(copy: Copy) -> None:
+    assert "degrees" in copy.run("-c", COMPILED), "it is there already: choose another one for the page"
+    copy.add_imported("kernels/expressions/degrees.py")
+    assert copy.run("-c", COMPILED) == "28.64788975654116\n"
+
+
+def test_an_operator_that_remembers(copy: Copy) -> None:
+    copy.add_imported("model/operators/changes.py")
+    copy.add_imported("kernels/folds/changes.py")
+    copy.add_file("sql/flows/changes.py")
+    found = re.search(r"^`lower.py` would.*?^```python\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
+    assert found
+    copy.run("-c", found.group(1))
+    # Whoever stores operators and whoever runs them knows it without being told.
+    known = "from freshet.model.operators.codec import KINDS\nfrom freshet.kernels.folds.compile import KERNELS\n"
+    assert copy.run("-c", f"{known}print(KINDS['changes'] in KERNELS)") == "True\n"
 
 
 APP = """

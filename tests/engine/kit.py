@@ -7,12 +7,12 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pyarrow as pa
 
 from freshet.app import App
-from freshet.app.spec import QuerySpec, StreamSpec, TableSpec
+from freshet.app.declared.spec import QuerySpec, StreamSpec, TableSpec
 from freshet.log import Retention
 from freshet.model import Query, QueryGraph, Stream, parse_schema
 from freshet.policies import Everything, Policy
@@ -26,20 +26,20 @@ KEEP = Retention(history_age=None, history_bytes=None)
 Row = tuple[float, str | None, int | None]
 
 
-def by_content(query: Query) -> Query:
-    """A query whose operators, but for the last one, are called after what they do: those that do the same in several
-    queries are one node."""
+def by_content(query: Query, root: bool = False) -> Query:
+    """A query whose operators, but for the last one unless ``root`` says so, are called after what they do: those that
+    do the same in several queries are one node."""
     graph = query.graph
     names: dict[str, str] = {}
     for name in graph.order:
-        if name != graph.root:
+        if root or name != graph.root:
             read = [names.get(source, source) for source in graph.inputs[name]]
             what = repr((replace(graph.operators[name], name=""), read))
             names[name] = f"shared:{sha256(what.encode()).hexdigest()[:12]}"
     called = {name: names.get(name, name) for name in graph.operators}
     operators = {called[name]: replace(each, name=called[name]) for name, each in graph.operators.items()}
     inputs = {called[name]: tuple(called.get(each, each) for each in read) for name, read in graph.inputs.items()}
-    return replace(query, graph=QueryGraph(operators, inputs, graph.root, frozenset(names.values())))
+    return replace(query, graph=QueryGraph(operators, inputs, called[graph.root], frozenset(names.values())))
 
 
 class Application(LocalRun):
@@ -53,7 +53,8 @@ class Application(LocalRun):
         streams: Other streams.
         retention: Of the streams.
         tables: First contents of tables.
-        share: Whether operators that do the same are one.
+        share: Whether operators that do the same are one, those that give the output of a query apart; ``"root"``:
+            these, too.
         options: More for :class:`LocalRun`.
     """
 
@@ -67,7 +68,7 @@ class Application(LocalRun):
         streams: Collection[Stream] | None = None,
         retention: Retention = KEEP,
         tables: Mapping[str, pa.Table] | None = None,
-        share: bool = False,
+        share: bool | Literal["root"] = False,
         **options: Any,
     ) -> None:
         self._share = share
@@ -82,7 +83,7 @@ class Application(LocalRun):
         super().__init__(app, policy=policy or Everything(), workers=slots, tables=tables, **options)
 
     def form(self, query: Query) -> Query:
-        return by_content(query) if self._share else query
+        return by_content(query, self._share == "root") if self._share else query
 
     def append(self, stream: str, rows: Sequence[Row], arrival: int = 1) -> None:
         """Appends rows ``(seconds, k, v)``."""

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import math
-import random
-from collections.abc import Iterator
-from contextlib import ExitStack
 from typing import Any
 
 import pytest
@@ -15,19 +11,13 @@ from freshet.engine.timekeeper import Moment
 from freshet.kernels.superbox.pipeline import MOST_PIECES
 from freshet.model import Unit, state_stream
 from freshet.policies import Everything, FirstComeFirstServed, FreshnessAware, Policy, RateBased, RoundRobin, create
-from freshet.testing import Faults, InProcessExecutor, OneBox, RandomSteps
+from freshet.testing import Faults, InProcessExecutor, OneBox
 
 TUMBLING = {"q": "SELECT k, count(*) AS n, window_end FROM s [RANGE 10 SECONDS SLIDE 10 SECONDS] GROUP BY k"}
 PAIRS = {
     "j": "SELECT s.ts AS ts, s.k AS k, s.v AS a, t.v AS b FROM s [RANGE 5 SECOND] JOIN t [RANGE 5 SECOND] ON s.k = t.k"
 }
 MAYBE = {"l": PAIRS["j"].replace(" JOIN ", " LEFT JOIN ")}
-
-
-@pytest.fixture
-def start() -> Iterator[Any]:
-    with ExitStack() as stack:
-        yield lambda *given, **options: stack.enter_context(Application(*given, **options))
 
 
 def counts(app: Application, query: str = "q") -> list[tuple[Any, ...]]:
@@ -341,98 +331,6 @@ def test_a_state_in_many_small_segments_is_written_anew(start: Any, queries: Any
         each.run()
     assert app.answers(name) == whole.answers(name)
     assert sum(app.answers(name).values()) >= 4 * MOST_PIECES
-
-
-@pytest.mark.parametrize(
-    ("window", "expected"),
-    [
-        # As Spark answers.
-        ("window(ts, '10 seconds', '3 seconds')", {(-6, 4): 1, (-3, 7): 2, (0, 10): 3, (3, 13): 2, (6, 16): 1}),
-        ("window(ts, '5 seconds', '5 seconds', '2 seconds')", {(-3, 2): 1, (2, 7): 1, (7, 12): 1}),
-        ("window(ts, '4 seconds', '2 seconds', '1 second')", {(-1, 3): 1, (1, 5): 2, (3, 7): 1, (5, 9): 1, (7, 11): 1}),
-    ],
-)
-def test_windows_by_functions_begin_at_multiples_of_their_slide(
-    start: Any, window: str, expected: dict[tuple[int, int], int]
-) -> None:
-    columns = "window_start, window_end, count(*) AS n"
-    queries = {"q": f"SELECT {columns} FROM s GROUP BY {window}"}
-    if "'3 seconds'" in window:
-        queries["hop"] = f"SELECT {columns} FROM HOP(s, ts, INTERVAL 3 SECONDS, INTERVAL 10 SECONDS)"
-        queries["wide"] = "SELECT count(*) AS n FROM s [RANGE 10 SECONDS SLIDE 3 SECONDS]"
-    for policy in (Everything(), RandomSteps(3)):
-        app = start(queries, policy)
-        for at in (1, 4, 7):
-            app.append("s", [(at, "a", 1)])
-            app.turn()
-        app.heartbeat("s", 100)
-        app.run()
-        for name in queries.keys() - {"wide"}:
-            found = {(int(begin.timestamp()), int(end.timestamp())): n for begin, end, n in app.tuples(name)}
-            assert found == expected
-
-
-def test_what_stands_for_a_window_counts_in_the_one_that_ends_with_it(start: Any) -> None:
-    """In a sub-query and over another query's output, as Spark's ``window_time`` has it."""
-    tens = "SELECT k, sum(v) AS v, window_end AS e FROM s [RANGE 10 SECONDS SLIDE 10 SECONDS] GROUP BY k"
-    by_twenty = "[RANGE 20 SECONDS SLIDE 20 SECONDS]"
-    over = "SELECT sum(v) AS v, window_end AS e FROM"
-    queries = {
-        "tens": tens,
-        "renamed": "SELECT v, e AS at FROM tens WHERE v > 0",
-        "direct": f"{over} s {by_twenty}",
-        "nested": f"{over} ({tens}) {by_twenty}",
-        "other": f"{over} tens {by_twenty}",
-        "third": f"{over} renamed {by_twenty}",
-        "fourth": f"{over} TUMBLE(tens, e, INTERVAL 20 SECONDS)",
-        "single": f"SELECT e, window_end AS till FROM tens {by_twenty}",
-        "both": f"{over} (SELECT v, e FROM tens UNION ALL SELECT 0, e FROM tens) {by_twenty}",
-    }
-    rng = random.Random(2)
-    rows = [(place - 30 + rng.random(), rng.choice("ab"), 1 + rng.randrange(9)) for place in range(65)]
-    for policy in (Everything(), RandomSteps(4), OneBox()):
-        app = start(queries, policy)
-        for place in range(0, len(rows), 7):
-            app.append("s", rows[place : place + 7])
-            app.turn()
-        app.heartbeat("s", 100)
-        app.run()
-        assert len(app.tuples("direct")) == 4
-        for name in queries.keys() - {"tens", "renamed", "direct", "single"}:
-            assert app.answers(name) == app.answers("direct"), name
-        for end, till in app.tuples("single"):
-            assert till.timestamp() == math.ceil(end.timestamp() / 20) * 20
-
-
-SUMS = "SELECT k, sum(v) AS v, window_end AS e FROM s [RANGE 3 SECONDS SLIDE 1 SECOND] GROUP BY k"
-IN_ORDER = {
-    "sums": SUMS,
-    "large": "SELECT k AS c, v, e FROM sums WHERE v > 2",
-    "last": "SELECT c, sum(v) AS t FROM large [PARTITION BY c ROWS 2] GROUP BY c",
-    "recent": "SELECT c, max(v) AS t, min(v) AS u FROM large [RANGE 4 SECONDS] GROUP BY c",
-    "new": "SELECT DISTINCT c, v FROM large [RANGE 5 SECONDS]",
-    "nested": f"SELECT v, k, count(*) AS n FROM ({SUMS}) [PARTITION BY k ROWS 3] GROUP BY k, v",
-    "whole": "SELECT sum(n) AS t FROM (SELECT count(*) AS n FROM s [RANGE 2 SECONDS SLIDE 1 SECOND]) [ROWS 3]",
-}
-
-
-def test_windows_by_the_order_of_an_output_do_not_depend_on_the_schedule(start: Any) -> None:
-    rng = random.Random(5)
-    rows = [(place / 3 + rng.random(), rng.choice("abc"), rng.randrange(4)) for place in range(120)]
-    answers = []
-    for seed in range(4):
-        app = start(IN_ORDER, RandomSteps(seed) if seed else Everything(), slots=1 + seed % 3, seed=seed)
-        place = 0
-        while place < len(rows):
-            size = rng.randint(1, 40) if seed else len(rows)
-            app.append("s", rows[place : place + size])
-            place += size
-            app.turn()
-        app.heartbeat("s", 1000)
-        app.run()
-        answers.append({name: app.answers(name) for name in IN_ORDER})
-    assert answers[1:] == answers[:1] * 3
-    assert all(sum(rows.values()) > 20 for rows in answers[0].values())
 
 
 def test_a_stream_without_event_time_goes_by_its_arrivals(start: Any) -> None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
+from freshet.engine.events import Event, Held
 from freshet.model import Curve, Decision, Promises, Step, UnitResult, View
 from freshet.policies import Everything, Policy
 from freshet.simulation.executor import Profile, SimulatedExecutor
@@ -30,6 +32,17 @@ class Given(Policy):
         if self.steps:
             return Decision.run(Step(self.steps.pop(0)))
         return Everything().decide(view)
+
+
+class Collecting:
+    """An observer that keeps what is told of holding back."""
+
+    def __init__(self, told: list[Held]) -> None:
+        self._told = told
+
+    def tell(self, event: Event) -> None:
+        if isinstance(event, Held):
+            self._told.append(event)
 
 
 def world(policy: Policy | None = None, tuples: int = 20, **options: object) -> World:
@@ -124,11 +137,18 @@ def test_a_queue_that_is_over_its_bound_keeps_the_operator_in_front_from_running
         return {"two": "its sink is slow"} | ({queue: "it is full"} if self.end(queue) >= 4 else {})
 
     monkeypatch.setattr(SimulatedLog, "held", held)
+    told: list[Held] = []
+    one.engine.observers.append(Collecting(told))
     one.run(49.0)
     assert 4 <= one.log.end(queue) < EXPECTED
     assert not one.engine.board.operators[COMMON].may_run
+    slow, full = Held(0.0, "two", ("two",), "its sink is slow"), Held(0.0, queue, ("one", "two"), "it is full")
+    assert [replace(event, now=0.0) for event in told] == [slow, full]
+    assert one.engine.snapshot()["queries"]["one"]["state"] == "active", "it goes on with what waits behind the queue"
     one.run()
     assert answers(one, "one") == answers(one, "two") == expected
+    goes_on = {(event.stream, event.queries, event.reason) for event in told[2:]}
+    assert goes_on == {("two", ("two",), None), (queue, ("one", "two"), None)}
 
 
 def test_a_reader_that_raises_loses_nothing_and_keeps_nobody_back(
@@ -189,7 +209,7 @@ def test_parts_that_failed_together_run_apart_until_one_has_run(
         seen.append(tuple(len(chain.trains) for chain in result.unit.chains))
         if len(seen) > 1:
             return result
-        return replace(result, retry="a worker died", apart=True, chains=(), files=())
+        return replace(result, retry="a worker died", apart=(0, 1, 2), chains=(), files=())
 
     on_results(monkeypatch, together)
     one.run()
@@ -197,6 +217,29 @@ def test_parts_that_failed_together_run_apart_until_one_has_run(
     assert seen[1] == (1,)
     assert (1, 0, 0) in seen[2:]
     assert answers(one, "one") == answers(one, "two") == expected
+
+
+def test_a_step_that_binds_to_nothing_keeps_nobody_waiting(expected: list[int]) -> None:
+    one = world(Given((COMMON,), (COMMON,), (ONE,), (ONE,)))
+    one.run()
+    assert one.engine.clock.now() == pytest.approx(20 * 0.1 + 2 * EXPECTED * 0.1)
+    assert answers(one, "two") == expected
+
+
+def test_a_policy_whose_steps_never_bind_is_asked_no_more_than_twice_in_a_row() -> None:
+    asked: list[float] = []
+
+    class Stubborn(Policy):
+        name = "stubborn"
+
+        def decide(self, view: View) -> Decision:
+            asked.append(view.now)
+            return Decision.run(Step((ONE,) if view.now < 0.95 else (COMMON, ONE, TWO)))
+
+    one = world(Stubborn())
+    one.run()
+    assert max(Counter(asked).values()) == 2
+    assert len(asked) == 2 * 10 + 1, "every tenth of a second"
 
 
 def test_its_promises_are_those_of_its_queries() -> None:
@@ -210,8 +253,12 @@ def test_its_promises_are_those_of_its_queries() -> None:
     assert board.operators[ONE].promises == Promises(0.25, curve)
     one.engine.set_promises("second", Promises(0.75))
     assert board.operators[COMMON].promises == Promises(0.75, Curve.total([(curve, 2.0)]))
+    one.engine.set_promises("second", Promises(0.75, validity=5.0))
+    assert board.operators[COMMON].promises.validity == 5.0, "the other query takes tuples of any age"
+    one.engine.set_promises("first", Promises(0.25, curve, validity=3.0))
+    assert board.operators[COMMON].promises.validity == 3.0
     one.engine.drop_query("second")
-    assert board.operators[COMMON].promises == Promises(0.25, curve)
+    assert board.operators[COMMON].promises == Promises(0.25, curve, validity=3.0)
 
 
 def test_its_promises_follow_the_costs_that_are_learned() -> None:
@@ -223,3 +270,19 @@ def test_its_promises_follow_the_costs_that_are_learned() -> None:
     before = one.engine.board.operators[COMMON].promises.curve
     one.run()
     assert before != one.engine.board.operators[COMMON].promises.curve == Curve.total([(curve, 2.0)] * 2)
+
+
+def test_the_curve_of_deeply_shared_work_is_shifted_by_all_that_is_behind_it() -> None:
+    """Three shared operators, the last of which gives the output of one query and leads to that of another."""
+    curve = Curve.deadline(10.0)
+    common = {"x": Profile(0.1), "y": Profile(1.0, 0.5), "z": Profile(3.0)}
+    inputs = {"x": ("s",), "y": ("x",), "z": ("y",)}
+    short = SimulatedQuery("short", common, inputs, Promises(curve=curve))
+    long = SimulatedQuery("long", common | {"w": Profile(4.0)}, inputs | {"w": ("z",)}, Promises(curve=curve))
+    board = World({"s": np.zeros(1)}, [short, long], Everything()).engine.board
+    # From y on a tuple counts half, and z lets all of them through.
+    rests = {"x": (2.5, 4.5), "y": (3.0, 7.0), "z": (0.0, 4.0)}
+    for operator in board.operators[:3]:
+        expected = Curve.total([(curve, rest) for rest in rests[operator.node.name]])
+        assert operator.promises.curve == expected, operator.node.name
+    assert board.operators[2].outputs == (0,)

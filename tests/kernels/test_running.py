@@ -9,8 +9,8 @@ import pyarrow as pa
 import pytest
 
 from freshet.kernels import CompiledFold, compile_fold
-from freshet.kernels.columns import Columns
-from freshet.kernels.running import Made, run_chains
+from freshet.kernels.columns import NetworkColumns
+from freshet.kernels.running import Made, Runner
 from freshet.kernels.superbox.pipeline import Memory
 from freshet.kernels.superbox.superbox import Operators, Superbox
 from freshet.kernels.table_join import Version
@@ -46,7 +46,7 @@ class World:
     blameless: tuple[type[Exception], ...] = (OSError,)
 
     def __init__(self, *graphs: tuple[str, QueryGraph]) -> None:
-        self.network, self.columns = Network(), Columns(KernelTyper())
+        self.network, self.columns = Network(), NetworkColumns(KernelTyper())
         for name, graph in graphs:
             self.network.add(Query(name, "", graph))
         self.columns.extend(self.network, {"s": SCHEMA, "t": SCHEMA})
@@ -86,7 +86,7 @@ class World:
         return ()
 
     def run(self, *chains: Chain) -> dict[int, Made]:
-        return {made.place: made for made in run_chains(chains, self)}
+        return {made.place: made for made in Runner(chains, self).run()}
 
 
 def column(made: Made, name: str) -> list[Any]:

@@ -152,7 +152,7 @@ def test_lateness_does_not_depend_on_how_rows_are_cut(
 def test_a_table_with_a_column_twice_is_dead(log: Log, tmp_path: Path) -> None:
     table = pa.Table.from_arrays([pa.array([1]), pa.array([2])], ["k", "k"])
     assert Intake(log, PLAIN).append(table, 7) == Receipt(0, 0, 1, 0)
-    assert [line["reason"] for line in lines(tmp_path, "dead", "p")] == ["column k stands twice"]
+    assert [line["reason"] for line in lines(tmp_path, "dead", "p")] == ["column k appears twice"]
 
 
 def test_a_day_that_no_calendar_has_is_a_dead_letter(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from freshet.log import Limits, Log, LogFull, StoredVersion, TableVersions, kept_versions
-from freshet.model import ARRIVAL, FreshetError
+from freshet.model import ARRIVAL, FreshetError, version_stream
 
 
 @pytest.fixture
@@ -96,7 +96,7 @@ def test_versions_can_be_read_without_the_log(log: Log) -> None:
     versions = TableVersions(log, "t")
     versions.put(rows("a"))
     versions.put(rows("b", "c"))
-    kept = [StoredVersion(log.folder, segment) for segment in kept_versions(log, "t").segments]
+    kept = [StoredVersion(log.folder, segment) for segment in kept_versions(log, version_stream("t")).segments]
     assert [version.read().num_rows for version in kept] == [1, 2]
     assert len({version.key for version in kept}) == 2
 
@@ -132,5 +132,5 @@ def test_a_full_disk_is_said(tmp_path: Path) -> None:
 
 
 def test_a_table_that_is_not_there(log: Log) -> None:
-    with pytest.raises(FreshetError, match="table t has no version"):
-        kept_versions(log, "t")
+    with pytest.raises(FreshetError, match="table:t has no version"):
+        kept_versions(log, version_stream("t"))

@@ -64,24 +64,37 @@ def test_an_output_that_is_read_is_an_edge_of_its_own_kind() -> None:
     assert (edge.kind, edge.stream, edge.source) == ("output", "a", None)
 
 
-def test_numbers_are_never_used_again() -> None:
+def test_numbers_are_used_again_once_they_are_free() -> None:
     network = Network()
     network.add(union())
-    with pytest.raises(UserError, match="query q is there already"):
+    with pytest.raises(UserError, match="query q already exists"):
         network.add(union())
-    network.drop("q")
+    gone = network.drop("q")
     assert "q" not in network
     assert network.add(union()) == (4, 5, 6, 7)
+    network.free(gone)
+    network.drop("q")
+    assert network.add(union()) == (0, 1, 2, 3)
 
 
-def test_what_was_withdrawn_leaves_no_trace() -> None:
+def test_a_node_has_a_greater_number_than_those_that_it_reads() -> None:
+    network = Network()
+    network.add(union())
+    network.add(sharing("a"))
+    network.free(network.drop("q"))
+    assert network.add(sharing("b")) == (4, 6)
+    assert network.add(union()) == (0, 1, 2, 3)
+
+
+def test_what_was_dropped_leaves_no_trace() -> None:
     network = Network()
     network.add(sharing("a"))
     network.add(sharing("b", "v < 9"))
-    network.withdraw("b")
-    assert [node.name for node in network.nodes] == ["shared:1", "a.project"]
+    network.free(network.drop("b"))
+    assert [node.name for node in network.nodes] == ["shared:1", "a.project", "", ""]
     assert network.writes(0) == ("a.project",)
     assert network.add(sharing("c")) == (0, 2)
+    assert [node.name for node in network.nodes] == ["shared:1", "a.project", "c.project", ""]
 
 
 def test_what_is_not_run_yet_is_said() -> None:

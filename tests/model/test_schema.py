@@ -59,7 +59,7 @@ def test_a_decimal_without_size_is_sparks_default() -> None:
         ("", "names no column"),
         ("k", "column k has no type"),
         ("k bigint v int", "is not Spark DDL"),
-        ("k bigint, K int", "column K stands twice"),
+        ("k bigint, K int", "column K appears twice"),
         ("__k int", "that Freshet keeps for itself"),
         ("k interval", "column k has the unknown type"),
     ],

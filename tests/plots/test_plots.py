@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 
-from freshet.plots import Point, draw_line, label_ends, new_figure, plain_numbers, spread_apart
+from freshet.plots import PlotPoint, draw_line, label_ends, new_figure, plain_numbers, spread_apart
+from freshet.reproduce.plotting import draw_lines
 
 heights = st.lists(st.floats(0, 1), max_size=8)
 
@@ -36,7 +37,9 @@ def test_labels_at_the_ends_of_lines_do_not_overlap_and_are_in_the_picture(scale
     ends = []
     for number in range(6):
         # Some of them end at nearly the same height, and one earlier than the others.
-        points = [Point.of(place, [10000 + number, 10 * place]) for place in (1, 50, 100)[: 2 if number == 3 else 3]]
+        points = [
+            PlotPoint.of(place, [10000 + number, 10 * place]) for place in (1, 50, 100)[: 2 if number == 3 else 3]
+        ]
         draw_line(axes, points, number, dashed=number % 2 == 0)
         ends.append((f"policy\n{number}", points[-1], number))
     plain_numbers(axes)
@@ -50,3 +53,20 @@ def test_labels_at_the_ends_of_lines_do_not_overlap_and_are_in_the_picture(scale
     ticks = [label.get_text() for label in [*axes.get_xticklabels(), *axes.get_yticklabels()]]
     assert not [tick for tick in ticks if "e" in tick or "^" in tick]
     assert len({line.get_marker() for line in axes.get_lines()}) == 6
+
+
+def test_a_short_logarithmic_axis_has_more_than_powers_of_ten() -> None:
+    axes = new_figure(7, 4.5).add_subplot()
+    axes.set(yscale="log")
+    draw_line(axes, [PlotPoint.of(place, [place]) for place in (80, 900)], 0)
+    plain_numbers(axes)
+    low, high = axes.get_ylim()
+    assert [tick for tick in axes.get_yticks() if low <= tick <= high] == [100, 200, 500, 1000]
+
+
+@pytest.mark.parametrize(("seeds", "title"), [([2.0, 2.0], "Fig. 1"), ([2.0, 3.0], "Fig. 1 (band: their range)")])
+def test_a_title_names_a_band_only_if_one_is_drawn(seeds: list[float], title: str) -> None:
+    axes = new_figure(7, 4.5).add_subplot()
+    axes.set_title("Fig. 1", loc="left")
+    draw_lines(axes, [1, 2], {"policy": [[1.0, 1.0], seeds]})
+    assert axes.get_title("left") == title

@@ -10,7 +10,7 @@ import pytest
 from freshet.reproduce import Trial, claims
 from freshet.reproduce.aurora_runs import (
     PRICES,
-    Run,
+    AuroraRun,
     fluctuating,
     large,
     policy_of,
@@ -21,7 +21,7 @@ from freshet.reproduce.aurora_runs import (
     sustained,
     trees,
 )
-from freshet.reproduce.aurora_threads import _scheduler, _threads
+from freshet.reproduce.aurora_threads import scheduler_waits, thread_waits
 from freshet.simulation.workloads.aurora import AuroraWorkload
 from freshet.simulation.world import World
 
@@ -54,7 +54,9 @@ def test_a_claim_holds(name: str) -> None:
     "make", [lambda trial: small(trial, 1700.0, process="poisson"), lambda trial: trees(trial, 2, 0.9)]
 )
 def test_a_run_is_what_the_engine_gives(policy: str, make: Callable[[Trial], AuroraWorkload]) -> None:
-    run = Run(replace(make(Trial()), tuples=200), policy, None if policy in ("baat", "taat", "aaat-min-cost") else 10)
+    run = AuroraRun(
+        replace(make(Trial()), tuples=200), policy, None if policy in ("baat", "taat", "aaat-min-cost") else 10
+    )
     fast = simulate(run).outcome
     world = World(
         run.bed.streams_of(), run.bed.queries_of(), policy_of(run), call=PRICES.call, operation=PRICES.operation,
@@ -70,17 +72,17 @@ def test_a_run_is_what_the_engine_gives(policy: str, make: Callable[[Trial], Aur
 
 def test_both_models_bring_every_tuple_through_every_box() -> None:
     # How long that takes is the machine's matter; that nothing is lost on the way is not.
-    assert len(_threads(queries=3, tuples=7)) == len(_scheduler(queries=3, tuples=7)) == 21
+    assert len(thread_waits(queries=3, tuples=7)) == len(scheduler_waits(queries=3, tuples=7)) == 21
 
 
 def test_the_price_of_an_operation_is_calibrated() -> None:
-    outcome = simulate(Run(large(Trial(), 4000.0), "fixed-priority-push", 300)).outcome
+    outcome = simulate(AuroraRun(large(Trial(), 4000.0), "fixed-priority-push", 300)).outcome
     assert outcome.work.scheduling / outcome.seconds == pytest.approx(0.075, abs=0.002)
 
 
 def test_seeds_are_one_run_where_nothing_is_drawn() -> None:
     trial = Trial(quick=True, seeds=3)
-    run = Run(replace(small(trial), tuples=200), "fixed-priority-push", 10)
+    run = AuroraRun(replace(small(trial), tuples=200), "fixed-priority-push", 10)
     assert seeded(run, 1) == seeded(run, 2)
     assert len(runs(trial, run)) == 3
     assert trial.runs == 1
@@ -90,14 +92,15 @@ def test_seeds_are_one_run_where_nothing_is_drawn() -> None:
 def test_a_rate_is_sustained_up_to_the_first_that_is_not() -> None:
     trial = Trial(quick=True, seeds=1)
     every = [
-        Run(replace(small(trial, rate), tuples=2000), "fixed-priority-push", 10) for rate in (800.0, 1200.0, 4000.0)
+        AuroraRun(replace(small(trial, rate), tuples=2000), "fixed-priority-push", 10)
+        for rate in (800.0, 1200.0, 4000.0)
     ]
     assert sustained(trial, every) == [1200.0]
 
 
 def test_late_tuples_are_counted_by_period_and_kind() -> None:
     bed = replace(fluctuating(Trial(quick=True)), calm=500, storm=500, tuples=1000)
-    found = simulate(Run(bed, "slope-slack-push", 10, prices=PRICES))
+    found = simulate(AuroraRun(bed, "slope-slack-push", 10, prices=PRICES))
     every = sum(each.missed + each.made for _, each in found.counts)
     assert every == 1000
     assert found.missed(storm=True) + found.missed(storm=False) == found.outcome.qos.late

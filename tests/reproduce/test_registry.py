@@ -15,7 +15,7 @@ from freshet.reproduce.registry import claim
 @pytest.fixture
 def own(monkeypatch: pytest.MonkeyPatch) -> dict[str, list[Claim]]:
     known: dict[str, list[Claim]] = {}
-    monkeypatch.setattr(registry_module, "_claims", known)
+    monkeypatch.setattr(registry_module, "CLAIMS", known)
     return known
 
 

@@ -77,7 +77,7 @@ def test_rows_after_a_deletion_are_in_a_file_that_can_be_found(
         append(log, *values)
         while log.cursor("q/sink") != log.end("q"):
             time += 1.0
-            runner._round()
+            runner.run_round()
 
     bring(1, 2)
     assert read(path) == [1, 2]
@@ -103,7 +103,7 @@ def test_a_deletion_after_the_last_row_is_told_at_the_end(
     runner = SinkRunner(log)
     runner.add("q", "sink", create(kind, {"path": str(path), **options}))
     append(log, 1, 2)
-    runner._drain()
+    runner.drain_all()
     assert read(path) == [1, 2]
     if vanish is not None:
         vanish(path)

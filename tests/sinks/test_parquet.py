@@ -60,26 +60,26 @@ def test_files_are_rolled_by_rows_and_by_time(log, tmp_path):
     path, clock = tmp_path / "out", Clock()
     made = runner(log, path, clock, rows=5, every=60)
     append(log, *range(7))
-    made._round()
-    made._round()
+    made.run_round()
+    made.run_round()
     assert names(path) == ["000000000000-000000000005.parquet"]
     assert log.cursor("q/files") == 5, "what waits for a file to be full waits in the log"
     clock.now = 59.0
-    made._round()
+    made.run_round()
     append(log, 7)
     assert log.cursor("q/files") == 5
     clock.now = 61.0
-    made._round()
+    made.run_round()
     assert names(path)[1:] == ["000000000005-000000000008.parquet"]
     assert log.cursor("q/files") == 8
     append(log, 8)
-    made._round()
+    made.run_round()
     assert log.cursor("q/files") == 8
     made.hasten("other")
-    made._round()
+    made.run_round()
     assert log.cursor("q/files") == 8
     made.hasten("q")
-    made._round()
+    made.run_round()
     assert found(path) == list(range(9))
     append(log, 9)
     made.start()
@@ -90,10 +90,10 @@ def test_files_are_rolled_by_rows_and_by_time(log, tmp_path):
 def test_a_log_that_takes_nothing_in_is_relieved(log, tmp_path):
     made = runner(log, tmp_path / "out", Clock())
     append(log, 1)
-    made._round()
+    made.run_round()
     assert log.cursor("q/files") == 0
     log.declare("q", Retention(bound_bytes=1))
-    made._round()
+    made.run_round()
     assert log.cursor("q/files") == 1
     assert found(tmp_path / "out") == [1]
 

@@ -86,12 +86,12 @@ def test_a_round_is_one_job_and_one_transaction(log: Log, tmp_path: Path, with_t
     runner = runner_of(log, tmp_path, tasks)
     append(log, 1, 2)
     before = log._store.commits
-    runner._round()
+    runner.run_round()
     assert log._store.commits == before + 1
     assert [found(tmp_path, query) for query in QUERIES] == [[1, 2]] * 3
     assert [log.cursor(f"{query}/files") for query in QUERIES] == [2, 2, 2]
     assert tasks is None or tasks.jobs == [list(QUERIES)]
-    runner._round()
+    runner.run_round()
     assert tasks is None or len(tasks.jobs) == 1, "nothing was due"
     assert log._store.commits == before + 1
 
@@ -102,14 +102,14 @@ def test_a_file_that_cannot_be_written_holds_up_no_other(log: Log, tmp_path: Pat
     clock = Clock()
     runner = runner_of(log, tmp_path, tasks, clock)
     append(log, 1, 2)
-    runner._round()
+    runner.run_round()
     assert [log.cursor(f"{query}/files") for query in QUERIES] == [2, 0, 2]
     told = status_of(runner, "b")
     assert (told.state, told.reason, told.failures) == ("failing", "OSError: the disk is full", 1)
     assert {status_of(runner, query).state for query in "ac"} == {"running"}
     tasks.fail.clear()
     clock.now = 60.0
-    runner._round()
+    runner.run_round()
     assert found(tmp_path, "b") == [1, 2]
     assert (status_of(runner, "b").state, status_of(runner, "b").reason) == ("running", None)
 
@@ -120,7 +120,7 @@ def test_a_sink_that_cannot_be_prepared_holds_up_no_other(log: Log, tmp_path: Pa
     (tmp_path / "b").rmdir()
     (tmp_path / "b").write_text("somebody's file")
     append(log, 1, 2)
-    runner._round()
+    runner.run_round()
     assert [log.cursor(f"{query}/files") for query in QUERIES] == [2, 0, 2]
     assert tasks.jobs == [["a", "c"]]
     assert status_of(runner, "b").state == "failing"
@@ -133,7 +133,7 @@ def test_a_job_that_fails_as_a_whole_is_done_by_the_driver(
     tasks.broken = True
     runner = runner_of(log, tmp_path, tasks)
     append(log, 1, 2)
-    runner._round()
+    runner.run_round()
     assert [found(tmp_path, query) for query in QUERIES] == [[1, 2]] * 3
     assert [status.failures for status in runner.statuses] == [0, 0, 0]
     assert "the files of sinks are written without Spark: RuntimeError: an executor was lost" in caplog.text
@@ -148,7 +148,7 @@ def test_tasks_write_only_where_they_see_the_folder(log: Log, tmp_path: Path, sh
     tasks = Tasks(log, sees_all=False)
     runner = runner_of(log, tmp_path, tasks, shared=shared)
     append(log, 1, 2)
-    runner._round()
+    runner.run_round()
     assert tasks.jobs == ([list(QUERIES)] if shared else [])
     assert [found(tmp_path, query) for query in QUERIES] == [[1, 2]] * 3
 
@@ -165,7 +165,7 @@ def test_a_folder_that_is_not_shared_is_told(log: Log, tmp_path: Path, monkeypat
 
     monkeypatch.setattr(tasks, "_written", written)
     append(log, 1, 2)
-    runner._round()
+    runner.run_round()
     reason = str(status_of(runner, "a").reason)
     assert "an executor wrote" in reason
     assert "leave out shared = true" in reason
@@ -182,12 +182,12 @@ def test_a_failed_transaction_does_not_double_rows(log: Log, tmp_path: Path, mon
             raise OSError("disk full")
 
         patch.setattr(log, "advance_all", full)
-        runner._round()
+        runner.run_round()
     assert {status.state for status in runner.statuses} == {"failing"}
     assert [log.cursor(f"{query}/files") for query in QUERIES] == [0, 0, 0]
     append(log, 3, 4)
     for clock.now in (60.0, 120.0):
-        runner._round()
+        runner.run_round()
     assert [found(tmp_path, query) for query in QUERIES] == [[1, 2, 3, 4]] * 3
     assert {status.rows for status in runner.statuses} == {4}
 
@@ -205,13 +205,13 @@ def test_a_late_writer_of_an_older_dispatch_touches_nobodys_file(log: Log, tmp_p
     clock = Clock()
     runner = runner_of(log, tmp_path, tasks, clock)
     append(log, 1, 2)
-    runner._round()
+    runner.run_round()
     late = {each.train.stream: hidden_path(each.path, each.dispatch) for each in exports}
     tasks._written = written  # type: ignore[method-assign]
     clock.now = 60.0
     for path in late.values():
         write_parquet(path, [pa.table({"v": [666]})])
-    runner._round()
+    runner.run_round()
     for path in late.values():
         write_parquet(path, [pa.table({"v": [667]})])
     assert [found(tmp_path, query) for query in QUERIES] == [[1, 2]] * 3
@@ -243,7 +243,7 @@ def test_the_driver_writes_to_several_at_once(log: Log) -> None:
     for query in QUERIES:
         runner.add(query, "one", Meeting(barrier))
     append(log, 1)
-    runner._round()
+    runner.run_round()
     assert [status.rows for status in runner.statuses] == [1, 1, 1]
 
 

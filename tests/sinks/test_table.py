@@ -195,7 +195,7 @@ def test_a_table_that_does_not_fit(tmp_path):
         ({}, "give the path of an SQLite database or the url of a PostgreSQL one"),
         ({"path": "a.db", "url": "postgresql://h/d"}, ""),
         ({"url": "mysql://h/d"}, r"url: must begin with postgresql:// \(for an SQLite database give its path\)"),
-        ({"path": "a.db", "keys": ["k", "k"]}, "keys: a column stands twice"),
+        ({"path": "a.db", "keys": ["k", "k"]}, "keys: a column appears twice"),
         ({"path": "a.db", "table": "freshet_progress"}, "table: freshet_progress is kept for the progress of sinks"),
         ({"path": "a.db", "table": ""}, "table: "),
         ({"path": "a.db", "key": "k"}, "key is not a known key"),

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from freshet.log import Intake, Limits, Log
 from freshet.model import Stream, UserError, parse_schema
 from freshet.sources import FilesOptions, FilesSource, create
-from freshet.sources.folder import Finished
+from freshet.sources.folder import FinishedFile
 
 STREAM = Stream("s", parse_schema("k string, v int"))
 
@@ -249,10 +249,10 @@ def test_check_looks_at_the_first_file(tmp_path):
 
 @given(st.lists(st.integers(0, 60), unique=True), st.integers(1, 5))
 def test_finished_knows_every_file_that_was_read(numbers, remember):
-    finished = Finished(remember)
+    finished = FinishedFile(remember)
     for number in numbers:
         finished.add((number, f"f{number}"))
-        finished = Finished.restored(remember, json.loads(json.dumps(finished.position())))
+        finished = FinishedFile.restored(remember, json.loads(json.dumps(finished.position())))
     assert all((number, f"f{number}") in finished for number in numbers)
     assert len(finished.position()["done"]) <= remember
     assert (61, "new") not in finished

@@ -79,7 +79,7 @@ def test_a_table_may_be_empty(tmp_path: Path, name: str, content: str) -> None:
     [
         ("t.csv", "", "is empty: it needs a header line"),
         ("t.csv", "host\na\n", "has no column n: it has host"),
-        ("t.csv", "host,host,n\na,b,1\n", "a column stands twice"),
+        ("t.csv", "host,host,n\na,b,1\n", "a column appears twice"),
         ("t.csv", "host,n\na,1,2\n", "is not CSV"),
         ("t.csv", "host,n\na,1\nb,x\nc,y\n", r"row 2: column n: 'x' is not of type int \(2 rows do not fit\)"),
         ("t.csv", "host,n\na,99999999999\n", "row 1: column n"),

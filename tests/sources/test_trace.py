@@ -190,7 +190,7 @@ def test_a_restart_at_any_row_goes_on_with_the_next(tmp_path_factory, data):
         ("ts,k,v\n1,a,1\n", {"columns": {"w": "v"}}, "columns.w is not a column"),
         ("ts,k,v\n1,a,1\n", {"speed": 0}, "speed"),
         ("ts,k,v\n1,a,1\n", {"unit": "days"}, "unit"),
-        ("ts,ts,v\n1,a,1\n", {}, "stands twice"),
+        ("ts,ts,v\n1,a,1\n", {}, "appears twice"),
         ("", {}, "is empty"),
     ],
 )

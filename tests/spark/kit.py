@@ -126,7 +126,7 @@ class Harness:
             try:
                 self.schemas.update(self.executor.install(self.network, self.schemas, fail))
             except UserError:
-                self.network.withdraw(each.name)
+                self.network.free(self.network.drop(each.name))
                 raise
         return {name: self.schemas[name] for name in self.network}
 

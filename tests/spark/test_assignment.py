@@ -1,12 +1,17 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from unittest.mock import Mock
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from freshet.model import Chain, Segment, State, Train
-from freshet.spark.worker.assignment import Assignment, forget_property, read_property
+from freshet.spark.driver.files import write_whole
+from freshet.spark.worker.assignment import PROPERTY, Assignment, telling, told
 
 
 def _train(sizes: list[int], first: int = 0) -> Train:
@@ -15,6 +20,15 @@ def _train(sizes: list[int], first: int = 0) -> Train:
         segments.append(Segment("s", end, rows, number, 0, 0, f"f{number}", 0, 0))
         end += rows
     return Train("s", first, end, tuple(segments))
+
+
+@contextmanager
+def told_by(assignment: Assignment) -> Iterator[str]:
+    """The property that tasks find."""
+    context = Mock()
+    with telling(context, PROPERTY, assignment.text(), assignment.specs, assignment.unit):
+        [(_, text)] = [call.args for call in context.setLocalProperty.mock_calls]
+        yield text
 
 
 @given(sizes=st.lists(st.integers(1, 9), max_size=5), first=st.integers(0, 99), parts=st.integers(1, 7))
@@ -35,17 +49,26 @@ def test_parts_cover_the_train_in_order(sizes: list[int], first: int, parts: int
 def test_a_long_assignment_travels_as_a_file(tmp_path: Path):
     chains = tuple(Chain((number,), (_train([5] * 20, 100 * number),), ("q",)) for number in range(200))
     assignment = Assignment(tmp_path, "u", "spec", 2, chains)
-    text = assignment.property_text()
-    assert len(text) < 1000
-    assert read_property(text) == assignment
-    forget_property(text)
+    with told_by(assignment) as text:
+        assert len(text) < 1000
+        assert Assignment.parse(told(text)) == assignment
     assert not list((tmp_path / "specs").iterdir())
 
 
 def test_a_short_one_travels_as_text(tmp_path: Path):
     assignment = Assignment(tmp_path, "u", "spec", 1, ())
-    assert read_property(assignment.property_text()) == assignment
+    with told_by(assignment) as text:
+        assert Assignment.parse(told(text)) == assignment
     assert not list(tmp_path.iterdir())
+
+
+def test_what_a_failed_job_has_written_goes_and_what_others_have_written_stays(tmp_path: Path):
+    chains = tuple(Chain((number,), (_train([5] * 20, 100 * number),), ("q",)) for number in range(200))
+    for name in ("u-0-7.report", "other-0-7.report"):
+        write_whole(tmp_path / "specs" / name, "")
+    with pytest.raises(KeyboardInterrupt), told_by(Assignment(tmp_path, "u", "spec", 2, chains)):
+        raise KeyboardInterrupt
+    assert [file.name for file in (tmp_path / "specs").iterdir()] == ["other-0-7.report"]
 
 
 def test_chains_states_and_parts_survive_the_way_and_a_train_travels_once():

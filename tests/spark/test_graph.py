@@ -152,7 +152,7 @@ def test_who_fails_together_with_others_is_to_run_apart(harness: Harness):
         ),
     )
     result = harness.run(together)
-    assert (result.apart, result.files, result.chains) == (True, (), ())
+    assert (result.apart, result.files, result.chains) == ((1, 2, 3), (), ())
     assert "four is too much" in str(result.retry)
     first = harness.run(Unit("first", (Chain((nodes["shared:1"],), (whole,), ("bad.project", "good.project")),)))
     queues = {name: output_train(first, f"{name}.project") for name in ("bad", "good")}
@@ -165,7 +165,7 @@ def test_who_fails_together_with_others_is_to_run_apart(harness: Harness):
         ),
     )
     result = harness.run(apart)
-    assert (result.retry, result.apart) == (None, False)
+    assert (result.retry, result.apart) == (None, ())
     assert [bool(chain.failure) for chain in result.chains] == [False, True, False]
     assert [row["n"] for row in rows(harness, result, "good")] == [f"Name {k}" for k in range(0, 10, 2)]
 
@@ -207,6 +207,6 @@ def test_a_component_of_one_query_that_fails_is_its_failure(harness: Harness):
         ),
     )
     result = harness.run(unit)
-    assert (result.retry, result.apart) == (None, False)
+    assert (result.retry, result.apart) == (None, ())
     assert ["four is too much" in str(chain.failure) for chain in result.chains] == [True, True, False]
     assert {stream for file in result.files for stream, *_ in file.members} == {"good"}

@@ -54,7 +54,7 @@ def test_a_part_without_event_time_and_without_rows(tmp_path):
 
 def test_columns_are_cast_as_try_cast_does():
     reading = Reading("rate", {}, None, {"v": "value % 10"}, 1.0)
-    assert ingest._expressions(reading, STREAM) == [
+    assert ingest.cast_expressions(reading, STREAM) == [
         "try_cast(`ts` AS timestamp) AS `ts`",
         "try_cast(value % 10 AS int) AS `v`",
         "CASE WHEN try_cast(`ts` AS timestamp) IS NULL THEN to_json(struct(*)) END AS __row",

@@ -55,7 +55,7 @@ def test_where_nothing_runs_at_all_none_is_blamed():
 
 def test_what_must_run_apart_is_told_and_not_bisected():
     def run(parts: Sequence[int]) -> None:
-        raise Apart("nobody can tell")
+        raise Apart("nobody can tell", (0, 1))
 
     with pytest.raises(Apart, match="nobody can tell"):
         list(isolate(range(3), run, lambda: None))

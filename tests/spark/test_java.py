@@ -12,9 +12,9 @@ VECTOR = "--add-modules=jdk.incubator.vector"
 
 @pytest.fixture(autouse=True)
 def _fresh_probes():
-    java._probe.cache_clear()
+    java.probe.cache_clear()
     yield
-    java._probe.cache_clear()
+    java.probe.cache_clear()
 
 
 @pytest.fixture

@@ -26,21 +26,18 @@ from freshet.model import (
 )
 from freshet.model.unit import components
 from freshet.spark.driver.installation import Installation
-from freshet.spark.driver.planning import Limits, Planner, jobs
+from freshet.spark.driver.planning import Planner, TaskLimits, jobs
 
 SCHEMA = parse_schema("ts bigint, k string, v bigint")
-NEVER = Limits(2, 2**40, 10.0)
-ALWAYS = Limits(2, -1, -1.0)
+NEVER = TaskLimits(2, 2**40, 10.0)
+ALWAYS = TaskLimits(2, -1, -1.0)
 
 
 class Spark:
     """Says of every expression that it is a text."""
 
-    def columns(self, operator: str, columns: Any, schema: pa.Schema) -> pa.Schema:
-        return pa.schema([(name, pa.string()) for name, _ in columns])
-
-    def predicate(self, operator: str, predicate: str, schema: pa.Schema) -> None:
-        pass
+    def plain(self, operator: Operator, schema: pa.Schema) -> pa.Schema:
+        return schema if operator.makes is None else pa.schema([(name, pa.string()) for name, _ in operator.makes])
 
 
 def installed(*graphs: tuple[str, dict[str, tuple[Operator, tuple[str, ...]]]]) -> tuple[Installation, dict[str, int]]:
@@ -55,7 +52,7 @@ def installed(*graphs: tuple[str, dict[str, tuple[Operator, tuple[str, ...]]]]) 
     return installation, {node.name: node.number for node in network.nodes}
 
 
-def plan(installation: Installation, unit: Unit, limits: Limits = NEVER) -> list[tuple[str, list[tuple[int, ...]]]]:
+def plan(installation: Installation, unit: Unit, limits: TaskLimits = NEVER) -> list[tuple[str, list[tuple[int, ...]]]]:
     """The jobs of a unit: the form of each, and the nodes of its pieces."""
     planner = Planner(unit, installation, limits)
     pieces = planner.pieces(components(unit.chains))

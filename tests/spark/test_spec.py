@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import stat
 from pathlib import Path
 
 import pyarrow as pa
@@ -49,3 +50,10 @@ def test_the_name_is_the_content(tmp_path: Path):
 def test_a_chain_is_a_range_of_operators():
     spec = _spec("v > 1", "v < 1")
     assert [operator.name for operator in spec.chain((2, 3))] == ["q1.0_0", "q1.0_1"]
+
+
+@pytest.mark.parametrize(("folder", "file"), [(0o700, 0o600), (0o770, 0o660)])
+def test_executors_with_another_account_of_the_group_can_read_it(tmp_path: Path, folder: int, file: int):
+    tmp_path.chmod(folder)
+    name = _spec("v > 1").store(tmp_path / "specs")
+    assert stat.S_IMODE((tmp_path / "specs" / f"{name}.json").stat().st_mode) == file

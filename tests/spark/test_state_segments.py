@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from freshet.app import App
-from freshet.app.run import Run
+from freshet.app.running.run import Run
 from freshet.kernels.superbox.pipeline import MOST_PIECES
 
 pytestmark = pytest.mark.spark

@@ -38,7 +38,7 @@ def _run(operator: Operator, inputs: list[list[Row]]) -> list[Row]:
         case Union():
             return [row for rows in inputs for row in rows]
         case Join():
-            return _join(operator, inputs[0], inputs[1])
+            return _join(operator, inputs) if operator.kind == "inner" else _left_join(operator, inputs[0], inputs[1])
         case Panes():
             return _panes(operator, inputs[0])
         case Moving():
@@ -139,28 +139,32 @@ def _moving(moving: Moving, rows: list[Row]) -> list[Row]:
     return result
 
 
-def _join(join: Join, left: list[Row], right: list[Row]) -> list[Row]:
-    result, found = [], set()
-    for (number, one), two in itertools.product(enumerate(left), right):
-        keys = [(one[a], two[b]) for a, b in zip(*join.keys, strict=True)]
-        (start, end), (other, until) = _interval(one, join.validity[0]), _interval(two, join.validity[1])
-        valid = max(start, other), min(end, until)
-        if all(a is not None and a == b for a, b in keys) and valid[0] < valid[1]:
-            found.add(number)
-            result.append(_pair(join, one, two, valid))
-    if join.kind == "left":
-        nobody = dict.fromkeys(name for _, port, name in join.columns if port == 1)
-        result += [
-            _pair(join, one, nobody, _interval(one, join.validity[0]))
-            for number, one in enumerate(left)
-            if number not in found
-        ]
+def _join(join: Join, inputs: list[list[Row]]) -> list[Row]:
+    return [_together(join, rows, valid) for rows in itertools.product(*inputs) if (valid := _met(join, rows))]
+
+
+def _left_join(join: Join, left: list[Row], right: list[Row]) -> list[Row]:
+    nobody = dict.fromkeys(name for _, port, name in join.columns if port == 1)
+    result = []
+    for one in left:
+        found = _join(join, [[one], right])
+        result += found or [_together(join, (one, nobody), _interval(one, join.validity[0]))]
     return result
 
 
-def _pair(join: Join, one: Row, two: Row, valid: tuple[int, int]) -> Row:
-    columns = {name: (one, two)[port][column] for name, port, column in join.columns}
-    arrival = max(one["__arrival"], two.get("__arrival", one["__arrival"]))
+def _met(join: Join, rows: Sequence[Row]) -> tuple[int, int] | None:
+    """When all of these rows are valid, if their keys are equal."""
+    for names in zip(*join.keys, strict=True):
+        values = [row[name] for row, name in zip(rows, names, strict=True) if name is not None]
+        if None in values or any(value != values[0] for value in values):
+            return None
+    starts, ends = zip(*map(_interval, rows, join.validity), strict=True)
+    return (max(starts), min(ends)) if max(starts) < min(ends) else None
+
+
+def _together(join: Join, rows: Sequence[Row], valid: tuple[int, int]) -> Row:
+    columns = {name: rows[port][column] for name, port, column in join.columns}
+    arrival = max(row["__arrival"] for row in rows if "__arrival" in row)
     return columns | {"__from": valid[0], "__until": valid[1], "__arrival": arrival}
 
 

@@ -105,9 +105,9 @@ def test_schemas_are_lists_of_columns_and_nothing_else() -> None:
     wrong = {
         "k int, 's string": "not closed",
         "k int /* ": "not closed",
-        "k int) AS SELECT (1": "behind the columns",
-        "k int); DROP TABLE t; --": "behind the columns",
-        "k int) PARTITIONED BY (k": "behind the columns",
+        "k int) AS SELECT (1": "follows the columns",
+        "k int); DROP TABLE t; --": "follows the columns",
+        "k int) PARTITIONED BY (k": "follows the columns",
         "k int,": "comma",
         ", k int": "comma",
         "k int,, v int": "comma",

@@ -7,8 +7,20 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from freshet.model import Join, Lifetime, Network, NotRunnable, Panes, Project, QueryGraph, Union, parse_schema
-from freshet.sql import SqlError, SqlTyper, build_query, describe, query_schema
+from freshet.model import (
+    Join,
+    Lifetime,
+    Network,
+    NotRunnable,
+    Operator,
+    Panes,
+    Project,
+    QueryGraph,
+    Union,
+    parse_schema,
+)
+from freshet.model.operators.join import port_names
+from freshet.sql import SqlError, SqlTyper, build_query, describe
 
 Times = dict[str, str | None]
 Streams = dict[str, pa.Schema]
@@ -37,11 +49,17 @@ def test_a_fold_reads_plain_columns_and_its_names_are_unique(text: str, streams:
         assert isinstance(graph.operators[end], Project)
     for name, operator in graph.operators.items():
         if operator.remembers:
-            sides = (".left", ".right") if isinstance(operator, Join) else ("",)
-            for source, side in zip(graph.inputs[name], sides, strict=True):
+            for source, before_it in zip(graph.inputs[name], _inputs(operator), strict=True):
                 for before in _members(graph, source):
                     assert isinstance(graph.operators[before], Project)
-                    assert before.partition("~")[0] == f"{name}{side}.input"
+                    assert before.partition("~")[0] == f"{name}.{before_it}"
+
+
+def _inputs(operator: Operator) -> list[str]:
+    """What the projections in front of a fold are called behind its name."""
+    if not isinstance(operator, Join):
+        return ["input"]
+    return [f"{side}.input" if len(operator.ports) == 2 else side for side in port_names(len(operator.ports))]
 
 
 def _members(graph: QueryGraph, name: str) -> list[str]:
@@ -68,14 +86,14 @@ def test_types_of_what_folds_give_out() -> None:
         "approx_percentile(r, 0.5) AS p, stddev(i) AS st, sum(x) AS sx, window_end AS e, sum(d) / count(*) AS q "
         "FROM s [RANGE 1 MINUTE SLIDE 1 MINUTE]"
     )
-    schema = query_schema(build_query("q", text, schemas, times={"s": "t"}), schemas)
+    schema = build_query("q", text, schemas, times={"s": "t"}).graph.output(schemas, SqlTyper())
     assert [str(kind) for kind in schema.types] == [
         "int64", "int64", "double", "decimal128(20, 2)", "decimal128(14, 6)", "double", "bool", "float", "double",
         "double", "timestamp[us, tz=UTC]", "decimal128(38, 20)",
     ]  # fmt: skip
 
 
-def joins(text: str, streams: Streams, times: Times) -> list[tuple[str, tuple[int, int]]]:
+def joins(text: str, streams: Streams, times: Times) -> list[tuple[str, tuple[int, ...]]]:
     graph = build_query("q", text, streams, times=times).graph
     found = [operator for operator in graph.operators.values() if isinstance(operator, Join)]
     return [(join.name, join.behind) for join in found]
@@ -109,11 +127,12 @@ def test_watermarks_of_nested_joins(streams: Streams, times: Times) -> None:
         "SELECT {} FROM packets [RANGE 5 s] a JOIN packets [RANGE 7 s] b ON a.src = b.dst "
         "JOIN packets [RANGE 9 s] c ON b.src = c.dst"
     )
+    assert joins(text.format("a.ts"), streams, times) == [("q.join_1", (0, 5_000_000, 5_000_000))]
+    assert joins(text.format("c.ts"), streams, times) == [("q.join_1", (9_000_000, 9_000_000, 0))]
+    assert joins(text.format("a.src"), streams, times) == [("q.join_1", (0, 0, 0))]
+    text = text.replace("JOIN packets [RANGE 9 s]", "LEFT JOIN packets [RANGE 9 s]")
     found = dict(joins(text.format("a.ts"), streams, times))
-    assert found["q.join_1"] == (0, 0)
-    assert found["q.join_2"] == (5_000_000, 5_000_000)
-    found = dict(joins(text.format("c.ts"), streams, times))
-    assert found["q.join_2"] == (9_000_000, 0)
+    assert found == {"q.join_1": (0, 0), "q.join_2": (5_000_000, 5_000_000)}
 
 
 def test_a_join_keeps_what_is_read(streams: Streams, times: Times) -> None:
@@ -137,13 +156,44 @@ def test_ports_of_folds(streams: Streams, times: Times) -> None:
     network = Network()
     network.add(build_query("q", text, streams, times=times))
     readers = {node.name: [edge.reader for edge in node.edges] for node in network.nodes}
-    assert (readers["q.join_2"], readers["q.aggregate"]) == (["q.join_2:0", "q.join_2:1"], ["q.aggregate"])
+    assert readers["q.join_1"] == ["q.join_1:0", "q.join_1:1", "q.join_1:2"]
+    assert readers["q.aggregate"] == ["q.aggregate"]
+
+
+@pytest.mark.parametrize(
+    ("where", "keys"),
+    [
+        ("a.src = b.src AND b.dst = c.dst", (("src", None), ("src", "dst"), (None, "dst"))),
+        ("a.src = b.src AND c.src = a.src", (("src",), ("src",), ("src",))),
+        ("a.src = b.src AND b.src = c.src AND c.src = a.src", (("src",), ("src",), ("src",))),
+        ("a.src = b.src AND a.dst = b.src AND b.src = c.src", (("dst", "src"), ("src", "src"), (None, "src"))),
+        ("a.size = b.size AND a.src > b.src", (("size",), ("size",), (None,))),
+        ("a.size + 1 = b.size AND b.size = c.price", (("__c1", None), ("size", "size"), (None, "price"))),
+        ("a.ok", ((), (), ())),
+    ],
+)
+def test_keys_of_a_join_of_three(where: str, keys: object, streams: Streams, times: Times) -> None:
+    """Those that are equal to the same, and have the same type, are one."""
+    text = f"SELECT a.src FROM packets [RANGE 5 s] a, packets [RANGE 7 s] b, packets [RANGE 9 s] c WHERE {where}"
+    join = build_query("q", text, streams, times=times).graph.operators["q.join_1"]
+    assert isinstance(join, Join)
+    assert join.keys == keys
+
+
+def test_a_table_is_an_edge(streams: Streams, times: Times) -> None:
+    text = "SELECT h.v FROM packets p JOIN hosts h ON p.src = h.k"
+    network = Network()
+    network.add(build_query("q", text, streams | {"hosts": parse_schema("k string, v int")}, tables=["hosts"]))
+    [node] = [node for node in network.nodes if node.tables]
+    assert [(edge.kind, edge.stream) for edge in node.edges] == [("queue", "q.join_1"), ("table", "table:hosts")]
+    assert [edge.port for edge in node.queues] == [0]
+    assert node.inputs == (0,)
 
 
 def test_a_window_over_the_output_of_a_query(streams: Streams, times: Times) -> None:
     counts = "SELECT src, count(*) AS n{} FROM packets [RANGE 1 MINUTE SLIDE 10 SECONDS] GROUP BY src"
     timed = build_query("counts", counts.format(", window_end AS at"), streams, times=times)
-    known = streams | {"counts": query_schema(timed, streams)}
+    known = streams | {"counts": timed.graph.output(streams, SqlTyper())}
     assert (timed.event_time, timed.has_time) == ("at", True)
     text = "SELECT max(n) AS m FROM counts [RANGE 1 HOUR SLIDE 1 HOUR]"
     query = build_query("q", text, known, times=times | {"counts": timed.event_time})

@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.sql.reference import EPOCH, Row, answers, micros, run
 
-from freshet.model import parse_schema
+from freshet.model import Join, parse_schema
 from freshet.sql import build_query
 
 SECOND = 1_000_000
@@ -179,11 +179,87 @@ JOINS = [
      "FROM s x JOIN t y "
      "ON x.k = y.k AND floor(epoch_us(x.ts) / 2000000) = floor(epoch_us(y.ts) / 2000000)"),
 ]  # fmt: skip
+MEETINGS = {
+    "path": "x.k = y.k AND y.w = z.v",
+    "path of four": "x.k = y.k AND y.w = z.k AND z.v = u.w",
+    "star": "x.k = y.k AND x.k = z.k",
+    "star of four": "y.k = x.k AND z.k = x.k AND u.k = y.k",
+    "two stars that meet": "x.k = y.k AND z.k = u.k AND y.k = z.k",
+    "triangle": "x.k = y.k AND y.w = z.v AND z.k = x.v",
+    "triangle of one key": "x.k = y.k AND y.k = z.k AND z.k = x.k",
+    "cycle of four": "x.k = y.k AND y.w = z.k AND z.v = u.w AND u.k = x.v",
+    "a key twice": "x.k = y.k AND x.v = y.k AND z.k = y.k AND x.v < z.v",
+    "no key": "x.v + y.w > z.v",
+    "a key of two": "x.k = z.k AND y.w < 2",
+    "keys that are computed": "x.k + 1 = y.k AND y.k = z.k + 1 AND x.v IS NULL",
+    "types that are not the same": "x.k = y.k * 1.0 AND z.k = y.k * 1.0 AND CAST(z.v AS BIGINT) = x.v",
+}
+SECONDS = {"x": 2, "y": 3, "z": 1, "u": 4}
 
 
-@pytest.mark.parametrize(("text", "plain"), JOINS, ids=range(len(JOINS)))
+def meeting(where: str, window: str) -> tuple[str, str]:
+    """A FROM of three or four streams, and the same without windows."""
+    members = [("s", "x"), ("t", "y"), ("s", "z"), ("t", "u")][: 4 if "u." in where else 3]
+    names = ", ".join(f"{alias}.{'v' if name == 's' else 'w'} AS {alias}v" for name, alias in members)
+    windows = [f"{name} {window.format(SECONDS[alias])} {alias}" for name, alias in members]
+    plain = ", ".join(f"{name} {alias}" for name, alias in members)
+    return f"SELECT {names} FROM {', '.join(windows)} WHERE {where}", f"SELECT {names} FROM {plain} WHERE {where}"
+
+
+@pytest.mark.parametrize("in_pairs", [False, True], ids=["at once", "in pairs"])
+@pytest.mark.parametrize("where", MEETINGS.values(), ids=MEETINGS.keys())
+@given(s=rows("v"), t=rows("w"))
+@settings(max_examples=8, deadline=None)
+def test_streams_that_are_joined_at_once(in_pairs: bool, where: str, s: list[Row], t: list[Row]) -> None:
+    text, plain = meeting(where, "[RANGE {} SECONDS]")
+    query = build_query("q", text, SCHEMAS, times=TIMES, in_pairs=in_pairs)
+    assert sum(isinstance(each, Join) for each in query.graph.operators.values()) == (
+        text.count(",") // 2 if in_pairs else 1
+    )
+    aliases = [alias for alias in SECONDS if f"{alias}v" in text]
+    starts = ", ".join(f"{alias}.ts" for alias in aliases)
+    ends = ", ".join(f"{alias}.ts + INTERVAL {SECONDS[alias]} SECONDS" for alias in aliases)
+    same(answers(query, {"s": s, "t": t}), batch(f"{plain} AND greatest({starts}) < least({ends})", s=s, t=t))
+
+
+@pytest.mark.parametrize("where", ["x.k = y.k AND y.w = z.v", "x.k = y.k AND z.k = y.k", "x.v + y.w > z.v"])
+@given(s=rows("v"), t=rows("w"))
+@settings(max_examples=8, deadline=None)
+def test_streams_that_are_joined_at_once_at_every_boundary(where: str, s: list[Row], t: list[Row]) -> None:
+    text, plain = meeting(where, "[RANGE {} SECONDS SLIDE 1 SECOND]")
+    text = f"SELECT count(*) AS n, sum(xv + yv) AS t, window_end AS e FROM ({text})"
+    query = build_query("q", text, SCHEMAS, times=TIMES)
+    expected = []
+    for boundary in range(-8 * SECOND, 20 * SECOND, SECOND):
+        inside = plain
+        for name, alias in (("s", "x"), ("t", "y"), ("s", "z")):
+            first = boundary - SECONDS[alias] * SECOND
+            rest = f"(SELECT * FROM {name} WHERE epoch_us(ts) >= {first} AND epoch_us(ts) < {boundary}) {alias}"
+            inside = inside.replace(f"{name} {alias}", rest)
+        expected += batch(
+            f"SELECT count(*), sum(xv + yv), timestamp_micros({boundary}) FROM ({inside}) HAVING count(*) > 0", s=s, t=t
+        )
+    same(answers(query, {"s": s, "t": t}), expected)
+
+
 @given(s=rows("v"), t=rows("w"))
 @settings(max_examples=12, deadline=None)
-def test_a_join_pairs_what_is_valid_at_the_same_time(text: str, plain: str, s: list[Row], t: list[Row]) -> None:
-    query = build_query("q", text, SCHEMAS, times=TIMES)
+def test_a_left_join_behind_and_in_front_of_streams_that_are_joined_at_once(s: list[Row], t: list[Row]) -> None:
+    text = (
+        "SELECT x.v, y.w, z.v AS o, u.w AS p FROM s {0} x JOIN t {0} y ON x.k = y.k JOIN s {0} z ON z.k = y.k "
+        "LEFT JOIN t {0} u ON u.k = x.v"
+    )
+    near = "greatest(x.ts, y.ts, z.ts{0}) < least(x.ts, y.ts, z.ts{0}) + INTERVAL 2 SECONDS"
+    plain = text.format("").replace("LEFT JOIN t  u", f"AND {near.format('')} LEFT JOIN t u")
+    query = build_query("q", text.format("[RANGE 2 SECONDS]"), SCHEMAS, times=TIMES)
+    same(answers(query, {"s": s, "t": t}), batch(f"{plain} AND {near.format(', u.ts')}", s=s, t=t))
+    text = (
+        "SELECT x.v, u.w FROM s {0} x LEFT JOIN t {0} u ON u.k = x.v{1} "
+        "JOIN t {0} y ON x.k = y.k JOIN s {0} z ON z.k = y.k"
+    )
+    query = build_query("q", text.format("[RANGE 2 SECONDS]", ""), SCHEMAS, times=TIMES)
+    joins = [each for each in query.graph.operators.values() if isinstance(each, Join)]
+    assert sorted(len(each.ports) for each in joins) == [2, 3]
+    two = " AND greatest(x.ts, u.ts) < least(x.ts, u.ts) + INTERVAL 2 SECONDS"
+    plain = f"{text.format('', two)} AND {near.format(', u.ts')}"
     same(answers(query, {"s": s, "t": t}), batch(plain, s=s, t=t))

@@ -284,7 +284,7 @@ def test_known_types_are_the_types_of_spark(table: Any) -> None:
     known = 0
     fields = table.selectExpr(*map(as_spark_reads, EXPRESSIONS)).schema
     for expression, field in zip(EXPRESSIONS, fields, strict=True):
-        ours = SqlTyper().columns("p", (("value", normalised(expression)),), SCHEMA).field(0).type
+        ours = SqlTyper().plain(Project("p", (("value", normalised(expression)),)), SCHEMA).field(0).type
         theirs = field.dataType.simpleString()
         known += is_known(ours)
         if is_known(ours) and type_text(ours) != theirs:

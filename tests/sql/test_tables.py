@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from freshet.model import Lookup, Operator, Query, parse_schema
-from freshet.sql import SqlError, build_query, describe, query_schema
+from freshet.sql import SqlError, SqlTyper, build_query, describe
 
 SCHEMAS = {
     "packets": parse_schema("ts timestamp, host string, size int"),
@@ -132,7 +132,7 @@ def test_a_lookup_names_only_the_columns_that_it_reads() -> None:
 def test_event_time_and_types_go_through() -> None:
     query = build(f"SELECT ts AS t, owner, least + 1 AS more FROM packets LEFT JOIN hosts {ON}")
     assert query.event_time == "t"
-    assert query_schema(query, SCHEMAS).types == [pa.timestamp("us", tz="UTC"), pa.string(), pa.int64()]
+    assert query.graph.output(SCHEMAS, SqlTyper()).types == [pa.timestamp("us", tz="UTC"), pa.string(), pa.int64()]
 
 
 def test_the_graph_says_what_is_a_table() -> None:

@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 from freshet.model import UserError, parse_schema
 from freshet.model.schema import type_text
 from freshet.spark.driver.signatures import signature
-from freshet.sql import build_query, query_schema
+from freshet.sql import SqlTyper, build_query
 from freshet.sql.check.functions import IN_GRAMMAR, functions
 from freshet.sql.check.signatures import signatures
 from freshet.sql.check.types import is_known
@@ -48,7 +48,7 @@ def column_type(expression: str) -> pa.DataType | None:
         query = build_query("q", f"SELECT {expression} AS x FROM s", {"s": SCHEMA})
     except UserError:
         return None
-    return query_schema(query, {"s": SCHEMA}).field("x").type
+    return query.graph.output({"s": SCHEMA}, SqlTyper()).field("x").type
 
 
 @pytest.fixture(scope="module")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Final
@@ -39,6 +40,26 @@ QUERIES: Final = {
     "recent": "SELECT id, sum(size) AS bytes, count(*) AS n FROM packets [ROWS 5] GROUP BY id % 2, id",
     "named": "SELECT p.id, h.owner FROM packets AS p JOIN hosts AS h ON p.host = h.host WHERE p.size > 30",
 }  # fmt: skip
+
+CHAINED: Final = {
+    # Joins of three inputs ran as two joins of two, with pairs remembered in between.
+    "path": (
+        "SELECT p.id, a.id AS alert, q.id AS other, p.size + q.size AS total FROM packets [RANGE 12 SECONDS] AS p "
+        "JOIN alerts [RANGE 20 SECONDS] AS a ON p.host = a.host AND p.size > a.level "
+        "JOIN packets [RANGE 8 SECONDS] AS q ON q.id = a.id AND q.size > p.size"
+    ),
+    "star": (
+        "SELECT p.host, count(*) AS n, sum(q.level) AS levels FROM packets [RANGE 20 SECONDS SLIDE 10 SECONDS] AS p, "
+        "alerts [RANGE 20 SECONDS SLIDE 10 SECONDS] AS a, alerts [RANGE 10 SECONDS SLIDE 10 SECONDS] AS q "
+        "WHERE p.host = a.host AND p.host = q.host AND a.level < q.level AND p.size > 20 GROUP BY p.host"
+    ),
+    "lonely": (
+        "SELECT p.id, a.id AS alert, q.level FROM packets [RANGE 6 SECONDS] AS p, alerts [RANGE 6 SECONDS] AS a, "
+        "packets [RANGE 4 SECONDS] AS r LEFT JOIN alerts [RANGE 5 SECONDS] AS q ON p.id = q.id "
+        "WHERE p.host = a.host AND r.id = a.id"
+    ),
+}  # fmt: skip
+"""Queries whose form changed."""
 
 BROKEN: Final = "SELECT id, map(CASE WHEN id % 50 = 13 THEN NULL ELSE host END, size) AS m FROM packets"
 """Fails at the thirteenth packet: the query is quarantined there."""
@@ -84,6 +105,7 @@ def application(
     rows: int = 500_000,
     without: tuple[str, ...] = (),
     broken: bool = False,
+    queries: Mapping[str, str] = QUERIES,
 ) -> App:
     """The application over ``folder/state``."""
     (folder / "hosts.csv").write_text(HOSTS)
@@ -98,7 +120,7 @@ def application(
     app.stream("packets", "id bigint, ts timestamp, host string, size int", event_time="ts", lateness="5 s")
     app.stream("alerts", "id bigint, ts timestamp, host string, level int", event_time="ts", lateness="5 s")
     app.table("hosts", folder / "hosts.csv", schema="host string, owner string")
-    for name, sql in QUERIES.items():
+    for name, sql in queries.items():
         if name not in without:
             app.query(name, sql, retention=KEEP)
     if broken:

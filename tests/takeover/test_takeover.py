@@ -8,12 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.takeover.application import application
+from tests.takeover.application import CHAINED, application
 from tests.takeover.write import ALL, HALF, run_all
 
 FOLDERS = Path(__file__).parent
 OPTIONS: dict[str, dict[str, Any]] = {
     "rest": {}, "waiting": {"share": True}, "merging": {"share": True}, "parked": {}, "quarantined": {"broken": True},
+    "chained": {"queries": CHAINED}, "between": {"queries": CHAINED},
 }  # fmt: skip
 EARLIER = [(file.parent.name, file.name.partition(".")[0]) for file in sorted(FOLDERS.glob("v*/*.tar.gz"))]
 

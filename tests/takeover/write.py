@@ -8,6 +8,8 @@ Each is the state folder of :mod:`tests.takeover.application` at another moment,
 - ``merging``: the same, with tuples behind a join, which the version before kept in a queue for each of its inputs.
 - ``parked``: two queries were taken out, the others went on.
 - ``quarantined``: one query fails, the others went on.
+- ``chained``: joins of three inputs that ran as two joins, both half open.
+- ``between``: the same, with pairs that wait between the two.
 
 ``expected.json`` has the answers of a run that was never stopped.
 """
@@ -21,10 +23,10 @@ import sys
 import tarfile
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from tests.takeover.application import QUERIES, alerts, application, packets
+from tests.takeover.application import CHAINED, QUERIES, alerts, application, packets
 
 from freshet.app import App
 from freshet.log import Log
@@ -79,29 +81,45 @@ def quarantined(folder: Path) -> None:
     run_all(application(folder, broken=True), 0, HALF)
 
 
+def chained(folder: Path) -> None:
+    run_all(application(folder, queries=CHAINED), 0, HALF)
+
+
+def between(folder: Path) -> None:
+    run_all(application(folder, queries=CHAINED), 0, HALF // 2)
+    chance = random.Random(1)
+    with application(folder, queries=CHAINED, policy="baat", rows=7).start() as run:
+        run.push("packets", packets(HALF // 2, HALF))
+        run.push("alerts", alerts(HALF // 4, HALF // 2))
+        time.sleep(1.0 + chance.random())
+        run.stop(drain=False)
+    assert any(".join_2" in name for name in _waiting(folder)), "nothing waits between the joins: try again"
+
+
 def run_all(app: App, first: int, end: int) -> dict[str, list[str]]:
     """Pushes the rows of a range and lets all queries answer them; returns their outputs, sorted."""
     with app.start() as run:
         run.push("packets", packets(first, end))
         run.push("alerts", alerts(first // 2, end // 2))
         run.drain()
-        return {name: sorted(json.dumps(row, default=str) for row in run.read(name).to_pylist()) for name in QUERIES
-                if name in app.queries}  # fmt: skip
+        return {name: sorted(json.dumps(row, default=str) for row in run.read(name).to_pylist()) for name in app.queries
+                if name in QUERIES or name in CHAINED}  # fmt: skip
 
 
-def expected(target: Path) -> None:
+def expected(target: Path, queries: Mapping[str, str]) -> None:
     with tempfile.TemporaryDirectory() as folder:
-        answers = run_all(application(Path(folder)), 0, ALL)
+        answers = run_all(application(Path(folder), queries=queries), 0, ALL)
     (target / "expected.json").write_text(json.dumps(answers, indent=0))
 
 
 def main(target: Path) -> None:
     makers: dict[str, Callable[[Path], None]] = {
         "rest": rest, "waiting": waiting, "merging": merging, "parked": parked, "quarantined": quarantined,
+        "chained": chained, "between": between,
     }  # fmt: skip
     chosen = sys.argv[2:] or list(makers)
     if not (target / "expected.json").exists():
-        expected(target)
+        expected(target, CHAINED if "chained" in chosen else QUERIES)
     for name in chosen:
         with tempfile.TemporaryDirectory() as folder:
             makers[name](Path(folder))

@@ -54,12 +54,32 @@ def test_what_fails_or_is_cancelled_runs_again(app: App, plan: Callable[[Faults]
     assert faults.happened
 
 
+def test_queries_share_as_the_application_says() -> None:
+    found = {}
+    for share in (False, True):
+        app = App("sharing", share=share)
+        app.stream("s", "v int")
+        for name in ("one", "two"):
+            app.query(name, "SELECT v FROM s WHERE v > 1")
+        with LocalRun(app) as run:
+            run.push("s", ROWS)
+            assert run.drain()
+            assert run.rows("one") == run.rows("two") == KEPT
+            found[share] = len(run.engine.board.operators)
+    assert found == {False: 4, True: 2}
+
+
 def test_a_query_that_raises_stops_and_the_others_go_on(app: App) -> None:
     with LocalRun(app, faults=Faults().raise_in("large")) as run:
         run.push("s", ROWS)
         assert run.drain()
-        assert run.stopped == {"large": "it raised"}
+        assert run.stopped == {"large": "RuntimeError: it raised"}
         assert (run.rows("large"), run.rows("all")) == ([], ROWS)
+
+
+def test_a_fault_in_a_query_that_is_not_there_is_refused(app: App) -> None:
+    with pytest.raises(UserError, match="raise_in: there is no query 'lage' \\(there are: "):
+        LocalRun(app, faults=Faults().raise_in("lage"))
 
 
 def test_a_fault_where_it_cannot_be_is_refused() -> None:

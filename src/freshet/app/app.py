@@ -7,14 +7,13 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from freshet.app.checking import Checked, check_queries
-from freshet.app.endpoints import check_options, check_sinks, check_sources, placed
-from freshet.app.file import Read, make_importable, read_leniently
-from freshet.app.own import OwnCode
-from freshet.app.places import check_places
-from freshet.app.problems import InvalidApp, Problem, noted, refuse
-from freshet.app.report_types import Report
-from freshet.app.spec import (
+from freshet.app.declared.checking import Catalog, Checked, check_queries
+from freshet.app.declared.endpoints import check_options, check_sinks, check_sources, placed
+from freshet.app.declared.file import Read, make_importable, read_leniently
+from freshet.app.declared.own import OwnCode
+from freshet.app.declared.places import check_places
+from freshet.app.declared.problems import InvalidApp, Problem, noted, refuse
+from freshet.app.declared.spec import (
     CurveLike,
     QuerySpec,
     Settings,
@@ -29,7 +28,7 @@ from freshet.app.spec import (
     declare_query,
     share_mode,
 )
-from freshet.app.tables import check_tables
+from freshet.app.running.tables import check_tables
 from freshet.log import Retention
 from freshet.model import Stream, UserError, parse_duration, parse_schema
 from freshet.model.places import check_local
@@ -39,7 +38,8 @@ from freshet.sources import KINDS as SOURCES
 from freshet.spark.session.settings import check_settings
 
 if TYPE_CHECKING:
-    from freshet.app.run import Run
+    from freshet.app.reports.types import Report
+    from freshet.app.running.run import Run
     from freshet.spark.session.embedded import SparkSession
 
 
@@ -51,11 +51,11 @@ class App(OwnCode):
         state: Folder of its state: logs, cursors, positions of sources and sinks.
         policy: Scheduling policy.
         workers: How many units may run at once.
-        max_train_rows: Most tuples that a unit takes from a queue at once.
+        max_train_rows: Maximum number of tuples that a unit takes from a queue at once.
         unit_timeout: How long a job of a unit may take; None: any time. The query that takes longer is quarantined.
-        max_rows_out_per_row: Most rows that a unit of a query may give out for each row that it reads.
-        share: Whether operators that queries begin with in common run once for all: ``never``, ``auto`` (where earlier
-            runs have measured that it saves time) or ``always``; False and True mean the first and the last.
+        max_rows_out_per_row: Maximum number of rows that a unit of a query may output for each row that it reads.
+        share: Whether operators that several queries begin with run once for all of them: ``never``, ``auto`` (if
+            earlier runs have measured that it saves time) or ``always``; False and True mean the first and the last.
         report: File of the report, refreshed while running; None: no file.
         master: Spark master; None: ``SPARK_MASTER`` or all cores.
         spark: Spark settings, or a session: then queries may call the functions that are registered on it, its Spark
@@ -106,6 +106,8 @@ class App(OwnCode):
         self.queries: dict[str, QuerySpec] = {}
         self.origin = ""
         """The file that it was read from, as the user named it."""
+        self._beside: Path | None = None
+        """The folder of that file, if it names code."""
 
     @classmethod
     def from_toml(cls, path: str | Path) -> App:
@@ -122,13 +124,14 @@ class App(OwnCode):
         app = cls(**dict(file.app) | named | places, master=file.spark.master, spark=file.spark.settings)
         app.origin = str(path)
         callbacks = any(sink.kind == "callback" for query in file.queries.values() for sink in query.sinks)
-        if callbacks or any(function.call for function in file.functions.values()):
+        if callbacks or file.operators or any(function.call for function in file.functions.values()):
+            app._beside = folder
             make_importable(folder)
         app._declare(read, folder)
         return app
 
     def _declare(self, read: Read, folder: Path) -> None:
-        """Declares what a file says; where something is wrong, raises it with all else that is."""
+        """Declares what a file says; raises all problems together."""
         problems, broken = list(read.problems), set(read.broken)
         for name, stream in read.file.streams.items():
             source = placed(stream.source.declared(), folder)
@@ -150,8 +153,10 @@ class App(OwnCode):
                 broken |= {name} - self.streams.keys()
         for name, function in read.file.functions.items():
             with noted(problems, f"functions.{name}", f"function {name}: "):
-                types = function.model_dump(include={"takes", "returns", "version"})
-                self.function(name, function.what(), **types)
+                self.function(name, function.what(), **function.model_dump(exclude={"call", "sql"}))
+        for name, operator in read.file.operators.items():
+            with noted(problems, f"operators.{name}", f"operator {name}: "):
+                self.operator(name, operator.what(), **operator.model_dump(exclude={"call"}))
         for name, query in read.file.queries.items():
             given = dict(query) | {
                 "sinks": tuple(placed(sink.declared(), folder) for sink in query.sinks),
@@ -192,15 +197,10 @@ class App(OwnCode):
             retention: How long its tuples are kept.
         """
         check_free(name, "stream", self.names())
-        stream = Stream(
-            name,
-            parse_schema(schema),
-            event_time,
-            time_zone,
-            None if validity is None else parse_duration(validity),
-            None if lateness is None else parse_duration(lateness),
-        )
-        self.streams[name] = StreamSpec(stream, source or {"kind": "push"}, check_retention(retention or Retention()))
+        valid = None if validity is None else parse_duration(validity)
+        late = None if lateness is None else parse_duration(lateness)
+        stream = Stream(name, parse_schema(schema), event_time, time_zone, valid, late)
+        self.streams[name] = StreamSpec(stream, source or {"kind": "push"}, check_retention(retention))
 
     def table(
         self,
@@ -213,7 +213,7 @@ class App(OwnCode):
         """Declares a table that streams can be joined with.
 
         The file is looked at about once a second. A tuple meets the content that was there when it was taken in. Change
-        the file by writing another one and renaming it; where what is there cannot be read, the content before stays.
+        the file by writing another one and renaming it; while the file cannot be read, the content before stays.
 
         Args:
             name: How queries call it.
@@ -259,8 +259,8 @@ class App(OwnCode):
             curve: What its answers are worth by their latency, as ``[(0, 1.0), ("500 ms", 1.0), (2, 0.0)]``: never
                 rising, utilities in [0, 1]. None: the same at any latency.
         """
-        spec = declare_query(self.names(), name, sql, weight, start, on_error, sinks, retention, curve)
-        self.queries[name] = spec
+        taken = self.names()
+        self.queries[name] = declare_query(taken, name, sql, weight, start, on_error, sinks, retention, curve)
 
     def names(self) -> dict[str, str]:
         """All that is declared, with its kind.
@@ -273,11 +273,17 @@ class App(OwnCode):
         streams, tables = dict.fromkeys(self.streams, "stream"), dict.fromkeys(self.tables, "table")
         return streams | tables | dict.fromkeys(self.queries, "query")
 
+    def catalog(self) -> Catalog:
+        """What its queries may read and call, besides the outputs of other queries."""
+        streams = {name: spec.stream for name, spec in self.streams.items()}
+        tables = {name: spec.schema for name, spec in self.tables.items()}
+        return Catalog(streams, tables, functions=self.own_functions())
+
     def check(self) -> list[str]:
         """Checks everything that can be checked without Spark.
 
         Returns:
-            Notes on what is right, but perhaps not meant.
+            Notes on what is valid, but perhaps not intended.
 
         Raises:
             InvalidApp: With every problem that was found.
@@ -289,19 +295,15 @@ class App(OwnCode):
         return notes + [f"tables.{name}: no query joins with it" for name in self.tables if name not in joined]
 
     def checked(self) -> Checked:
-        """The queries in an order in which each comes after those that it reads, with all columns.
-
-        Raises:
-            InvalidApp: With every problem that was found.
-        """
+        """The queries, each after those that it reads, with all columns; it raises what :meth:`check` raises."""
         checked = self._examine()
         refuse(checked.problems, self.origin)
         return checked
 
     def _examine(self, broken: frozenset[str] = frozenset()) -> Checked:
-        streams = {name: spec.stream for name, spec in self.streams.items()}
-        tables = {name: spec.schema for name, spec in self.tables.items()}
-        checked = check_queries(streams, tables, self.queries, broken, self.own_functions())
+        if self._beside is not None:  # another file may have been read since, and callbacks are imported at the start
+            make_importable(self._beside)
+        checked = check_queries(self.catalog(), self.queries, broken)
         checked.problems += check_tables(self.tables.values())
         checked.problems += check_sources(self.streams.values(), self.settings.spark)
         columns = {name: checked.schemas[name].names for name in self.queries if name in checked.schemas}
@@ -324,16 +326,16 @@ class App(OwnCode):
         Args:
             policy: Instead of the declared one.
             master: Instead of the declared one.
-            progress: Is told what the start is about, as in "Spark starts"; it takes some seconds.
-            try_again: Let queries run again that stay out because runs died with them.
+            progress: Gets a few words on each stage of the start, such as "Spark starts"; it takes some seconds.
+            try_again: Let queries run again that are kept out because earlier runs died with them.
         """
-        from freshet.app.wiring import start
+        from freshet.app.running.wiring import start
 
         tell, settings = progress or (lambda text: None), self.settings
         return start(self, policy or settings.policy, master or settings.master, tell, try_again)
 
     def run(self, for_: str | float | None = None, **start: Any) -> Report:
-        """Runs it for some time, or until its sources have ended or an interrupt; drains; returns the report."""
+        """Runs it for some time, or until its sources end or an interrupt comes; drains it; returns the report."""
         with self.start(**start) as run:
             run.wait(None if for_ is None else parse_duration(for_))
         return run.report()

@@ -1,4 +1,4 @@
-"""``freshet bench backlog``: millions of rows that wait, and how much memory it takes to work them off."""
+"""``freshet bench backlog``: how much memory it takes to work off millions of waiting rows."""
 
 from __future__ import annotations
 
@@ -27,22 +27,22 @@ QUERIES: Final = {
     "pairs": f"SELECT a.k, a.v, b.w FROM a [RANGE {NEAR} SECONDS] JOIN b [RANGE {NEAR} SECONDS] ON a.k = b.k",
 }
 RATE: Final = 20_000
-"""Rows for each second of event time, of both streams together."""
+"""Rows per second of event time, of both streams together."""
 _SEGMENT: Final = 5
 """Seconds of event time in a segment, as a source would write it."""
 _EVERY: Final = 0.2
 
 
-@bench("A backlog of millions of rows: the rate, and the peak of memory.", takes="about three minutes")
+@bench("A backlog of millions of rows: the rate, and the peak memory.", takes="about three minutes")
 def backlog(
     stage: Stage,
-    rows: Annotated[int, typer.Option(min=10_000, help="Rows that wait, of two streams together.")] = 20_000_000,
-    train: Annotated[int, typer.Option(min=1000, help="Rows of a train, as `max_train_rows` of an app.")] = 500_000,
+    rows: Annotated[int, typer.Option(min=10_000, help="Rows that wait, in two streams together.")] = 20_000_000,
+    train: Annotated[int, typer.Option(min=1000, help="Rows of a train, like `max_train_rows` of an app.")] = 500_000,
     master: Annotated[str, typer.Option(help="Spark master.")] = "local[*]",
 ) -> Result:
-    """Three queries (filters, a sliding aggregate and a join of both streams) over rows that are in the log before they
-    begin. First over a tenth of the rows, then over all of them, in one process: memory is bounded if the peak is the
-    same.
+    """Three queries (filters, a sliding aggregate and a join of both streams) run over rows that are in the log before
+    they begin: first over a tenth of the rows, then over all of them, in one process. Memory is bounded if the peak is
+    the same.
     """
     figures: dict[str, float] = {"rows": rows}
     with stage.spark("backlog", master) as session:
@@ -54,7 +54,7 @@ def backlog(
 
 
 def _work_off(stage: Stage, session: SparkSession, name: str, rows: int, train: int) -> dict[str, float]:
-    """Fills a log, works it off and says how long that took and what memory was held meanwhile."""
+    """Fills a log and works it off; returns how long that took and how much memory was held meanwhile."""
     from freshet.bench.rig.engine import EngineRig
 
     with EngineRig(session, stage.folder / name, JOIN.declared, slots=2, most_rows=train) as rig:
@@ -76,10 +76,10 @@ def _work_off(stage: Stage, session: SparkSession, name: str, rows: int, train: 
 
 
 def _check_done(rig: EngineRig) -> None:
-    """All rows must have been read, and no query have been given up."""
+    """Checks that all rows were read, and that no query was given up."""
     for name, reader in rig.log.readers().items():
         if reader.kind != "state" and reader.next < rig.log.end(reader.stream):
-            raise RuntimeError(f"{name} stands at {reader.next} of {rig.log.end(reader.stream)}: nothing was measured")
+            raise RuntimeError(f"{name} is at {reader.next} of {rig.log.end(reader.stream)}: nothing was measured")
 
 
 def _conditions(train: int) -> dict[str, Any]:

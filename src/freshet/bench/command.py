@@ -35,7 +35,7 @@ _FOLDER: Final = inspect.Parameter(
 
 
 def run_bench(bench: Bench, *, as_json: bool = False, folder: Path | None = None, **options: Any) -> None:
-    """Runs a benchmark and prints its result: the result alone on standard output, all else on standard error."""
+    """Runs a benchmark and prints its result: only the result on standard output, everything else on standard error."""
     check_local(folder, "--folder")
     with silent_stdout(), open_stage(folder) as stage:
         machine = conditions(stage.folder)
@@ -49,8 +49,8 @@ def run_bench(bench: Bench, *, as_json: bool = False, folder: Path | None = None
         Console(file=sys.stdout).print(result.table(bench.name))
 
 
-def _command(bench: Bench) -> Callable[..., None]:
-    """The function that typer sees: the benchmark's options and the common ones."""
+def command_of(bench: Bench) -> Callable[..., None]:
+    """The function that typer sees: it has the benchmark's options and the common ones."""
 
     def call(**options: Any) -> None:
         run_bench(bench, **options)
@@ -74,8 +74,8 @@ app = typer.Typer(
 
 @app.callback()
 def _bench() -> None:
-    """A callback keeps subcommands even where there is only one."""
+    """A callback keeps subcommands even if there is only one."""
 
 
 for _name, _each in benches().items():
-    app.command(_name, short_help=f"{_each.summary} Takes {_each.takes}.")(_command(_each))
+    app.command(_name, short_help=f"{_each.summary} Takes {_each.takes}.")(command_of(_each))

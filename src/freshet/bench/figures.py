@@ -26,7 +26,7 @@ class Spread:
         return self.low, self.high
 
     def times(self, factor: float) -> Spread:
-        """The same in another unit.
+        """The same figure in another unit.
 
         >>> Spread(0.02, 0.01, 0.03).times(1000)
         Spread(middle=20.0, low=10.0, high=30.0)
@@ -45,7 +45,7 @@ def quartiles(values: Values) -> Spread:
 
 
 def extremes(values: Values) -> Spread:
-    """The median with the least and the greatest, for few repetitions.
+    """The median with the smallest and the greatest value, for few repetitions.
 
     >>> extremes([3, 1, 2])
     Spread(middle=2.0, low=1.0, high=3.0)
@@ -57,8 +57,8 @@ def extremes(values: Values) -> Spread:
 def ratio(ours: Sequence[Sequence[float]], theirs: Sequence[Sequence[float]]) -> Spread:
     """The ratio of two medians, from rounds in which both were measured one after the other.
 
-    The middle is the ratio of the medians over all rounds; the ends are the least and the greatest ratio of the
-    medians of one round, so that what slowed a whole round down does not show as a difference.
+    The middle is the ratio of the medians over all rounds. The ends are the smallest and the greatest ratio of the
+    medians of one round, so that what slowed down a whole round does not show as a difference.
 
     >>> ratio([[1.0, 1.0], [2.0, 2.0]], [[4.0, 4.0], [5.0, 5.0]])
     Spread(middle=0.333..., low=0.25, high=0.4)
@@ -69,7 +69,7 @@ def ratio(ours: Sequence[Sequence[float]], theirs: Sequence[Sequence[float]]) ->
 
 
 def mean(values: Sequence[float]) -> Spread:
-    """The mean, with the least and the greatest, for repetitions of which each counts.
+    """The mean with the smallest and the greatest value, for repetitions that all count.
 
     >>> mean([1.0, 2.0, 6.0])
     Spread(middle=3.0, low=1.0, high=6.0)
@@ -78,12 +78,12 @@ def mean(values: Sequence[float]) -> Spread:
 
 
 def over(ours: Sequence[float], theirs: Sequence[float], *, paired: bool = True) -> Spread:
-    """The ratio of two means, with the least and the greatest ratio of a repetition.
+    """The ratio of two means, with the smallest and the greatest ratio of a repetition.
 
     Args:
-        ours: What is divided, by repetition.
-        theirs: By what.
-        paired: Whether both were measured in the same repetitions; else any two are compared.
+        ours: The numerators, by repetition.
+        theirs: The denominators, by repetition.
+        paired: Whether both were measured in the same repetitions; otherwise any two are compared.
 
     >>> over([1.0, 2.0], [2.0, 2.0])
     Spread(middle=0.75, low=0.5, high=1.0)
@@ -98,7 +98,7 @@ def over(ours: Sequence[float], theirs: Sequence[float], *, paired: bool = True)
 def slope(times: Values, values: Values) -> Spread:
     """The slope of the least-squares line, with a band of two standard errors from the residuals.
 
-    Samples of a process's memory lean on the ones before, so the error is taken from as many samples as would be
+    Samples of a process's memory depend on the ones before. So the error counts only as many samples as would be
     independent, n (1 - r) / (1 + r), where r is the correlation of neighbouring residuals.
 
     >>> slope([0, 1, 2, 3, 4], [1, 3, 5, 7, 9])

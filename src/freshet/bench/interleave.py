@@ -1,4 +1,4 @@
-"""Measuring two things fairly on a machine whose speed changes while one measures."""
+"""Measures two things fairly on a machine with a speed that changes meanwhile."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ T = TypeVar("T")
 def interleave(
     sides: Mapping[str, Callable[[], T]], rounds: int, advance: Callable[[], None] = lambda: None
 ) -> dict[str, list[T]]:
-    """Runs every side once in each round, in turning order, so that neither profits from what the other warmed up.
+    """Runs every side once in each round, in alternating order, so that neither profits from the other's warm-up.
 
     Returns:
         What each side gave, by round.
@@ -34,7 +34,7 @@ def interleave(
 
 
 def measure(stage: Stage, sides: Mapping[str, Callable[[], T]], rounds: int, warm_up: int) -> dict[str, list[T]]:
-    """Runs every side in some rounds that warm up, then in those whose results it returns; see :func:`interleave`."""
+    """Runs every side in some warm-up rounds, then in the rounds that it returns; see :func:`interleave`."""
     with stage.steps("warming up", warm_up) as advance:
         interleave(sides, warm_up, advance)
     with stage.steps("measuring", rounds) as advance:

@@ -1,4 +1,4 @@
-"""Under which conditions something was measured."""
+"""The conditions under which something was measured."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def conditions(folder: Path) -> dict[str, Any]:
 
 
 def _disk(folder: Path) -> str:
-    """The file system that holds a folder: figures of durable writes mean little on one in memory."""
+    """The file system of a folder: figures of durable writes mean little on a file system in memory."""
     place = str(folder.resolve())
     parts = [part for part in psutil.disk_partitions(all=True) if _within(place, part.mountpoint)]
     return max(parts, key=lambda part: len(part.mountpoint)).fstype if parts else "unknown"

@@ -1,4 +1,4 @@
-"""``freshet bench overhead``: what a step costs, and what a micro-batch does."""
+"""``freshet bench overhead``: what a step costs, and what a micro-batch costs."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from freshet.bench.stage import Stage
 def overhead(
     stage: Stage,
     rows: Annotated[int, typer.Option(min=1, help="Rows of a train.")] = 1000,
-    rounds: Annotated[int, typer.Option(min=1, help="Rounds that are measured; in each, a block of both sides.")] = 10,
+    rounds: Annotated[int, typer.Option(min=1, help="Measured rounds; each has a block of both sides.")] = 10,
     block: Annotated[int, typer.Option(min=4, help="Steps (and micro-batches) of a block.")] = 25,
     warm_up: Annotated[int, typer.Option(min=0, help="Rounds before; Java compiles for some 300 executions.")] = 14,
     master: Annotated[str, typer.Option(help="Spark master.")] = "local[*]",
 ) -> Result:
-    """One query (two filters and a projection) over a backlog of small trains, each processed by a step of its own with
-    a durable output; and the same rows, one file in each micro-batch, through Structured Streaming with a Parquet
-    sink and a checkpoint. Blocks of both sides alternate in one JVM.
+    """One query (two filters and a projection) runs over a backlog of small trains. A step of its own processes each
+    train, with a durable output. The same rows, one file in each micro-batch, go through Structured Streaming with a
+    Parquet sink and a checkpoint. Blocks of both sides alternate in one JVM.
     """
     from freshet.bench.rig.engine import EngineRig
     from freshet.bench.rig.streaming import StreamingRig
@@ -51,7 +51,7 @@ def overhead(
             theirs.clear()
             for rows in trains:
                 theirs.write({STREAM.name: rows})
-            # One file in each micro-batch; as all are there, the folder is listed once and none waits for a poll.
+            # One file in each micro-batch; all are there, so the folder is listed once and none waits for a poll.
             return micro_batches(theirs.run("out", program(theirs.source(STREAM.name, most_files=1)), "parquet"))
 
         sides: dict[str, Callable[[], Any]] = {"step": run_steps, "batch": run_batches}
@@ -70,7 +70,7 @@ class MicroBatch(NamedTuple):
 
 
 def micro_batches(progress: Sequence[Mapping[str, Any]]) -> list[MicroBatch]:
-    """From Spark's reports, without the first, which carries the start of the query, and without the last, which has no
+    """Reads Spark's reports, without the first, which contains the start of the query, and the last, which has no
     successor.
 
     >>> seconds = ("00.0", "01.5", "02.0")

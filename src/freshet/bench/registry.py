@@ -36,7 +36,7 @@ class Bench:
     run: Callable[..., Result]
 
 
-_BENCHES: Final[dict[str, Bench]] = {}
+BENCHES: Final[dict[str, Bench]] = {}
 
 
 def bench(
@@ -47,12 +47,12 @@ def bench(
     Args:
         summary: What it measures, in a sentence.
         takes: How long it takes with its defaults, in words.
-        name: Instead of the function's.
+        name: A name instead of the function's.
     """
 
     def register(run: Callable[Concatenate[Stage, P], Result]) -> Callable[Concatenate[Stage, P], Result]:
         own = name or run.__name__.replace("_", "-")
-        _BENCHES[own] = Bench(own, summary, takes, run)
+        BENCHES[own] = Bench(own, summary, takes, run)
         return run
 
     return register
@@ -66,4 +66,4 @@ def benches() -> dict[str, Bench]:
     """
     for module in MODULES:
         import_module(f"freshet.bench.{module}")
-    return dict(_BENCHES)
+    return dict(BENCHES)

@@ -1,4 +1,4 @@
-"""What a benchmark gives: figures, their spread, and under which conditions they were measured."""
+"""What a benchmark returns: figures, their spread, and the conditions under which they were measured."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Result:
 
     @classmethod
     def of(cls, figures: Mapping[str, float | Spread], conditions: Mapping[str, Any]) -> Result:
-        """From figures of which some carry their spread."""
+        """Makes a result from figures; some carry their spread."""
         plain = {name: value.middle if isinstance(value, Spread) else value for name, value in figures.items()}
         spread = {name: value.ends for name, value in figures.items() if isinstance(value, Spread)}
         return cls(plain, spread, conditions)
@@ -58,7 +58,7 @@ class Result:
         return json.dumps(self.document(bench), allow_nan=False, ensure_ascii=False)
 
     def table(self, bench: str) -> RenderableType:
-        """For people."""
+        """The result as a table for people."""
         figures = Table(title=f"freshet bench {bench}", title_justify="left", box=None, pad_edge=False)
         figures.add_column("figure")
         figures.add_column("value", justify="right")

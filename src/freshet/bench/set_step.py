@@ -1,4 +1,4 @@
-"""``freshet bench set-step``: one query a step, everything at once, or a set, in a simulated steady state."""
+"""``freshet bench set-step``: one query per step, everything at once, or a set, in a simulated steady state."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ OVERHEADS: Final = (0.0, 0.01, 0.05, 0.1, 0.5, 1.0, 2.0, 4.0)
 LOADS: Final = (0.1, 0.3, 0.5, 0.7, 0.9)
 SMALL: Final = 0.1
 SPAN: Final = 50.0
-"""Rounds of arrivals over which the price learns how busy the worker is."""
+"""Number of rounds of arrivals over which the price learns how busy the worker is."""
 
 
 @bench(
-    "Staleness of one query a step, everything at once and the set step, by overhead and load (simulated).",
+    "Staleness of one query per step, everything at once and the set step, by overhead and load (simulated).",
     takes="about three minutes",
     name="set-step",
 )
@@ -30,15 +30,15 @@ def set_step(
     stage: Stage,
     queries: Annotated[int, typer.Option(min=2, help="Queries, as in FAS §6.")] = 50,
     tuples: Annotated[int, typer.Option(min=10, help="Tuples of each of 10 streams.")] = 800,
-    seed: Annotated[int, typer.Option(min=0, help="Of all draws.")] = 1,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of all draws.")] = 1,
     workers: Annotated[int, typer.Option(min=1, help="Steps that run at once; more than one takes much longer.")] = 1,
 ) -> Result:
     """The overhead of a step is in rounds of work: 1 is the time to process one tuple for every query. The load is the
     work that arrives, without overhead, over what all workers can do. The set step learns overhead and load from the
-    run. Figures per cell: `staleness_MODE_OVERHEAD_LOAD`. `worst_vs_best_extreme` is the greatest staleness of the set
-    step over the lower one of both extremes; `gain_small_overhead` by which share it is below everything at once where
-    the overhead is at most a tenth of a round, in the mean over these cells, and `gain_small_overhead_least` in the
-    worst of them.
+    run. Each cell has the figures `staleness_MODE_OVERHEAD_LOAD`. `worst_vs_best_extreme` is the greatest staleness of
+    the set step over the lower one of both extremes. `gain_small_overhead` is the share by which it is below everything
+    at once if the overhead is at most a tenth of a round: the mean over these cells. `gain_small_overhead_least` is the
+    same in the worst of them.
     """
     figures: dict[str, float] = {}
     versus, small = [], []
@@ -64,7 +64,7 @@ def set_step(
 def _cell(workload: FasWorkload, rounds: float, workers: int) -> dict[str, float]:
     """Mean staleness by mode."""
     round_seconds = workload.round_seconds()
-    # A round of work arrives every round_seconds / utilization; with much overhead a step lasts for many of them.
+    # A round of work arrives every round_seconds / utilization; with much overhead a step lasts for many rounds.
     span = SPAN * max(1.0, rounds) * round_seconds / workload.utilization
     policies: dict[str, Policy] = {
         "one": FreshnessAware(),
@@ -77,7 +77,7 @@ def _cell(workload: FasWorkload, rounds: float, workers: int) -> dict[str, float
 def _staleness(workload: FasWorkload, policy: Policy, overhead: float, workers: int) -> float:
     streams = workload.streams_of()
     queries = workload.queries_of(streams)
-    # After the last tuple only a backlog is left, which says nothing of a steady state.
+    # After the last tuple only a backlog is left, and it says nothing about a steady state.
     end = min(float(times[-1]) for times in streams.values())
     world = (
         FastWorld(streams, queries, policy, overhead=overhead, seed=workload.seed)

@@ -1,4 +1,4 @@
-"""``freshet bench soak``: a steady load for a while, and whether anything grows."""
+"""``freshet bench soak``: runs a steady load for a while, and checks whether anything grows."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ import typer
 from freshet.bench.figures import Spread, slope
 from freshet.bench.registry import bench
 from freshet.bench.result import Result
-from freshet.bench.rig.meter import KINDS, Kept, Memory, ProcessMeter, measure_kept
+from freshet.bench.rig.meter import KINDS, Kept, ProcessMemory, ProcessMeter, measure_kept
 from freshet.bench.stage import Stage
 
 if TYPE_CHECKING:
     from freshet.app.app import App
-    from freshet.app.report_types import Report
-    from freshet.app.run import Run
+    from freshet.app.reports.types import Report
+    from freshet.app.running.run import Run
 
 _HEAP: Final = "1g"
 _HISTORY: Final = 20.0
@@ -34,11 +34,11 @@ _SAMPLES_PER_KEPT: Final = 6
 
 
 @dataclass(frozen=True, slots=True)
-class Sample:
-    """One look at a run; ``kept`` is None where it was not measured."""
+class SoakSample:
+    """One look at a run; ``kept`` is None if it was not measured."""
 
     minute: float
-    memory: Memory
+    memory: ProcessMemory
     kept: Kept | None
     files: int
     bytes: int
@@ -47,7 +47,7 @@ class Sample:
     steps: int
 
 
-@bench("Memory and files over minutes of steady load.", takes="the minutes of the warm-up and those that are measured")
+@bench("Memory and files over minutes of steady load.", takes="the minutes of the warm-up and the measured ones")
 def soak(
     stage: Stage,
     minutes: Annotated[float, typer.Option(min=0.2, help="Minutes that are measured.")] = 10.0,
@@ -57,17 +57,17 @@ def soak(
     warm_up: Annotated[float, typer.Option(min=0.0, help="Minutes of the same load before: Java compiles.")] = 8.0,
     master: Annotated[str, typer.Option(help="Spark master.")] = "local[*]",
 ) -> Result:
-    """An application with rows at a steady beat, many queries (most compiled, some left to Spark, one that reads the
-    output of another) and a short history. Memory that only their processes hold is sampled; slopes are least-squares
-    lines after the warm-up, their spread two standard errors. A slope whose spread holds 0 is flat within noise. What
-    is only kept ready (compiled Java code, free pages of allocators) grows ever more slowly, so that the slope of the
-    second half of the time (`late`) is below that of the first (`early`); a leak has the same slope in both, and shows
-    in what is in use after a collection: `driver_blocks`, `jvm_live_heap`.
+    """An application gets rows at a steady beat. It has many queries (most compiled, some left to Spark, one that reads
+    the output of another) and a short history. Memory that only its processes hold is sampled. Slopes are least-squares
+    lines after the warm-up, with a spread of two standard errors. A slope is flat within noise if its spread holds 0.
+    Reserves (compiled Java code, free pages of allocators) grow ever more slowly, so the slope of the second half of
+    the time (`late`) is below that of the first (`early`). A leak has the same slope in both, and shows in what is in
+    use after a collection: `driver_blocks`, `jvm_live_heap`.
     """
     options = f"-Xms{_HEAP} -XX:+AlwaysPreTouch"
     settings = {"spark.driver.memory": _HEAP, "spark.driver.extraJavaOptions": options}
     app = declare(stage.folder / "state", queries)
-    # Spark runs before the application does, so that its settings need not be the application's.
+    # Spark starts before the application, so that its settings need not be the application's.
     with stage.spark("soak", master, settings):
         with app.start(master=master) as run, _pushing(run, rate):
             samples = _watch(stage, run, app, warm_up + minutes, every)
@@ -97,13 +97,13 @@ def _sql(number: int) -> str:
 
 
 def _ignore(table: Any, token: Any) -> None:
-    """A sink that is code of a user and keeps nothing."""
+    """A sink that is a user's code and keeps nothing."""
 
 
 @contextmanager
 def _pushing(run: Run, rate: float) -> Iterator[None]:
-    """Brings rows at a fixed beat. So the rate of steps, which files and the index of them follow, does not depend on
-    how fast the machine happens to be."""
+    """Brings rows at a fixed beat. The number of files and the size of their index follow the rate of steps; the beat
+    keeps that rate independent of the speed of the machine."""
     ended = threading.Event()
     rows = _rows(max(1, round(rate * _BEAT)))
 
@@ -130,9 +130,9 @@ def _rows(count: int) -> pa.Table:
     return pa.table({"host": hosts, "port": ports.astype(np.int32), "size": sizes.astype(np.int32)})
 
 
-def _watch(stage: Stage, run: Run, app: App, minutes: float, every: float) -> list[Sample]:
+def _watch(stage: Stage, run: Run, app: App, minutes: float, every: float) -> list[SoakSample]:
     began, look = time.monotonic(), measure_kept()
-    samples: list[Sample] = []
+    samples: list[SoakSample] = []
     total = max(int(minutes * 60 / every), 4)
     with stage.steps("soaking", total) as advance:
         for number in range(1, total + 1):
@@ -145,12 +145,12 @@ def _watch(stage: Stage, run: Run, app: App, minutes: float, every: float) -> li
     return samples
 
 
-def _sample(run: Run, app: App, minute: float, kept: Kept | None) -> Sample:
+def _sample(run: Run, app: App, minute: float, kept: Kept | None) -> SoakSample:
     meters = run.meters()
     files = _sizes(app.state)
     tuples = meters["streams"]["packets"]["tuples"]
     waiting, steps = meters["total"]["waiting"], meters["workers"]["units"]
-    return Sample(minute, ProcessMeter().memory(), kept, len(files), sum(files), tuples, waiting, steps)
+    return SoakSample(minute, ProcessMeter().memory(), kept, len(files), sum(files), tuples, waiting, steps)
 
 
 def _sizes(folder: Path) -> list[int]:
@@ -163,7 +163,7 @@ def _sizes(folder: Path) -> list[int]:
     return sizes
 
 
-def _figures(samples: Sequence[Sample], warm_up: float, rate: float, report: Report) -> dict[str, float | Spread]:
+def _figures(samples: Sequence[SoakSample], warm_up: float, rate: float, report: Report) -> dict[str, float | Spread]:
     late = [sample for sample in samples if sample.minute > warm_up]
     minutes = [sample.minute for sample in late]
     first, last = late[0], late[-1]
@@ -199,8 +199,8 @@ def _figures(samples: Sequence[Sample], warm_up: float, rate: float, report: Rep
     )
 
 
-def _halves(late: Sequence[Sample]) -> dict[str, float | Spread]:
-    """The slope of all memory in both halves of the time after the warm-up, and how fast steps were in them."""
+def _halves(late: Sequence[SoakSample]) -> dict[str, float | Spread]:
+    """The slope of all memory in both halves of the time after the warm-up, and the rate of steps in them."""
     middle = len(late) // 2
     figures: dict[str, float | Spread] = {}
     for name, half in {"early": late[:middle], "late": late[middle:]}.items():
@@ -212,7 +212,7 @@ def _halves(late: Sequence[Sample]) -> dict[str, float | Spread]:
     return figures
 
 
-def _kept(late: Sequence[Sample]) -> dict[str, float | Spread]:
+def _kept(late: Sequence[SoakSample]) -> dict[str, float | Spread]:
     """What is in use after a collection."""
     looks = [(sample.minute, sample.kept) for sample in late if sample.kept is not None]
     if len(looks) < 3:

@@ -1,4 +1,4 @@
-"""Where a benchmark plays: a folder for its state, and a way to tell people how far it is."""
+"""Where a benchmark runs: a folder for its state, and a way to tell people how far it is."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ _SECONDS_BETWEEN_LINES: Final = 15.0
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """What every benchmark is given.
+    """What every benchmark gets.
 
     Args:
-        folder: An empty folder of its own; gone afterwards.
-        console: For people; never standard output.
+        folder: An empty folder of its own; deleted afterwards.
+        console: For messages to people; never standard output.
     """
 
     folder: Path
@@ -42,14 +42,14 @@ class Stage:
         return self.folder / "spark-logs"
 
     def say(self, text: str) -> None:
-        """A line for people."""
+        """Prints a line for people."""
         self.console.print(text, highlight=False, markup=False)
 
     @contextmanager
     def spark(
         self, bench: str, master: str | None = None, settings: Mapping[str, str] | None = None
     ) -> Iterator[SparkSession]:
-        """A Spark in this process, for a benchmark."""
+        """Starts Spark in this process, for a benchmark."""
         from freshet.spark.session.embedded import embedded_session
 
         self.say("starting Spark ...")
@@ -58,10 +58,10 @@ class Stage:
 
     @contextmanager
     def steps(self, title: str, total: int) -> Iterator[Callable[[], None]]:
-        """Progress over a number of steps: a bar on a terminal, a line now and then elsewhere.
+        """Shows progress over a number of steps: a bar on a terminal, a line now and then elsewhere.
 
         Yields:
-            What to call after each step.
+            A function to call after each step.
         """
         if not self.console.is_terminal:
             yield self._lines(title, total)
@@ -93,13 +93,13 @@ def open_stage(parent: Path | None = None) -> Iterator[Stage]:
     try:
         yield Stage(folder)
     finally:
-        # A JVM that is just ending may still write into it.
+        # A JVM that is ending may still write into it.
         shutil.rmtree(folder, ignore_errors=True)
 
 
 @contextmanager
 def silent_stdout() -> Iterator[None]:
-    """Sends to standard error whatever this process and its children print, so that stdout holds the result alone."""
+    """Sends what this process and its children print to standard error, so that stdout holds the result alone."""
     try:
         descriptor = sys.__stdout__.fileno() if sys.__stdout__ is not None else None
     except (OSError, ValueError):

@@ -31,14 +31,14 @@ def throughput(
     stage: Stage,
     rows: Annotated[int, typer.Option(min=1000, help="Rows of the stream.")] = 6_000_000,
     train: Annotated[int, typer.Option(min=1000, help="Rows of a train.")] = 500_000,
-    rounds: Annotated[int, typer.Option(min=1, help="Rounds that are measured; in each, all sides.")] = 7,
+    rounds: Annotated[int, typer.Option(min=1, help="Measured rounds; each has all sides.")] = 7,
     warm_up: Annotated[int, typer.Option(min=0, help="Rounds before.")] = 3,
-    workers: Annotated[int, typer.Option(min=1, help="Units that may run at once, as `workers` of an app.")] = 2,
+    workers: Annotated[int, typer.Option(min=1, help="Maximum units at once, like `workers` of an app.")] = 2,
     master: Annotated[str, typer.Option(help="Spark master.")] = "local[*]",
 ) -> Result:
-    """One query (two filters and a projection) over a stream that is in the log, train by train with a durable output
-    and a commit for each; and the same program as one DataFrame job from Parquet to Parquet. Rounds alternate in one
-    JVM. The query runs with checksums of segments and without, too.
+    """One query (two filters and a projection) runs over a stream that is in the log, train by train, with a durable
+    output and a commit for each. The same program runs as one DataFrame job from Parquet to Parquet. Rounds alternate
+    in one JVM. The query runs both with and without checksums of segments.
     """
     from freshet.bench.rig.engine import EngineRig
 
@@ -59,7 +59,7 @@ def throughput(
 
 
 def _fill(stage: Stage, rig: EngineRig, rows: int) -> None:
-    """The same rows into the log, in segments as sources write them, and into Parquet files."""
+    """Writes the same rows into the log, in segments like those of sources, and into Parquet files."""
     folder = stage.folder / "input"
     folder.mkdir()
     for first in range(0, rows, _FILE):

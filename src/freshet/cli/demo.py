@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import signal
 import sys
 import tempfile
 import time
@@ -16,6 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
+from freshet.cli.interrupts import Interrupts
 from freshet.model import UserError
 from freshet.model.places import check_local
 
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from freshet.demo.stories import Told, Watch
 
 LINE: Final = 4.0
-"""Seconds between lines where there is no terminal."""
+"""Seconds between lines if there is no terminal."""
 FIRST: Final = "flood"
-"""The story that is told where none is named."""
+"""The default story."""
 
 demo = typer.Typer(
     add_completion=False,
@@ -38,9 +38,9 @@ EXAMPLES: Final = """\b
 Examples:
   freshet demo                           the flood: about a minute, then a picture and a summary
   freshet demo --list                    all stories
-  freshet demo --policy rr               the same story, the queries served in turn
+  freshet demo --policy rr               the same story, with the queries served in turn
   freshet demo --quick                   half a minute
-  freshet demo --show > monitor.toml     the application; change it, and then:
+  freshet demo --show > monitor.toml     the application; change it, and then run it:
   freshet run monitor.toml
 """
 
@@ -51,14 +51,14 @@ def play_demo(
     stories: Annotated[bool, typer.Option("--list", help="Show the stories and exit.")] = False,
     seconds: Annotated[
         float | None,
-        typer.Option(min=5.0, help="How long the story goes on.  [default: the flood 34]", show_default=False),
+        typer.Option(min=5.0, help="How long the story lasts.  [default: 34 for the flood]", show_default=False),
     ] = None,
     policy: Annotated[
         str | None,
-        typer.Option(metavar="NAME", help="Instead of the policy of the demo's file; see `freshet policies`."),
+        typer.Option(metavar="NAME", help="The policy, instead of that of the demo's file; see `freshet policies`."),
     ] = None,
-    quick: Annotated[bool, typer.Option("--quick", help="A short story; the flood takes 10 seconds.")] = False,
-    out: Annotated[Path, typer.Option(help="The picture.")] = Path("freshet-demo.png"),
+    quick: Annotated[bool, typer.Option("--quick", help="Tell a short story; the flood takes 10 seconds.")] = False,
+    out: Annotated[Path, typer.Option(help="The file for the picture.")] = Path("freshet-demo.png"),
     state: Annotated[
         Path | None, typer.Option(help="A new folder for the state.  [default: a temporary one]", show_default=False)
     ] = None,
@@ -68,13 +68,13 @@ def play_demo(
     """See Freshet at work: a story of about a minute, with a picture at the end.
 
     The flood: 25 continuous SQL queries of different worth watch two made-up streams. The demo first finds out how many
-    packets a second this machine sustains. Then it lets calm traffic come (a quarter of that), a flood (three times
-    that) and calm traffic again, and shows a live table: for each query how old its answers are (from the arrival of a
-    tuple to its answer; the mean and the p95 of the last seconds), how old the oldest waiting tuple is, how many wait,
-    and the freshness (the share of time in which nothing that matches waited).
+    packets a second this machine sustains. Then it sends calm traffic (a quarter of that), a flood (three times that)
+    and calm traffic again. A live table shows for each query how old its answers are (from the arrival of a tuple to
+    its answer; the mean and the p95 of the last seconds), how old the oldest waiting tuple is, how many tuples wait,
+    and the freshness (the share of time in which no matching tuple waited).
 
-    At the end there is a picture of all queries and of the course of the flood, and a summary in words with the
-    figures of this run. Ctrl-C ends the demo and leaves nothing behind.
+    The demo ends with a picture of all queries and of the course of the flood, and with a summary in words that has
+    the figures of this run. Ctrl-C ends the demo and leaves nothing behind.
     """
     from freshet.demo.plot import check_plots
     from freshet.demo.stories import Wishes, cards, find_card
@@ -89,11 +89,11 @@ def play_demo(
         print(card.text(), end="")
         return
     if policy is not None:
-        create(policy)  # a wrong name is said before Spark starts
+        create(policy)  # reports a wrong name before Spark starts
     check_plots()
     if not out.absolute().parent.is_dir():
         raise UserError(f"{out.parent}: there is no such folder for the picture")
-    with _Interrupts() as interrupts, _folder(state, keep) as folder:
+    with _DemoInterrupts() as interrupts, _folder(state, keep) as folder:
         told = card.tell(folder, Wishes(seconds, quick, policy), _Stage(interrupts.check))
         _conclude(told, card.name, out, folder, keep)
 
@@ -126,7 +126,7 @@ class _Stage:
 
     @contextmanager
     def screen(self, phase: Callable[[float], str], urgent: str) -> Iterator[Watch]:
-        """A live table on a terminal, a line now and then elsewhere."""
+        """Shows a live table on a terminal, and prints a line now and then elsewhere."""
         if not sys.stdout.isatty():
             from freshet.cli.live import line
 
@@ -162,10 +162,10 @@ def _every(seconds: float, work: Watch) -> Watch:
 
 @contextmanager
 def _folder(state: Path | None, keep: bool) -> Iterator[Path]:
-    """The folder of the demo; what the demo made is removed at the end, unless it is to be kept."""
+    """The folder of the demo. At the end, what the demo made is removed, unless it is to be kept."""
     check_local(state, "--state")
     if state is not None and state.exists() and (not state.is_dir() or any(state.iterdir())):
-        raise UserError(f"{state}: exists already; name a new folder for the state")
+        raise UserError(f"{state}: already exists; name a new folder for the state")
     folder = Path(tempfile.mkdtemp(prefix="freshet-demo-")) if state is None else state
     folder.mkdir(parents=True, exist_ok=True)
     try:
@@ -175,34 +175,23 @@ def _folder(state: Path | None, keep: bool) -> Iterator[Path]:
             shutil.rmtree(folder, ignore_errors=True)
 
 
-class _Interrupts:
+class _DemoInterrupts(Interrupts):
     """Ctrl-C and SIGTERM end the demo at the next :meth:`check`; a second one ends it wherever it is.
 
-    A Spark that is interrupted while it starts would go on to write its log into a folder that is gone.
+    If Spark were interrupted while it starts, it would continue to write its log into a folder that is gone.
     """
 
-    def __init__(self) -> None:
-        self._heard = False
-        self._before: dict[int, Any] = {}
-
-    def __enter__(self) -> _Interrupts:
-        for number in (signal.SIGINT, signal.SIGTERM):
-            self._before[number] = signal.signal(number, self._handle)
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        for number, handler in self._before.items():
-            signal.signal(number, handler)
+    def __exit__(self, kind: type[BaseException] | None = None, *_: object) -> None:
+        super().__exit__()
         if kind is KeyboardInterrupt:
             print("\nInterrupted: the demo ends here.", file=sys.stderr)
             raise typer.Exit(130)
 
     def _handle(self, number: int, frame: FrameType | None) -> None:
-        if self._heard:
-            raise KeyboardInterrupt
-        self._heard = True
+        self.check()
+        super()._handle(number, frame)
 
     def check(self) -> None:
-        """Raises KeyboardInterrupt where there was an interrupt."""
-        if self._heard:
+        """Raises KeyboardInterrupt if there was an interrupt."""
+        if self.count:
             raise KeyboardInterrupt

@@ -12,14 +12,14 @@ from pathlib import Path
 def fail(error: Exception) -> int:
     """Says on standard error what went wrong; returns the exit code.
 
-    2: the input is wrong. 1: something else went wrong; where it was nothing that Freshet expects, the traceback is
-    in a file that the line names.
+    2: the input is wrong. 1: something else went wrong. If Freshet did not expect it, the line names a file with the
+    traceback.
     """
     from freshet.model import FreshetError, UserError
-    from freshet.model.telling import masked
+    from freshet.model.messages import masked
 
     if isinstance(error, BrokenPipeError):
-        # Whoever read our output has gone; the interpreter must not try to flush it again.
+        # The reader of our output has gone; the interpreter must not try to flush it again.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     if isinstance(error, FreshetError):
@@ -33,7 +33,7 @@ def fail(error: Exception) -> int:
 
 def write_traceback(error: BaseException) -> Path:
     """Writes the traceback to a file of its own."""
-    from freshet.model.telling import masked
+    from freshet.model.messages import masked
 
     descriptor, name = tempfile.mkstemp(prefix="freshet-", suffix=".traceback")
     with os.fdopen(descriptor, "w") as file:

@@ -8,49 +8,49 @@ from typing import Any, Final
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.text import Text
 
-from freshet.cli.fitting import Column, choose, cut, line_of, row_of
+from freshet.cli.table_layout import TableColumn, choose, cut, line_of, row_of
 from freshet.model import duration_text
 
-Report = Mapping[str, Any]
+ShownReport = Mapping[str, Any]
 
 NOTES: Final = 3
-"""Lines of notes at most."""
+"""Maximum number of lines of notes."""
 _LEAST_ROWS: Final = 3
 _STYLES: Final = {"running": "green", "draining": "cyan", "held": "yellow", "quarantined": "bold red"}
 _TROUBLE: Final = {"quarantined": 0, "held back": 1}
 """States that are shown first."""
 _ENDED: Final = ("stopped", "failed")
 _COLUMNS: Final = (
-    Column("query", 0, left=True),
-    Column("state", 1, left=True),
-    Column("age", 2),
-    Column("p95", 5),
-    Column("oldest", 6),
-    Column("fresh", 4),
-    Column("qos", 7),
-    Column("waiting", 3),
-    Column("out/s", 8, 6),
-    Column("in/s", 9, 6),
-    Column("out", 10, 6),
-    Column("in", 11, 6),
+    TableColumn("query", 0, left=True),
+    TableColumn("state", 1, left=True),
+    TableColumn("age", 2),
+    TableColumn("p95", 5),
+    TableColumn("oldest", 6),
+    TableColumn("fresh", 4),
+    TableColumn("qos", 7),
+    TableColumn("waiting", 3),
+    TableColumn("out/s", 8, 6),
+    TableColumn("in/s", 9, 6),
+    TableColumn("out", 10, 6),
+    TableColumn("in", 11, 6),
 )
 
 
-def table(report: Report, height: int = 40, hint: str = "") -> RenderableType:
+def table(report: ShownReport, height: int = 40, hint: str = "") -> RenderableType:
     """The live table, as wide as the screen allows.
 
-    Where not all queries fit the height, those in trouble come first, then those with the worst freshness, among equals
-    the heavier.
+    If not all queries fit the height, those in trouble come first, then those with the worst freshness. Among equals
+    the heavier query comes first.
 
     Args:
-        report: Of the run, as it is now.
-        height: Lines of the screen.
-        hint: What the person can do now, instead of the status of the run.
+        report: The present report of the run.
+        height: Number of lines of the screen.
+        hint: What the person can do now; shown instead of the status of the run.
     """
     return _Table(report, height, hint)
 
 
-def line(report: Report) -> str:
+def line(report: ShownReport) -> str:
     """The run in one line, for logs."""
     total, status = report["total"], report["status"]
     parts = [
@@ -73,13 +73,15 @@ def line(report: Report) -> str:
 class _Table:
     """The live table of a report; its width is known when it is drawn."""
 
-    def __init__(self, report: Report, height: int, hint: str) -> None:
+    def __init__(self, report: ShownReport, height: int, hint: str) -> None:
         self._report, self._hint = report, hint
         self._notes = _first(_notes(report))
         ranked = sorted(report["queries"].items(), key=_importance)
         room = max(_LEAST_ROWS, height - 4 - len(self._notes))
         shown = len(ranked) if len(ranked) <= room else room - 1
         self._shown, self._rest = ranked[:shown], ranked[shown:]
+        # The latest decision has a line only where there is one to spare.
+        self._why = (report.get("latest_decision") or "") if len(ranked) < room else ""
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[Text]:
         width = options.max_width
@@ -90,6 +92,8 @@ class _Table:
         if self._rest:
             yield Text(cut(_more(self._rest), width), style="dim", no_wrap=True)
         yield from (Text(cut(note, width), style="yellow", no_wrap=True) for note in self._notes)
+        if self._why and self._report["status"] not in _ENDED:
+            yield Text(cut(self._why, width), style="dim", no_wrap=True)
 
     def _title(self, width: int) -> Text:
         report, workers = self._report, self._report["workers"]
@@ -116,19 +120,20 @@ class _Table:
         for row, each in zip(rows, cells, strict=True):
             text = Text(cut(row_of(columns, [each[place] for place in chosen], widths), width), no_wrap=True)
             style = _STYLES.get(row["state"], "")
-            # Trouble colours the whole row, else only the word.
+            # Trouble colours the whole row, any other state only its word.
             text.stylize(style, *(() if row["state"] in ("held", "quarantined") else _span(chosen, widths)))
             yield text
 
 
 def _span(chosen: list[int], widths: list[int]) -> tuple[int, int]:
-    """Where the state stands in a row."""
+    """Where the state is in a row."""
     start = widths[0] + 2
     return (start, start + widths[1]) if 1 in chosen else (0, 0)
 
 
 def _importance(item: tuple[str, Mapping[str, Any]]) -> tuple[int, float, float, str]:
-    """Least for what a person should see first. Freshness counts as it is shown, so that rows do not jump."""
+    """A key that is smallest for what a person should see first. Freshness counts as it is shown, so that rows do not
+    jump."""
     name, query = item
     return (_TROUBLE.get(query["state"], 2), round(query["freshness"], 3), -query["weight"], name)
 
@@ -140,7 +145,7 @@ def _more(rest: list[tuple[str, Mapping[str, Any]]]) -> str:
     return f"... and {len(rest)} more, each at least {_percent(fresh)} fresh{trouble}"
 
 
-def _summary(report: Report) -> Iterator[Text]:
+def _summary(report: ShownReport) -> Iterator[Text]:
     total = report["total"]
     yield Text(_answers(report), style="bold")
     yield Text(_oldest(total))
@@ -149,8 +154,8 @@ def _summary(report: Report) -> Iterator[Text]:
         yield Text(f"qos {_percent(total['qos']['average'])}")
 
 
-def _answers(report: Report) -> str:
-    """How old answers are: those of the last seconds, or at the end those of the whole run."""
+def _answers(report: ShownReport) -> str:
+    """How old answers are: those of the last seconds, or, at the end, those of the whole run."""
     ended = report["status"] in _ENDED
     mean, p95 = _ages(report["total"]["response"], report["status"])
     if mean is None:
@@ -168,7 +173,7 @@ def _ages(response: Mapping[str, Any], status: str) -> tuple[float | None, float
     return response[f"{which}mean_s"], response[f"{which}p95_s"]
 
 
-def _notes(report: Report) -> list[str]:
+def _notes(report: ShownReport) -> list[str]:
     """What a person should know besides the figures."""
     trouble = report.get("trouble")
     notes = [f"trying again: {_first_line(trouble)}"] if trouble else []
@@ -189,14 +194,14 @@ def _notes(report: Report) -> list[str]:
 
 
 def _first(notes: list[str]) -> list[str]:
-    """As many notes as are shown; the last of them says how many there are besides.
+    """The notes that are shown; the last one says how many more there are.
 
     >>> _first(["a", "b", "c"]), _first(["a", "b", "c", "d"])
-    (['a', 'b', 'c'], ['a', 'b', '... and 2 notes more: see the report'])
+    (['a', 'b', 'c'], ['a', 'b', '... and 2 more notes: see the report'])
     """
     if len(notes) <= NOTES:
         return notes
-    return [*notes[: NOTES - 1], f"... and {len(notes) - NOTES + 1} notes more: see the report"]
+    return [*notes[: NOTES - 1], f"... and {len(notes) - NOTES + 1} more notes: see the report"]
 
 
 def _undelivered(part: Mapping[str, Any]) -> str:
@@ -232,7 +237,7 @@ def _time(seconds: float | None) -> str:
 
 
 def _percent(share: float | None) -> str:
-    """A share; what is not whole never reads as 100 %.
+    """A share as a percentage; a share below 1 never reads as 100 %.
 
     >>> _percent(0.99999), _percent(1.0), _percent(None)
     ('99.9 %', '100 %', '-')

@@ -1,6 +1,6 @@
 """The ``freshet`` command: its subcommands, each in a file of its own, and how errors leave it.
 
-Whatever is heavy (Spark, Arrow, SQL) is imported inside the commands, so that help and errors come at once.
+The commands import what is heavy (Spark, Arrow, SQL) inside their functions, so that help and errors come at once.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ import freshet
 from freshet.cli.check import EXAMPLES as CHECK
 from freshet.cli.check import check
 from freshet.cli.errors import fail
-from freshet.cli.explain import EXAMPLES as EXPLAIN
-from freshet.cli.explain import explain
+from freshet.cli.explaining.explain import EXAMPLES as EXPLAIN
+from freshet.cli.explaining.explain import explain
 from freshet.cli.policies import EXAMPLES as POLICIES
 from freshet.cli.policies import policies
-from freshet.cli.read import EXAMPLES as READ
-from freshet.cli.read import read
+from freshet.cli.reading.read import EXAMPLES as READ
+from freshet.cli.reading.read import read
 from freshet.cli.run import EXAMPLES as RUN
 from freshet.cli.run import run
 from freshet.cli.starting import Interrupted
@@ -80,7 +80,7 @@ for command, examples in (
 
 
 def _lazy(name: str, module: str, attribute: str, summary: str) -> None:
-    """Registers a command that is imported when it is called; ``--help`` goes to it, too."""
+    """Registers a command that is imported only when it is called; it answers ``--help`` itself."""
 
     def call(context: typer.Context) -> Any:
         target = getattr(import_module(module), attribute)
@@ -101,7 +101,7 @@ def _lazy(name: str, module: str, attribute: str, summary: str) -> None:
     app.command(name, help=summary, context_settings=settings, add_help_option=False)(call)
 
 
-_lazy("demo", "freshet.cli.demo", "demo", "See it at work: a story of a minute; see --list.")
+_lazy("demo", "freshet.cli.demo", "demo", "See Freshet at work in a story of about a minute; see --list.")
 _lazy("bench", "freshet.bench", "app", "Measure Freshet on this machine; see `freshet bench --help`.")
 _lazy("reproduce", "freshet.reproduce.command", "reproduce", "Measure the claims of the papers again; see --list.")
 

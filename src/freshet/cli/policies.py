@@ -13,15 +13,17 @@ Examples:
   freshet run app.toml --policy "rr(1000)"
   freshet run app.toml --policy fas-mcq+set
 """
-SETS: Final = "As {name}, but runs a set of queries in each step: as many, in its order, as pay for its overhead."
+SETS: Final = (
+    "Like {name}, but runs a set of queries in each step: as many, in its order, as pay for the step's overhead."
+)
 
 
 def policies() -> None:
     """List the scheduling policies.
 
-    They go into the file ([app] policy) or the command line. A policy may take arguments, which may be left out:
-    "rr(1000)" takes at most 1,000 tuples of a queue in turn, "fas-mcq(0.5)+set" runs sets of queries with a beta of
-    one half, "fas-mcq(rows=1000)" names what it gives. docs/freshness.md and docs/aurora.md say when to choose which.
+    Choose one in the file ([app] policy) or on the command line. A policy may take arguments, and each may be left
+    out: "rr(1000)" takes at most 1,000 tuples of a queue in turn, "fas-mcq(0.5)+set" runs sets of queries with a beta
+    of one half, "fas-mcq(rows=1000)" names its argument. docs/freshness.md and docs/aurora.md say when to choose which.
     """
     from freshet.policies import forms
     from freshet.policies.arguments import arguments_of, call_text
@@ -41,7 +43,9 @@ def policies() -> None:
     wide = max(len(shown) for shown, _ in rows)
     for shown, summary in rows:
         print(f"{shown:<{wide}}  {summary}")
-    print("\nArguments may be left out; one without a value here is then unlimited:")
+    for problem in POLICIES.problems():
+        print(f"Note: {problem}")
+    print("\nArguments may be left out. Those without a value here are then unlimited:")
     for argument in known.values():
         print(f"  {argument.name:<{wide - 2}}  {_explained(argument)}")
 

@@ -5,30 +5,29 @@ from __future__ import annotations
 import json
 import logging
 import os
-import signal
 import sys
 import threading
 import time
 import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext, redirect_stdout, suppress
-from types import FrameType
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
 from freshet.cli.check import AppPath
+from freshet.cli.interrupts import Interrupts
 from freshet.cli.starting import starting
 
 if TYPE_CHECKING:
     from freshet.app import Run
 
 LINE: Final = 5.0
-"""Seconds between lines where there is no terminal."""
+"""Seconds between lines if there is no terminal."""
 FRAME: Final = 0.5
-"""Seconds between pictures of the live table."""
+"""Seconds between two pictures of the live table."""
 LAST: Final = 120.0
-"""Seconds after the second signal in which the process ends, whatever it does."""
+"""Maximum number of seconds from the second signal to the end of the process, whatever it does."""
 
 
 EXAMPLES: Final = """\b
@@ -43,26 +42,27 @@ Examples:
 def run(
     app: AppPath,
     policy: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Policy, instead of the file's; see `freshet policies`.")
+        str | None, typer.Option(metavar="NAME", help="The policy, instead of the file's; see `freshet policies`.")
     ] = None,
     for_: Annotated[
         str | None,
-        typer.Option("--for", metavar="TIME", help="Stop after this time (60s, 5m), once what waits is answered."),
+        typer.Option("--for", metavar="TIME", help="Stop after this time (60s, 5m), once all that waits is answered."),
     ] = None,
-    master: Annotated[str | None, typer.Option(metavar="URL", help="Spark master, instead of the file's.")] = None,
+    master: Annotated[str | None, typer.Option(metavar="URL", help="The Spark master, instead of the file's.")] = None,
     try_again: Annotated[
-        bool, typer.Option("--try-again", help="Let queries run again that stay out because runs died with them.")
+        bool,
+        typer.Option("--try-again", help="Also run queries that stay out because earlier runs died with them."),
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="At the end print the report, and nothing else.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print only the report, at the end.")] = False,
 ) -> None:
     """Run an application.
 
     It runs until its sources end, --for has passed, or Ctrl-C. Ctrl-C (or SIGTERM) stops the sources, processes what
-    waits and leaves; a second one leaves after what is running, and what does not end is left alone. Either way nothing
-    is lost: the next run goes on where this one stopped.
+    waits and leaves. A second Ctrl-C leaves as soon as the running units are done, and gives up on those that do not
+    end. Either way nothing is lost: the next run continues where this one stopped.
 
-    The exit code is 0, or 1 where at the end a source failed, a query is quarantined or a sink fails, or 2 where the
-    application is wrong.
+    The exit code is 0 if all is well, 1 if at the end a source failed, a query is quarantined or a sink fails, and 2 if
+    the application is wrong.
     """
     from freshet.app import App
     from freshet.model import parse_duration
@@ -70,8 +70,8 @@ def run(
     seconds = None if for_ is None else parse_duration(for_)
     made = App.from_toml(app)
     warnings.showwarning = _show_warning
-    # With --json nothing but the report may reach standard output, not even the rows of a console sink.
-    with redirect_stdout(sys.stderr) if as_json else nullcontext(), _told_at_the_end(), _Interrupts() as interrupts:
+    # With --json only the report may reach standard output; the rows of a console sink must not.
+    with redirect_stdout(sys.stderr) if as_json else nullcontext(), _told_at_the_end(), Interrupts() as interrupts:
         with starting() as tell:
             started = made.start(policy=policy, master=master, progress=tell, try_again=try_again)
         try:
@@ -95,8 +95,8 @@ def run(
 
 @contextmanager
 def _told_at_the_end() -> Iterator[None]:
-    """Keeps the warnings of quarantined queries back: the table shows them, and the last lines do."""
-    from freshet.app.observers import LOGGER
+    """Suppresses the warnings of quarantined queries: the table and the last lines show them."""
+    from freshet.app.running.observers import LOGGER
 
     def nothing(record: logging.LogRecord) -> bool:
         return False
@@ -109,7 +109,7 @@ def _told_at_the_end() -> Iterator[None]:
 
 
 def _failures(report: Mapping[str, Any]) -> Iterator[str]:
-    """What did not do its work, in a sentence each."""
+    """Yields a sentence for everything that did not do its work."""
     from freshet.spark.driver.suspects import STAYS_OUT
 
     for name, source in report["sources"].items():
@@ -122,12 +122,12 @@ def _failures(report: Mapping[str, Any]) -> Iterator[str]:
             yield f"query {name} is quarantined: {reason} ({waiting}{again})"
     for name, sink in report["sinks"].items():
         if sink["state"] == "failing":
-            waiting = f"{sink['waiting']:,} rows are not delivered; the next run goes on with them"
+            waiting = f"{sink['waiting']:,} rows are not delivered; the next run continues with them"
             yield f"sink {name} failed: {_first_line(sink['reason'])} ({waiting})"
 
 
 def _surprises(report: Mapping[str, Any]) -> Iterator[str]:
-    """What a person did not expect, although all did their work."""
+    """Yields what a person did not expect, although everything did its work."""
     for name, sink in report["sinks"].items():
         if sink["note"]:
             yield f"sink {name}: {_first_line(sink['note'])}"
@@ -138,42 +138,13 @@ def _first_line(text: str | None) -> str:
 
 
 def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
-    from freshet.model.telling import masked
+    from freshet.model.messages import masked
 
     print(f"warning: {masked(str(message))}", file=sys.stderr)
 
 
-class _Interrupts:
-    """Counts SIGINT and SIGTERM instead of dying of them."""
-
-    def __init__(self) -> None:
-        self.count = 0
-        self.hurried = False
-        """Whether the run was told not to drain any more."""
-        self._before: dict[int, Any] = {}
-
-    def __enter__(self) -> _Interrupts:
-        for number in (signal.SIGINT, signal.SIGTERM):
-            self._before[number] = signal.signal(number, self._handle)
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        for number, handler in self._before.items():
-            signal.signal(number, handler)
-
-    def _handle(self, number: int, frame: FrameType | None) -> None:
-        self.count += 1
-
-    @property
-    def hint(self) -> str:
-        """What a run that ends does, and how to leave it sooner."""
-        if self.hurried:
-            return "leaving"
-        return f"draining, Ctrl-C {'again ' if self.count else ''}to leave"
-
-
-def _watch(run: Run, interrupts: _Interrupts, seconds: float | None, show: Any) -> None:
-    """Shows the run until it should end, and then until it has drained."""
+def _watch(run: Run, interrupts: Interrupts, seconds: float | None, show: Any) -> None:
+    """Shows the run until it should end, and from then on until it has drained."""
     until = None if seconds is None else time.monotonic() + seconds
     while not run.wait(FRAME / 2):
         show()
@@ -193,10 +164,10 @@ def _watch(run: Run, interrupts: _Interrupts, seconds: float | None, show: Any) 
 
 
 def _end_soon() -> None:
-    """Ends the process some time from now, if it does not end itself. Nothing acknowledged is lost by that."""
+    """Ends the process some time from now, if it does not end by itself. Nothing acknowledged is lost by that."""
 
     def end() -> None:
-        print(f"warning: the run did not end within {LAST:g} s and is left as it is", file=sys.stderr, flush=True)
+        print(f"warning: the run did not end within {LAST:g} s, so the process ends now", file=sys.stderr, flush=True)
         os._exit(1)
 
     last = threading.Timer(LAST, end)
@@ -210,8 +181,9 @@ def _stop(run: Run) -> None:
 
 
 @contextmanager
-def _screen(run: Run, interrupts: _Interrupts, quiet: bool) -> Iterator[Any]:
-    """A way to show the run now: a live table on a terminal, a line now and then elsewhere, nothing if quiet."""
+def _screen(run: Run, interrupts: Interrupts, quiet: bool) -> Iterator[Any]:
+    """Gives a function that shows the run: a live table on a terminal, a line now and then elsewhere, nothing if
+    quiet."""
     if quiet:
         yield lambda: None
     elif sys.stdout.isatty():

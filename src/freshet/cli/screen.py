@@ -12,12 +12,12 @@ from rich.segment import ControlType
 
 
 class Screen:
-    """Shows one picture after the other in the same place; what else is printed meanwhile scrolls above it.
+    """Shows one picture after the other in the same place; other output scrolls above it.
 
-    The line below the picture stays free: the ^C of a person who types it there must not move the picture.
+    The line below the picture stays free, so that a ^C that a person types there does not move the picture.
 
-    A terminal that was resized has broken the lines of the last picture anew, each in its own way: then all that is
-    visible is erased, and the next picture begins at the top.
+    A resized terminal breaks the lines of the last picture anew, each terminal in its own way. Then everything visible
+    is erased, and the next picture begins at the top.
     """
 
     def __init__(self, console: Console | None = None) -> None:
@@ -36,11 +36,11 @@ class Screen:
 
     @property
     def height(self) -> int:
-        """Lines that a picture may have."""
+        """Maximum number of lines of a picture."""
         return self._console.height - 1
 
     def show(self, picture: RenderableType) -> None:
-        """Puts a picture in the place of the last one."""
+        """Replaces the last picture by this one."""
         size = self._console.size
         if size != self._size:
             self._size = size
@@ -48,6 +48,6 @@ class Screen:
         self._live.update(Group(picture, ""), refresh=True)
 
     def _erase(self, height: int) -> None:
-        # Line by line: terminals that keep what is cleared as a whole in their history would keep old pictures.
+        # Line by line: some terminals keep a screen that is cleared as a whole in their history, with the old picture.
         line = ((ControlType.ERASE_IN_LINE, 2), (ControlType.CURSOR_DOWN, 1))
         self._console.control(Control(ControlType.HOME, *(line * height), ControlType.HOME))

@@ -1,4 +1,4 @@
-"""Something to look at while Spark starts: that takes from a few seconds to the better part of a minute."""
+"""Something to look at while Spark starts, which takes from a few seconds to the better part of a minute."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ from types import FrameType
 
 @contextmanager
 def starting() -> Iterator[Callable[[str], None]]:
-    """A way to say what a start is about, on standard error: a spinner with its seconds on a terminal, else a line.
+    """Gives a function that reports the progress of a start on standard error: a spinner with seconds on a terminal,
+    lines elsewhere.
 
-    Ctrl-C and SIGTERM raise :class:`Interrupted` meanwhile: nothing runs yet that would have to be drained.
+    Ctrl-C and SIGTERM raise :class:`Interrupted` meanwhile, because nothing runs yet that would have to be drained.
     """
     with _raising(), _shown() as tell:
         yield tell
@@ -24,13 +25,13 @@ class Interrupted(BaseException):
     """A signal has ended a start."""
 
     def __init__(self, number: int) -> None:
-        super().__init__(f"{signal.Signals(number).name} while it started: nothing has run")
+        super().__init__(f"{signal.Signals(number).name} during the start: nothing has run")
         self.code = 128 + number
 
 
 @contextmanager
 def _raising() -> Iterator[None]:
-    """Lets the first signal raise where the start is, and the second end the process."""
+    """Lets the first signal raise in the middle of the start, and the second one end the process."""
     heard = False
 
     def handle(number: int, frame: FrameType | None) -> None:
@@ -57,7 +58,7 @@ def _shown() -> Iterator[Callable[[str], None]]:
     from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
     columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
-    # Standard output is left alone: the rows of a console sink may already come.
+    # Standard output is left alone: a console sink may already write rows to it.
     with Progress(
         *columns, console=Console(stderr=True), transient=True, redirect_stdout=False, redirect_stderr=False
     ) as shown:

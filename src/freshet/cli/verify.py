@@ -22,12 +22,12 @@ def verify(
     app: Annotated[Path, typer.Argument(metavar="APP", help="Application file, or state folder.", show_default=False)],
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object instead of a table.")] = False,
 ) -> None:
-    """Look for damage in a state folder: the store, the checksums of all segments, cursors, files nobody knows.
+    """Look for damage in a state folder: the store, the checksums of all segments, cursors, unknown files.
 
-    It reads every segment. It changes nothing, and may be used while the application runs. Exit code 1: something is
-    damaged.
+    It reads every segment. It changes nothing, and you may use it while the application runs. The exit code is 1 if
+    something is damaged.
     """
-    from freshet.cli.read import state_of
+    from freshet.cli.reading.read import state_of
     from freshet.log.store.verify import document
     from freshet.log.store.verify import verify as look
 

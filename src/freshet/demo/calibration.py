@@ -1,4 +1,4 @@
-"""How much the machine can take: the monitor is given packets as fast as it answers them."""
+"""Finds how much the machine can take: the monitor gets packets as fast as it answers them."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from freshet.demo.monitor import LOGINS, MASTER, PACKETS, monitor, options
 from freshet.sources import create
 
 FIRST: Final = 5_000
-"""Packets of the first round, which is there to warm up."""
+"""Number of packets of the first round, which warms up."""
 GROWTH: Final = 4
-"""Each round has so many times the packets of the one before: what counts is the pace with long trains."""
+"""Each round has this many times the packets of the one before: what counts is the pace with long trains."""
 MOST: Final = 1_500_000
-"""Packets of the longest round."""
+"""Number of packets of the longest round."""
 LOOK: Final = 0.01
-"""Seconds between looks at whether a round is over."""
+"""Seconds between two checks whether a round is over."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,7 @@ class Capacity:
 
     Args:
         packets_per_s: Packets a second that all queries together answer, with trains as long as they like.
-        rounds: Packets and seconds of each round; the first ones warm up.
+        rounds: Number of packets, and seconds, of each round; the first ones warm up.
     """
 
     packets_per_s: float
@@ -45,15 +45,15 @@ def measure(
     tell: Callable[[str], None],
     check: Callable[[], None],
 ) -> Capacity:
-    """Runs the monitor for some seconds on packets that wait already.
+    """Runs the monitor for some seconds on packets that already wait.
 
     Args:
-        folder: For the state.
-        policy: Instead of the declared one.
-        rounds_at_least: How many rounds there are, however long they take.
-        seconds: After which no further round is begun.
-        tell: Is told about the start and each round.
-        check: Is called again and again, and may raise to end it.
+        folder: Folder for the state.
+        policy: A policy instead of the declared one.
+        rounds_at_least: Minimum number of rounds, however long they take.
+        seconds: Seconds after which no further round begins.
+        tell: Called with a text at the start and for each round.
+        check: Called again and again; it may raise to end the run.
     """
     app = monitor(folder, {PACKETS: {"kind": "push"}, LOGINS: {"kind": "push"}})
     packets = _packets(MOST // GROWTH)
@@ -65,7 +65,7 @@ def measure(
             start = time.perf_counter()
             for first in range(0, rows, packets.num_rows):
                 run.push(PACKETS, packets.slice(0, min(rows - first, packets.num_rows)))
-            # What has just come is not in the meters' count of what waits before the engine has noticed it.
+            # The meters count what has just come as waiting only after the engine has noticed it.
             while any(unanswered(read, run.meters()).values()):
                 check()
                 run.wait(LOOK)
@@ -76,7 +76,7 @@ def measure(
 
 
 def _sustained(rounds: list[tuple[int, float]]) -> float:
-    """The best of the rounds: whatever else the machine did made the others slower.
+    """The best of the rounds: other work of the machine made the others slower.
 
     >>> _sustained([(5000, 1.0), (6000, 0.5), (12000, 1.0)])
     12000.0

@@ -1,4 +1,4 @@
-"""Whether everything that came in was answered, by counts."""
+"""Checks by counts whether everything that came in was answered."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Figures = Mapping[str, Any]
 
 
 def readings(app: freshet.App) -> dict[str, Counter[str]]:
-    """By query how often it reads each stream or output."""
+    """How often each query reads each stream or output."""
     graphs = {name: query.graph for name, query in app.checked().queries.items()}
     return {
         name: Counter(each for inputs in graph.inputs.values() for each in inputs if each not in graph.operators)
@@ -21,11 +21,11 @@ def readings(app: freshet.App) -> dict[str, Counter[str]]:
 
 
 def unanswered(read: Mapping[str, Mapping[str, int]], meters: Figures) -> dict[str, int]:
-    """By query the tuples that are in its inputs and that it has not answered; below 0: answered twice.
+    """By query, the number of tuples in its inputs that it has not answered; below 0: answered twice.
 
     Args:
-        read: From :func:`readings`.
-        meters: From ``Run.meters`` or ``Run.report``.
+        read: The result of :func:`readings`.
+        meters: The result of ``Run.meters`` or ``Run.report``.
 
     >>> meters = {"streams": {"s": {"tuples": 10}}, "queries": {
     ...     "a": {"tuples_in": 10, "tuples_out": 4}, "b": {"tuples_in": 13, "tuples_out": 0}}}

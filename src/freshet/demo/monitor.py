@@ -14,9 +14,9 @@ import freshet
 PACKETS: Final = "packets"
 """The stream that is flooded."""
 LOGINS: Final = "logins"
-"""The other one."""
+"""The other stream."""
 MASTER: Final = "local[2]"
-"""Two cores, so that a flood which is too much for them can be made and stored by the others."""
+"""Two cores, so that the other cores can make and store a flood that is too much for these two."""
 
 
 def text() -> str:
@@ -32,8 +32,8 @@ def monitor(folder: Path, sources: Mapping[str, Mapping[str, Any]] | None = None
     """The application.
 
     Args:
-        folder: For its state and its report.
-        sources: By stream what its source has instead of the declared options, key by key; another ``kind`` replaces
+        folder: Folder for its state and its report.
+        sources: By stream, options of its source that replace the declared ones, key by key; another ``kind`` replaces
             all of them.
 
     >>> app = monitor(Path("demo"), {"packets": {"kind": "push"}, "logins": {"limit": 10}})
@@ -53,7 +53,7 @@ def monitor(folder: Path, sources: Mapping[str, Mapping[str, Any]] | None = None
 
 @cache
 def read_directly(stream: str) -> frozenset[str]:
-    """The queries that read a stream, and not only the outputs of others.
+    """The queries that read a stream directly, and not only the outputs of others.
 
     >>> sorted(read_directly("logins"))
     ['password_guessing', 'root_login']

@@ -1,6 +1,6 @@
-"""What was seen, as a picture: each query on top, the run over time below.
+"""The picture of a run: each query on top, the run over time below.
 
-What a run kept (``freshet demo --keep --state FOLDER``) gives a smaller one, that of the README:
+From a kept run (``freshet demo --keep --state FOLDER``) this draws the smaller picture of the README:
 ``python -m freshet.demo.plot FOLDER/demo.json docs/plots/demo.png``
 """
 
@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from freshet.demo.seen import Seen
-from freshet.demo.worth import COLOURS, NUMBERS, group
+from freshet import plots
+from freshet.demo.finished import FinishedDemo
+from freshet.demo.worth import COLOURS, group
 from freshet.model import UserError, duration_text
-from freshet.plots import Point, label_ends, new_figure, plain_numbers
+from freshet.plots import PlotPoint, new_figure, plain_numbers
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -28,23 +29,21 @@ _SMALL: Final = 8.5
 
 
 def check_plots() -> None:
-    """Raises where there is nothing to plot with."""
+    """Raises if there is nothing to plot with."""
     try:
         import matplotlib  # noqa: F401
     except ImportError:
         raise UserError("the demo draws with matplotlib, which is missing: pip install 'freshet[plot]'") from None
 
 
-def save(seen: Seen, path: Path) -> None:
+def save(seen: FinishedDemo, path: Path) -> None:
     """Draws the picture into a PNG file."""
     draw(seen).savefig(path, format="png", dpi=DOTS)
 
 
-def draw(seen: Seen) -> Figure:
+def draw(seen: FinishedDemo) -> Figure:
     """The picture."""
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=SIZE, layout="constrained")
+    figure = new_figure(*SIZE)
     queries = len(seen.report["queries"])
     figure.suptitle(
         f"Network monitor: {queries} continuous queries through a flood of packets"
@@ -56,12 +55,10 @@ def draw(seen: Seen) -> Figure:
     _bars(seen, fresh, response)
     _waiting(seen, waiting)
     _freshness(seen, course)
-    handles = [_patch(COLOURS[name], f"{name} ({_weights(queries)})") for name, queries in seen.groups().items()]
-    figure.legend(handles=handles, loc="outside lower center", ncols=len(handles), frameon=False, fontsize=11)
     return figure
 
 
-def _bars(seen: Seen, fresh: Axes, response: Axes) -> None:
+def _bars(seen: FinishedDemo, fresh: Axes, response: Axes) -> None:
     ranked = [item for queries in seen.groups().values() for item in queries.items()]
     places = list(range(len(ranked)))
     colours = [COLOURS[group(query["weight"])] for _, query in ranked]
@@ -76,6 +73,10 @@ def _bars(seen: Seen, fresh: Axes, response: Axes) -> None:
     fresh.set_title("How fresh was each query?  (name, weight)", loc="left")
     _responses(response, places, colours, [query["response"] for _, query in ranked])
     response.set_yticks(places, [])
+    first = 0
+    for name, queries in seen.groups().items():
+        _label(response, first + (len(queries) - 1) / 2, name, queries, response.get_yaxis_transform())
+        first += len(queries)
     for axes in (fresh, response):
         axes.set_ylim(len(ranked) - 0.4, -0.6)
         axes.spines[["top", "right"]].set_visible(False)
@@ -94,33 +95,35 @@ def _responses(axes: Axes, places: Sequence[int], colours: Sequence[str], found:
     axes.set_title("How long did answers take?  (mean, and line to p95)", loc="left")
 
 
-def _waiting(seen: Seen, axes: Axes) -> None:
-    from matplotlib.ticker import EngFormatter
-
-    course, names = seen.course, list(seen.groups())
+def _waiting(seen: FinishedDemo, axes: Axes) -> None:
+    course, groups = seen.course, seen.groups()
     axes.stackplot(
         course.times(),
-        [course.waiting(name) for name in names],
-        colors=[COLOURS[name] for name in names],
+        [course.waiting(name) for name in groups],
+        colors=[COLOURS[name] for name in groups],
     )
+    _label_areas(axes, groups)
     axes.set(xlabel="time (s)", ylabel="tuples waiting in front of the queries")
     axes.set_title("How much waited, over time?", loc="left")
-    axes.yaxis.set_major_formatter(EngFormatter(sep=" "))
+    plain_numbers(axes)
     _finish(seen, axes, 1.2 * (max(course.all_waiting(), default=0) or 1.0))
 
 
-def _freshness(seen: Seen, axes: Axes) -> None:
-    course = seen.course
+def _freshness(seen: FinishedDemo, axes: Axes) -> None:
+    course, ends = seen.course, []
     for name, queries in reversed(seen.groups().items()):
         shares = [100 * share for share in course.freshness(queries)]
-        axes.plot(course.times(), shares, color=COLOURS[name], linewidth=2, label=name)
+        axes.plot(course.times(), shares, color=COLOURS[name], linewidth=2)
+        if shares:
+            ends.append((name, PlotPoint.of(course.times()[-1], shares[-1:]), plots.COLOURS.index(COLOURS[name])))
     axes.set(xlabel="time (s); a burst makes an output stale until it is answered", ylabel="mean freshness (%)")
     axes.set_yticks([0, 25, 50, 75, 100])
     axes.set_title("How fresh, over time?  (mean of the last 2 s)", loc="left")
     _finish(seen, axes, 100.0)
+    plots.label_ends(axes, ends)
 
 
-def _finish(seen: Seen, axes: Axes, top: float) -> None:
+def _finish(seen: FinishedDemo, axes: Axes, top: float) -> None:
     story = seen.story
     axes.axvspan(story.flood_start, story.flood_end, color=FLOOD, zorder=0)
     axes.text((story.flood_start + story.flood_end) / 2, 0.97, "flood", transform=axes.get_xaxis_transform(),
@@ -135,40 +138,40 @@ def _weights(queries: Any) -> str:
     return f"weight {least:g}" if least == most else f"weight {least:g}–{most:g}"
 
 
-def _patch(colour: str, label: str) -> Any:
-    from matplotlib.patches import Patch
+def _label_areas(axes: Axes, groups: Mapping[str, Any]) -> None:
+    # In the order of the areas, beside them: at the end, where little waits, they would all point at one place.
+    for number, (name, queries) in enumerate(groups.items()):
+        _label(axes, 0.2 + 0.25 * number, name, queries, axes.transAxes)
 
-    return Patch(color=colour, label=label)
+
+def _label(axes: Axes, height: float, name: str, queries: Any, transform: Any) -> None:
+    """Writes the name of a group to the right of the axes, in its colour."""
+    axes.text(1.02, height, f"{name}\n({_weights(queries)})", color=COLOURS[name], va="center", transform=transform)
 
 
-def draw_small(seen: Seen) -> Figure:
-    """How much waited for queries of different worth, over time, and nothing else."""
+def draw_small(seen: FinishedDemo) -> Figure:
+    """How many tuples waited for queries of different worth, over time, and nothing else."""
     figure = new_figure(9.0, 3.4)
     axes = figure.add_subplot()
     course, groups = seen.course, seen.groups()
     times, below = course.times(), [0.0] * len(course.times())
-    # Labels point at what is left when the flood is over: there the groups differ.
-    after = next((place for place, time in enumerate(times) if time >= seen.story.flood_end + 1.0), len(times) - 1)
-    ends: list[tuple[str, Point, int]] = []
-    for name, queries in groups.items():
+    for name in groups:
         above = [low + rows / 1e6 for low, rows in zip(below, course.waiting(name), strict=True)]
         axes.fill_between(times, below, above, color=COLOURS[name], linewidth=0)
-        middle = (below[after] + above[after]) / 2
-        ends.append((f"{name}\n({_weights(queries)})", Point(times[after], middle, middle, middle), NUMBERS[name]))
         below = above
+    _label_areas(axes, groups)
     axes.set(xlabel="seconds", ylabel="million tuples that wait")
     axes.set_title(f"A flood of packets, {len(seen.report['queries'])} queries: who has to wait?", loc="left")
     plain_numbers(axes)
     _finish(seen, axes, 1.15 * max([*below, 1e-6]))
-    label_ends(axes, ends)
     return figure
 
 
 def main(arguments: list[str]) -> None:
-    """Draws the small picture of what a run kept."""
+    """Draws the small picture of a kept run."""
     if len(arguments) != 2:
         raise UserError("usage: python -m freshet.demo.plot FOLDER/demo.json PICTURE.png")
-    seen = Seen.from_json(json.loads(Path(arguments[0]).read_text(encoding="utf-8")))
+    seen = FinishedDemo.from_json(json.loads(Path(arguments[0]).read_text(encoding="utf-8")))
     draw_small(seen).savefig(arguments[1], format="png", dpi=DOTS)
 
 

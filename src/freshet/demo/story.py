@@ -11,11 +11,11 @@ Phase = Literal["calm", "flood", "after the flood"]
 CALM: Final = 0.25
 """Calm traffic, as a share of what the machine sustains."""
 SWING: Final = 0.4
-"""By so much of itself calm traffic goes up and down, every second."""
+"""The share of itself by which calm traffic goes up and down, every second."""
 FLOOD: Final = 3.0
 """The flood, as a multiple of what the machine sustains."""
 GAP: Final = 1.0
-"""Seconds between bursts while it is calm: all packets of that time come together."""
+"""Seconds between bursts in calm traffic: all packets of that time come together."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +23,7 @@ class Story:
     """The plot of the demo.
 
     Args:
-        seconds: How long packets come; then what waits is answered.
+        seconds: How long packets come; after that, what waits is answered.
         sustained: Packets a second that the machine sustains.
 
     >>> story = Story(seconds=40, sustained=1000)
@@ -56,7 +56,7 @@ class Story:
 
     @property
     def burst(self) -> int:
-        """Packets that come together."""
+        """Number of packets that come together."""
         return max(1, round(GAP * self.calm_rate))
 
     def phase(self, time: float) -> Phase:
@@ -75,7 +75,7 @@ class Story:
         return {"kind": "schedule", "burst": self.burst, "repeat": False, "pieces": pieces}
 
     def _calm(self, start: float, end: float) -> list[tuple[float, float]]:
-        """About a second each, above the mean and below it in turn, as many of these as of those."""
+        """Pieces of about a second each, in turn above and below the mean, equally many of both."""
         count = 2 * max(1, round((end - start) / 2))
         ends = [start + (end - start) * number / count for number in range(count + 1)]
         swings = (1 - SWING, 1 + SWING)

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from freshet.demo.finished import Figures, FinishedDemo, mean_fresh, mean_response
 from freshet.demo.monitor import PACKETS, read_directly
-from freshet.demo.seen import Figures, Seen, mean_fresh, mean_response
 from freshet.demo.story import GAP
 from freshet.model import duration_text
 from freshet.policies import RatioPolicy, create
 
 
-def paragraphs(seen: Seen) -> list[str]:
-    """The story of a run in a few sentences each: what came, how it was answered, calm, flood, cost."""
+def paragraphs(seen: FinishedDemo) -> list[str]:
+    """The story of a run, in paragraphs of a few sentences: what came, how it was answered, calm, flood, cost."""
     return [" ".join(part(seen)) for part in (_came, _answered, _calm, _weighed, _cost)]
 
 
-def _came(seen: Seen) -> Iterator[str]:
+def _came(seen: FinishedDemo) -> Iterator[str]:
     report, story = seen.report, seen.story
     streams = " and ".join(f"{counts['tuples']:,} {name}" for name, counts in report["streams"].items())
     yield f"{len(report['queries'])} queries watched {streams}, scheduled by {report['policy']}."
@@ -28,11 +28,11 @@ def _came(seen: Seen) -> Iterator[str]:
     when, most = seen.course.peak()
     yield (
         f"At worst, in second {when:.0f}, {most:,} tuples waited in front of the queries"
-        f" (a packet counts once for each query that has still to see it)."
+        f" (a packet counts once for each query that has yet to see it)."
     )
 
 
-def _answered(seen: Seen) -> Iterator[str]:
+def _answered(seen: FinishedDemo) -> Iterator[str]:
     for name, queries in seen.groups().items():
         least, most = (pick(query["weight"] for query in queries.values()) for pick in (min, max))
         weights = f"weight {least:g}" if least == most else f"weight {least:g} to {most:g}"
@@ -45,11 +45,11 @@ def _answered(seen: Seen) -> Iterator[str]:
     if slow:
         waited = max(slow, key=lambda name: slow[name]["response"]["mean_s"])
         quick = min(slow, key=lambda name: slow[name]["response"]["mean_s"])
-        yield f"Longest waited {_one(waited, slow[waited])}, least {_one(quick, slow[quick])}."
+        yield f"{_one(waited, slow[waited])} waited longest, {_one(quick, slow[quick])} least."
 
 
-def _calm(seen: Seen) -> Iterator[str]:
-    """Why freshness is not 100 % while it is calm."""
+def _calm(seen: FinishedDemo) -> Iterator[str]:
+    """Why freshness is below 100 % in calm traffic."""
     story, workers = seen.story, seen.report["workers"]
     every = {name: query for queries in seen.groups().values() for name, query in queries.items()}
     fresh = seen.course.freshness_between(every, 0.0, story.flood_start)
@@ -62,7 +62,7 @@ def _calm(seen: Seen) -> Iterator[str]:
     )
 
 
-def _weighed(seen: Seen) -> Iterator[str]:
+def _weighed(seen: FinishedDemo) -> Iterator[str]:
     """What the flood did to queries of different worth."""
     story, groups, end = seen.story, seen.groups(), _over(seen)
     yield from _recovered(seen)
@@ -70,20 +70,20 @@ def _weighed(seen: Seen) -> Iterator[str]:
     told = [f"the {name} {_percent(share)}" for name, share in shares.items() if share is not None]
     if told:
         seconds = f"From second {story.flood_start:.0f} to second {end:.0f}"
-        yield f"{seconds}, while it lasted, fresh were {_listed(told)} of the time."
+        yield f"{seconds}, while it lasted, queries were fresh for this share of the time: {_listed(told)}."
     yield from _compared(seen, end)
 
 
-def _over(seen: Seen) -> float:
-    """When the flood and what it left behind were over; the end of the run where that was not seen."""
+def _over(seen: FinishedDemo) -> float:
+    """When the flood and its backlog were over; the end of the run if that was not seen."""
     story = seen.story
     times = [seen.course.recovered(name, story.flood_start, story.flood_end) for name in seen.groups()]
     last = max(seen.course.times(), default=story.flood_end)
     return min(last, story.flood_end + max((last if time is None else time for time in times), default=0.0))
 
 
-def _compared(seen: Seen, end: float) -> Iterator[str]:
-    """The heaviest queries against the lightest, as measured; only those with the same input say something."""
+def _compared(seen: FinishedDemo, end: float) -> Iterator[str]:
+    """The heaviest queries against the lightest, as measured; only queries with the same input are comparable."""
     direct = read_directly(PACKETS)
     groups = [
         (name, {query: figures for query, figures in queries.items() if query in direct})
@@ -101,7 +101,7 @@ def _compared(seen: Seen, end: float) -> Iterator[str]:
     )
 
 
-def _measured(seen: Seen, end: float, name: str, queries: Mapping[str, Figures]) -> str:
+def _measured(seen: FinishedDemo, end: float, name: str, queries: Mapping[str, Figures]) -> str:
     fresh = seen.course.freshness_between(queries, seen.story.flood_start, end)
     share = "" if fresh is None else f"fresh {_percent(fresh)} of that time and "
     return f"the {len(queries)} {name} were {share}answered after {_time(mean_response(queries))} over the whole run"
@@ -112,18 +112,18 @@ def _one(name: str, query: Figures) -> str:
     return f"{name} (weight {query['weight']:g}; {_time(response['mean_s'])}, p95 {_time(response['p95_s'])})"
 
 
-def _recovered(seen: Seen) -> Iterator[str]:
+def _recovered(seen: FinishedDemo) -> Iterator[str]:
     story = seen.story
     times = {name: seen.course.recovered(name, story.flood_start, story.flood_end) for name in seen.groups()}
     if all(time == 0.0 for time in times.values()):
-        yield "When the flood ended, no more waited than before it: it was not too much for this machine after all."
+        yield "When the flood ended, no more tuples waited than before: it was not too much for this machine."
         return
     told = [f"{_after(time)} for the {name}" for name, time in times.items()]
-    yield f"From the end of the flood until no more waited than before it, it took {_listed(told)}."
+    yield f"After the flood, it took {_listed(told)} until no more tuples waited than before it."
 
 
 def _listed(parts: list[str]) -> str:
-    """Parts of a sentence.
+    """Joins parts of a sentence.
 
     >>> _listed(["a", "b", "c"])
     'a, b and c'
@@ -137,12 +137,12 @@ def _after(time: float | None) -> str:
     return "no time" if time == 0.0 else _time(time)
 
 
-def _cost(seen: Seen) -> Iterator[str]:
+def _cost(seen: FinishedDemo) -> Iterator[str]:
     report = seen.report
     steps, read = report["workers"]["units"], report["total"]["tuples_in"]
     yield (
         f"It took {steps:,} steps of {read / max(1, steps):,.0f} tuples on average"
-        f" ({seen.jobs:,} Spark jobs, those that warm up included);"
+        f" ({seen.jobs:,} Spark jobs, including those for the warm-up);"
         f" deciding what goes next took {_percent(report['decisions']['deciding_share'])} of the time."
     )
     lost = sum(max(0, rows) for rows in seen.unanswered.values())
@@ -165,7 +165,7 @@ def _rate(rate: float) -> str:
 
 
 def _time(seconds: float | None) -> str:
-    return "no time that is known" if seconds is None else duration_text(seconds)
+    return "an unknown time" if seconds is None else duration_text(seconds)
 
 
 def _percent(share: float) -> str:

@@ -12,10 +12,8 @@ ARCHIVES: Final = "archives"
 
 _LEAST: Final = {ALERTS: 0.8, DASHBOARDS: 0.25, ARCHIVES: 0.0}
 GROUPS: Final = tuple(_LEAST)
-"""From the worthiest to the least."""
-NUMBERS: Final = {ALERTS: 1, DASHBOARDS: 0, ARCHIVES: 6}
-"""Of each group, among the colours of plots."""
-COLOURS: Final = {name: plots.COLOURS[number] for name, number in NUMBERS.items()}
+"""From the highest worth to the lowest."""
+COLOURS: Final = {ALERTS: plots.COLOURS[1], DASHBOARDS: plots.COLOURS[0], ARCHIVES: plots.COLOURS[6]}
 
 
 def group(weight: float) -> str:

@@ -1,4 +1,4 @@
-"""Admission: what comes in. Tuples and event time from the log, and queries, which come and go while others run."""
+"""Admission: takes in tuples and event time from the log, and queries, which come and go while others run."""
 
 from __future__ import annotations
 
@@ -16,14 +16,16 @@ from freshet.engine.protocols import Executor, QueueLog
 from freshet.engine.states import EdgeState, FoldState, OperatorState, QueryState
 from freshet.engine.timekeeper import Timekeeper
 from freshet.log.errors import LogFull
-from freshet.model import Commit, Promises, Query, UserError
+from freshet.model import Commit, Promises, Query, Unit, UserError
 from freshet.policies import Policy
 from freshet.quality import OperatorStatistics
 
 LOOK_AGAIN: Final = 0.1
 """Seconds after which outputs that were held back, and policies that declined to run anything, are asked again."""
+MOST_ASKS: Final = 2
+"""Maximum number of decisions in a row that lead to no unit; then the policy is asked again when something changes."""
 LEARN_AGAIN: Final = 5.0
-"""Seconds after which what was promised to shared work is worked out again from the costs that were learned."""
+"""Seconds after which the promises of shared work are worked out again, from the costs learned by then."""
 
 
 class Admission:
@@ -40,7 +42,7 @@ class Admission:
         self.schemas: dict[str, pa.Schema] = {}
         self._running = Lines()
         self._outdated: set[str] = set()
-        """Units that run an operator for which there are more readers since."""
+        """Units that must run again: since they began, one of their operators has gained or lost a reader."""
         self._held: Mapping[str, str] = {}
         self._look_again = self._tell_again = self._learn_again = -math.inf
 
@@ -53,35 +55,35 @@ class Admission:
     def add_query(self, query: Query, schemas: Mapping[str, pa.Schema]) -> pa.Schema:
         """Starts a query over streams of the given schemas; returns the schema of its output.
 
-        Operators that others need, too, go on from where they are.
+        Operators that other queries already run go on from where they are.
         """
-        board, known = self.board, len(self.board.operators)
+        board = self.board
         self.schemas.update(schemas)
         state = board.add(query)
         try:
             outputs = self._install()
         except Exception:
-            board.withdraw(state)
+            board.drop(state)
             raise
         self.schemas[query.name] = outputs[query.name]
+        new = board.own([state])
         for operator in board.of(state):
-            if operator.node.number >= known:
+            if operator in new:
                 self._start(operator)
             elif not any(other.active for other in board.serving(operator) if other is not state):
                 # All of its queries were quarantined until now.
                 self._start(operator)
                 for reader in _readers(operator):
                     self.log.set_need(reader, True)
-        self._outdated |= self._running.of(number for number in state.operators if number < known)
+        there = set(state.operators).difference(each.node.number for each in new)
+        self._outdated |= self._running.where(lambda unit: not there.isdisjoint(unit.nodes))
         self._tell(Added(self.clock.now(), query.name, query.promises, query.graph.streams))
         self._take_up(state)
-        self.policy.changed(board, len(board.queries) - 1)
+        self.policy.changed(board, board.numbers[query.name])
         return outputs[query.name]
 
     def _install(self) -> Mapping[str, pa.Schema]:
-        queries = (self.board.queries[number].query for number in self.board.numbers.values())
-        strict = {query.name for query in queries if query.on_error == "fail"}
-        return self.executor.install(self.board.network, self.schemas, strict)
+        return self.executor.install(self.board.network, self.schemas, self.board.strict)
 
     def _start(self, operator: OperatorState) -> None:
         """Takes up an operator where its readers are."""
@@ -94,19 +96,26 @@ class Admission:
             self.time.start(operator, self.executor.states(operator.node.name))
 
     def drop_query(self, name: str) -> None:
-        """Ends a query; what it was running is given up, what it has written stays in its output, and its readers
-        keep their place."""
+        """Ends a query: its running work is given up, its output stays, and its readers keep their place."""
         number, state = self._find(name)
+        self._outdated |= self._running.where(lambda unit: self._writes_for(unit, state))
         gone = self.board.drop(state)
         self.time.changed()
         self.log.park([reader for operator in gone for reader in _readers(operator)])
         self._tell(Dropped(self.clock.now(), name))
         self.policy.changed(self.board, number)
 
+    def _writes_for(self, unit: Unit, state: QueryState) -> bool:
+        """Whether shared operators of a unit write to the output or to a queue of a query. If the query came back, it
+        would begin where the unit began, and read the same again."""
+        streams = {state.name, *(edge.edge.stream for each in self.board.of(state) for edge in each.edges)}
+        shared = (chain for chain in unit.chains if len(self.board.operators[chain.nodes[-1]].queries) > 1)
+        return any(not streams.isdisjoint(chain.writes) for chain in shared)
+
     def reform(self, queries: Sequence[Query], move: Callable[[], None]) -> None:
-        """Has queries run in these other forms of the same shape from now on; ``move`` brings their readers there.
-        Nothing may be running. Their meters go on."""
-        board, known = self.board, len(self.board.operators)
+        """Switches queries to other forms of the same shape; ``move`` brings their readers there. Nothing may be
+        running. Their meters go on."""
+        board = self.board
         learned: dict[str, OperatorStatistics] = {}
         for query in queries:
             number, state = self._find(query.name)
@@ -116,28 +125,28 @@ class Admission:
             board.drop(state)
             self.policy.changed(board, number)
         move()
-        first = len(board.queries)
         states = [board.add(query) for query in queries]
         self._install()
-        for operator in board.operators[known:]:
+        for operator in board.own(states):
             operator.statistics = learned[operator.node.name]
             self._start(operator)
         for state in states:
             self._take_up(state)
-        for number in range(first, len(board.queries)):
-            self.policy.changed(board, number)
+        for query in queries:
+            self.policy.changed(board, board.numbers[query.name])
 
     def _take_up(self, state: QueryState) -> None:
         """Finds what waits for a query."""
         self.time.changed()
-        for stream in dict.fromkeys(edge.edge.stream for operator in self.board.of(state) for edge in operator.edges):
-            self._enqueue(stream)
-        # Its output may take nothing, and what it reads may have been of no concern to anybody until now.
+        edges = [edge for operator in self.board.of(state) for edge in operator.edges]
+        for stream in dict.fromkeys(edge.edge.stream for edge in edges):
+            self._enqueue(stream, [edge for edge in edges if edge.edge.stream == stream])
+        # Its output may be full, and the event time of what it reads may have concerned nobody until now.
         self._look_again = -math.inf
         self._look_at_time(range(len(self.board.queries)))
 
     def set_promises(self, name: str, promises: Promises) -> None:
-        """Promises something else to a query while it runs; with another curve its QoS is measured anew."""
+        """Changes the promises of a query while it runs; with another curve its QoS is measured anew."""
         number, state = self._find(name)
         self.board.promise(state, promises)
         self._tell(Promised(self.clock.now(), name, promises))
@@ -161,7 +170,7 @@ class Admission:
     # Tuples
 
     def _take_arrivals(self, ran: Iterable[int] = ()) -> None:
-        """Takes in what has come; event time may have gone on for its readers, and for queries that ``ran``."""
+        """Takes in what has come, then looks at event time for its readers and for the queries that ``ran``."""
         self.board.now = self.clock.now()
         self._take_in(ran)
         while self._tell_time():
@@ -177,13 +186,13 @@ class Admission:
     def _take_in(self, ran: Iterable[int] = ()) -> None:
         grown = self.log.grown()
         for stream in grown:
-            self._enqueue(stream)
+            self._enqueue(stream, self.board.readers.get(stream, ()))
         # Only now is every committed tuple in the queue that it waits in.
         self._look_at_time(ran, grown)
 
-    def _enqueue(self, stream: str) -> None:
+    def _enqueue(self, stream: str, edges: Sequence[EdgeState]) -> None:
         end = self.log.end(stream)
-        grown = [edge for edge in self.board.readers.get(stream, ()) if edge.end < end]
+        grown = [edge for edge in edges if edge.end < end]
         if grown:
             last = self.log.arrival(stream, end - 1)
             for edge in grown:
@@ -208,7 +217,7 @@ class Admission:
             self.policy.arrived(self.board, closing)
 
     def _tell_time(self, at_once: bool = False) -> bool:
-        """Lets readers of outputs know how far event time is where no unit did; not too often, unless ``at_once``."""
+        """Tells readers of outputs how far event time is if no unit has; not too often, unless ``at_once``."""
         if not self.time.news or not (at_once or self.board.now >= self._tell_again):
             return False
         self._tell_again = self.board.now + LOOK_AGAIN
@@ -222,22 +231,23 @@ class Admission:
     # Outputs
 
     def _look_at_outputs(self) -> None:
-        """Holds queries back whose output takes nothing now, and whoever writes to a queue that does not; lets those go
-        on that may again."""
+        """Holds back whatever writes to an output or a queue that takes nothing now, and lets the rest go on."""
         held = self.log.held()
         changed: dict[int, None] = {}
         for stream in {*held, *self._held}:
             changed |= dict.fromkeys(self.board.hold_back(stream, held))
-            number = self.board.numbers.get(stream)
-            if number is not None and self.board.queries[number].held != held.get(stream):
-                self.board.hold(self.board.queries[number], held.get(stream))
-                self._tell(Held(self.board.now, stream, held.get(stream)))
+            reason, number = held.get(stream), self.board.numbers.get(stream)
+            if number is not None and self.board.queries[number].held != reason:
+                self.board.hold(self.board.queries[number], reason)
+                self._tell(Held(self.board.now, stream, (stream,), reason))
+            elif number is None and self._held.get(stream) != reason and (writers := self.board.writing(stream)):
+                self._tell(Held(self.board.now, stream, writers, reason))
         for query in changed:
             self.policy.changed(self.board, query)
         self._held = dict(held)
 
 
 def _readers(operator: OperatorState) -> list[str]:
-    """Readers of an operator: of its edges, and of what it remembers."""
+    """The readers of an operator's edges, and of what it remembers."""
     states = operator.lows if isinstance(operator, FoldState) else ()
     return [*(edge.edge.reader for edge in operator.edges), *states]

@@ -2,28 +2,29 @@
 
 Within the operators of a step, an edge between two of them is *fused*: tuples go on without a queue. A tuple must not
 overtake another one. So an operator waits while it, or one behind it, is running, and where tuples wait in a fused edge
-at or behind it, these run first. Of the others those run that are fed: by tuples that wait where they read from
-outside, by event time that has passed, or by one that runs.
+at or behind it, these run first. Of the rest, an operator runs if something feeds it: tuples that wait at an input from
+outside, event time that has passed, or another operator that runs.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Final
 
 from freshet.engine.board import Board
+from freshet.engine.protocols import TrainSource
 from freshet.engine.states import EdgeState, OperatorState
 from freshet.model import Chain, Input, State, Step, Train, Unit
 from freshet.model.unit import components
 
 States = Callable[[Sequence[Chain]], tuple[State, ...]]
-"""The states of the folds in chains."""
+"""Finds the states of the folds that some chains run."""
 _MOST_SHAPES: Final = 4096
 
 
 def fed_by_running(board: Board, nodes: Collection[int]) -> bool:
-    """Whether an operator in front of these is running: what it lets through belongs to their step."""
+    """Whether an operator in front of these is running: what it gives out belongs to their step."""
     inside = frozenset(nodes)
     sources = {source for number in nodes for source in board.operators[number].inputs if source not in inside}
     above = (number for source in sources for number in (source, *board.operators[source].before))
@@ -31,7 +32,7 @@ def fed_by_running(board: Board, nodes: Collection[int]) -> bool:
 
 
 def by_themselves(board: Board, step: Step, alone: Collection[str]) -> list[Step]:
-    """A step, cut so that the queries which must run ``alone`` do: first all that others need, then each of them."""
+    """A step, cut so that each query of ``alone`` runs by itself, after all that other queries need."""
     if not alone:
         return [step]
     groups: dict[frozenset[str], list[int]] = {frozenset(): []}
@@ -42,7 +43,7 @@ def by_themselves(board: Board, step: Step, alone: Collection[str]) -> list[Step
 
 
 def next_train(board: Board, unit: Unit, rows: int) -> Step | None:
-    """The parts of a running unit over full trains (of so many rows) for which another full one waits; None: none.
+    """Those parts of a running unit for which another full train (of ``rows`` tuples) waits; None: there are none.
 
     Only operators without a state can work on two trains at once.
     """
@@ -71,7 +72,7 @@ def trains_of(board: Board, chain: Chain) -> list[tuple[EdgeState, Train]]:
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """Operators that run together, cut into chains: what is left to do is to look at what waits.
+    """Operators that run together, cut into chains, whatever waits in front of them.
 
     Args:
         operators: All of them, each after those that it reads.
@@ -79,6 +80,7 @@ class Shape:
         inputs: What comes in at each port of a chain: what waits at an edge, or what another chain gives out.
         writes: Streams that what a chain gives out is appended to.
         fused: The edges inside.
+        tables: Streams with the versions of the tables that they read.
     """
 
     operators: Sequence[OperatorState]
@@ -86,9 +88,10 @@ class Shape:
     inputs: Sequence[tuple[EdgeState | int, ...]]
     writes: Sequence[tuple[str, ...]]
     fused: Sequence[EdgeState]
+    tables: Sequence[str]
 
     def fits(self, ahead: bool) -> bool:
-        """Whether all of them would run now, just so."""
+        """Whether all of them would run now, cut in this way."""
         for operator in self.operators:
             if not operator.may_run or (operator.running and not ahead):
                 return False
@@ -101,7 +104,7 @@ class Shape:
         return all(fed)
 
     def over(self, limit: int, train: Callable[[str, int, int], Train]) -> tuple[Chain, ...]:
-        """The chains over what waits, at most so many tuples of each edge."""
+        """The chains over what waits, at most ``limit`` tuples of each edge."""
         trains: dict[tuple[str, int, int], Train] = {}
 
         def bound(each: EdgeState | int) -> Input:
@@ -116,34 +119,22 @@ class Shape:
         return tuple(map(Chain, self.nodes, inputs, self.writes))
 
 
-class Ranges(Protocol):
-    """Gives trains out: a log does."""
-
-    def train(self, stream: str, first: int, end: int) -> Train:
-        """A range of a stream."""
-
-    def versions(self, table: str) -> Train:
-        """The versions of a table that are kept."""
-
-
 class MadeUp:
-    """Ranges without a log, for those who only ask what would run together."""
+    """Trains without segments and tables without versions, where no tuple has columns."""
 
     def train(self, stream: str, first: int, end: int) -> Train:
-        """A train without segments."""
         return Train(stream, first, end)
 
-    def versions(self, table: str) -> Train:
-        """No version."""
-        return Train(table, 0, 0)
+    def versions(self, stream: str) -> Train:
+        return Train(stream, 0, 0)
 
 
 def bind(
-    board: Board, step: Step, unit: str, most_rows: int, log: Ranges, states: States, ahead: bool = False
+    board: Board, step: Step, unit: str, most_rows: int, log: TrainSource, states: States, ahead: bool = False
 ) -> Unit | None:
-    """The unit of a step, over at most so many tuples of each edge. None where nothing can run now.
+    """The unit of a step, over at most ``most_rows`` tuples of each edge; None where nothing can run now.
 
-    One that is to run ``ahead`` is committed after what is running, and so need not wait for that.
+    A unit that runs ``ahead`` is committed after what is running, so it need not wait for that.
     """
     limit = most_rows if step.rows is None else min(step.rows, most_rows)
     shape = board.shapes.get(step.nodes)
@@ -153,8 +144,7 @@ def bind(
         return None
     chains = shape.over(limit, log.train)
     # Not before the trains: the version that each of their tuples meets came into the log before the tuple.
-    tables = tuple(map(log.versions, _tables(board, shape.operators))) if board.lookups else ()
-    return Unit(unit, chains, states(chains), tables)
+    return Unit(unit, chains, states(chains), tuple(map(log.versions, shape.tables)))
 
 
 def _shape(board: Board, nodes: tuple[int, ...], ahead: bool) -> Shape:
@@ -165,11 +155,6 @@ def _shape(board: Board, nodes: tuple[int, ...], ahead: bool) -> Shape:
             board.shapes.clear()
         board.shapes[nodes] = shape
     return shape
-
-
-def _tables(board: Board, operators: Iterable[OperatorState]) -> list[str]:
-    numbers = (operator.node.number for operator in operators)
-    return list(dict.fromkeys(board.lookups[number] for number in numbers if number in board.lookups))
 
 
 class _Cut:
@@ -205,15 +190,15 @@ class _Cut:
         return operator.closing or any(self._is_fused(edge) or edge.waiting for edge in operator.edges)
 
     def _is_fused(self, edge: EdgeState) -> bool:
-        """Whether tuples come from an operator that runs, without a queue. Whoever reads such an operator within the
-        step runs, too."""
+        """Whether an operator that runs feeds the edge without a queue. If so, the reader runs, too."""
         return edge.edge.source in self._numbers and not edge.apart
 
     def shape(self) -> Shape:
         """The chains, each after those that it reads."""
         for operator in self._operators:
             self._place(operator)
-        return Shape(self._operators, tuple(map(tuple, self._nodes)), self._inputs, self._writes, self._fused)
+        tables = tuple(dict.fromkeys(stream for operator in self._operators for stream in operator.node.tables))
+        return Shape(self._operators, tuple(map(tuple, self._nodes)), self._inputs, self._writes, self._fused, tables)
 
     def _place(self, operator: OperatorState) -> None:
         number, [edge, *others] = operator.node.number, operator.edges

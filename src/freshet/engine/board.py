@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from freshet.engine.states import EdgeState, FoldState, OperatorState, QueryState, Size
-from freshet.model import Network, Node, Promises, Query
+from freshet.model import Network, NetworkNode, Promises, Query, version_stream
 from freshet.model.promises import shared
 from freshet.quality import OverheadStatistics
 
@@ -31,8 +31,10 @@ class Board:
     """Numbers of the queries that were not dropped, by name."""
     stopped: set[int] = field(default_factory=set)
     """Numbers of the queries that were dropped or quarantined."""
-    lookups: dict[int, str] = field(default_factory=dict)
-    """Operators that join with a table, and the table."""
+    strict: set[str] = field(default_factory=set)
+    """Names of the queries that an evaluation error fails."""
+    remembering: dict[int, FoldState] = field(default_factory=dict)
+    """The folds."""
     ready: dict[int, None] = field(default_factory=dict)
     readers: dict[str, list[EdgeState]] = field(default_factory=dict)
     """Edges that read a stream."""
@@ -44,8 +46,10 @@ class Board:
     shapes: dict[tuple[int, ...], Any] = field(default_factory=dict)
     """Steps that were bound before, for :mod:`~freshet.engine.binding`."""
     _calls_by_way: dict[str, OverheadStatistics] = field(default_factory=dict)
+    _free: list[int] = field(default_factory=list)
+    """Numbers of dropped queries, for others to come."""
     _rests: dict[tuple[int, int], float] = field(default_factory=dict)
-    """For each operator that queries share and each of them, what the promises of the operator reckon with."""
+    """By shared operator and query: the seconds behind the operator, as its promises reckon with them."""
 
     # Queries
 
@@ -53,51 +57,65 @@ class Board:
         """Numbers a query and those of its operators that are new."""
         numbers = self.network.add(query)
         state = QueryState(query, numbers, self.network.root(query.name))
-        self.numbers[query.name] = len(self.queries)
-        self.queries.append(state)
-        for node in self.network.nodes[len(self.operators) :]:
-            self._add_operator(node)
+        self.numbers[query.name] = number = self._free.pop() if self._free else len(self.queries)
+        self.queries[number : number + 1] = [state]
+        if query.on_error == "fail":
+            self.strict.add(query.name)
+        for node in (self.network.nodes[each] for each in numbers):
+            if self.network.queries(node.number) == (query.name,):
+                self._add_operator(node)
         self._look_at(numbers)
         return state
 
-    def _add_operator(self, node: Node) -> None:
-        edges = tuple(map(EdgeState, node.edges))
+    def own(self, states: Iterable[QueryState]) -> list[OperatorState]:
+        """The operators that no other query than these needs, each after those that it reads."""
+        queries = {self.numbers[state.name]: state for state in states}
+        numbers = dict.fromkeys(number for state in queries.values() for number in state.operators)
+        return [self.operators[number] for number in numbers if queries.keys() >= set(self.operators[number].queries)]
+
+    def _add_operator(self, node: NetworkNode) -> None:
+        edges = tuple(map(EdgeState, node.queues))
         before = {number for source in node.inputs for number in (source, *self.operators[source].before)}
         kind = FoldState if node.operator.remembers else OperatorState
         state = kind(node, self.size, edges, node.operator.tag, len(edges), node.inputs, tuple(sorted(before)))
-        self.operators.append(state)
+        self.operators[node.number : node.number + 1] = [state]
         for edge in edges:
             self.readers.setdefault(edge.edge.stream, []).append(edge)
-        if node.operator.reads_table is not None:
-            self.lookups[node.number] = node.operator.reads_table
         if isinstance(state, FoldState):
+            self.remembering[node.number] = state
             for number in before:
                 self.operators[number].folds += (state,)
 
-    def withdraw(self, state: QueryState) -> None:
-        """Undoes the latest :meth:`add`: nobody has seen its numbers yet, so they are free again."""
-        del self.numbers[state.name]
-        self.queries.remove(state)
-        self._forget(gone := self.network.withdraw(state.name))
-        del self.operators[len(self.network.nodes) :]
-        self._look_at(number for number in state.operators if number not in gone)
-
     def drop(self, state: QueryState) -> list[OperatorState]:
-        """Takes a query out; its numbers stay behind. Returns the operators that nobody needs any more."""
+        """Takes a query out; its record stays until another query gets its number. Returns the operators that nobody
+        needs any more."""
         state.active, state.reason = False, DROPPED
-        self.stopped.add(self.numbers.pop(state.name))
+        number = self.numbers.pop(state.name)
+        self.stopped.discard(number)
+        self.strict.discard(state.name)
+        self._free.append(number)
         gone = self.network.drop(state.name)
-        self._forget(gone)
+        operators = [self.operators[number] for number in gone]
+        for operator in operators:
+            self._forget(operator)
         self._look_at(state.operators)
-        return [self.operators[number] for number in gone]
+        self.free(gone)
+        return operators
 
-    def _forget(self, gone: Iterable[int]) -> None:
-        for operator in [self.operators[number] for number in gone]:
-            for edge in operator.edges:
-                self.readers[edge.edge.stream].remove(edge)
-            self.lookups.pop(operator.node.number, None)
-            for before in (self.operators[number] for number in operator.before):
-                before.folds = tuple(fold for fold in before.folds if fold is not operator)
+    def _forget(self, operator: OperatorState) -> None:
+        for edge in operator.edges:
+            readers = self.readers[edge.edge.stream]
+            readers.remove(edge)
+            if not readers:
+                del self.readers[edge.edge.stream]
+        self.remembering.pop(operator.node.number, None)
+        for before in (self.operators[number] for number in operator.before):
+            before.folds = tuple(fold for fold in before.folds if fold is not operator)
+
+    def free(self, numbers: Iterable[int]) -> None:
+        """Frees the numbers of operators that nobody needs and no unit runs."""
+        unused = (number for number in numbers if not self.operators[number].queries)
+        self.network.free([number for number in unused if not self.operators[number].running])
 
     def deactivate(self, state: QueryState, reason: str) -> list[OperatorState]:
         """Keeps a query from running. Returns the operators that no active query needs."""
@@ -113,8 +131,8 @@ class Board:
             self._look_at(state.operators)
 
     def hold_back(self, stream: str, held: Collection[str]) -> tuple[int, ...]:
-        """Keeps the operator that writes to a stream from running while one of its streams is ``held``, or lets it go
-        on; returns its queries where that is news."""
+        """Holds back the operator that writes to a stream while one of its streams is ``held``, or lets it go on;
+        returns its queries if that is new."""
         number = self._writer(stream)
         is_held = number is not None and any(each in held for each in self.network.writes(number))
         if number is None or self.operators[number].held == is_held:
@@ -123,13 +141,18 @@ class Board:
         self._look_at((number,))
         return self.operators[number].queries
 
+    def writing(self, stream: str) -> tuple[str, ...]:
+        """The queries that need the writer of a stream."""
+        number = self._writer(stream)
+        return () if number is None else tuple(query.name for query in self.serving(self.operators[number]))
+
     def _writer(self, stream: str) -> int | None:
         if stream in self.numbers:
             return self.queries[self.numbers[stream]].root
         return next((edge.edge.source for edge in self.readers.get(stream, ())), None)
 
     def promise(self, state: QueryState, promises: Promises) -> None:
-        """Promises something else to a query."""
+        """Changes the promises of a query."""
         state.query = replace(state.query, promises=promises)
         self._look_at(state.operators)
 
@@ -144,7 +167,7 @@ class Board:
     # Operators
 
     def folds(self, numbers: Iterable[int]) -> list[FoldState]:
-        """Those of some operators that remember."""
+        """The folds among some operators."""
         return [operator for number in numbers if isinstance(operator := self.operators[number], FoldState)]
 
     def streams_before(self, table: str) -> list[str]:
@@ -153,8 +176,9 @@ class Board:
         Declared streams are left out: any of them may be read by a query that is yet to come.
         """
         found: dict[str, None] = {}
-        for number in (number for number, read in self.lookups.items() if read == table):
-            self._add_before(number, found)
+        for operator in self.operators:
+            if operator.queries and version_stream(table) in operator.node.tables:
+                self._add_before(operator.node.number, found)
         return list(found)
 
     def _add_before(self, number: int, found: dict[str, None]) -> None:
@@ -168,7 +192,7 @@ class Board:
                 self._add_before(self.queries[self.numbers[edge.stream]].root, found)
 
     def _look_at(self, numbers: Iterable[int]) -> None:
-        """Brings what operators have of their queries up to date."""
+        """Brings what operators know of their queries up to date."""
         self.shapes.clear()
         network, operators = self.network, [self.operators[number] for number in numbers]
         for operator in operators:
@@ -203,8 +227,7 @@ class Board:
         )
 
     def learn(self) -> list[int]:
-        """Works the promises of operators that queries share out again where costs have changed much; returns the
-        queries for which they have."""
+        """Works out the promises of shared operators again where costs have changed much; returns their queries."""
         found: dict[int, None] = {}
         for (number, query), known in list(self._rests.items()):
             operator = self.operators[number]
@@ -234,8 +257,8 @@ class Board:
     # Costs
 
     def overhead(self, nodes: Collection[int] = ()) -> float:
-        """Seconds that a step costs before it touches a tuple, by the way in which these operators would run; of all
-        units where no unit has run in that way yet."""
+        """Seconds that a step costs before it touches a tuple: of units that ran as these operators would, or of all
+        units where none has."""
         known = self._calls_by_way.get(self.way(nodes)) if nodes else None
         return (known or self.calls).seconds
 

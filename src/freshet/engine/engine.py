@@ -5,14 +5,14 @@ from __future__ import annotations
 import math
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import replace
 from itertools import count
 from queue import Empty, SimpleQueue
 from typing import Any, Final
 
-from freshet.engine.admission import LOOK_AGAIN, Admission
+from freshet.engine.admission import LOOK_AGAIN, MOST_ASKS, Admission
 from freshet.engine.binding import bind, by_themselves, fed_by_running, next_train, trains_of
 from freshet.engine.board import DROPPED
 from freshet.engine.clock import Clock
@@ -20,7 +20,7 @@ from freshet.engine.events import Began, Committed, Decided, Failed, Observer, R
 from freshet.engine.lines import CANCELLED, Line
 from freshet.engine.metering import Metering, waiting_for
 from freshet.engine.protocols import Executor, QueueLog
-from freshet.engine.settle import effective, failures_of, is_torn, suspects
+from freshet.engine.settle import effects, failures_of, is_torn, suspects
 from freshet.engine.states import EdgeState
 from freshet.log.errors import LogFull
 from freshet.log.store.tail import stamped
@@ -30,14 +30,14 @@ from freshet.quality import Meters
 from freshet.quality.snapshots import EngineSnapshot
 
 LONGEST_PAUSE: Final = 5.0
-"""Most seconds between tries while the executor cannot work (a full disk, a lost cluster)."""
+"""Maximum seconds between tries while the executor cannot work (a full disk, a lost cluster)."""
 DRAIN_PATIENCE: Final = 30.0
 """Seconds in which a drain must bring something about; else it ends, and what waits stays in the log."""
 _FEWEST_TRIES: Final = 5
 
 
 class Undrained(FreshetError):
-    """A drain ended although tuples wait: nothing of them can be processed now."""
+    """A drain ended although tuples wait: none of them can be processed now."""
 
 
 class Engine(Admission):
@@ -46,12 +46,7 @@ class Engine(Admission):
     All state belongs to the thread that calls :meth:`run`; other threads reach it through :meth:`call`.
 
     Args:
-        log: Where tuples wait and where results become durable.
-        executor: Runs units.
-        clock: Real or virtual.
-        policy: Decides.
-        meters: Measures.
-        most_rows: Most tuples of a train.
+        most_rows: Maximum number of tuples in a train.
         stopwatch: Measures the time spent deciding; simulations pass their clock, so that runs repeat exactly.
         observers: Are told what happens, after the meters.
     """
@@ -63,13 +58,12 @@ class Engine(Admission):
         clock: Clock,
         policy: Policy,
         *,
-        meters: Meters | None = None,
         most_rows: int = 500_000,
         stopwatch: Callable[[], float] = time.perf_counter,
         observers: Iterable[Observer] = (),
     ) -> None:
         super().__init__(log, executor, clock, policy, observers)
-        self.meters = meters or Meters(clock.now(), workers=executor.slots)
+        self.meters = Meters(clock.now(), workers=executor.slots)
         self.observers.insert(0, Metering(self.meters, self.board))
         self._most_rows = most_rows
         self._stopwatch = stopwatch
@@ -137,8 +131,8 @@ class Engine(Admission):
             self.executor.cancel(unit)
 
     def is_idle(self) -> bool:
-        """Whether nothing runs, and nothing that has come so far waits for an active query, be it a tuple or a window
-        that event time has passed. On the loop's thread."""
+        """Whether nothing runs, and neither a tuple nor a window that is due to close waits for an active query. On the
+        loop's thread."""
         self._take_arrivals()
         while self._tell_time(at_once=True):
             self._take_in()
@@ -207,8 +201,7 @@ class Engine(Admission):
         if not results:
             return
         failures = {number: text for result in results for number, text in failures_of(result, self.board).items()}
-        stopped = self.board.stopped | failures.keys()
-        results, done = self._commit(results, stopped)
+        results, done = self._commit(results)
         if done is None:
             failures, done = {}, {}
         departure = self.clock.now()
@@ -219,18 +212,18 @@ class Engine(Admission):
         self._take_arrivals(self.time.concerned(number for result in results for number in result.unit.nodes))
 
     def _commit(
-        self, results: Sequence[UnitResult], stopped: set[int]
-    ) -> tuple[Sequence[UnitResult], dict[str, Sequence[Chain]] | None]:
-        """Commits what can be; returns what is to be settled, and by unit the chains that took effect, or None where
-        there was no room for any."""
+        self, results: Sequence[UnitResult]
+    ) -> tuple[Sequence[UnitResult], Mapping[str, Sequence[Chain]] | None]:
+        """Commits what can be committed. Returns what is to be settled, and the chains that took effect by unit; None:
+        there was no room."""
         good = [result for result in results if result.retry is None]
-        torn = [each for each in good if each.unit.id in self._outdated or is_torn(each.unit, self.board, stopped)]
+        chains = effects(good, self.board)
+        torn = [one for one in good if one.unit.id in self._outdated or is_torn(one, self.board, chains[one.unit.id])]
         if torn:
-            # What would be lost is given out again, to a queue.
             self._take_back([replace(result, retry=CANCELLED) for result in torn], again=True)
             results = self._running.due()
             good = [result for result in results if result.retry is None]
-        chains = {result.unit.id: effective(result.unit, self.board, stopped) for result in good}
+            chains = {result.unit.id: chains[result.unit.id] for result in good}
         try:
             self.log.commit([self.time.commit_of(result, chains[result.unit.id]) for result in good])
         except LogFull as full:
@@ -240,7 +233,7 @@ class Engine(Admission):
         return results, chains
 
     def _take_back(self, results: Sequence[UnitResult], again: bool = False) -> None:
-        """Units are back from the executor; ``again``: they were, but could not be committed."""
+        """Units are back from the executor; ``again``: they were before, but could not be committed."""
         for result in results:
             if not again:
                 self.board.idle_workers += 1
@@ -270,6 +263,7 @@ class Engine(Admission):
                         board.operators[run.operator].statistics.add(run)
             self._tell(Committed(departure, result, chains))
         self.policy.completed(board, nodes)
+        board.free(nodes)
 
     def _release(self, unit: Unit, effect: set[int]) -> None:
         board = self.board
@@ -285,7 +279,7 @@ class Engine(Admission):
             self._count(chain, -1)
 
     def _count(self, chain: Chain, units: int) -> None:
-        """A chain is part of so many more units."""
+        """A chain is part of one unit more (1) or less (-1)."""
         first, *others = [self.board.operators[number] for number in chain.nodes]
         first.running += units
         self.board.refresh(first)
@@ -298,14 +292,14 @@ class Engine(Admission):
         edge.head_arrival = self.log.arrival(edge.edge.stream, edge.head) if edge.waiting else math.inf
 
     def _freed(self, nodes: Sequence[int]) -> None:
-        """Tells the policy of the operators that had to wait for a fold that has ended."""
+        """Tells the policy which operators are ready again because a fold has ended."""
         folds = self.board.folds(nodes)
         waited = dict.fromkeys(number for fold in folds for number in (*fold.before, fold.node.number))
         self.policy.arrived(self.board, [number for number in waited if number in self.board.ready])
 
     def _back(self, result: UnitResult, now: float) -> None:
         """Nothing of a unit was committed. Gives the executor time to recover; a cancelled unit is nobody's fault."""
-        edges = suspects(result.unit, self.board) if result.apart else []
+        edges = suspects(result.unit, self.board, result.apart)
         for edge in edges:
             edge.apart = True
         if not edges and result.retry != CANCELLED:
@@ -328,29 +322,30 @@ class Engine(Admission):
             self._read_ahead()
 
     def _follow_policy(self) -> None:
-        board = self.board
+        board, asks = self.board, MOST_ASKS
         while board.idle_workers and (board.ready or self._steps) and self._stop != "now":
             if not self._steps:
-                self._decide()
+                if asks:
+                    self._decide()
                 if not self._steps:
                     return
+                asks -= 1
             if self._running and fed_by_running(board, self._steps[0].nodes):
                 return
             unit = self._bind(self._steps.popleft())
             if unit is not None:
                 self._submit(unit)
-            elif not self._steps:
-                return
+                asks = MOST_ASKS
 
     def _read_ahead(self) -> None:
-        """Begins the next trains of what is running, with workers for whom the policy has nothing.
+        """Makes idle workers start the next trains of steps that are already running.
 
         Only full trains: a shorter one grows while it waits, and costs as much overhead.
         """
         for line in self._running:
             if not self.board.idle_workers or self.board.ready or self._steps or self._stop == "now":
                 return
-            # As many as run, and as many that are done and wait for one before them.
+            # As many as can run, and as many again that are done and wait for one before them.
             if len(line.units) < 2 * self.executor.slots and not line.broken:
                 step = next_train(self.board, line.last, self._most_rows)
                 unit = step and self._bind(step, ahead=True)
@@ -362,13 +357,13 @@ class Engine(Admission):
         return bind(self.board, step, unit, self._most_rows, self.log, self.time.states, ahead)
 
     def _decide(self) -> None:
-        started = self._stopwatch()
-        self.board.now = self.clock.now()
+        started, self.board.now = self._stopwatch(), self.clock.now()
         decision = self.policy.decide(self.board)
         for step in decision.steps:
             self._steps.extend(by_themselves(self.board, step, self.executor.alone))
         self._ask_again = decision.again
-        self._tell(Decided(self.board.now, decision, self._stopwatch() - started))
+        seconds = self._stopwatch() - started
+        self._tell(Decided(self.board.now, decision, seconds, lambda: self.policy.why(self.board, decision)))
 
     def _submit(self, unit: Unit, line: Line | None = None) -> None:
         board = self.board
@@ -384,8 +379,6 @@ class Engine(Admission):
         board.idle_workers -= 1
         self.executor.submit(unit)
         self._tell(Submitted(now, unit))
-
-    # Meters
 
     def snapshot(self) -> EngineSnapshot:
         """All meters now. Only on the loop's own thread."""

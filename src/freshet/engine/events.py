@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 from freshet.model import Chain, Decision, Promises, Unit, UnitResult
+from freshet.policies import Reason
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +32,7 @@ class Added(Event):
 
 @dataclass(frozen=True, slots=True)
 class Promised(Event):
-    """Something else was promised to a query."""
+    """The promises of a query changed."""
 
     query: str
     promises: Promises
@@ -55,10 +56,14 @@ class Arrived(Event):
 
 @dataclass(frozen=True, slots=True)
 class Decided(Event):
-    """The policy was asked, and took ``seconds`` to answer."""
+    """The policy was asked, and took ``seconds`` to answer.
+
+    ``why`` asks it for its reason. Only while the event is told: later the queues are not what they were.
+    """
 
     decision: Decision
     seconds: float
+    why: Callable[[], Reason]
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,9 +97,14 @@ class Failed(Event):
 
 @dataclass(frozen=True, slots=True)
 class Held(Event):
-    """A query is held back because its output takes nothing now; ``reason`` is None where it goes on."""
+    """An output or a queue takes nothing now, so whatever writes to it waits; ``reason`` is None where it goes on.
 
-    query: str
+    ``queries`` are those that are held back: the one whose output it is, or those that need the operator in front of
+    the queue.
+    """
+
+    stream: str
+    queries: tuple[str, ...]
     reason: str | None
 
 

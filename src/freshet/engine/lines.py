@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import Final
 
 from freshet.model import Unit, UnitResult
 
 CANCELLED: Final = "cancelled"
-"""Why a unit runs again that is nobody's fault."""
+"""Why a unit runs again where nobody is at fault."""
 
 
 @dataclass(slots=True)
@@ -40,7 +40,7 @@ class Line:
 
     @property
     def broken(self) -> bool:
-        """Whether a unit must run again, which those behind it have to wait for."""
+        """Whether a unit must run again; those behind it have to wait for that."""
         return any(result.retry is not None for result in self.results.values())
 
     def due(self) -> list[UnitResult]:
@@ -81,7 +81,7 @@ class Lines:
         self._of[unit.id] = line
 
     def returned(self, result: UnitResult) -> list[str]:
-        """A unit is back; returns the units that are of no use any more, because one before them must run again."""
+        """A unit is back; returns running units that are of no use any more, because this one must run again."""
         line = self._of[result.unit.id]
         line.results[result.unit.id] = result
         if result.retry is None:
@@ -99,11 +99,9 @@ class Lines:
         line = self._of.pop(unit)
         del line.units[unit], line.results[unit]
 
-    def of(self, nodes: Iterable[int]) -> set[str]:
-        """The units that run one of these operators."""
-        wanted = set(nodes)
-        units = (unit for line in self for unit, _ in line.units.values())
-        return {unit.id for unit in units if not wanted.isdisjoint(unit.nodes)}
+    def where(self, wanted: Callable[[Unit], bool]) -> set[str]:
+        """The ids of the units that are ``wanted``."""
+        return {unit.id for line in self for unit, _ in line.units.values() if wanted(unit)}
 
     def running(self) -> dict[str, float]:
         """The units that still run, each with the time at which it was begun."""

@@ -6,15 +6,16 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from freshet.engine import events
+from freshet.engine.binding import trains_of
 from freshet.engine.board import Board
 from freshet.engine.protocols import QueueLog
 from freshet.engine.states import EdgeState, QueryState
-from freshet.model import Train, UnitResult
+from freshet.model import UnitResult
 from freshet.quality import Meters, QueueLength, Waiting
 
 
 class Metering:
-    """Has the meters follow the events."""
+    """Tells the meters of each event."""
 
     def __init__(self, meters: Meters, board: Board) -> None:
         self._meters, self._board = meters, board
@@ -26,7 +27,7 @@ class Metering:
             events.Decided: lambda event: meters.deciding(event.seconds),
             events.Committed: self._committed,
             events.Failed: lambda event: self._ran(event.result),
-            events.Held: lambda event: meters.hold(event.query, event.reason),
+            events.Held: self._held,
             events.Quarantined: lambda event: meters.quarantine(event.query, event.reason),
         }
 
@@ -34,6 +35,11 @@ class Metering:
         take = self._takes.get(type(event))
         if take is not None:
             take(event)
+
+    def _held(self, event: events.Held) -> None:
+        """Only its own output holds back a query as a whole."""
+        if event.stream in self._board.numbers:
+            self._meters.hold(event.stream, event.reason)
 
     def _ran(self, result: UnitResult) -> None:
         self._meters.busy(result.finished - result.started)
@@ -44,17 +50,15 @@ class Metering:
         operators, queries, effective = self._board.operators, self._board.queries, set(map(id, event.chains))
         for chain, done in zip(event.result.unit.chains, event.result.chains, strict=True):
             if id(chain) in effective:
-                first, rows_in = operators[chain.nodes[0]], 0
-                for edge, each in zip(first.edges, chain.inputs, strict=True):
-                    if isinstance(each, Train) and edge.edge.kind != "queue":
-                        rows_in += each.rows
-                for number in first.queries:
+                trains = trains_of(self._board, chain)
+                rows_in = sum(train.rows for edge, train in trains if edge.edge.kind != "queue")
+                for number in operators[chain.nodes[0]].queries:
                     name = queries[number].name
                     self._meters.record(name, done, event.now, rows_in=rows_in, ends=name in chain.writes)
 
 
 def waiting_for(state: QueryState, board: Board, log: QueueLog) -> Waiting:
-    """What waits in the queues of a query, those of operators that it shares with others among them."""
+    """What waits in the queues of a query, also of operators that it shares with others."""
     through: dict[int, float] = {}
     queues: list[QueueLength] = []
     for number in reversed(state.operators):

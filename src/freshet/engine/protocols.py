@@ -12,7 +12,17 @@ from freshet.log.kinds import ReaderKind
 from freshet.model import Commit, Network, Start, Train, Unit, UnitResult
 
 
-class QueueLog(Protocol):
+class TrainSource(Protocol):
+    """Gives out trains: a log does."""
+
+    def train(self, stream: str, first: int, end: int) -> Train:
+        """A range of a stream."""
+
+    def versions(self, stream: str) -> Train:
+        """The versions of a table that are kept, from the stream that holds them: a tuple and a segment each."""
+
+
+class QueueLog(TrainSource, Protocol):
     """The log as the engine sees it."""
 
     @property
@@ -24,14 +34,14 @@ class QueueLog(Protocol):
         """Transactions of the log that are durable; part of every unit's id, and so of the names of its files."""
 
     def start_reader(self, reader: str, stream: str, at: Start, kind: ReaderKind = "operator", owner: str = "") -> int:
-        """The reader's cursor; a reader that is new starts at the given end. Its kind and its owner, the query whose
-        alone it is, are kept with it."""
+        """The cursor of a reader; a new one starts at the given end. Its kind and the query that owns it, if one does,
+        are kept with it."""
 
     def park(self, readers: Sequence[str]) -> None:
-        """Sends readers out: they keep their place, and need nothing until they are started again."""
+        """Parks readers: they keep their place, and need nothing until they are started again."""
 
     def set_need(self, reader: str, needed: bool) -> None:
-        """Whether the reader's place holds data beyond the bounds (a quarantined one's does not)."""
+        """Says whether a reader holds data beyond the bounds (a quarantined one does not)."""
 
     def grown(self) -> Sequence[str]:
         """Streams that got tuples, or whose watermark moved, since the last call."""
@@ -50,12 +60,6 @@ class QueueLog(Protocol):
 
     def bytes(self, stream: str, first: int, end: int) -> int:
         """Size of a range."""
-
-    def train(self, stream: str, first: int, end: int) -> Train:
-        """The range as a train."""
-
-    def versions(self, table: str) -> Train:
-        """The versions of a table that are kept, a tuple and a segment each."""
 
     def held(self) -> Mapping[str, str]:
         """Streams that take nothing now, each with the reason."""

@@ -14,7 +14,7 @@ from freshet.model import Commit, FreshetError, Start, Train
 QUEUE: Final = Retention(history_age=0.0, history_bytes=0)
 """Nobody reads an intermediate queue again, so it keeps no history."""
 STATE: Final = Retention(history_age=0.0, history_bytes=0, bound_bytes=None)
-"""A state is of use as a whole only, so that no bound may cut it."""
+"""A state is of use only as a whole, so no bound may cut it."""
 FULL_DISK_PAUSE: Final = 0.5
 """Seconds between tries of a commit that found the disk full."""
 
@@ -26,7 +26,6 @@ class LogQueues:
     policies fuse most paths, and 250 queries need not mean 500 empty streams.
 
     Args:
-        log: The log.
         look_every: Seconds between looks at which outputs have hit their bound.
     """
 
@@ -48,12 +47,12 @@ class LogQueues:
         return self.log.commits
 
     def notice(self, stream: str) -> None:
-        """Says that a stream got tuples or a watermark; from any thread, followed by a wake of the clock."""
+        """Says that a stream got tuples or a watermark. From any thread; wake the clock afterwards."""
         with self._lock:
             self._grown[stream] = None
 
     def close(self) -> None:
-        """Ends the tries of a commit that waits for room on the disk."""
+        """Ends a commit that waits for room on the disk."""
         self._closed.set()
 
     def start_reader(self, reader: str, stream: str, at: Start, kind: ReaderKind = "operator", owner: str = "") -> int:
@@ -63,11 +62,13 @@ class LogQueues:
         return self.log.start_reader(reader, stream, at, kind=kind, owner=owner)
 
     def park(self, readers: Sequence[str]) -> None:
-        """Sends readers out.
+        """Parks readers, but not those of queues and states.
 
-        What is in an intermediate queue is nowhere else, its input being consumed. So its reader is not parked but
-        holds it as a quarantined one does: up to the bound, and not when the disk is nearly full.
+        What these hold is nowhere else, because the input was consumed. So such a reader goes on holding it as a
+        quarantined one does: up to the bound, and not when the disk is nearly full.
         """
+        for name in readers:
+            self._coming.pop(name, None)
         known = self.log.readers()
         there = [name for name in readers if name in known and not known[name].parked]
         inside = [name for name in there if self.log.kind(known[name].stream) in ("queue", "state")]
@@ -102,7 +103,7 @@ class LogQueues:
             return None
 
     def arrival(self, stream: str, offset: int) -> float:
-        """When a tuple arrived, in seconds; for one that retention has removed, when the oldest one left did."""
+        """When a tuple arrived, in seconds; if retention has removed it, when the oldest remaining one did."""
         try:
             return self.log.arrival(stream, offset) / 1e6
         except Lagged as error:
@@ -112,16 +113,16 @@ class LogQueues:
         return self.log.bytes(stream, first, end)
 
     def train(self, stream: str, first: int, end: int) -> Train:
-        """The range as a train; an empty one of a queue that is not there yet, too."""
+        """The range as a train; it may be an empty one of a queue that is not there yet."""
         return self.log.train(stream, first, end) if first < end else Train(stream, first, end)
 
-    def versions(self, table: str) -> Train:
-        return kept_versions(self.log, table)
+    def versions(self, stream: str) -> Train:
+        return kept_versions(self.log, stream)
 
     def held(self) -> Mapping[str, str]:
-        """Streams whose readers are so far behind that the bound is hit, each with the reason.
+        """Streams whose readers have fallen behind up to the bound, each with the reason.
 
-        A disk that is nearly full holds back sources, not queries: only they can make room again, by reading on.
+        A disk that is nearly full holds back sources, not queries: only queries can make room again, by reading on.
         """
         now = time.monotonic()
         if now >= self._look_again:

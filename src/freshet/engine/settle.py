@@ -1,14 +1,21 @@
-"""Settling: from a finished unit to what is committed of it."""
+"""Settling: from a finished unit to what is committed of it.
+
+A chain takes effect unless all queries that need it are stopped. What it gave to a reader that takes no effect goes to
+the queue of that reader, in the same transaction. For that the unit's files must hold it: because it goes to a stream
+anyway, or because the runner saw the reader fail. Otherwise the unit is *torn*, and runs again with a queue there. The
+query may have been stopped while the unit ran, or the reader may have failed beyond the task that ran the chain.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from freshet.engine.binding import trains_of
 from freshet.engine.board import Board
 from freshet.engine.states import EdgeState
 from freshet.model import Chain, Commit, SegmentFile, Unit, UnitResult
+from freshet.model.unit import given_by
 
 
 def failures_of(result: UnitResult, board: Board) -> dict[int, str]:
@@ -21,25 +28,59 @@ def failures_of(result: UnitResult, board: Board) -> dict[int, str]:
     }
 
 
-def effective(unit: Unit, board: Board, stopped: set[int]) -> Sequence[Chain]:
-    """The chains that take effect: those that a query needs which is not stopped."""
-    if not stopped:
-        return unit.chains
-    return [chain for chain in unit.chains if not stopped.issuperset(board.operators[chain.nodes[0]].queries)]
+def effects(results: Iterable[UnitResult], board: Board) -> dict[str, list[Chain]]:
+    """The chains that take effect, by unit: those of queries that are not stopped and have not failed before them."""
+    stopped = set(board.stopped)
+    found: dict[str, list[Chain]] = {}
+    for result in results:
+        stopped.update(failures_of(result, board))
+        chains = result.unit.chains
+        found[result.unit.id] = [
+            chain for chain in chains if not stopped.issuperset(board.operators[chain.nodes[0]].queries)
+        ]
+    return found
 
 
-def is_torn(unit: Unit, board: Board, stopped: set[int]) -> bool:
-    """Whether what a chain that takes effect has given out went to one that does not: it would be lost."""
-    chains = effective(unit, board, stopped)
+def _cut(unit: Unit, board: Board, chains: Sequence[Chain]) -> dict[int, tuple[str, ...]]:
+    """The queues for readers in the unit that take no effect, by the place of the chain (in effect) that they read.
+
+    A reader without queries needs none: they were dropped, and each left with a place of its own.
+    """
     if len(chains) == len(unit.chains):
-        return False
+        return {}
     kept = set(map(id, chains))
-    return any(
-        isinstance(source, int) and id(unit.chains[source]) in kept
-        for chain in unit.chains
-        if id(chain) not in kept
-        for source in chain.inputs
-    )
+    found: dict[int, tuple[str, ...]] = {}
+    for chain in unit.chains:
+        reader = board.operators[chain.nodes[0]]
+        if id(chain) not in kept and reader.queries:
+            for edge, source in zip(reader.edges, chain.inputs, strict=True):
+                if isinstance(source, int) and id(unit.chains[source]) in kept:
+                    found[source] = (*found.get(source, ()), edge.edge.stream)
+    return found
+
+
+def is_torn(result: UnitResult, board: Board, chains: Sequence[Chain]) -> bool:
+    """Whether a unit's files lack something that these chains, which take effect, gave to chains that do not."""
+    for place in _cut(result.unit, board, chains):
+        name = _held_as(result.unit, place)
+        held = sum(member[1] for file in result.files for member in file.members if member[0] == name)
+        if held != result.chains[place].rows_out:
+            return True
+    return False
+
+
+def _held_as(unit: Unit, place: int) -> str:
+    """Name under which the files of a unit hold what a chain gave out, if they do."""
+    return next(iter(unit.chains[place].writes), given_by(unit.id, place))
+
+
+def with_queues(unit: Unit, board: Board, chains: Sequence[Chain]) -> Sequence[Chain]:
+    """The chains that take effect, which now also write to the queues of readers that take none."""
+    cut = _cut(unit, board, chains)
+    if not cut:
+        return chains
+    more = {id(unit.chains[place]): queues for place, queues in cut.items()}
+    return [replace(chain, writes=(*chain.writes, *more.get(id(chain), ()))) for chain in chains]
 
 
 def commit_of(result: UnitResult, board: Board, chains: Sequence[Chain]) -> Commit:
@@ -52,21 +93,27 @@ def commit_of(result: UnitResult, board: Board, chains: Sequence[Chain]) -> Comm
     )
     if len(chains) == len(result.unit.chains):
         return Commit(cursors, result.files)
-    kept = {stream for chain in chains for stream in chain.writes}
+    kept = [stream for chain in chains for stream in chain.writes]
     for fold in board.folds(number for chain in chains for number in chain.nodes):
-        kept.update(fold.lows)
-    files = (_only(file, kept) for file in result.files)
+        kept += fold.lows
+    streams: dict[str, tuple[str, ...]] = {stream: (stream,) for stream in kept}
+    for place, queues in _cut(result.unit, board, chains).items():
+        name = _held_as(result.unit, place)
+        streams[name] = (*streams.get(name, ()), *queues)
+    files = (_members_for(streams, file) for file in result.files)
     return Commit(cursors, tuple(file for file in files if file.members))
 
 
-def _only(file: SegmentFile, streams: Collection[str]) -> SegmentFile:
-    return replace(file, members=tuple(member for member in file.members if member[0] in streams))
+def _members_for(streams: Mapping[str, Sequence[str]], file: SegmentFile) -> SegmentFile:
+    """A file with a member for each stream that it goes to; ``streams`` has these by the names in the file."""
+    members = ((stream, *member[1:]) for member in file.members for stream in streams.get(member[0], ()))
+    return replace(file, members=tuple(members))
 
 
-def suspects(unit: Unit, board: Board) -> list[EdgeState]:
-    """The fused edges between chains of different queries: with queues there, each can fail by itself."""
+def suspects(unit: Unit, board: Board, places: Collection[int]) -> list[EdgeState]:
+    """The fused edges to chains at some places from chains of other queries. With queues there, each can fail alone."""
     found: list[EdgeState] = []
-    for chain in unit.chains:
+    for chain in (unit.chains[place] for place in places):
         operator = board.operators[chain.nodes[0]]
         for edge, source in zip(operator.edges, chain.inputs, strict=True):
             if isinstance(source, int) and board.operators[unit.chains[source].nodes[-1]].queries != operator.queries:

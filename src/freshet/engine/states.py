@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from freshet.model import Edge, Node, Promises, Query
+from freshet.model import Edge, NetworkNode, Promises, Query
 from freshet.quality import OperatorStatistics
 
 Size = Callable[[str, int, int], int]
@@ -32,7 +32,7 @@ class EdgeState:
     mark: int | None = None
     """Event time, as far as it is known to have come there."""
     apart: bool = False
-    """Whether it is not fused: its two ends failed together, and nobody knows whose fault it was."""
+    """Whether it must not be fused: its two ends failed together, and nobody knows which was at fault."""
 
     @property
     def head(self) -> int:
@@ -47,10 +47,10 @@ class EdgeState:
 
 @dataclass(slots=True, eq=False)
 class OperatorState:
-    """An operator in its place, as policies see it. :meth:`Board.refresh` brings what is summed up from its edges up to
-    date, so that looking at it costs nothing."""
+    """An operator in its place, as policies see it. :meth:`Board.refresh` keeps the sums over its edges up to date, so
+    that looking at them costs nothing."""
 
-    node: Node
+    node: NetworkNode
     size: Size
     edges: tuple[EdgeState, ...]
     kind: str
@@ -59,7 +59,7 @@ class OperatorState:
     before: tuple[int, ...] = ()
     """All operators in front of it."""
     out: tuple[EdgeState, ...] = ()
-    """The edges that what it gives out goes to, the outputs of queries apart."""
+    """The edges that read it."""
     readers: tuple[int, ...] = ()
     outputs: tuple[int, ...] = ()
     queries: tuple[int, ...] = ()
@@ -95,6 +95,8 @@ class OperatorState:
         """Mean arrival of the waiting tuples, as if those of an edge had come evenly from the first to the last."""
         if not self.waiting:
             return self.head_arrival
+        if len(self.edges) == 1:
+            return (self.edges[0].head_arrival + self.edges[0].tail_arrival) / 2
         middles = ((edge.head_arrival + edge.tail_arrival) / 2 * edge.waiting for edge in self.edges if edge.waiting)
         return sum(middles) / self.waiting
 

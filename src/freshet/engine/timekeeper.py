@@ -1,4 +1,4 @@
-"""The timekeeper: which folds have something to do because event time went on, and who is told how far it is.
+"""The timekeeper: finds folds that have something to do because event time went on, and tells others how far it is.
 
 Everything follows from the watermarks of the streams at the committed cursors: a bound on the event times of all
 tuples that an operator has not processed. Bounds never become wrong later, so what was known once stays known.
@@ -11,11 +11,11 @@ from collections.abc import Iterable, Sequence
 from freshet.engine.binding import trains_of
 from freshet.engine.board import Board
 from freshet.engine.protocols import QueueLog
-from freshet.engine.settle import commit_of
+from freshet.engine.settle import commit_of, with_queues
 from freshet.engine.states import EdgeState, FoldState, OperatorState, QueryState
 from freshet.model import Chain, Commit, State, Unit, UnitResult, state_stream
 from freshet.model.operators import Time, earliest, latest
-from freshet.quality import Memory
+from freshet.quality import Remembered
 
 
 class Timekeeper:
@@ -34,7 +34,7 @@ class Timekeeper:
     # Queries
 
     def start(self, fold: FoldState, streams: int) -> None:
-        """Takes up a fold that has so many state streams where it was."""
+        """Takes up a fold where it was, with this number of state streams."""
         name, owner = fold.node.name, fold.node.query
         names = [state_stream(name, number) for number in range(streams)]
         fold.lows = {each: self._log.start_reader(each, each, "earliest", "state", owner) for each in names}
@@ -49,7 +49,7 @@ class Timekeeper:
     # News
 
     def concerned(self, nodes: Iterable[int]) -> set[int]:
-        """The queries among those that need some operators to which event time matters."""
+        """Of the queries that need some operators, those to which event time matters."""
         if not self._concerned:
             return set()
         operators = (self._board.operators[number] for number in nodes)
@@ -60,7 +60,7 @@ class Timekeeper:
 
     def _find_concerned(self) -> frozenset[int]:
         board = self._board
-        found = {query for fold in board.folds(range(len(board.operators))) for query in fold.queries}
+        found = {query for fold in board.remembering.values() for query in fold.queries}
         waiting = list(found)
         while waiting:
             streams = board.queries[waiting.pop()].query.graph.streams
@@ -70,8 +70,8 @@ class Timekeeper:
         return frozenset(found)
 
     def moved(self, streams: Iterable[str]) -> list[int]:
-        """Looks at the queries for which streams that grew, or whose watermark moved, are news; returns operators that
-        are closing since. All that has grown must be in the queues of the board by now."""
+        """Looks at the queries for which these streams bring news of event time; returns the operators that are closing
+        since. All new tuples must be in the queues of the board by now."""
         queries: dict[int, None] = {}
         for stream in streams if self._concerned else ():
             for edge in self._board.readers.get(stream, ()):
@@ -96,7 +96,7 @@ class Timekeeper:
         return closing
 
     def _close(self, fold: FoldState, moment: Moment) -> bool:
-        """Shows a fold that has something to do as an operator that is ready; returns whether that is new."""
+        """Makes a fold ready that has something to do; returns whether that is new."""
         before, is_due = fold.closing, fold.node.operator.is_due(fold.seen, moment.possible(fold))
         fold.closing = not fold.running and is_due and _has_state(fold, self._log)
         if fold.closing and not before:
@@ -105,7 +105,7 @@ class Timekeeper:
         return fold.closing and not before
 
     def _tell(self, state: QueryState, moment: Moment) -> None:
-        """Notes how far the output of a query is, where somebody wants to know it."""
+        """Notes how far the output of a query is, if a reader wants to know it."""
         readers = (self._board.operators[edge.edge.node] for edge in self._board.readers.get(state.name, ()))
         if not any(map(self._concerns, readers)):
             return
@@ -123,7 +123,7 @@ class Timekeeper:
         return self._board.folds(sorted(number for chain in chains for number in chain.nodes))
 
     def states(self, chains: Sequence[Chain]) -> tuple[State, ...]:
-        """The states of the folds in chains."""
+        """The states of the folds that chains run."""
         folds = self._folds(chains)
         if not folds:
             return ()
@@ -143,11 +143,10 @@ class Timekeeper:
                 self._refresh(fold)
 
     def commit_of(self, result: UnitResult, chains: Sequence[Chain]) -> Commit:
-        """What is to be committed of the chains of a unit that take effect, with what becomes of the states of its
-        folds, and with how far event time comes."""
+        """The commit of those chains of a unit that take effect, with changes of states and with watermarks."""
         commit = commit_of(result, self._board, chains)
         written = {member[0] for file in commit.files for member in file.members}
-        marks = self._marks(result.unit, chains, written)
+        marks = self._marks(result.unit, with_queues(result.unit, self._board, chains), written)
         return Commit((*commit.cursors, *self._moves(result, chains)), commit.files, marks)
 
     def _moves(self, result: UnitResult, chains: Sequence[Chain]) -> list[tuple[str, str, int, int]]:
@@ -189,19 +188,18 @@ class Timekeeper:
 
     # Meters
 
-    def memory(self, state: QueryState) -> Memory:
+    def memory(self, state: QueryState) -> Remembered:
         """What the folds of a query remember, and how far event time has come in them."""
         folds = self._board.folds(state.operators)
         ranges = [(stream, low, self._log.end(stream)) for fold in folds for stream, low in fold.lows.items()]
         rows = sum(max(0, end - low) for _, low, end in ranges)
         size = sum(self._log.bytes(stream, low, end) for stream, low, end in ranges if low < end)
         time = earliest([edge.mark for fold in folds for edge in fold.edges])
-        return Memory(rows, size, None if time is None else time / 1e6)
+        return Remembered(rows, size, None if time is None else time / 1e6)
 
 
 class Moment:
-    """Event time at all operators, as the log is or as it will be when chains of a unit have been committed, with the
-    states of their folds."""
+    """Event time at all operators: now, or once chains of a unit are committed with the states of their folds."""
 
     def __init__(self, board: Board, log: QueueLog, chains: Sequence[Chain] = (), states: Sequence[State] = ()) -> None:
         self._board, self._log = board, log
@@ -211,7 +209,7 @@ class Moment:
         self._marks: dict[EdgeState, Time] = {}
 
     def before(self, edge: EdgeState) -> Time:
-        """From when on tuples are that come in at an edge."""
+        """A lower bound on the event times of tuples that are still to come in at an edge."""
         if edge not in self._marks:
             # What is known cannot become less: tuples that now lie in a queue were still to come when it was learned.
             self._marks[edge] = latest(edge.mark, self._computed(edge))
@@ -224,12 +222,12 @@ class Moment:
         return self.behind(self._board.operators[edge.edge.source])
 
     def behind(self, operator: OperatorState) -> Time:
-        """From when on tuples are that come out of an operator."""
+        """A lower bound on the event times of tuples that are still to come out of an operator."""
         before = [self.before(edge) for edge in operator.edges]
         return operator.node.operator.watermark(before, lambda port: self.acted(operator, port))
 
     def acted(self, operator: OperatorState, port: int) -> Time:
-        """How far event time has come in what a fold has done; one that remembers nothing has nothing to do."""
+        """How far a fold has acted on event time; one that remembers nothing has nothing left to do."""
         assert isinstance(operator, FoldState), f"{operator.node.name} is no fold"
         if operator.node.name in self._acted:
             return self._acted[operator.node.name][port]
@@ -240,7 +238,7 @@ class Moment:
         return tuple(latest(seen, self.before(edge)) for seen, edge in zip(fold.seen, fold.edges, strict=True))
 
     def act(self, fold: FoldState) -> tuple[Time, ...]:
-        """Has a fold act so far. The folds in front of it come first."""
+        """Lets a fold act as far as it can. The folds in front of it must come first."""
         self._acted[fold.node.name] = done = self.possible(fold)
         return done
 

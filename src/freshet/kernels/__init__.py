@@ -1,7 +1,7 @@
 """The vectorised form of filters, projections and folds: compiled to NumPy and Arrow, without Spark.
 
-The answers are exactly Spark's in ANSI mode, where an evaluation error gives NULL and is counted. What the
-compiled subset leaves out raises :class:`Unsupported`; such chains run as Spark plans.
+The answers are exactly Spark's in ANSI mode, except that an evaluation error gives NULL and is counted. Expressions
+outside the compiled subset raise :class:`Unsupported`; chains with such expressions run as Spark plans.
 """
 
 from freshet.kernels.expressions.unsupported import Unsupported

@@ -1,69 +1,80 @@
-"""The columns in front of and behind every node of a network."""
+"""The input and output columns of every node of a network."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 import pyarrow as pa
 
 from freshet.kernels.folds import compile_fold
-from freshet.model import ARRIVAL, Fold, Network, Node, UserError
+from freshet.model import Network, NetworkNode, UserError
 from freshet.model.operators import Typer
+from freshet.model.schema import without_arrival
 
 
-class Columns:
-    """Grows with a network; numbers are never used again, so what is known of a node stays true.
+class NetworkColumns:
+    """Follows a network as it grows.
 
     Args:
         typer: Knows the types of expressions.
 
     >>> from freshet.kernels.typer import KernelTyper
     >>> from freshet.model import Project, Query, QueryGraph, parse_schema
-    >>> network, columns = Network(), Columns(KernelTyper())
+    >>> network, columns = Network(), NetworkColumns(KernelTyper())
     >>> _ = network.add(Query("q", "", QueryGraph.straight("s", [Project("q.project", (("w", "v / 2"),))])))
-    >>> columns.extend(network, {"s": parse_schema("v int")})
+    >>> _ = columns.extend(network, {"s": parse_schema("v int")})
     >>> columns.inputs[0][0].names, columns.behind[0].names
     (['v'], ['w'])
     """
 
     def __init__(self, typer: Typer) -> None:
         self._typer = typer
+        self._nodes: dict[int, NetworkNode] = {}
         self.inputs: dict[int, tuple[pa.Schema, ...]] = {}
-        """What comes in at each port, the arrival apart."""
+        """Columns that come in at each port, without the arrival."""
         self.behind: dict[int, pa.Schema] = {}
-        """What is given out, the arrival apart."""
+        """Columns that each node gives out, without the arrival."""
         self.states: dict[str, tuple[pa.Schema, ...]] = {}
-        """The state streams of each fold by its name."""
+        """Columns of the state streams of each fold, by its name."""
 
-    def extend(self, network: Network, streams: Mapping[str, pa.Schema]) -> None:
-        """Takes in the nodes that are new.
+    def extend(self, network: Network, streams: Mapping[str, pa.Schema]) -> list[NetworkNode]:
+        """Adds the nodes that are new, and returns them.
 
         Raises:
-            UserError: An operator cannot work on what comes in. Then nothing was taken in.
+            UserError: An operator cannot work on its input. Then no node was added.
         """
-        first = len(self.inputs)
+        new = network.new_to(self._nodes)
+        self.forget(node.number for node in new)
         try:
-            for node in network.nodes[first:]:
+            for node in new:
                 self._take(node, streams)
         except Exception:
-            self.forget(first)
+            self.forget(node.number for node in new)
             raise
+        return new
 
-    def forget(self, first: int) -> None:
-        """Forgets nodes from a number on."""
-        for number in [number for number in self.inputs if number >= first]:
-            del self.inputs[number]
+    def forget(self, numbers: Iterable[int]) -> None:
+        """Forgets the nodes that had these numbers."""
+        for number in numbers:
+            old = self._nodes.pop(number, None)
+            self.inputs.pop(number, None)
             self.behind.pop(number, None)
+            if old is not None and old.name in self.states and old.name not in self._names():
+                del self.states[old.name]
 
-    def _take(self, node: Node, streams: Mapping[str, pa.Schema]) -> None:
+    def _names(self) -> set[str]:
+        return {node.name for node in self._nodes.values()}
+
+    def _take(self, node: NetworkNode, streams: Mapping[str, pa.Schema]) -> None:
         inputs = []
-        for edge in node.edges:
+        for edge in node.queues:
             schema = self.behind.get(edge.source) if edge.source is not None else streams.get(edge.stream)
             if schema is None:
                 raise UserError(f"{node.name}: there is no stream or query {edge.stream} to read")
-            inputs.append(pa.schema([(field.name, field.type) for field in schema if field.name != ARRIVAL]))
+            inputs.append(without_arrival(schema))
+        self._nodes[node.number] = node
         self.inputs[node.number] = tuple(inputs)
-        if isinstance(node.operator, Fold):
+        if node.operator.remembers:
             # It refuses what it cannot remember.
             self.states[node.name] = compile_fold(node.operator, *inputs).states
         self.behind[node.number] = node.operator.output(inputs, self._typer)

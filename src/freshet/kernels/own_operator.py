@@ -1,71 +1,83 @@
-"""Operators of the user's own, over the tuples of a train."""
+"""The user's own operators, over the tuples of a train."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
+from freshet.kernels.table_join import Version
 from freshet.model import ARRIVAL, UserError
-from freshet.model.functions import known_operator
+from freshet.model.functions import OwnOperator, known_operator
 from freshet.model.operators import Own
 from freshet.model.schema import schema_text
 
-_EVERY: Final = 64
-"""A sample is checked in the first of so many runs."""
-_SAMPLE: Final = 256
-"""Tuples of a sample."""
+SAMPLE_EVERY: Final = 64
+"""Number of runs of which the first checks a sample."""
+SAMPLE: Final = 256
+"""Maximum number of tuples in a sample."""
+_TIME: Final = "__time"
+"""The hidden column with the event time of a tuple."""
 
 Ints = npt.NDArray[np.int64]
+
+
+def check_types(function: OwnOperator, schema: pa.Schema) -> None:
+    """Refuses columns whose type an operator does not take."""
+    for field in function.takes:
+        if schema.field(field.name).type != field.type:
+            raise UserError(
+                f"operator {function.name}: column {field.name} is {schema.field(field.name).type}, and it "
+                f"takes {field.type}: CAST it in a query before"
+            )
 
 
 class CompiledOwn:
     """Runs the function of an operator; implements what :class:`~freshet.kernels.superbox.pipeline.Rest` needs.
 
-    Now and then it also runs a sample of the tuples cut in two, and compares: what is made of a tuple must not depend
-    on the others that come with it.
+    Now and then it also runs a sample of the tuples in two halves, and compares: the rows of a tuple must not depend on
+    the other tuples in its train.
 
     Args:
-        operator: It.
+        operator: The operator.
         schema: Columns of its input.
 
     Raises:
-        UserError: A column has another type than the function takes.
+        UserError: A column has a type that the function does not take.
     """
 
     def __init__(self, operator: Own, schema: pa.Schema) -> None:
         self._operator, self._function = operator, known_operator(operator.key)
-        for field in self._function.takes:
-            if schema.field(field.name).type != field.type:
-                raise UserError(
-                    f"operator {self._function.name}: column {field.name} is {schema.field(field.name).type}, and it "
-                    f"takes {field.type}: CAST it in a query before"
-                )
+        check_types(self._function, schema)
         self.output: Final = pa.schema(
             [*self._function.returns, *(schema.field(name) for name in self._operator.carried)]
         )
-        """Columns that it gives out, the arrival apart."""
+        """Columns that it gives out, without the arrival."""
         self._whole: Final = self.output.append(pa.field(ARRIVAL, pa.int64()))
         self._runs = 0
 
-    def run(self, table: pa.Table) -> pa.Table:
-        """What it makes of tuples.
+    def run(self, table: pa.Table, versions: Sequence[Version] = ()) -> tuple[pa.Table, int]:
+        """The rows that it makes of tuples, and 0: a failure of the function is no evaluation error.
 
         Raises:
-            UserError: The function gave something else than its declaration says.
+            UserError: The function does not return what its declaration says.
         """
         if not table.num_rows:
-            return self._whole.empty_table()
+            return self._whole.empty_table(), 0
         taken = table.select(self._function.takes.names).combine_chunks()
         [batch] = taken.to_batches()
-        if self._runs % _EVERY == 0 and table.num_rows > 1:
-            self._check(batch.slice(0, _SAMPLE))
+        if self._runs % SAMPLE_EVERY == 0 and table.num_rows > 1:
+            self._check(batch.slice(0, SAMPLE))
         self._runs += 1
         rows, numbers = self._call(batch)
         carried = [table.column(name).take(pa.array(numbers)) for name in (*self._operator.carried, ARRIVAL)]
-        return pa.Table.from_arrays([*rows.columns, *carried], schema=self._whole)
+        made = pa.Table.from_arrays([*rows.columns, *carried], schema=self._whole)
+        self._check_times(made)
+        return made, 0
 
     def _call(self, batch: pa.RecordBatch) -> tuple[pa.Table, Ints]:
         name = self._function.name
@@ -105,6 +117,20 @@ class CompiledOwn:
             told = f"operator {self._function.name} must give the numbers of the tuples as whole numbers"
             raise UserError(f"{told}, not {numbers!r}") from None
 
+    def _check_times(self, made: pa.Table) -> None:
+        """Refuses a row in the past of its tuple: a reader may already have closed its window."""
+        name = self._function.time_column
+        if name is None or not made.num_rows:
+            return
+        own = "event time" if _TIME in self._operator.carried else "arrival"
+        time = made.column(_TIME if own == "event time" else ARRIVAL).cast(pa.int64())
+        early = pc.max(pc.subtract(time, made.column(name).cast(pa.int64()))).as_py()
+        if early is not None and early > 0:
+            raise UserError(
+                f"operator {self._function.name} gave a row whose {name} is {early:,} us before the {own} of its "
+                "tuple, and windows of that time may be closed already: let it be that time or a later one"
+            )
+
     def _check(self, batch: pa.RecordBatch) -> None:
         """Refuses a function whose rows depend on how its tuples are cut."""
         half = batch.num_rows // 2
@@ -120,7 +146,5 @@ class CompiledOwn:
 
 
 def _equal(one: pa.Table, two: pa.Table) -> bool:
-    """Whether tables are equal, NaN to NaN."""
-    if one.equals(two):
-        return True
-    return repr(one.to_pylist()) == repr(two.to_pylist())
+    """Whether tables are equal, where NaN equals NaN."""
+    return one.equals(two) or repr(one.to_pylist()) == repr(two.to_pylist())

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from time import perf_counter_ns
 from typing import Protocol
 
@@ -20,24 +21,24 @@ from freshet.model import Chain, Fold, Input, Operator, Train
 
 
 class Setting(Protocol):
-    """What the chains of a unit find where they run."""
+    """What the chains of a unit need from the place where they run."""
 
     @property
     def rows_out(self) -> int | None:
-        """Rows that a chain may give out for each row that it reads; None: any number."""
+        """Maximum number of rows that a chain may give out for each row that it reads; None: any number."""
 
     @property
     def blameless(self) -> tuple[type[Exception], ...]:
-        """Errors that are no chain's fault: they end the unit."""
+        """Errors that are not the fault of a chain: they end the unit."""
 
     def operators(self, nodes: Sequence[int]) -> tuple[Operator, ...]:
-        """What nodes do."""
+        """The operators of nodes."""
 
     def inputs(self, node: int) -> Sequence[pa.Schema]:
-        """Columns that come in at each port of a node, the arrival apart."""
+        """Columns that come in at each port of a node, without the arrival."""
 
     def behind(self, node: int) -> pa.Schema:
-        """Columns that a node gives out, the arrival apart."""
+        """Columns that a node gives out, without the arrival."""
 
     def superbox(self, chains: tuple[Operators, ...], schema: pa.Schema) -> Superbox:
         """Chains over one input, compiled."""
@@ -46,26 +47,26 @@ class Setting(Protocol):
         """A fold, compiled."""
 
     def read(self, train: Train, columns: pa.Schema) -> pa.Table:
-        """The tuples of a train, the arrival last."""
+        """The tuples of a train, with the arrival as last column."""
 
     def memory(self, fold: str, compiled: CompiledFold) -> Memory:
         """What a fold remembers when the unit begins."""
 
     def versions(self, table: str) -> Sequence[Version]:
-        """What is kept of a table."""
+        """The versions of a table that are kept."""
 
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """What came of a chain.
+    """The result of a chain.
 
     Args:
         place: Its place in the unit.
-        table: What it gives out; None where it failed.
-        entered: Rows that came in.
-        passed: Rows that came out of each of its nodes.
-        nanos: Nanoseconds that each of them took.
-        errors: Evaluation errors, which gave NULL.
+        table: The rows that it gives out; None if it failed.
+        entered: Number of rows that came in.
+        passed: Number of rows that came out of each of its nodes.
+        nanos: Nanoseconds that each of its nodes took.
+        errors: Number of evaluation errors, which gave NULL.
         failure: Why it failed.
     """
 
@@ -78,28 +79,34 @@ class Made:
     failure: str | None = None
 
 
-def run_chains(chains: Sequence[Chain], setting: Setting) -> Iterator[Made]:
-    """Runs chains, each after those that it reads. One that raises does not stop the others, but those behind it.
+class Runner:
+    """Runs chains, each after those that it reads. If a chain raises, only the chains behind it fail with it.
 
-    Chains over the same input run as one superbox: what they have in common is computed once.
+    Chains over the same input run as one superbox, which computes common parts once.
     """
-    return _Unit(chains, setting).run()
 
-
-class _Unit:
     def __init__(self, chains: Sequence[Chain], setting: Setting) -> None:
         self._chains, self._setting = chains, setting
         self._given: dict[int, pa.Table] = {}
         self._failures: dict[int, str] = {}
         self._wanted = Counter(each for chain in chains for each in chain.inputs if isinstance(each, int))
+        self._shared = {place for place, readers in self._wanted.items() if readers > 1 and not chains[place].writes}
         self._alike: dict[Hashable, list[int]] = {}
         for place, chain in enumerate(chains):
             key = _key(chain.inputs[0]) if len(chain.inputs) == 1 else ("alone", place)
             self._alike.setdefault(key, []).append(place)
 
+    @property
+    def shared(self) -> dict[int, pa.Table]:
+        """Outputs, by place, of the chains that have run and that several others read, but no stream takes. If one of
+        the readers failed, the output belongs in the files of the unit. A single reader needs no copy: it and what it
+        reads serve the same queries, so both take effect or neither does."""
+        return {place: self._given[place] for place in self._shared if place in self._given}
+
     def run(self) -> Iterator[Made]:
+        """Runs all chains, and yields the result of each as soon as it has run."""
         for places in self._alike.values():
-            for made in self._together(places) if len(self._chains[places[0]].inputs) == 1 else self._led(places[0]):
+            for made in self._outcomes(places):
                 if made.failure is not None:
                     self._failures[made.place] = made.failure
                 elif self._wanted[made.place]:
@@ -110,36 +117,44 @@ class _Unit:
         nothing = (0,) * len(self._chains[place].nodes)
         return Made(place, None, 0, nothing, nothing, failure=failure)
 
-    def _failure_before(self, place: int) -> str | None:
-        inputs = self._chains[place].inputs
-        return next((self._failures[each] for each in inputs if isinstance(each, int) and each in self._failures), None)
+    def _outcomes(self, places: Sequence[int]) -> Iterator[Made]:
+        """The results of chains over one input, or of one chain over several inputs."""
+        chain = self._chains[places[0]]
+        failures = [self._failures[each] for each in chain.inputs if isinstance(each, int) and each in self._failures]
+        if failures:
+            yield from (self._failed(place, failures[0]) for place in places)
+            return
+        columns = self._setting.inputs(chain.nodes[0])
+        tables = [self._input(each, schema, len(places)) for each, schema in zip(chain.inputs, columns, strict=True)]
+        if len(tables) == 1:
+            yield from self._over(tables[0], places)
+        else:
+            yield self._attempt(places[0], lambda: self._lead(places[0], tables))
 
-    def _input(self, each: Input, columns: pa.Schema, readers: int = 1) -> pa.Table:
+    def _attempt(self, place: int, run: Callable[[], Made]) -> Made:
+        try:
+            return run()
+        except self._setting.blameless:
+            raise
+        except Exception as error:  # whatever it is, it is this chain's failure
+            return self._failed(place, f"{type(error).__name__}: {error}")
+
+    def _input(self, each: Input, columns: pa.Schema, readers: int) -> pa.Table:
         if isinstance(each, Train):
             return self._setting.read(each, columns)
         table = self._given[each]
         self._wanted[each] -= readers
-        if not self._wanted[each]:
+        if not self._wanted[each] and each not in self._shared:
             del self._given[each]
         return table
 
-    def _together(self, places: Sequence[int]) -> Iterator[Made]:
-        """Chains over one input."""
-        failure = self._failure_before(places[0])
-        if failure is not None:
-            yield from (self._failed(place, failure) for place in places)
-            return
-        chain = self._chains[places[0]]
-        table = self._input(chain.inputs[0], self._setting.inputs(chain.nodes[0])[0], len(places))
-        yield from self._over(table, places)
-
     def _over(self, table: pa.Table, places: Sequence[int]) -> Iterator[Made]:
-        # In one order, whatever that of the plan is: the same set must not be compiled again.
+        # Sorted, whatever their order in the plan is: the same set must not be compiled again.
         ordered = sorted(places, key=lambda place: self._chains[place].nodes)
         operators = tuple(self._setting.operators(self._chains[place].nodes) for place in ordered)
         try:
             box = self._setting.superbox(operators, table.schema)
-        except Exception as error:  # whose fault it is shows when each is compiled by itself
+        except Exception as error:  # to see whose fault it is, compile each by itself
             if len(places) == 1:
                 yield self._failed(places[0], f"{type(error).__name__}: {error}")
             else:
@@ -150,18 +165,13 @@ class _Unit:
         numbers = {place: number for number, place in enumerate(ordered)}
         for place in places:
             folds = box.folds(numbers[place])
-            yield self._finish(place, table.num_rows, begun.pop(place), folds)
+            yield self._attempt(place, partial(self._finish, place, table.num_rows, begun.pop(place), folds))
 
     def _finish(self, place: int, rows: int, begun: Begun, folds: Mapping[str, CompiledFold]) -> Made:
-        """Runs what is left of a chain over so many rows."""
+        """Runs the rest of a chain that read this many rows."""
         if begun.failure is not None:
             return self._failed(place, begun.failure)
-        try:
-            piped = self._piped(self._setting.operators(self._chains[place].nodes), rows, begun, folds)
-        except self._setting.blameless:
-            raise
-        except Exception as error:  # whatever it is, it is this chain's failure
-            return self._failed(place, f"{type(error).__name__}: {error}")
+        piped = self._piped(self._setting.operators(self._chains[place].nodes), rows, begun, folds)
         return Made(place, piped.table, rows, piped.passed, piped.nanos, piped.errors)
 
     def _piped(
@@ -175,25 +185,10 @@ class _Unit:
             check_rows(max(piped.passed))
         return piped
 
-    def _led(self, place: int) -> Iterator[Made]:
-        """A chain that begins with a node of several inputs."""
-        failure = self._failure_before(place)
-        if failure is not None:
-            yield self._failed(place, failure)
-            return
-        chain, setting = self._chains[place], self._setting
-        columns = setting.inputs(chain.nodes[0])
-        tables = [self._input(each, schema) for each, schema in zip(chain.inputs, columns, strict=True)]
-        try:
-            yield self._lead(place, tables, setting.operators(chain.nodes))
-        except setting.blameless:
-            raise
-        except Exception as error:
-            yield self._failed(place, f"{type(error).__name__}: {error}")
-
-    def _lead(self, place: int, tables: Sequence[pa.Table], operators: tuple[Operator, ...]) -> Made:
+    def _lead(self, place: int, tables: Sequence[pa.Table]) -> Made:
+        """Runs a chain that begins with a node of several inputs."""
         setting, entered = self._setting, sum(table.num_rows for table in tables)
-        first, rest = operators[0], operators[1:]
+        first, *rest = setting.operators(self._chains[place].nodes)
         began, errors = perf_counter_ns(), 0
         if isinstance(first, Fold):
             compiled = setting.fold(first, setting.inputs(self._chains[place].nodes[0]))
@@ -206,16 +201,16 @@ class _Unit:
         nanos = (perf_counter_ns() - began,)
         if not rest:
             return Made(place, table, entered, (table.num_rows,), nanos, errors)
-        box = setting.superbox((rest,), table.schema)
+        box = setting.superbox((tuple(rest),), table.schema)
         piped = self._piped(rest, max(entered, table.num_rows), box.begin(table)[0], box.folds(0))
         passed = (table.num_rows, *piped.passed)
         return Made(place, piped.table, entered, passed, (*nanos, *piped.nanos), errors + piped.errors)
 
 
 def fold_ports(compiled: CompiledFold, tables: Sequence[pa.Table], memory: Memory) -> tuple[pa.Table, int]:
-    """Folds the tuples of each port in; returns what it gives out, and the errors.
+    """Folds the tuples of each port in; returns the rows that it gives out, and the number of errors.
 
-    Only the last run lets time pass: what the others bring belongs into what it closes.
+    Only the last run lets time pass: the windows that it closes also need the tuples of the runs before it.
     """
     ports = [port for port, table in enumerate(tables) if table.num_rows] or [len(tables) - 1]
     outputs, errors = [], 0
@@ -237,6 +232,6 @@ def _as_table(made: pa.Table | pa.RecordBatch | None) -> pa.Table:
 
 
 def _remembered(memories: Mapping[str, Memory], tables: Mapping[str, Sequence[Version]]) -> int:
-    """Rows that a chain reads besides those that come in."""
+    """Number of rows that a chain reads besides its input."""
     states: int = sum(rows.num_rows for memory in memories.values() for rows in memory.states)
     return states + sum(map(len, tables.values()))

@@ -1,7 +1,7 @@
-"""Whether a join runs in one task or through a shuffle: what is known without Spark.
+"""Whether a join runs in one task or through a shuffle, as far as this is known without Spark.
 
-A join runs in one task, which reads what both sides remember. Where that is too much for one worker, or where so many
-cores share the work that it is quicker, Spark's own join makes the pairs instead, each core those of its keys.
+A join runs in one task, which reads the states of all its inputs. If that is too much for one worker, or if there are
+enough cores to be quicker, Spark's own join makes the rows instead: each core makes the rows of its own keys.
 """
 
 from __future__ import annotations
@@ -12,35 +12,42 @@ from typing import Final
 from freshet.model import Join
 
 MOST_BYTES: Final = 2**30
-"""Bytes of a train and both states from which on a join goes through a shuffle, however many cores there are."""
-# With four million remembered rows on two cores a train took 0.7 to 0.8 s in one task and 2.5 to 2.9 s through a
-# shuffle: 0.17 us for a row, against 1 us of a core and about half a second for the plan and two more jobs.
+"""Maximum number of bytes, of a train and all states, for a join in one task, however many cores there are."""
+# Measured with four million remembered rows on two cores: a train took 0.7 to 0.8 s in one task, which is 0.17 us per
+# row. A shuffle took 2.5 to 2.9 s: 1 us of a core per row, and about half a second for the plan and two more jobs.
 _KERNEL_SECONDS: Final = 0.17e-6
 _SHUFFLE_SECONDS: Final = 1e-6
 _SHUFFLE_OVERHEAD: Final = 0.5
 
 
 def why_never_shuffled(join: Join) -> str | None:
-    """Why a join stays in one task at any size; None: it need not.
+    """Why a join stays in one task at any size; None: it may be shuffled.
 
     >>> from freshet.model.operators import Lifetime
     >>> minute = Lifetime("ts", 60_000_000)
     >>> why_never_shuffled(Join("j", "inner", (minute, minute), ((), ()), ()))
     'no equal columns tell which core a tuple belongs to'
+    >>> path = (("k", None), ("k", "v"), (None, "v"))
+    >>> why_never_shuffled(Join("j", "inner", (minute,) * 3, path, (), (0, 0, 0)))
+    'no column is equal in all its inputs, so that none tells which core a tuple belongs to'
     """
     if join.kind == "left":
         return "a LEFT JOIN must know of all tuples at once which of them found no partner"
-    return None if join.keys[0] else "no equal columns tell which core a tuple belongs to"
+    if not any(join.keys):
+        return "no equal columns tell which core a tuple belongs to"
+    if all(None in names for names in zip(*join.keys, strict=True)):
+        return "no column is equal in all its inputs, so that none tells which core a tuple belongs to"
+    return None
 
 
 def pays(rows: int, size: int, cores: int, most_bytes: int = MOST_BYTES) -> bool:
-    """Whether to shuffle: because one worker could not hold it, or because it is quicker.
+    """Whether to shuffle: because it is too much for one worker, or because it is quicker.
 
     Args:
-        rows: Tuples of the train and of the other side's state.
-        size: Bytes of the train and both states.
-        cores: Of the cluster.
-        most_bytes: Bytes that one worker may hold.
+        rows: Number of tuples of the train and of the other inputs' states.
+        size: Bytes of the train and all states.
+        cores: Number of cores of the cluster.
+        most_bytes: Maximum number of bytes that one worker may hold.
 
     >>> pays(1_000_000, 50_000_000, 2), pays(40_000_000, 2_000_000_000, 2), pays(20_000_000, 900_000_000, 64)
     (False, True, True)
@@ -49,7 +56,7 @@ def pays(rows: int, size: int, cores: int, most_bytes: int = MOST_BYTES) -> bool
 
 
 def rows_that_pay(cores: int) -> int | None:
-    """From how many tuples on a shuffle is quicker; None: never.
+    """The number of tuples from which on a shuffle is quicker; None: it never is.
 
     >>> rows_that_pay(4) is None, pays(rows_that_pay(64), 0, 64), pays(rows_that_pay(64) - 1, 0, 64)
     (True, True, False)

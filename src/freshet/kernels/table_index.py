@@ -1,4 +1,4 @@
-"""An index over the rows of a table: made once for a version, asked for every train."""
+"""An index over the rows of a table: built once for each version, used for every train."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ _NOWHERE: Final = -1
 
 
 class TableIndex:
-    """Finds rows by their keys, where equal means what it means to Spark; NULL equals nothing.
+    """Finds rows by their keys. Keys are equal if Spark says so; NULL equals nothing.
 
     Args:
-        columns: The keys of the rows, a column each; none: every row is found.
+        columns: The key columns of the rows; without any, every row is found.
         rows: Number of rows.
 
     >>> index = TableIndex([pa.array(["b", "a", None, "b"])], 4)
@@ -34,7 +34,7 @@ class TableIndex:
     """
 
     def __init__(self, columns: Sequence[pa.Array], rows: int) -> None:
-        # Not before there is a table: it takes longer to import than all of `freshet check` should.
+        # Imported only here: pandas takes longer to import than all of `freshet check` should.
         import pandas as pd
 
         self._levels: list[tuple[pd.Index, pd.Index]] = []
@@ -48,14 +48,14 @@ class TableIndex:
             codes = both.get_indexer(pairs).astype(np.int64)
         known = np.flatnonzero(codes >= 0)
         self.order: Final[Ints] = known[np.argsort(codes[known], kind="stable")]
-        """Numbers of the rows that can be found, those with equal keys together and in their order."""
+        """Numbers of the rows that can be found; rows with equal keys are together, in their order."""
         groups = int(codes.max()) + 1 if rows else 0
-        # The last two are of a key that is not there: its range is empty.
+        # The last two ends belong to a missing key: its range is empty.
         counts = np.append(np.bincount(codes[known], minlength=groups), 0)
         self._ends: Final[Ints] = np.concatenate([[0], np.cumsum(counts)])
 
     def find(self, columns: Sequence[pa.Array], rows: int) -> tuple[Ints, Ints]:
-        """For each of some tuples, by their keys, the range of :attr:`order` that they meet."""
+        """For each tuple, given by its keys, the range of :attr:`order` with the rows that it meets."""
         codes: Ints = np.zeros(rows, np.int64)
         for column, (level, both) in zip(columns, self._levels, strict=True):
             codes = both.get_indexer(_paired(codes, _Values(column).codes(level), len(level))).astype(np.int64)
@@ -65,7 +65,7 @@ class TableIndex:
 
 
 class Indexes:
-    """Indexes that were made, so that queries which look for the same keys in the same version share one.
+    """Keeps indexes, so that queries with the same keys in the same version share one.
 
     >>> indexes = Indexes(most=1)
     >>> one = indexes.get("v1", [pa.array([1, 2])], 2)
@@ -78,7 +78,7 @@ class Indexes:
         self._kept: OrderedDict[Hashable, TableIndex] = OrderedDict()
 
     def get(self, key: Hashable, columns: Sequence[pa.Array], rows: int) -> TableIndex:
-        """The index of rows by their keys; ``key`` says which these are."""
+        """The index of rows by their key columns; ``key`` identifies it."""
         if key not in self._kept:
             self._kept[key] = TableIndex(columns, rows)
             if len(self._kept) > self._most:
@@ -88,7 +88,7 @@ class Indexes:
 
 
 class _Values:
-    """A column as its distinct values, and which of them each row has."""
+    """A column as distinct values, and the number of the value of each row."""
 
     def __init__(self, column: pa.Array) -> None:
         kind = column.type
@@ -101,7 +101,7 @@ class _Values:
             )
             self._valid = value.valid
             return
-        # Objects of Python are dear: of each value one is enough.
+        # Python objects are expensive: one for each distinct value is enough.
         encoded = column.dictionary_encode()
         self.values = encoded.dictionary.to_numpy(zero_copy_only=False)
         self._places = encoded.indices.fill_null(_NOWHERE).to_numpy().astype(np.int64)
@@ -116,7 +116,7 @@ class _Values:
         return found
 
     def codes(self, level: pd.Index) -> Ints:
-        """Places of the rows' values among those of a level; -1: there is none."""
+        """Places of the rows' values among those of a level; -1 if a value is not there."""
         found: Ints = level.get_indexer(self.values).astype(np.int64)
         if self._places is not None:
             return np.where(self._places >= 0, np.append(found, _NOWHERE)[self._places], _NOWHERE)
@@ -124,5 +124,5 @@ class _Values:
 
 
 def _paired(codes: Ints, more: Ints, size: int) -> Ints:
-    """One number for two; -1 where either is."""
+    """One number for each pair of numbers; -1 where either is -1."""
     return np.where((codes >= 0) & (more >= 0), codes * size + more, _NOWHERE)

@@ -1,4 +1,4 @@
-"""Joins with tables: each tuple meets the rows of the version that was there when it was taken in."""
+"""Joins with tables: each tuple meets the rows of the version that was current when it arrived."""
 
 from __future__ import annotations
 
@@ -18,34 +18,35 @@ from freshet.kernels.folds.pane_stream import numbers
 from freshet.kernels.superbox.allowance import check_rows
 from freshet.kernels.superbox.program import Program
 from freshet.kernels.table_index import Indexes, TableIndex
-from freshet.model import ARRIVAL, Filter, Lookup, Project, UserError
+from freshet.model import ARRIVAL, Filter, Lookup, Project, QueryGraph, UserError
+from freshet.model.operators import Typer
 
 _INT: Final = pa.int64()
 _PAIR: Final = "__pair"
 _MOST_PREPARED: Final = 2
-"""Versions whose rows and index are kept for the next run: the newest, and one for tuples that waited."""
+"""Number of versions whose rows and index are kept for the next run: the newest, and one for tuples that waited."""
 
 _INDEXES: Final = Indexes(most=8)
 
 
 class Version(Protocol):
-    """A content of a table."""
+    """The content of a table during some time."""
 
     @property
     def key(self) -> Hashable:
-        """Tells it from every other version of every table."""
+        """Identifies it among all versions of all tables."""
 
     @property
     def arrival(self) -> int:
-        """Since when it is there, in microseconds."""
+        """When it arrived, in microseconds."""
 
     def read(self) -> pa.Table:
-        """Its rows, with at least the columns that are asked of the table."""
+        """Its rows, with at least the columns that queries use."""
 
 
 @dataclass(frozen=True, slots=True)
-class Rows:
-    """Rows of a version with their index, and how many expressions over them could not be evaluated."""
+class IndexedRows:
+    """Rows of a version with their index, and the number of evaluation errors in expressions over them."""
 
     table: pa.Table
     index: TableIndex
@@ -77,18 +78,18 @@ class CompiledLookup:
         self.output: Final = pa.schema(
             [(name, sides[port].field(column).type) for name, port, column in operator.columns]
         )
-        """Columns that it gives out, the arrival apart."""
+        """Columns that it gives out, without the arrival."""
         self._whole: Final = self.output.append(pa.field(ARRIVAL, _INT))
         self._conditions: Final = _pair_program(operator, self.output) if operator.conditions else None
         self._sought: Final = (*_sought(operator), tuple(self._kinds))
-        self._prepared: OrderedDict[Hashable, Rows] = OrderedDict()
+        self._prepared: OrderedDict[Hashable, IndexedRows] = OrderedDict()
 
     def run(self, table: pa.Table, versions: Sequence[Version]) -> tuple[pa.Table, int]:
-        """Joins tuples; returns the joined ones, and how many expressions over the table could not be evaluated.
+        """Joins tuples; returns the joined ones, and the number of evaluation errors.
 
         Args:
             table: The input columns and the arrival; it may have no rows.
-            versions: What is kept of the table, in order. A tuple from before all of them meets the first.
+            versions: The versions of the table that are kept, in order. A tuple older than all of them meets the first.
         """
         if not table.num_rows:
             return self._whole.empty_table(), 0
@@ -107,8 +108,8 @@ class CompiledLookup:
             errors += wrong
         return self._give(table, met, own, other), errors
 
-    def _match(self, table: pa.Table, places: Ints, rows: Mapping[int, Rows]) -> tuple[Ints, Ints]:
-        """Numbers of the tuples and, counted over all versions, of the rows that they meet, -1 for none; in order."""
+    def _match(self, table: pa.Table, places: Ints, rows: Mapping[int, IndexedRows]) -> tuple[Ints, Ints]:
+        """Numbers of the tuples, in order, and of the rows that they meet (counted over all versions; -1: none)."""
         keys = [flat(table, key).cast(kind, safe=False) for key, kind in self._typed_keys(0)]
         owns, others, before = [], [], 0
         for place, content in rows.items():
@@ -123,7 +124,7 @@ class CompiledLookup:
         return own[order], other[order]
 
     def _meet(self, keys: Sequence[pa.Array], some: Ints, index: TableIndex) -> tuple[Ints, Ints]:
-        """Some tuples, each as often as it meets a row of a version, and these rows."""
+        """Pairs of some tuples and the rows of a version that they meet."""
         chosen = keys if not keys or len(some) == len(keys[0]) else [take(key, some) for key in keys]
         low, high = index.find(chosen, len(some))
         check_rows(int((high - low).sum()))
@@ -147,7 +148,7 @@ class CompiledLookup:
         ]
         return pa.Table.from_arrays(columns, schema=self._whole)
 
-    def _prepare(self, version: Version) -> Rows:
+    def _prepare(self, version: Version) -> IndexedRows:
         """The rows of a version, and their index."""
         if version.key in self._prepared:
             self._prepared.move_to_end(version.key)
@@ -159,7 +160,7 @@ class CompiledLookup:
         given = pa.Table.from_batches([made.batch])
         keys = [flat(given, key).cast(kind, safe=False) for key, kind in self._typed_keys(1)]
         index = _INDEXES.get((version.key, self._sought), keys, given.num_rows)
-        self._prepared[version.key] = rows = Rows(given, index, made.errors)
+        self._prepared[version.key] = rows = IndexedRows(given, index, made.errors)
         if len(self._prepared) > _MOST_PREPARED:
             self._prepared.popitem(last=False)
         return rows
@@ -169,7 +170,7 @@ class CompiledLookup:
 
 
 def _pair_program(operator: Lookup, schema: pa.Schema) -> Program:
-    """Tells of pairs, by their numbers, for which all conditions of a join are true."""
+    """Finds the pairs, by number, for which all conditions of a join are true."""
     filters = [Filter(f"{operator.name}.on", text) for text in operator.conditions]
     try:
         return Program([[*filters, Project(operator.name, ((_PAIR, _PAIR),))]], schema.append(pa.field(_PAIR, _INT)))
@@ -181,7 +182,7 @@ def _pair_program(operator: Lookup, schema: pa.Schema) -> Program:
 
 
 def _surviving(program: Program, pairs: pa.Table) -> tuple[Ints, int]:
-    """Numbers of the pairs for which all conditions are true, in order, and how many could not be evaluated."""
+    """Numbers of the pairs for which all conditions are true, in order, and the number of evaluation errors."""
     place = pairs.num_columns - 1
     [made] = program.run(pairs.add_column(place, _PAIR, arrow(np.arange(pairs.num_rows), _INT)))
     if made.failure is not None:
@@ -190,7 +191,7 @@ def _surviving(program: Program, pairs: pa.Table) -> tuple[Ints, int]:
 
 
 def _with_lonely(own: Ints, other: Ints, tuples: int) -> tuple[Ints, Ints]:
-    """The pairs, and between them in its place every tuple that has none, with -1 for a row.
+    """The pairs, and in order between them every tuple without a pair, with -1 for its row.
 
     >>> [side.tolist() for side in _with_lonely(np.array([1, 1]), np.array([4, 5]), 3)]
     [[0, 1, 1, 2], [-1, 4, 5, -1]]
@@ -202,14 +203,13 @@ def _with_lonely(own: Ints, other: Ints, tuples: int) -> tuple[Ints, Ints]:
 
 
 def _sought(operator: Lookup) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Which rows of a table are looked for, and by what: conditions and keys."""
-    filters = tuple(each.predicate for each in operator.operators if isinstance(each, Filter))
-    values = {name: text for each in operator.operators if isinstance(each, Project) for name, text in each.columns}
-    return filters, tuple(values[key] for key in operator.keys[1])
+    """Which rows of a table are sought, and by which keys: conditions and key expressions."""
+    values = dict(operator.row_columns)
+    return operator.row_filters, tuple(values[key] for key in operator.keys[1])
 
 
 def table_program(operator: Lookup) -> Program:
-    """What the rows of a table go through before tuples meet them.
+    """The filters and projections of a table's rows before tuples meet them.
 
     Raises:
         UserError: An expression is not compiled.
@@ -222,3 +222,20 @@ def table_program(operator: Lookup) -> Program:
             f"{reason} is not compiled, so that it is not computed of the rows of table {operator.table} before they "
             "are joined: give its file a column with the value"
         ) from None
+
+
+def check_lookups(graph: QueryGraph, streams: Mapping[str, pa.Schema], typer: Typer) -> None:
+    """Refuses joins with tables that cannot run.
+
+    Expressions over a table's rows must be compiled, and so must the conditions that decide whether a tuple has a row.
+    """
+    lookups = [operator for operator in graph.operators.values() if isinstance(operator, Lookup)]
+    for operator in lookups:
+        table_program(operator)
+    conditional = [operator for operator in lookups if operator.conditions]
+    known = graph.schemas(streams, typer) if conditional else {}
+    for operator in conditional:
+        schema = known[graph.inputs[operator.name][0]]
+        # A type that only Spark knows is checked once Spark has been asked.
+        if not any(pa.types.is_null(kind) for kind in schema.types):
+            CompiledLookup(operator, schema)

@@ -10,9 +10,9 @@ from freshet.model.schema import with_arrival
 
 
 def unite(tables: Sequence[pa.Table], columns: pa.Schema) -> pa.Table:
-    """The rows of all tables, with the names and types that they agree on.
+    """The rows of all tables, with common names and types.
 
-    Unsafe only in that a bigint becomes the nearest double, as in Spark.
+    Casts are exact, except that a bigint becomes the nearest double, as in Spark.
 
     >>> one = pa.table({"a": pa.array([1], "int32"), "__arrival": [0]})
     >>> two = pa.table({"b": pa.array([1], "int64"), "__arrival": [0]})

@@ -19,10 +19,10 @@ from freshet.model import FreshetError
 
 @dataclass(frozen=True, slots=True)
 class Advance:
-    """A sink's cursor that is to move.
+    """A move of a sink's cursor.
 
     Args:
-        reader: Whose.
+        reader: Name of the reader.
         stream: What it reads.
         end: Where it moves to.
         state: What the sink keeps with it.
@@ -49,17 +49,17 @@ class Cursors(Readable):
         kind: ReaderKind = "operator",
         owner: str = "",
     ) -> int:
-        """Registers a reader; one that is registered already goes on from its cursor, which is returned.
+        """Registers a reader and returns its cursor; a reader that is already registered continues from its cursor.
 
-        One that was parked is at work again. Where retention has let tuples go meanwhile, it goes on from the oldest
+        A parked reader is at work again. If retention has dropped tuples meanwhile, it continues from the oldest tuple
         that is left, and what it missed is written to the ledger.
 
         Args:
             reader: Its name.
             stream: What it reads.
-            at: Where a new one begins.
-            kind: What a new one is for.
-            owner: The query that a new one belongs to, if it is one's alone.
+            at: Where a new reader begins.
+            kind: What a new reader is for.
+            owner: The query that a new reader belongs to, if it belongs to one alone.
         """
 
         def work(tx: Transaction) -> int:
@@ -80,7 +80,7 @@ class Cursors(Readable):
         return self._store.write(work, alone=True)
 
     def set_cursor(self, reader: str, at: Literal["earliest", "latest"] | int) -> int:
-        """Puts a reader's cursor elsewhere, for a person who asks for it; returns the new one."""
+        """Moves a reader's cursor, for a person who asks for it; returns the new one."""
 
         def work(tx: Transaction) -> int:
             known = self._state.reader(reader)
@@ -92,7 +92,7 @@ class Cursors(Readable):
         return self._store.write(work, alone=True)
 
     def park(self, readers: Iterable[str]) -> None:
-        """Sends readers out, all in one transaction: each keeps its cursor and its state and holds no data, until
+        """Parks readers, all in one transaction: each keeps its cursor and its state and holds no data, until
         :meth:`start_reader` brings it back."""
         names = list(readers)
 
@@ -116,7 +116,7 @@ class Cursors(Readable):
         return cursor
 
     def cursor(self, reader: str) -> int | None:
-        """The next offset of a reader; None where there is no such reader."""
+        """The next offset of a reader; None if there is no such reader."""
         with self._lock:
             known = self._state.readers.get(reader)
             return None if known is None else known.next
@@ -160,8 +160,8 @@ class Cursors(Readable):
             return dict(self._state.reader(reader).state)
 
     def set_need(self, reader: str, needed: bool) -> None:
-        """Says whether a reader is at work. One that is not (quarantined) holds data up to the bound only;
-        what it loses beyond that is written to the ledger."""
+        """Says whether a reader is at work. A quarantined reader is not: it holds data only up to the bound, and what
+        it loses beyond that is written to the ledger."""
 
         def work(tx: Transaction) -> None:
             known = self._state.reader(reader)
@@ -173,12 +173,12 @@ class Cursors(Readable):
         self._store.write(work, alone=True)
 
     def ledger(self) -> list[Loss]:
-        """All that readers have lost: quarantined ones beyond the bound, parked ones to retention."""
+        """Everything that readers have lost: quarantined ones beyond the bound, parked ones to retention."""
         rows = self._store.rows("SELECT reader, stream, first, end, why, time FROM ledger ORDER BY rowid")
         return [Loss(*row) for row in rows]
 
     def readers(self) -> dict[str, ReaderState]:
-        """All registered readers, as they are now."""
+        """All registered readers, in their present state."""
         with self._lock:
             return {name: replace(reader, state=dict(reader.state)) for name, reader in self._state.readers.items()}
 
@@ -189,7 +189,7 @@ class Cursors(Readable):
         cursor = tx.draft.get(("cursor", reader), known.next)
         if (known.stream, cursor) != (stream, first):
             raise CursorMoved(
-                f"{reader} stands at {known.stream} {cursor}, so it cannot move from {stream} {first} to {end}"
+                f"{reader} is at {known.stream} {cursor}, so it cannot move from {stream} {first} to {end}"
             )
         found = self._state.stream(stream)
         if not first <= end <= tx.draft.get(("next", found.id), found.index.end):
@@ -210,5 +210,5 @@ def _place(stream: StreamState, at: Literal["earliest", "latest"] | int) -> int:
     oldest, end = stream.index.oldest, stream.index.end
     cursor = at if isinstance(at, int) else oldest if at == "earliest" else end
     if not oldest <= cursor <= end:
-        raise FreshetError(f"{stream.name} holds offsets {oldest} to {end}, so no reader can stand at {cursor}")
+        raise FreshetError(f"{stream.name} holds offsets {oldest} to {end}, so no reader can be at {cursor}")
     return cursor

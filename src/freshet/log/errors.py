@@ -6,7 +6,7 @@ from freshet.model import FreshetError
 
 
 class LogFull(FreshetError):
-    """No room: a bound is hit or the disk is full. Nothing was written, nothing acknowledged; try again later."""
+    """There is no room: a bound is reached or the disk is full. Nothing was written or acknowledged; try later."""
 
 
 class Deposed(FreshetError):
@@ -18,11 +18,11 @@ class CursorMoved(FreshetError):
 
 
 class StoreFailed(FreshetError):
-    """The store reported an error after which only opening the log again tells what is durable."""
+    """The store reported an error; only opening the log again tells what is durable."""
 
 
 class Lagged(FreshetError):
-    """The range asked for begins below the oldest offset that retention has kept."""
+    """The requested range begins below the oldest offset that retention has kept."""
 
     def __init__(self, stream: str, asked: int, oldest: int) -> None:
         super().__init__(
@@ -38,4 +38,4 @@ class Lagged(FreshetError):
 
 
 class Damaged(FreshetError):
-    """A file of the state folder is not what was written: a disk, or a person, has changed, cut or removed it."""
+    """A file of the state folder is not what was written: a disk or a person has changed, cut or removed it."""

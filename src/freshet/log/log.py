@@ -95,7 +95,7 @@ class Log(Rearranging):
             raise
 
     def close(self) -> None:
-        """Closes the log and gives the lock up."""
+        """Closes the log and releases the lock."""
         if self._closed:
             return
         self._closed = True
@@ -119,14 +119,14 @@ class Log(Rearranging):
         clock: str | None = None,
         kind: StreamKind | None = None,
     ) -> None:
-        """Adds a stream, or changes the retention of one that is there.
+        """Adds a stream, or changes the retention of an existing one.
 
         Args:
             stream: Its name.
             retention: What it keeps.
-            kind: What it holds. None: as it was, and of a new one ``stream``.
-            clock: What its watermarks are about: the column of its event time, or the arrival. Where that is not what
-                it was, the watermarks that are there say nothing and are forgotten. None: as it was.
+            kind: What it holds. None leaves it unchanged; a new stream is then a ``stream``.
+            clock: What its watermarks are about: the column of its event time, or the arrival. If that changes, the
+                existing watermarks mean nothing any more and are forgotten. None leaves it unchanged.
         """
         rules = retention or Retention()
 
@@ -166,7 +166,7 @@ class Log(Rearranging):
             return {name: stream.retention for name, stream in self._state.streams.items()}
 
     def meters(self) -> LogMeters:
-        """What is there, and what happened to the input."""
+        """What the log holds, and what happened to the input."""
         with self._lock:
             streams = {
                 name: StreamMeter(
@@ -184,7 +184,7 @@ class Log(Rearranging):
             return LogMeters(streams, len(self._state.files), sum(row.live for row in self._state.rows.values()))
 
     def collect(self) -> Collected:
-        """Deletes what no reader needs and history does not keep, and orphans; call it every few seconds."""
+        """Deletes orphans and everything that neither a reader needs nor history keeps; call it every few seconds."""
         with self._collecting:
             now = self.now()
             done = collect(self._store, self._state, self._storage, self.limits, now)

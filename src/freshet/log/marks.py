@@ -1,4 +1,4 @@
-"""Watermarks of one stream: how far event time is at its offsets."""
+"""Watermarks of one stream: how far event time has come at its offsets."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from bisect import bisect_right
 
 
 class Marks:
-    """Entries (offset, time): no tuple at or behind the offset is from before the time. Both only ever grow.
+    """Entries (offset, time): no tuple at or behind the offset is older than the time. Both only ever grow.
 
     >>> marks = Marks()
     >>> marks.add(10, 5_000_000), marks.add(20, 4_000_000), marks.add(20, 7_000_000)
@@ -32,7 +32,7 @@ class Marks:
         return self._offsets[-1] if self._offsets else None
 
     def add(self, offset: int, time: int) -> bool:
-        """Takes an entry; False where it says nothing new."""
+        """Takes an entry; returns False if it says nothing new."""
         if self._times and time <= self._times[-1]:
             return False
         if self._offsets and self._offsets[-1] == offset:
@@ -43,17 +43,17 @@ class Marks:
         return True
 
     def at(self, offset: int) -> int | None:
-        """The watermark at an offset; None where none is known."""
+        """The watermark at an offset; None if none is known."""
         place = bisect_right(self._offsets, offset)
         return self._times[place - 1] if place else None
 
     def last_before(self, offset: int) -> int | None:
-        """Offset of the entry that holds at an offset, if entries before it can go; None where there are none."""
+        """Offset of the entry that holds at an offset, if entries before it can go; None if there are none."""
         place = bisect_right(self._offsets, offset)
         return self._offsets[place - 1] if place > 1 else None
 
     def drop_before(self, offset: int) -> None:
-        """Forgets what no offset from this one on asks for."""
+        """Forgets entries that no offset from this one on needs."""
         place = bisect_right(self._offsets, offset) - 1
         if place > 0:
             del self._offsets[:place], self._times[:place]

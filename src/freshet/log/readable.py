@@ -1,4 +1,4 @@
-"""The reading half of a log, the same for its owner and for everybody else."""
+"""The reading half of a log, the same for its owner and for every other process."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from freshet.model import ARRIVAL, FreshetError, Segment, Train
 
 
 class Readable:
-    """Ranges of streams: where they are, how large, what is in them."""
+    """Ranges of streams: where they are, how large they are, what they hold."""
 
     _state: LogState
     _storage: Storage
@@ -31,8 +31,8 @@ class Readable:
 
     @contextmanager
     def still(self) -> Iterator[None]:
-        """Holds what is known of the log as it is, so that several questions get answers that fit together. Nothing is
-        committed or removed meanwhile; nothing may be written, either."""
+        """Freezes what is known of the log, so that several questions get consistent answers. Nothing is
+        committed or removed meanwhile, and nothing may be written, either."""
         with self._lock:
             yield
 
@@ -57,7 +57,7 @@ class Readable:
             return found.index.bytes(first, end)
 
     def watermark(self, stream: str, offset: int | None = None) -> int | None:
-        """Microseconds: no tuple at or behind an offset (by default the end) is from before; None: nobody knows."""
+        """A time in microseconds: no tuple at or behind an offset (by default the end) is older. None if unknown."""
         with self._stream(stream) as found:
             return found.marks.at(found.index.end if offset is None else offset)
 
@@ -92,7 +92,7 @@ class Readable:
             raise self._lost(train) from None
 
     def schema(self, stream: str) -> pa.Schema | None:
-        """The schema of its newest segment (arrival last) that is not damaged; None where there is none."""
+        """The schema of its newest undamaged segment (arrival last); None if there is none."""
         with self._stream(stream) as found:
             segments = list(reversed(found.index.segments))
         for segment in segments:
@@ -101,8 +101,8 @@ class Readable:
         return None
 
     def arrival(self, stream: str, offset: int) -> int:
-        """When a tuple arrived, in microseconds since the epoch; of one in a damaged segment, when the segment's first
-        did: whoever needs more than that is told of the damage when it reads."""
+        """When a tuple arrived, in microseconds since the epoch. For a tuple in a damaged segment, it is the arrival of
+        the segment's first tuple: a reader that needs more hears of the damage when it reads."""
         (segment,) = self.train(stream, offset, offset + 1).segments
         if offset == segment.first or segment.arrival == segment.last_arrival:
             return segment.arrival

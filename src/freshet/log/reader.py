@@ -19,7 +19,7 @@ from freshet.log.store.state import LogState, QueryRecord, ReaderState, StreamSt
 
 
 class LogReader(Readable):
-    """Reads a state folder while its owner writes, or when nobody does; takes no lock and never writes.
+    """Reads a state folder, whether an owner writes to it or not; takes no lock and never writes.
 
     It is not registered, so retention does not wait for it: a reader that is too slow gets ``Lagged``.
 
@@ -74,7 +74,7 @@ class LogReader(Readable):
             return dict(self._state.queries)
 
     def wait(self, stream: str, beyond: int, timeout: float | None = None, poll: float = 0.05) -> bool:
-        """Waits until a stream has grown beyond an offset; False where it has not in time."""
+        """Waits until a stream has grown beyond an offset; returns False if it has not grown in time."""
         until = None if timeout is None else time.monotonic() + timeout
         while self.end(stream) <= beyond:
             left = poll if until is None else min(poll, until - time.monotonic())
@@ -94,7 +94,7 @@ class LogReader(Readable):
     ) -> Iterator[tuple[int, pa.Table]]:
         """Yields (offset, table) from an offset (or the oldest) on, as the stream grows.
 
-        Ends where nothing new came for ``timeout`` seconds; None: never.
+        Ends if nothing new came for ``timeout`` seconds; None means never.
         """
         at = self.oldest(stream) if first is None else first
         while self.wait(stream, at, timeout, poll):
@@ -115,7 +115,7 @@ class LogReader(Readable):
             return
         self._rows("BEGIN")
         try:
-            # Segments that were read before may lie elsewhere now; a new owner may have declared another clock.
+            # Segments that were read before may have moved; a new owner may have declared another clock.
             ((moves,),) = self._rows("SELECT sum(value) FROM meta WHERE key IN ('moves', 'epoch')")
             if moves != self._moves:
                 self._state = LogState()

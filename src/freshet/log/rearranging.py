@@ -1,4 +1,4 @@
-"""Changing who reads what: readers and queues that come and go together, in one transaction."""
+"""Changing who reads what: readers and queues come and go together, in one transaction."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from freshet.log.store.store import NEEDED, PARKED, Transaction
 from freshet.model import SegmentFile, Train
 
 _FILE_BYTES: Final = 64 * 2**20
-"""A file of copied tuples is finished when it has so many bytes."""
+"""A file of copied tuples is finished when it has this many bytes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rearrangement:
-    """What changes together.
+    """Changes that take effect together.
 
     Args:
-        forget: Streams that go, with their readers.
-        drop: Other readers that go.
-        start: Readers that come; one may have the name of one that goes.
-        watermarks: (stream, microseconds): no tuple of the files, nor of what comes behind them, is from before.
-        files: Of :meth:`Rearranging.copied`.
-        queries: What is known of queries from now on; None: nothing.
+        forget: Streams to drop, with their readers.
+        drop: Other readers to drop.
+        start: Readers to add; one may have the name of a reader that is dropped.
+        watermarks: (stream, microseconds): no tuple of the files, nor any later one, is older.
+        files: Files that :meth:`Rearranging.copied` has written.
+        queries: What is known of queries from now on; None for a query means nothing.
     """
 
     forget: tuple[str, ...] = ()
@@ -40,7 +40,7 @@ class Rearrangement:
 
 
 class Rearranging(Appends):
-    """The part of a log that knows queries, and lets their readers and queues change together."""
+    """The part of a log that knows queries, and changes their readers and queues together."""
 
     def queries(self) -> dict[str, QueryRecord]:
         """What is known of queries from one run to the next."""
@@ -48,16 +48,16 @@ class Rearranging(Appends):
             return dict(self._state.queries)
 
     def remember(self, query: str, record: QueryRecord) -> None:
-        """Keeps what is to be known of a query."""
+        """Keeps a record of a query."""
         self.rearrange(Rearrangement(queries={query: record}))
 
     def drop_reader(self, reader: str) -> None:
-        """Forgets a reader; nothing is kept for it any more."""
+        """Forgets a reader; the log keeps nothing for it any more."""
         self.rearrange(Rearrangement(drop=(reader,)))
 
     def copied(self, trains: Iterable[Train], stream: str) -> tuple[SegmentFile, ...]:
-        """Writes the tuples of trains, one after the other, as such of another stream; they are in the log when
-        :meth:`rearrange` has been given the files."""
+        """Writes the tuples of trains, one after the other, as tuples of another stream. They enter the log when
+        :meth:`rearrange` gets the files."""
         files: list[SegmentFile] = []
         writer, size = SegmentWriter(self._storage, self._name()), 0
         for train in trains:
@@ -71,7 +71,7 @@ class Rearranging(Appends):
         return (*files, writer.finish())
 
     def rearrange(self, change: Rearrangement) -> None:
-        """Makes a change durable, all of it or nothing."""
+        """Makes a change durable, all of it or none."""
         gone = [self._intakes[name] for name in change.forget]
 
         def work(tx: Transaction) -> None:

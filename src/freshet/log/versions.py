@@ -1,8 +1,8 @@
-"""Versions of tables: every content that a table had is a tuple of a stream of its own, as long as somebody needs it.
+"""Versions of tables: every content that a table had is a tuple of a stream of its own, as long as it is needed.
 
-The stream has one reader, named like it, whose cursor is where the kept versions begin. A version goes when a newer
-one is there and no tuple that is kept, and may still be looked up, is from before that: whatever is replayed then
-finds what it found the first time.
+The stream has one reader of the same name; its cursor is where the kept versions begin. A version is dropped when a
+newer one exists and no kept tuple that may still be looked up is older than that. So a replay finds what was found the
+first time.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from freshet.model.names import CONTENT
 _KEPT: Final = Retention(history_age=0.0, history_bytes=0, bound_bytes=None)
 
 Least = MutableMapping[tuple[str, int], int]
-"""The least arrival in segments that were looked at, by file and position."""
+"""The smallest arrival in the segments that were looked at, by file and position."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,12 +40,12 @@ class StoredVersion:
 
     @property
     def key(self) -> tuple[Path, Segment]:
-        """Tells it from every other version of every table."""
+        """A key that no other version of any table has."""
         return self.folder, self.segment
 
     @property
     def arrival(self) -> int:
-        """Since when it is there, in microseconds."""
+        """When the version came, in microseconds."""
         return self.segment.arrival
 
     def read(self) -> pa.Table:
@@ -82,23 +82,23 @@ class TableVersions:
 
     @property
     def kept(self) -> Train:
-        """What is kept, a segment each."""
-        return kept_versions(self._log, self.table)
+        """The kept versions, one segment each."""
+        return kept_versions(self._log, self.stream)
 
     @property
     def number(self) -> int:
-        """How many there have been."""
+        """How many versions there have been."""
         return self._log.end(self.stream)
 
     def newest(self) -> pa.Table | None:
-        """The rows of the newest version; None where there is none yet."""
+        """The rows of the newest version; None if there is none yet."""
         return newest_version(self._log, self.table)
 
     def put(self, rows: pa.Table) -> bool:
-        """Makes rows the newest version, if they are not; returns whether they were news.
+        """Makes rows the newest version, unless they equal it; returns whether they were new.
 
-        Where the columns are others than before, nothing that is still to be looked up could use the old versions, and
-        they are forgotten.
+        If the columns have changed, no later lookup could use the old versions, and they are
+        forgotten.
 
         Raises:
             LogFull: There is no room on the disk.
@@ -116,11 +116,11 @@ class TableVersions:
         return True
 
     def release(self, ordered: Iterable[str], others: Iterable[str] = ()) -> int:
-        """Lets go of versions that no tuple needs; returns how many.
+        """Drops versions that no tuple needs; returns how many.
 
         Args:
-            ordered: Streams in which arrivals never go back, whose tuples may be looked up.
-            others: Other streams whose tuples may be: outputs, queues and states.
+            ordered: Streams with tuples that may be looked up, in which arrivals never go back.
+            others: Other streams with tuples that may be looked up: outputs, queues and states.
         """
         kept = self.kept
         if len(kept.segments) < 2:
@@ -139,7 +139,7 @@ class TableVersions:
         return needed - kept.first
 
     def _earliest(self, ordered: Iterable[str], others: Iterable[str]) -> int | None:
-        """The least arrival in streams; None where they hold nothing."""
+        """The smallest arrival in streams; None if they hold nothing."""
         looked: Least = {}
         arrivals = [self._first(stream) for stream in ordered]
         arrivals += [self._smallest(stream, looked) for stream in others]
@@ -151,7 +151,7 @@ class TableVersions:
         return self._log.arrival(stream, oldest) if oldest < end else None
 
     def _smallest(self, stream: str, least: Least) -> int | None:
-        """The least arrival in a stream; each of its segments is looked at once."""
+        """The smallest arrival in a stream; it looks at each segment only once."""
         if stream not in self._log.streams():
             return None
         train = self._log.train(stream, self._log.oldest(stream), self._log.end(stream))
@@ -167,19 +167,18 @@ class TableVersions:
 
 
 def newest_version(log: Readable, table: str) -> pa.Table | None:
-    """The rows of the newest version of a table, in one's own log or in another process's; None: there is none yet."""
+    """The rows of the newest version of a table, in one's own log or in another process's; None if there is none."""
     stream = version_stream(table)
     end = log.end(stream)
     return _decoded(log.read(stream, end - 1, end)) if end else None
 
 
-def kept_versions(log: Log, table: str) -> Train:
-    """The versions of a table that are kept, a segment each."""
-    stream = version_stream(table)
+def kept_versions(log: Log, stream: str) -> Train:
+    """The versions of a table that are kept, one segment each, from the stream that holds them."""
     while True:
         first = log.cursor(stream)
         if first is None:
-            raise FreshetError(f"table {table} has no version in the log")
+            raise FreshetError(f"{stream} has no version in the log")
         try:
             return log.train(stream, first, log.end(stream))
         except Lagged:

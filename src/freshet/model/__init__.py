@@ -8,7 +8,7 @@ from freshet.model.curve import Curve
 from freshet.model.errors import FreshetError, NotRunnable, UserError
 from freshet.model.graph import QueryGraph
 from freshet.model.names import state_stream, version_stream
-from freshet.model.network import Edge, Network, Node
+from freshet.model.network import Edge, Network, NetworkNode
 from freshet.model.operators import (
     Call,
     Filter,
@@ -22,8 +22,8 @@ from freshet.model.operators import (
     Project,
     Union,
 )
-from freshet.model.paths import lead_to, push_through
-from freshet.model.plan import NOTHING, Action, Decision, Run, Step
+from freshet.model.paths import lead_to, paths_to, push_through
+from freshet.model.plan import NOTHING, Action, Decision, RunStep, Step
 from freshet.model.promises import Promises
 from freshet.model.query import Query, Start
 from freshet.model.schema import ARRIVAL, parse_schema, schema_text
@@ -53,7 +53,7 @@ __all__ = [
     "Lookup",
     "Moving",
     "Network",
-    "Node",
+    "NetworkNode",
     "NotRunnable",
     "Operator",
     "OperatorRun",
@@ -64,7 +64,7 @@ __all__ = [
     "Query",
     "QueryGraph",
     "QueryView",
-    "Run",
+    "RunStep",
     "Segment",
     "SegmentFile",
     "Start",
@@ -82,6 +82,7 @@ __all__ = [
     "parse_bytes",
     "parse_duration",
     "parse_schema",
+    "paths_to",
     "push_through",
     "schema_text",
     "state_stream",

@@ -16,7 +16,7 @@ from freshet.model.errors import UserError
 from freshet.model.units import duration_text, parse_duration
 
 Floats = NDArray[np.float64]
-Point = tuple[float, float]
+CurvePoint = tuple[float, float]
 """(latency in seconds, utility)"""
 
 
@@ -45,10 +45,13 @@ class Curve:
 
     __slots__ = ("_slopes", "_values", "critical", "points")
 
-    def __init__(self, points: Sequence[Point]) -> None:
+    def __init__(self, points: Sequence[CurvePoint]) -> None:
         self.points = _checked(points)
         # Piece i covers latencies up to critical[i], where the utility is _values[i]; what comes after is constant.
-        self.critical, self._values, self._slopes = (tuple(each) for each in _pieces(self.points))
+        pieces = _pieces(self.points)
+        self.critical = tuple(end for end, _, _ in pieces)
+        self._values = tuple(value for _, value, _ in pieces)
+        self._slopes = tuple(slope for _, _, slope in pieces)
 
     @classmethod
     def parse(cls, points: Any) -> Curve:
@@ -81,7 +84,7 @@ class Curve:
 
     @classmethod
     def deadline(cls, seconds: float, grace: float = 0.0) -> Curve:
-        """Full utility up to a deadline, none from ``grace`` after it on.
+        """Full utility up to a deadline, none from ``grace`` seconds after it.
 
         >>> Curve.deadline(2.0).utility(2.0), Curve.deadline(2.0).utility(2.1)
         (1.0, 0.0)
@@ -90,19 +93,18 @@ class Curve:
 
     @classmethod
     def total(cls, curves: Iterable[tuple[Curve, float]]) -> Curve:
-        """The sum of curves, each with a delay that it is reached later: what is at stake where several queries wait
-        for one tuple.
+        """The sum of curves: what is at stake where several queries wait for one tuple, each with a delay of its own.
 
-        Its slope is what all of them lose per second, and its critical points are all of theirs, sooner by the delays.
+        Its slope is what all of them lose per second. It has all of their critical points, earlier by the delays.
 
         >>> both = Curve.total([(Curve([(0, 1), (4, 0)]), 1.0), (Curve.deadline(2.0), 0.0)])
         >>> both.utility(1.0), both.slope(1.0), both.utility(2.5)
         (1.5, 0.25, 0.125)
         """
-        # Many queries have few curves.
+        # Many queries share few curves.
         pairs = Counter(curves)
         places = {0.0, *(x - delay for curve, delay in pairs for x, _ in curve.points if x > delay)}
-        points: list[Point] = []
+        points: list[CurvePoint] = []
         for place in sorted(places):
             # On both sides of a place: a sudden drop is two points.
             before = sum(count * curve.utility(place + delay) for (curve, delay), count in pairs.items())
@@ -173,7 +175,7 @@ class Curve:
         return f"Curve({list(self.points)})"
 
 
-def _point(point: Any) -> Point:
+def _point(point: Any) -> CurvePoint:
     """A latency and a utility as a user writes them."""
     if isinstance(point, str) or not isinstance(point, Sequence) or len(point) != 2:
         raise UserError(f'a point of a latency curve is [latency, utility], such as ["500 ms", 1.0], not {point!r}')
@@ -188,7 +190,7 @@ def _point(point: Any) -> Point:
     return seconds, float(utility)
 
 
-def _checked(points: Sequence[Point]) -> tuple[Point, ...]:
+def _checked(points: Sequence[CurvePoint]) -> tuple[CurvePoint, ...]:
     checked = tuple((float(latency), float(utility)) for latency, utility in points)
     if not checked:
         raise UserError("a latency curve needs at least one point (latency, utility)")
@@ -206,23 +208,17 @@ def _checked(points: Sequence[Point]) -> tuple[Point, ...]:
     return checked
 
 
-def _pieces(points: tuple[Point, ...]) -> tuple[list[float], list[float], list[float]]:
-    """Ends, utilities there and slopes of the pieces; neighbours of equal slope are one piece."""
-    ends: list[float] = []
-    values: list[float] = []
-    slopes: list[float] = []
+def _pieces(points: tuple[CurvePoint, ...]) -> list[tuple[float, float, float]]:
+    """(end, utility there, slope) of each piece; neighbours of equal slope are one piece."""
+    pieces: list[tuple[float, float, float]] = []
     whole = ((0.0, points[0][1]), *points) if points[0][0] > 0.0 else points
     for (begin, high), (end, low) in pairwise(whole):
-        if begin == end:
-            continue
-        slope = (high - low) / (end - begin)
-        if ends and ends[-1] == begin and values[-1] == high and math.isclose(slope, slopes[-1], rel_tol=1e-12):
-            ends[-1], values[-1] = end, low
-        else:
-            ends.append(end)
-            values.append(low)
-            slopes.append(slope)
-    if ends and slopes[-1] == 0.0 and values[-1] == points[-1][1]:
+        if begin < end:
+            slope = (high - low) / (end - begin)
+            if pieces and pieces[-1][:2] == (begin, high) and math.isclose(slope, pieces[-1][2], rel_tol=1e-12):
+                slope = pieces.pop()[2]
+            pieces.append((end, low, slope))
+    if pieces and pieces[-1][1:] == (points[-1][1], 0.0):
         # A last piece that is level only says what holds anyway.
-        ends.pop(), values.pop(), slopes.pop()
-    return ends, values, slopes
+        pieces.pop()
+    return pieces

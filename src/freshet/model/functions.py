@@ -1,8 +1,9 @@
 """Functions of the user's own, as expressions call them.
 
-An expression calls such a function by its *key*: its name with a hash of all that decides its values. So a text says
+An expression calls such a function by its *key*: its name with a hash of its types and its version. So a text says
 exactly which function it means, wherever it goes: into the fingerprint of a query, into what operators are compared by,
-to workers. A process knows each function by its key.
+to workers. A process knows each function by its key. The version is the user's word that values are the same, or a hash
+of the function's content (:mod:`~freshet.model.code_version`).
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ class Function:
         name: How queries call it.
         takes: Types of its arguments.
         returns: Type of its value.
-        version: Says whether its values may have changed.
+        version: Another one says that its values may have changed.
     """
 
     name: str
@@ -135,16 +136,18 @@ def _same_text(kind: pa.DataType, declared: str) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class RowWise:
-    """An operator of the user's own: a Python function from rows to rows that remembers nothing.
+class OwnOperator:
+    """An operator of the user's own: a Python function from rows to rows, or an object that also remembers rows.
 
     Args:
         name: How queries call it.
         takes: Columns that it reads.
         returns: Columns that it gives out.
         time: What becomes of event time: ``keep``, ``none``, or ``column:X``.
-        version: Says whether its rows may have changed.
-        load: Gives the function itself.
+        version: Another one says that its rows may have changed.
+        load: Gives the function itself, or the class or object that remembers.
+        states: Columns of each table that it remembers.
+        any_order: Whether it gives the same answers in whatever order its tuples come.
     """
 
     name: str
@@ -152,12 +155,34 @@ class RowWise:
     returns: pa.Schema
     time: str
     version: str
-    load: Callable[[], Callable[..., Any]]
+    load: Callable[[], Any]
+    states: tuple[pa.Schema, ...] = ()
+    any_order: bool = False
 
     @property
     def key(self) -> str:
         """How operators name it."""
-        return _key(self.name, schema_text(self.takes), schema_text(self.returns), self.time, self.version)
+        columns = [schema_text(self.takes), schema_text(self.returns)]
+        return _key(self.name, *columns, self.time, self.version, *map(schema_text, self.states))
+
+    def why_not(self, constants: Sequence[object]) -> str | None:
+        """Why its code does not take some constants; None: it does, as far as its signature tells."""
+        what = self.load()
+        call, before = (what.run, 4) if self.states else (what, 1)
+        if self.states and isinstance(what, type):
+            before += inspect.isfunction(inspect.getattr_static(what, "run"))  # with self, if it is no static method
+        try:
+            signature = inspect.signature(call)
+        except ValueError:  # written in C
+            return None
+        try:
+            signature.bind(*[None] * before, *constants)
+        except TypeError as error:
+            plain = [each.replace(annotation=each.empty) for each in signature.parameters.values()]
+            form = signature.replace(parameters=plain, return_annotation=signature.empty)
+            name = getattr(call, "__name__", type(call).__name__)
+            return f"{self.name}() does not take these constants: {error} ({name}{form})"
+        return None
 
     @property
     def time_column(self) -> str | None:
@@ -165,23 +190,8 @@ class RowWise:
         return self.time.removeprefix("column:") if self.time.startswith("column:") else None
 
 
-def source_version(function: Callable[..., Any]) -> str:
-    """A version of a function that changes with its text.
-
-    >>> source_version(len) == source_version(len), source_version(len) == source_version(abs)
-    (True, False)
-    """
-    code = getattr(function, "__code__", None)
-    try:
-        text = inspect.getsource(function if code is not None else type(function))
-    except (OSError, TypeError):  # typed into a shell, or written in C
-        name = getattr(function, "__qualname__", type(function).__qualname__)
-        text = repr((function.__module__, name) if code is None else (code.co_code, code.co_consts, code.co_names))
-    return hashlib.sha256(text.encode()).hexdigest()[:12]
-
-
-_Known = TypeVar("_Known", bound=Function | RowWise)
-_KNOWN: Final[dict[str, Function | RowWise]] = {}
+_Known = TypeVar("_Known", bound=Function | OwnOperator)
+_KNOWN: Final[dict[str, Function | OwnOperator]] = {}
 
 
 def make_known(function: _Known) -> _Known:
@@ -191,15 +201,15 @@ def make_known(function: _Known) -> _Known:
 
 
 def known_function(key: str | None) -> Function | None:
-    """The function that expressions call so; None: there is none."""
+    """The function that expressions call by a key; None: there is none."""
     found = None if key is None else _KNOWN.get(key.lower())
     return found if isinstance(found, Function) else None
 
 
-def known_operator(key: str) -> RowWise:
+def known_operator(key: str) -> OwnOperator:
     """The operator of a key."""
     found = _KNOWN.get(key)
-    if not isinstance(found, RowWise):
+    if not isinstance(found, OwnOperator):
         raise UserError(f"there is no operator {key} in this process")
     return found
 
@@ -215,7 +225,7 @@ def readable(text: str) -> str:
     return _KEY.sub(lambda found: names.get(found[1].lower(), found[0]), text) if names else text
 
 
-def functions_in(text: str) -> list[Function | RowWise]:
+def functions_in(text: str) -> list[Function | OwnOperator]:
     """The functions and operators that a text names, each once, also in their forms that do not raise."""
     found = (_KNOWN.get(key.lower()) for key in _KEY.findall(text))
     return sorted({each.key: each for each in found if each is not None}.values(), key=lambda each: each.key)

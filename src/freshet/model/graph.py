@@ -9,15 +9,15 @@ from graphlib import TopologicalSorter
 
 import pyarrow as pa
 
-from freshet.model.operators import Filter, Operator, Project, Typer
-from freshet.model.schema import ARRIVAL
+from freshet.model.operators import Operator, Typer
+from freshet.model.schema import without_arrival
 
 
 @dataclass(frozen=True)
 class QueryGraph:
     """A graph of named operators that ends in one of them. ``inputs`` maps an operator's name to the operators or
-    streams that it reads, one for each of its ports; ``shared`` are the operators that it may have in common with other
-    queries, which are called after what they do.
+    streams that it reads, one for each of its ports. The graph may have the operators ``shared`` in common with other
+    queries; these are named after what they do.
 
     >>> from freshet.model import Filter, Project
     >>> graph = QueryGraph(
@@ -75,19 +75,13 @@ class QueryGraph:
         tables = (operator.reads_table for operator in self.operators.values())
         return tuple(dict.fromkeys(table for table in tables if table is not None))
 
-    @property
-    def is_straight(self) -> bool:
-        """Whether it is one path of filters and projections, so that a tuple's answer depends on nothing else."""
-        plain = all(isinstance(operator, Filter | Project) for operator in self.operators.values())
-        return plain and all(len(inputs) == 1 for inputs in self.inputs.values())
-
     def schemas(self, streams: Mapping[str, pa.Schema], typer: Typer) -> dict[str, pa.Schema]:
         """The columns that each operator gives out, and those of the streams, all without the arrival."""
-        known = {name: _without_arrival(streams[name]) for name in self.streams}
+        known = {name: without_arrival(streams[name]) for name in self.streams}
         for name in self.order:
             known[name] = self.operators[name].output([known[source] for source in self.inputs[name]], typer)
         return known
 
-
-def _without_arrival(schema: pa.Schema) -> pa.Schema:
-    return pa.schema([(field.name, field.type) for field in schema if field.name != ARRIVAL])
+    def output(self, streams: Mapping[str, pa.Schema], typer: Typer) -> pa.Schema:
+        """The columns that it gives out, without the arrival."""
+        return self.schemas(streams, typer)[self.root]

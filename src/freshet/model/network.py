@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from bisect import bisect_right, insort
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Literal
+from itertools import takewhile
+from typing import Final, Literal
 
 from freshet.model.errors import UserError
-from freshet.model.operators import Operator
+from freshet.model.names import version_stream
+from freshet.model.operators import Filter, Operator
 from freshet.model.query import Query
 
-EdgeKind = Literal["stream", "output", "queue"]
-"""What an edge reads: a declared stream, the output of a query, or what another node gives out."""
+_NOTHING: Final = Filter("", "true")
+"""Stands where a number is free."""
+
+EdgeKind = Literal["stream", "output", "queue", "table"]
+"""What an edge reads: a declared stream, the output of a query, what another node gives out, or a table.
+
+An edge that reads a table carries no tuples and nothing waits there: tuples that come in at another edge look up the
+version that they meet."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +33,7 @@ class Edge:
         kind: What it reads.
         stream: The stream of the log that its queue is a range of. Each edge between two nodes has a stream of its own.
         reader: Name of the cursor, stable over restarts.
-        source: The node whose output comes in; None where the edge reads a stream or an output.
+        source: The node whose output comes in; None where the edge reads a stream, an output or a table.
     """
 
     node: int
@@ -36,15 +45,15 @@ class Edge:
 
 
 @dataclass(frozen=True, slots=True)
-class Node:
+class NetworkNode:
     """An operator in its place.
 
     Args:
         number: Place in :attr:`Network.nodes`; steps name operators by it.
         name: Unique and stable over restarts.
         operator: What it does.
-        edges: Its inputs, one for each port.
-        query: The query whose own it is; empty where it is shared.
+        edges: Its inputs: one for each port, and behind these the tables that it reads.
+        query: The query that it belongs to; empty where it is shared.
     """
 
     number: int
@@ -52,6 +61,16 @@ class Node:
     operator: Operator
     edges: tuple[Edge, ...]
     query: str
+
+    @property
+    def queues(self) -> tuple[Edge, ...]:
+        """Those of its edges that carry tuples, one for each port."""
+        return tuple(edge for edge in self.edges if edge.kind != "table")
+
+    @property
+    def tables(self) -> tuple[str, ...]:
+        """The streams with the versions of the tables that it reads."""
+        return tuple(edge.stream for edge in self.edges if edge.kind == "table")
 
     @property
     def inputs(self) -> tuple[int, ...]:
@@ -62,8 +81,8 @@ class Node:
 class Network:
     """A graph with one node for each operator, whatever the number of queries that need it.
 
-    An operator that stands in several queries under the same name is one node. Numbers are never used again: the nodes
-    of a dropped query stay in place, and nothing reads them.
+    An operator that is in several queries under the same name is one node. The nodes of a dropped query stay in
+    place until their numbers are set free for others. A node has a greater number than those that it reads.
 
     >>> from freshet.model import Filter, Project, Query, QueryGraph
     >>> def query(name, common):
@@ -82,7 +101,9 @@ class Network:
     """
 
     def __init__(self) -> None:
-        self.nodes: list[Node] = []
+        self.nodes: list[NetworkNode] = []
+        self._free: list[int] = []
+        """Numbers that may be used again, in order."""
         self._live: dict[str, int] = {}
         self._members: dict[str, tuple[int, ...]] = {}
         self._queries: dict[int, tuple[str, ...]] = {}
@@ -94,7 +115,7 @@ class Network:
     def add(self, query: Query) -> tuple[int, ...]:
         """Takes a query in; returns the numbers of its nodes, each after those that it reads."""
         if query.name in self._members:
-            raise UserError(f"query {query.name} is there already")
+            raise UserError(f"query {query.name} already exists")
         numbers = tuple(self._node(name, query) for name in query.graph.order)
         assert query.graph.order[-1] == query.graph.root, f"an operator of {query.name} does not lead to its output"
         self._members[query.name] = numbers
@@ -107,14 +128,22 @@ class Network:
         if name in self._live:
             assert self.nodes[self._live[name]].operator == operator, f"two operators are called {name}"
             return self._live[name]
-        number = len(self.nodes)
+        number = self._number(self._live[each] for each in inputs if each in query.graph.operators)
         edges = tuple(self._edge(number, name, port, inputs, query) for port in range(len(inputs)))
-        self.nodes.append(Node(number, name, operator, edges, "" if name in query.graph.shared else query.name))
+        if operator.reads_table is not None:
+            versions = version_stream(operator.reads_table)
+            edges += (Edge(number, len(inputs), "table", versions, versions),)
+        node = NetworkNode(number, name, operator, edges, "" if name in query.graph.shared else query.name)
+        self.nodes[number : number + 1] = [node]
         self._live[name] = number
         for edge in edges:
             if edge.source is not None:
                 self._readers[edge.source] = (*self._readers.get(edge.source, ()), edge)
         return number
+
+    def _number(self, sources: Iterable[int]) -> int:
+        place = bisect_right(self._free, max(sources, default=-1))
+        return self._free.pop(place) if place < len(self._free) else len(self.nodes)
 
     def _edge(self, number: int, name: str, port: int, inputs: tuple[str, ...], query: Query) -> Edge:
         reader, source = edge_name(name, port, len(inputs)), inputs[port]
@@ -139,15 +168,20 @@ class Network:
         return tuple(query for query in self.queries(node) if self.root(query) == node)
 
     def readers(self, node: int) -> tuple[Edge, ...]:
-        """The edges that what a node gives out goes to, the outputs of queries apart."""
+        """The edges that read a node."""
         return self._readers.get(node, ())
 
     def writes(self, node: int) -> tuple[str, ...]:
-        """The streams that what a node gives out is appended to where no other node takes it from its hand."""
+        """The streams that a node writes to where its readers do not run in the same step."""
         return (*self.outputs(node), *(edge.stream for edge in self.readers(node)))
 
+    def new_to(self, known: Mapping[int, NetworkNode]) -> list[NetworkNode]:
+        """The nodes that are not yet ``known`` by number, each after those that it reads."""
+        newest = (self.nodes[number] for number in reversed(self._live.values()))
+        return list(takewhile(lambda node: known.get(node.number) is not node, newest))[::-1]
+
     def drop(self, query: str) -> tuple[int, ...]:
-        """Forgets a query; returns the nodes that nobody needs any more."""
+        """Forgets a query; returns the nodes that nobody needs any more. Their numbers stay taken."""
         numbers = self._members.pop(query)
         for number in numbers:
             self._queries[number] = tuple(name for name in self._queries[number] if name != query)
@@ -158,12 +192,12 @@ class Network:
                 self._readers[source] = tuple(edge for edge in self._readers[source] if edge.node != number)
         return gone
 
-    def withdraw(self, query: str) -> tuple[int, ...]:
-        """Undoes the latest :meth:`add`: nobody has seen the numbers of its new nodes yet, so they are free again."""
-        gone = self.drop(query)
-        if gone:
-            del self.nodes[min(gone) :]
-        return gone
+    def free(self, numbers: Iterable[int]) -> None:
+        """Frees the numbers of nodes that nobody needs and no running unit names."""
+        for number in numbers:
+            assert not self.queries(number), f"{self.nodes[number].name} is needed"
+            self.nodes[number] = NetworkNode(number, "", _NOTHING, (), "")
+            insort(self._free, number)
 
 
 def edge_name(node: str, port: int, ports: int) -> str:

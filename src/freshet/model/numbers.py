@@ -1,4 +1,4 @@
-"""Numbers of different types: the type that Spark gives a column that takes values of both."""
+"""Values of different types: the type that Spark gives a column that takes both."""
 
 from __future__ import annotations
 
@@ -14,6 +14,23 @@ _DIGITS: Final = dict(zip(INTEGERS, (3, 5, 10, 20), strict=True))
 def is_number(kind: pa.DataType) -> bool:
     """Whether a type is one of Spark's numeric types."""
     return kind in _DIGITS or bool(pa.types.is_floating(kind) or pa.types.is_decimal(kind))
+
+
+def common_type(left: pa.DataType, right: pa.DataType) -> pa.DataType:
+    """The common type of two types; ``pa.null()``, the unknown type, where none is certain.
+
+    >>> common_type(pa.int32(), pa.int64()), common_type(pa.int64(), pa.float32()), common_type(pa.int8(), pa.string())
+    (DataType(int64), DataType(double), DataType(null))
+    """
+    if left == right:
+        return left
+    if is_number(left) and is_number(right):
+        return common_number(left, right)
+    if pa.types.is_date(left) and pa.types.is_timestamp(right):
+        return right
+    if pa.types.is_timestamp(left) and pa.types.is_date(right):
+        return left
+    return pa.null()
 
 
 def common_number(left: pa.DataType, right: pa.DataType) -> pa.DataType:

@@ -18,14 +18,14 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class RunStep:
     """The action of running a step."""
 
     step: Step
 
 
-Action = Run
-"""What a policy may ask for."""
+Action = RunStep
+"""What a policy may ask for; other kinds of actions join this union."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,8 +33,8 @@ class Decision:
     """Actions in the order in which they are to be carried out, and when to ask again.
 
     Args:
-        actions: None: nothing is worth doing now.
-        again: The time at which to ask again where nothing happens before; None: soon.
+        actions: Empty: nothing is worth doing now.
+        again: The time at which to ask again if nothing happens before; None: soon.
 
     >>> Decision.run(Step((0, 1)), Step((2,))).steps
     (Step(nodes=(0, 1), rows=None), Step(nodes=(2,), rows=None))
@@ -46,7 +46,7 @@ class Decision:
     @classmethod
     def run(cls, *steps: Step) -> Decision:
         """Runs steps, one after the other."""
-        return cls(tuple(map(Run, steps)))
+        return cls(tuple(map(RunStep, steps)))
 
     @property
     def steps(self) -> tuple[Step, ...]:

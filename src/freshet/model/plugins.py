@@ -41,7 +41,7 @@ class Registry(dict[str, Entry]):
     def __init__(self, group: str, built_in: Mapping[str, Entry], fits: Callable[[Any], bool], form: str) -> None:
         super().__init__(built_in)
         self.group, self._fits, self._form = group, fits, form
-        self._brought: set[str] = set()
+        self._built_in = frozenset(built_in)
 
     def __contains__(self, name: object) -> bool:
         return super().__contains__(name) or self._load(name)
@@ -57,10 +57,21 @@ class Registry(dict[str, Entry]):
 
     def package(self, name: str) -> str | None:
         """The package that a name comes from; None: it is built in, or not there."""
-        if super().__contains__(name) and name not in self._brought:
-            return None
-        point = installed(self.group).get(name)
+        point = None if name in self._built_in else installed(self.group).get(name)
         return None if point is None else package_of(point)
+
+    def problems(self) -> list[str]:
+        """What packages bring in vain: what cannot be loaded, and what has the name of something built in."""
+        told = []
+        for name, point in installed(self.group).items():
+            if name in self._built_in:
+                told.append(f"{name} of {package_of(point)} is not used: what is built in has that name")
+                continue
+            try:
+                self._load(name)
+            except UserError as error:
+                told.append(str(error))
+        return told
 
     def _load(self, name: object) -> bool:
         point = installed(self.group).get(name) if isinstance(name, str) else None
@@ -72,7 +83,6 @@ class Registry(dict[str, Entry]):
                 f"{point.name} of {package_of(point)} ({self.group}: {point.value}) must be {self._form}, not {made!r}"
             )
         self[point.name] = made
-        self._brought.add(point.name)
         return True
 
 

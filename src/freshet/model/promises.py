@@ -37,14 +37,12 @@ class Promises:
 
 
 def shared(promises: Iterable[tuple[Promises, float]]) -> Promises:
-    """What is promised to work that several queries share.
+    """What is promised to work that several queries share, from the promises of each query with the seconds that a
+    tuple still takes in it behind the shared work.
 
-    It has the greatest weight of them and the sum of their curves, each shifted by the seconds that its query still
-    takes behind the shared work: the slope is what all of them lose per second while a tuple waits, and the next
-    critical point is the nearest one of any of them.
-
-    Args:
-        promises: Those of each query, with the seconds that a tuple still takes in it.
+    It has the greatest weight of them, the least validity and deadline, and the sum of their curves, each shifted
+    by those seconds: the slope is what all of them lose per second while a tuple waits, and the next critical point is
+    the nearest one of any of them.
 
     >>> both = shared([(Promises(0.5, Curve.deadline(1.0)), 0.0), (Promises(0.25, Curve.deadline(3.0)), 1.0)])
     >>> both.weight, both.curve
@@ -55,5 +53,6 @@ def shared(promises: Iterable[tuple[Promises, float]]) -> Promises:
     return Promises(
         weight=max(promise.weight for promise, _ in each),
         curve=Curve.total(curves) if curves else None,
+        validity=min((promise.validity for promise, _ in each if promise.validity is not None), default=None),
         deadline=min((promise.deadline for promise, _ in each if promise.deadline is not None), default=None),
     )

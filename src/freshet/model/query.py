@@ -27,10 +27,10 @@ class Query:
         columns: Names of its output columns.
         event_time: Column of its output that carries event time.
         has_time: Whether a window over its output is possible: by ``event_time``, or by the arrival where that is None.
-        order: Columns (lower case) of its output such that rows which are equal in all of them come in an order of the
-            log, not of the schedule; none: all rows do. None: there is no such order.
-        ends: Whether ``event_time`` is the end of a window for which the row stands: a window with a slide over the
-            output takes such a row into the window that this end is in.
+        order: Columns (lower case) of its output. The log alone, not the schedule, decides the order of rows that are
+            equal in all of them; without any column, that of all rows. None: there are no such columns.
+        ends: Whether ``event_time`` is the end of the window that a row stands for. A sliding window over the output
+            then takes the row into the window that this end is in.
     """
 
     name: str

@@ -23,9 +23,9 @@ and ``now()`` has one value per tuple, whatever the schedule.
 
 KEPT: Final = "choose one that does not begin with two underscores and is not _arrival"
 MOST_CHARACTERS: Final = 200_000
-"""Characters of a schema's text."""
+"""Maximum number of characters in a schema's text."""
 MOST_COLUMNS: Final = 2_000
-"""Columns of a schema."""
+"""Maximum number of columns in a schema."""
 _INSTANT: Final = pa.timestamp("us", tz="UTC")
 _SIMPLE: Final = {
     "boolean": pa.bool_(), "tinyint": pa.int8(), "smallint": pa.int16(), "int": pa.int32(), "bigint": pa.int64(),
@@ -52,7 +52,7 @@ def is_kept(name: str) -> bool:
 
 class _DdlParser(SparkParser):
     def _parse_as_command(self, start: Token) -> exp.Command:
-        # sqlglot would take the rest as it is, and write a warning to the log.
+        # sqlglot would accept the rest as it is, and log a warning.
         raise sqlglot.ParseError("this is not a list of columns")
 
 
@@ -86,7 +86,7 @@ def parse_schema(ddl: str, *, own: bool = False) -> pa.Schema:
         if not own and is_kept(name):
             raise UserError(f"{where} is a name that Freshet keeps for itself: {KEPT}")
         if name.lower() in fields:
-            raise UserError(f"{where} stands twice")
+            raise UserError(f"{where} appears twice")
         if column.args.get("kind") is None:
             raise UserError(f"{where} has no type")
         for constraint in column.args.get("constraints") or ():
@@ -110,9 +110,9 @@ def _definitions(ddl: str, schema: str) -> list[exp.Expr]:
     except RecursionError:
         raise UserError(f"{schema}: types are nested too deeply") from None
     first = trees[0] if len(trees) == 1 else None
-    # A bracket that closes too early lets more follow than a list of columns.
+    # If a parenthesis closes too early, something follows the list of columns.
     if not isinstance(first, exp.Create) or not isinstance(first.this, exp.Schema) or _behind(first):
-        raise UserError(f"{form}: something stands behind the columns")
+        raise UserError(f"{form}: something follows the columns")
     return list(first.this.expressions)
 
 
@@ -121,11 +121,11 @@ def _behind(table: exp.Create) -> bool:
 
 
 def _check_commas(tokens: list[Token], form: str) -> None:
-    # sqlglot takes a comma too many in silence.
+    # sqlglot accepts a superfluous comma in silence.
     texts = ["(", *(token.text for token in tokens), ")"]
     for before, comma, after in zip(texts, texts[1:], texts[2:], strict=False):
         if comma == "," and (before in ("(", "<", ",") or after in (")", ">", ",")):
-            raise UserError(f"{form}: a comma stands next to nothing: remove it, or write a column next to it")
+            raise UserError(f"{form}: a comma has nothing next to it: remove it, or write a column next to it")
 
 
 def _arrow_type(kind: exp.DataType, where: str) -> pa.DataType:
@@ -201,6 +201,11 @@ def schema_text(schema: pa.Schema) -> str:
     return ", ".join(f"{quoted(field.name)} {type_text(field.type)}" for field in schema)
 
 
+def without_arrival(schema: pa.Schema) -> pa.Schema:
+    """The columns that a user knows, by name and type."""
+    return pa.schema([(field.name, field.type) for field in schema if field.name != ARRIVAL])
+
+
 def with_arrival(columns: pa.Schema) -> pa.Schema:
-    """The columns of a stream as they stand in its segments."""
+    """The columns of a stream as they are in its segments."""
     return columns if ARRIVAL in columns.names else columns.append(pa.field(ARRIVAL, pa.int64()))

@@ -15,7 +15,7 @@ Input = Train | int
 
 @dataclass(frozen=True, slots=True)
 class Chain:
-    """A run of fused nodes: each but the first takes what the one before it gives out, and nobody else does.
+    """Fused nodes in a row: each but the first takes what the one before it gives out, and nobody else does.
 
     A unit is cut into chains where a node has several inputs, where several nodes read it, and where what it gives out
     is to be kept.
@@ -50,7 +50,6 @@ class State:
     """The state of a fold as a unit finds it, and how far event time comes with the unit.
 
     Args:
-        fold: The fold.
         ranges: The live range of each of its state streams, in order.
         before: Watermark of each of its ports when the unit begins, in microseconds; None: none is known yet.
         after: The same when the unit has been processed.
@@ -76,7 +75,7 @@ class Unit:
 
     @property
     def rows(self) -> int:
-        """Tuples times chains that it takes from queues."""
+        """Tuples that its chains take from queues; a tuple counts once for each chain."""
         return sum(chain.rows for chain in self.chains)
 
     @property
@@ -122,8 +121,8 @@ class UnitResult:
 
     ``retry`` is set where the unit failed for a reason that is no chain's fault (disk full, cancelled, lost
     executor): nothing of it is committed and its trains go back to their queues. ``apart`` is set with it where
-    connected chains of several queries failed together and nobody can tell whose fault it was: they are to run again
-    with queues between them, each by itself.
+    connected chains of several queries, at these places, failed together and nobody can tell whose fault it was: they
+    are to run again with queues between them, each by itself.
     """
 
     unit: Unit
@@ -132,9 +131,10 @@ class UnitResult:
     chains: tuple[ChainResult, ...] = ()
     """In the order of the unit's chains."""
     files: tuple[SegmentFile, ...] = ()
+    """What goes to streams; where a chain failed, also what chains gave to others, by :func:`given_by`."""
     overhead: float = 0.0
     retry: str | None = None
-    apart: bool = False
+    apart: tuple[int, ...] = ()
     parts: dict[str, float] = field(default_factory=dict)
     """Seconds by part (plan, job), for those who look into the overhead."""
 
@@ -150,8 +150,13 @@ class Commit:
     """(stream, microseconds): from the stream's end on, as it is with these files, no tuple is from before."""
 
 
+def given_by(unit: str, place: int) -> str:
+    """Name under which the files of a unit hold what the chain at a place gave only to other chains."""
+    return f"{unit}.{place}"
+
+
 def components(chains: Sequence[Chain]) -> list[tuple[int, ...]]:
-    """The places of chains, by what hangs together: a chain and those that it takes tuples from.
+    """The places of chains, in groups: a chain belongs to those that it takes tuples from.
 
     >>> train = Train("s", 0, 9)
     >>> components([Chain((0,), (train,)), Chain((1,), (train,)), Chain((2,), (0,)), Chain((3,), (0, train))])

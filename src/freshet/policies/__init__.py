@@ -18,6 +18,7 @@ from freshet.policies.ratio.price import BusyPrice, FixedPrice, LoadPrice, Overh
 from freshet.policies.ratio.rb_mcq import RateBased
 from freshet.policies.ratio.set_step import SetStep
 from freshet.policies.ratio.steps import OneQuery, StepChooser
+from freshet.policies.reason import Candidate, Reason
 from freshet.policies.registry import create, forms, names
 from freshet.policies.round_robin import RoundRobin
 from freshet.policies.weights import weights_from_subscribers
@@ -28,6 +29,7 @@ __all__ = [
     "BucketingFused",
     "BucketingPush",
     "BusyPrice",
+    "Candidate",
     "Everything",
     "FirstComeFirstServed",
     "FixedPrice",
@@ -43,6 +45,7 @@ __all__ = [
     "QueueShare",
     "RateBased",
     "RatioPolicy",
+    "Reason",
     "RoundRobin",
     "RowLimit",
     "SetStep",

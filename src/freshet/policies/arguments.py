@@ -18,10 +18,10 @@ class Argument:
     Args:
         name: As in the policy's class.
         meaning: What it does.
-        low: The least value.
-        high: The greatest; None: there is none.
+        low: The smallest value.
+        high: The largest value; None: there is no limit.
         whole: Whether it is a whole number.
-        default: What holds where it is not given; None: no limit.
+        default: Its value unless the user gives one; None: there is no limit.
     """
 
     name: str
@@ -44,7 +44,7 @@ class Argument:
         return f"{kind} of at least {self.low:g}" if self.high is None else f"{kind} from {self.low:g} to {self.high:g}"
 
     def parse(self, text: str) -> float | int:
-        """Its value; raises ValueError with what would be right."""
+        """Its value; the ValueError for a wrong text says what would be right."""
         try:
             value = int(text) if self.whole else float(text)
         except ValueError:
@@ -57,13 +57,13 @@ class Argument:
 _KNOWN: Final = {
     "rows": ("tuples to take from a queue at once", 1, None, True),
     "beta": ("1: best freshness, 0: best response time", 0, 1, False),
-    "size": ("operators (superboxes, in aaat and baat) that one decision puts in order", 1, None, True),
+    "size": ("number of operators (in aaat and baat: superboxes) that one decision puts in order", 1, None, True),
     "partitions": ("parts into which slopes and slacks are divided", 1, None, True),
 }
 
 
 def arguments_of(make: Callable[..., Any]) -> tuple[Argument, ...]:
-    """The numbers that a policy's class takes by place.
+    """The numbers that a policy's class takes by position.
 
     >>> from freshet.policies import RoundRobin
     >>> [(argument.name, argument.range, argument.default) for argument in arguments_of(RoundRobin)]
@@ -80,7 +80,7 @@ def arguments_of(make: Callable[..., Any]) -> tuple[Argument, ...]:
 
 
 def call_text(name: str, arguments: tuple[Argument, ...]) -> str:
-    """How a policy is written with its arguments; where one is not given, what it is then.
+    """How a user writes a policy with its arguments and their defaults.
 
     >>> call_text("rr", (Argument("rows", "", 1),)), call_text("fas-mcq", (Argument("beta", "", 0, 1, False, 1.0),))
     ('rr(rows)', 'fas-mcq(beta=1)')
@@ -90,10 +90,10 @@ def call_text(name: str, arguments: tuple[Argument, ...]) -> str:
 
 
 def parse_arguments(name: str, make: Callable[..., Any], texts: list[str]) -> dict[str, float | int]:
-    """Values of the arguments that a user wrote, by place or by name.
+    """Values of the arguments that a user wrote, by position or by name.
 
     Raises:
-        UserError: There are too many, one is not known or out of its range.
+        UserError: There are too many, or one is unknown or out of its range.
 
     >>> from freshet.policies import FreshnessAware
     >>> parse_arguments("fas-mcq", FreshnessAware, ["0.25"]), parse_arguments("fas-mcq", FreshnessAware, ["rows=9"])

@@ -12,21 +12,22 @@ from freshet.policies.pushing import PushThrough
 class Everything(Policy):
     """Runs all waiting tuples through all queries in one step.
 
-    The right choice while the overhead of a step outweighs its work, and the baseline to beat where it
-    does not: there the cheapest query waits for the dearest one.
+    It is the right choice while the overhead of a step outweighs its work. Otherwise it is the baseline to beat: the
+    cheapest query waits for the most expensive one.
     """
 
     name: ClassVar[str] = "everything"
+    rule = "all that waits"
 
     def __init__(self) -> None:
         self._through = PushThrough()
 
     def changed(self, view: View, query: int) -> None:
-        """A query changed: maybe what reads a shared operator, too."""
+        """A query changed, and the readers of a shared operator may have changed with it."""
         self._through.forget()
 
     def decide(self, view: View) -> Decision:
-        """One step with every ready operator and all behind them."""
+        """One step with every ready operator and all operators behind them."""
         return Decision.run(Step(self._through.together(view, view.ready))) if view.ready else NOTHING
 
 

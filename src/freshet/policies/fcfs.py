@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from heapq import heappop, heappush
+from collections.abc import Iterable
+from heapq import heappop, heappush, nsmallest
 from typing import ClassVar, Final
 
 from freshet.model import NOTHING, Decision, View
+from freshet.policies.reason import FEW
 from freshet.policies.tracking import TrackingPolicy
 
 
@@ -17,6 +19,7 @@ class FirstComeFirstServed(TrackingPolicy):
     """
 
     name: ClassVar[str] = "fcfs"
+    rule = "oldest tuple first"
 
     def __init__(self, rows: int | None = None) -> None:
         super().__init__(rows)
@@ -33,7 +36,7 @@ class FirstComeFirstServed(TrackingPolicy):
         self._known.pop(number, None)
 
     def choose(self, view: View) -> Decision:
-        """One step: the way of the tuple that came first; ties go to the lower operator number."""
+        """One step for the tuple that came first; ties go to the lower operator number."""
         heads, known = self._heads, self._known
         while heads:
             head, number = heads[0]
@@ -43,6 +46,12 @@ class FirstComeFirstServed(TrackingPolicy):
             if known.get(number) == head:
                 del known[number]
         return NOTHING
+
+    def order(self, view: View) -> Iterable[int]:
+        """The first few operators that come next."""
+        # The k least of a heap are among its first 2^k.
+        heads = nsmallest(2 * FEW, self._heads[: 2 ** (2 * FEW)])
+        return (number for head, number in heads if self._known.get(number) == head)
 
 
 POLICIES: Final = (FirstComeFirstServed,)

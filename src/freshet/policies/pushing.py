@@ -1,4 +1,4 @@
-"""Push-through, kept: what lies behind an operator changes only when queries do."""
+"""Push-through, computed once: what lies behind an operator changes only when queries do."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from freshet.model import View, push_through
 
 
 class PushThrough:
-    """All that a waiting tuple still has to pass, by the operator that it waits for.
+    """The operators that a waiting tuple still has to pass, by the operator that it waits for.
 
     >>> from freshet.simulation.view import RecordView
     >>> view, through = RecordView.over({0: (2,), 1: (2,), 2: (3,), 3: ()}), PushThrough()
@@ -37,5 +37,5 @@ class PushThrough:
         return tuple(reversed(found))
 
     def forget(self) -> None:
-        """Queries came or went."""
+        """Forgets everything, because queries came or went."""
         self._known.clear()

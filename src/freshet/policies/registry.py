@@ -27,14 +27,14 @@ _MODULES: Final = (
     "aurora.bucketing",
     "aurora.two_level",
 )
-"""Modules with policies, in the order in which they are listed. Each names its own in ``POLICIES``."""
+"""Modules with policies, in the order of their listing. Each names its own in ``POLICIES``."""
 POLICIES: Final = Registry[Callable[..., Policy]](
     "freshet.policies",
     {policy.name: policy for module in _MODULES for policy in import_module(f"freshet.policies.{module}").POLICIES},
     callable,
     "a class of policies",
 )
-"""The class of each policy by its name; those of other packages are entry points of ``freshet.policies``."""
+"""The class of each policy by its name; other packages add theirs as entry points of ``freshet.policies``."""
 _CALL: Final = re.compile(r"\s*([a-z][a-z0-9-]*)\s*(?:\(\s*([^()]*?)\s*\))?\s*(\+\s*set)?\s*")
 
 
@@ -48,7 +48,7 @@ def names() -> tuple[str, ...]:
 
 
 def create(text: str) -> Policy:
-    """The policy of a name, with numbers as arguments where it takes some; ``+set`` lets a ratio policy run sets.
+    """The policy that a text names, with its arguments if it takes any; ``+set`` lets a ratio policy run sets.
 
     >>> create("rr(100)").rows, create("fas-mcq(0.25)").beta, create("fas-mcq(rows=100)").rows
     (100, 0.25, 100)
@@ -87,13 +87,13 @@ def _ranks(make: Callable[..., Policy]) -> bool:
 
 
 def forms() -> tuple[tuple[str, Callable[..., Policy]], ...]:
-    """Every policy as it may be written, with what makes it: by its name, and with ``+set`` where it can run sets.
+    """Every spelling of every policy, with its class: the name, and the name with ``+set`` if it can run sets.
 
     >>> [text for text, _ in forms()][3:7]
     ['rb-mcq', 'rb-mcq+set', 'fas-mcq', 'fas-mcq+set']
     """
     for name in names():
-        with suppress(UserError):  # a package that is broken; create() says why
+        with suppress(UserError):  # the package is broken; create() says why
             _ = POLICIES[name]
     return tuple(
         (f"{name}{ending}", make)

@@ -1,4 +1,4 @@
-"""What policies share that keep the ready operators in an order of their own."""
+"""The base of policies that keep the ready operators in an order of their own."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from freshet.policies.base import Policy
 from freshet.policies.pushing import PushThrough
 
 _MOST_KEPT: Final = 100_000
-"""Sets of operators whose neighbours are kept."""
+"""Maximum number of sets of operators whose neighbours are remembered."""
 
 
 class TrackingPolicy(Policy):
     """Follows the notices, so that a decision does not look at every queue.
 
-    An operator is told to :meth:`enter` whenever it is ready and may have changed, and to :meth:`leave` when it has
-    run. Between these an operator may stop being ready without notice (it was just started, its query is held):
-    :meth:`choose` leaves out what is not in ``view.ready`` any more.
+    It calls :meth:`enter` for an operator that is ready and may have changed, and :meth:`leave` for one that has run.
+    In between, an operator may stop being ready without notice (it was just started, or its query is held):
+    :meth:`choose` leaves out what is no longer in ``view.ready``.
 
     Args:
         rows: Tuples to take from a queue at once; None takes all that wait.
@@ -34,16 +34,15 @@ class TrackingPolicy(Policy):
 
     @abstractmethod
     def enter(self, view: View, number: int) -> None:
-        """An operator is ready, maybe since long; its queue or what is known of what lies behind it may have
-        changed."""
+        """An operator is ready (it may have been for a while); its queue or its path's statistics may have changed."""
 
     @abstractmethod
     def leave(self, number: int) -> None:
-        """An operator ran or its query changed: what is kept of it is out of date, if anything is kept."""
+        """An operator ran or its query changed: whatever is remembered of it is out of date."""
 
     @abstractmethod
     def choose(self, view: View) -> Decision:
-        """The next decision from what has entered; :data:`~freshet.model.NOTHING` where nothing of it is ready."""
+        """The next decision from what has entered; :data:`~freshet.model.NOTHING` if none of it is ready."""
 
     def arrived(self, view: View, operators: Iterable[int]) -> None:
         """Tuples came into the queues of these operators."""
@@ -53,7 +52,7 @@ class TrackingPolicy(Policy):
                 enter(view, number)
 
     def completed(self, view: View, operators: Iterable[int]) -> None:
-        """These operators ran; what is known of those before and behind them changed with them."""
+        """These operators ran, which changed the statistics of those before and behind them, too."""
         ran = tuple(operators)
         near = self._near.get(ran)
         if near is None:
@@ -63,14 +62,14 @@ class TrackingPolicy(Policy):
         self._again(view, near)
 
     def changed(self, view: View, query: int) -> None:
-        """A query was added, dropped, quarantined, held, let go on or was promised something else."""
+        """A query was added, dropped, quarantined, held or resumed, or its promises changed."""
         self.through.forget()
         self._near.clear()
         self._decisions.clear()
         self._again(view, view.queries[query].operators)
 
     def _neighbours(self, view: View, operators: Iterable[int]) -> tuple[int, ...]:
-        """Operators with all before and behind them, each once."""
+        """Operators with all operators before and behind them, each once."""
         near = ((*lead_to(view, number)[:-1], *self.through.of(view, number)) for number in operators)
         return tuple(dict.fromkeys(chain.from_iterable(near)))
 
@@ -88,14 +87,14 @@ class TrackingPolicy(Policy):
             return NOTHING
         decision = self.choose(view)
         if not decision.actions:
-            # Nobody told us of them: the policy was not there when they came.
+            # No notice told of them: the policy was not there when they came.
             for number in view.ready:
                 self.enter(view, number)
             decision = self.choose(view)
         return decision
 
     def serve(self, view: View, number: int) -> Decision:
-        """Serves one operator: it and all behind it in one step."""
+        """Runs an operator and all operators behind it in one step."""
         decision = self._decisions.get(number)
         if decision is None:
             decision = self._decisions[number] = Decision.run(Step(self.through.of(view, number), self.rows))

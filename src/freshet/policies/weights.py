@@ -18,11 +18,11 @@ def weights_from_subscribers(subscribers: Mapping[str, int]) -> dict[str, float]
     {'outbreak': 1.0, 'traffic': 0.25, 'unread': 1e-06}
 
     Raises:
-        UserError: A number of users is not a whole one, or below 0.
+        UserError: A number of users is negative or not a whole number.
     """
     for query, count in subscribers.items():
         if count < 0 or count % 1:
-            raise UserError(f"query {query}: its number of subscribers must be a whole number from 0 on, not {count!r}")
+            raise UserError(f"query {query}: the number of subscribers must be a whole number from 0 up, not {count!r}")
     most = max(subscribers.values(), default=0)
     if most <= 0:
         return dict.fromkeys(subscribers, 1.0)

@@ -1,6 +1,6 @@
 """How good the answers are and what they cost: freshness, response time, statistics, meters.
 
-Nothing here has a clock: times are arguments, in seconds, so that the same code measures simulated and real runs.
+Nothing here has a clock. Times are arguments, in seconds, so that the same code measures simulated and real runs.
 """
 
 from freshet.quality.freshness import FreshnessMeter, mean_freshness, staleness_probability
@@ -14,14 +14,13 @@ from freshet.quality.response import ResponseMeter, ResponseTimes
 from freshet.quality.share import DecisionMeter, WorkerMeter
 from freshet.quality.smoothing import Smoothed
 from freshet.quality.statistics import OperatorStatistics, OverheadStatistics
-from freshet.quality.waiting import Memory, QueueLength, Waiting
+from freshet.quality.waiting import QueueLength, Remembered, Waiting
 
 __all__ = [
     "DecisionMeter",
     "FreshnessMeter",
     "Histogram",
     "IntervalUnion",
-    "Memory",
     "Meters",
     "OperatorStatistics",
     "OverheadStatistics",
@@ -30,6 +29,7 @@ __all__ = [
     "QueryMeter",
     "QueueLength",
     "RecentRate",
+    "Remembered",
     "ResponseMeter",
     "ResponseTimes",
     "Smoothed",

@@ -14,12 +14,12 @@ from freshet.quality.intervals import IntervalUnion
 class FreshnessMeter:
     """F(D) of one output from ``start`` on (FAS §3.1, Eq. 1-2).
 
-    The output is stale while at least one tuple that will be part of it waits or is being processed: the union of
-    the intervals [arrival, departure] of the matching tuples. Exact, whatever the order of the calls (the
-    exception, reported by :attr:`exact`, is in :class:`~freshet.quality.intervals.IntervalUnion`).
+    The output is stale while at least one of its future tuples waits or is being processed. So its staleness is the
+    union of the intervals [arrival, departure] of the matching tuples. This is exact whatever the order of the calls;
+    :class:`~freshet.quality.intervals.IntervalUnion` has the one exception, and :attr:`exact` reports it.
 
     Args:
-        start: Begin of the observation, T_x; staleness before it does not count.
+        start: Beginning of the observation, T_x; staleness before it does not count.
 
     >>> meter = FreshnessMeter(start=0.0)
     >>> meter.stale(2.0, 3.0)
@@ -41,15 +41,15 @@ class FreshnessMeter:
 
     @property
     def exact(self) -> bool:
-        """Whether no interval was too old to be placed exactly."""
+        """False if an interval was too old to be placed exactly."""
         return self._union.exact
 
     def stale(self, first_arrival: float, departure: float) -> None:
-        """A train whose earliest matching tuple arrived at ``first_arrival`` departed as a whole."""
+        """Records a train that departed as a whole; its earliest matching tuple arrived at ``first_arrival``."""
         self._union.add(first_arrival if first_arrival > self.start else self.start, departure)
 
     def stale_many(self, arrivals: ArrayLike, departures: ArrayLike) -> None:
-        """Matching tuples departed, each at its own time.
+        """Records matching tuples that departed, each at its own time.
 
         >>> meter = FreshnessMeter(start=0.0)
         >>> meter.stale_many([1.0, 2.0, 7.0], [2.5, 3.0, 8.0])
@@ -65,8 +65,8 @@ class FreshnessMeter:
         Args:
             now: End of the observation, T_y.
             waiting_since: Arrival of the oldest tuple that has not departed, if there is one.
-            probability: That at least one waiting tuple matches (:func:`staleness_probability`). The time since
-                ``waiting_since`` that is not stale already counts by it: an expectation, not yet a fact.
+            probability: Probability that at least one waiting tuple matches (:func:`staleness_probability`). The time
+                since ``waiting_since`` that is not yet stale counts by it: an expectation, not yet a fact.
         """
         seconds = self._union.length - self._union.within(now, math.inf)
         if waiting_since is not None and waiting_since < now:

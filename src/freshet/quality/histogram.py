@@ -15,10 +15,10 @@ LONGEST = 1e9
 
 
 class Histogram:
-    """Weighted histogram of durations whose buckets grow geometrically.
+    """Weighted histogram of durations, with buckets that grow geometrically.
 
     A quantile has a relative error of at most ``relative_error`` for durations from 1 us to 1e9 s, and an absolute
-    one of 1 us below. Deterministic: the same observations give the same counts in any order, and histograms of
+    error of 1 us below. It is deterministic: the same observations give the same counts in any order. Histograms of
     the same error add up (the bucketing of DDSketch, Masson et al., VLDB 2019).
 
     >>> histogram = Histogram()
@@ -33,7 +33,7 @@ class Histogram:
         if not 0.0 < relative_error < 1.0:
             raise ValueError(f"relative error {relative_error} is outside (0, 1)")
         self.relative_error = relative_error
-        # Bucket i holds (g^(i-1), g^i] x SHORTEST; all of it is within the error of one value inside.
+        # Bucket i holds (g^(i-1), g^i] x SHORTEST; one value inside is within the error of all of it.
         self._log_growth = math.log((1.0 + relative_error) / (1.0 - relative_error))
         buckets = math.ceil(math.log(LONGEST / SHORTEST) / self._log_growth) + 1
         self.counts: NDArray[np.float64] = np.zeros(buckets)
@@ -52,7 +52,7 @@ class Histogram:
         self.maximum = max(self.maximum, float(values.max()))
 
     def merge(self, other: Histogram) -> None:
-        """Adds all that the other histogram has seen; both must have the same relative error."""
+        """Adds everything that the other histogram has seen; both must have the same relative error."""
         if other.relative_error != self.relative_error:
             raise ValueError("histograms of different relative errors do not add up")
         self.counts += other.counts
@@ -60,7 +60,7 @@ class Histogram:
         self.maximum = max(self.maximum, other.maximum)
 
     def quantiles(self, shares: Sequence[float]) -> list[float]:
-        """For each share, the least duration that at least this share of the weight does not exceed.
+        """For each share, the smallest duration that at least this share of the weight does not exceed.
 
         Raises:
             ValueError: Nothing has been added.
@@ -73,6 +73,6 @@ class Histogram:
 
     def value(self, bucket: int) -> float:
         """The duration that a bucket stands for."""
-        # Twice the upper bound over (g + 1) is as far, in ratio, from both bounds of the bucket.
+        # Twice the upper bound over (g + 1) has the same ratio to both bounds of the bucket.
         middle = 2.0 / (math.exp(self._log_growth) + 1.0)
         return SHORTEST * middle * math.exp(bucket * self._log_growth) if bucket > 0 else 0.0

@@ -18,9 +18,9 @@ _SMALL = 16  # Below this, Python floats are quicker than the fixed price of Num
 class IntervalUnion:
     """Total length of a union of closed intervals, given in any order.
 
-    Intervals that are added mostly in order of their ends cost O(1). The latest ``limit`` disjoint intervals are
-    kept, and everything that touches them is exact. Older ones are folded into a curve of covered time; an
-    interval that reaches back behind :attr:`floor` into the curve is placed by interpolation and clears
+    Intervals that come mostly in the order of their ends cost O(1). The latest ``limit`` disjoint intervals are
+    kept, and everything that touches them is exact. Older ones are folded into a curve of covered time. An
+    interval that reaches back behind :attr:`floor` into the curve is placed by interpolation, and clears
     :attr:`exact`.
 
     >>> union = IntervalUnion()
@@ -40,11 +40,11 @@ class IntervalUnion:
         self.floor = -math.inf
         self._starts = array("d")
         self._ends = array("d")
-        # (time, covered seconds before it); its last point stands at the floor.
+        # (time, covered seconds before it); its last point is at the floor.
         self._curve: list[tuple[float, float]] = []
 
     def __len__(self) -> int:
-        """Disjoint intervals that are kept one by one."""
+        """Number of disjoint intervals that are kept one by one."""
         return len(self._starts)
 
     def add(self, start: float, end: float) -> None:

@@ -22,15 +22,15 @@ from freshet.quality.snapshots import (
     TotalSnapshot,
 )
 from freshet.quality.statistics import OperatorStatistics, OverheadStatistics
-from freshet.quality.waiting import Memory, Waiting
+from freshet.quality.waiting import Remembered, Waiting
 
-Operators = Mapping[str, Mapping[str, OperatorStatistics]]
+QueryOperators = Mapping[str, Mapping[str, OperatorStatistics]]
 """Statistics by query and name of the operator."""
 
 
 @dataclass(frozen=True, slots=True)
 class StreamCounts:
-    """What the log has counted for a stream since the stream exists."""
+    """What the log has counted for a stream since the stream was created."""
 
     tuples: int = 0
     late: int = 0
@@ -39,7 +39,7 @@ class StreamCounts:
     bytes: int = 0
 
     def snapshot(self) -> StreamSnapshot:
-        """As plain values, for reports."""
+        """The counts as plain values, for reports."""
         return {
             "tuples": self.tuples,
             "late": self.late,
@@ -50,11 +50,11 @@ class StreamCounts:
 
 
 class Meters:
-    """Holds the meters of a run and sums them up. It has no clock: every call says its time, in seconds.
+    """Holds the meters of a run and sums them up. It has no clock: every call gives its time, in seconds.
 
     Args:
-        start: Begin of the run.
-        workers: How many units can run at once.
+        start: Beginning of the run.
+        workers: Maximum number of units that run at once.
 
     >>> from freshet.model import Chain, ChainResult
     >>> meters = Meters(start=0.0)
@@ -74,7 +74,7 @@ class Meters:
         self._streams: dict[str, StreamCounts] = {}
 
     def begin(self, now: float) -> None:
-        """The run begins now: what was before it counts for nobody."""
+        """Starts the run now: nothing from before counts."""
         self.start = now
         self._workers.start = self._decisions.start = now
         for name, meter in self.queries.items():
@@ -82,44 +82,44 @@ class Meters:
                 self.queries[name] = QueryMeter(now, meter.promises, meter.streams)
 
     def add_query(self, name: str, now: float, promises: Promises | None = None, streams: Iterable[str] = ()) -> None:
-        """A query begins; ``streams`` are what it reads."""
+        """Adds a query; ``streams`` are what it reads."""
         self.queries[name] = QueryMeter(now, promises, streams)
 
     def drop_query(self, name: str) -> QueryMeter:
-        """A query ends; returns its meter for a last report."""
+        """Drops a query; returns its meter for a last report."""
         return self.queries.pop(name)
 
     def promise(self, name: str, promises: Promises) -> None:
-        """Something else was promised to a query."""
+        """Changes what was promised to a query."""
         self.queries[name].promise(promises)
 
     def quarantine(self, name: str, reason: str) -> None:
-        """A query was set aside; what waits for it goes on making it stale."""
+        """Marks a query as quarantined; what waits for it continues to make it stale."""
         meter = self.queries[name]
         meter.state, meter.reason = "quarantined", reason
 
     def hold(self, name: str, reason: str | None) -> None:
-        """A query is held back, because its output takes nothing now; None: it is not any more."""
+        """Marks a query as held back, because its output takes nothing in; None ends that."""
         self.queries[name].held = reason
 
     def record(self, query: str, result: ChainResult, departure: float, *, rows_in: int = 0, ends: bool = True) -> None:
-        """One chain of a query was committed; see :meth:`QueryMeter.record`."""
+        """Records one committed chain of a query; see :meth:`QueryMeter.record`."""
         self.queries[query].record(result, departure, rows_in=rows_in, ends=ends)
 
     def wait(self, query: str, waiting: Waiting) -> None:
-        """What waits for a query now; said before a snapshot, it holds until it is said again."""
+        """Sets what waits for a query; call it before a snapshot, it holds until the next call."""
         self.queries[query].waiting = waiting
 
-    def remember(self, query: str, memory: Memory) -> None:
-        """What the states of a query hold now; like :meth:`wait`."""
+    def remember(self, query: str, memory: Remembered) -> None:
+        """Sets what the states of a query hold; like :meth:`wait`."""
         self.queries[query].memory = memory
 
     def count(self, stream: str, counts: StreamCounts) -> None:
-        """What the log has counted for a stream by now."""
+        """Sets what the log has counted for a stream so far."""
         self._streams[stream] = counts
 
     def source_failed(self, stream: str, since: float) -> None:
-        """The source of a stream failed: from then on what reads it, also through other queries, is not fresh.
+        """Records that the source of a stream failed: its readers, direct and indirect, are not fresh from then on.
 
         >>> meters = Meters(start=0.0)
         >>> meters.add_query("big", now=0.0, streams=["s"])
@@ -136,11 +136,11 @@ class Meters:
             meter.blind = since if meter.blind is None else min(meter.blind, since)
 
     def busy(self, seconds: float) -> None:
-        """A worker ran a unit for so long."""
+        """Records that a worker ran a unit for this long."""
         self._workers.busy(seconds)
 
     def deciding(self, seconds: float) -> None:
-        """A decision took so long."""
+        """Records that a decision took this long."""
         self._decisions.decided(seconds)
 
     def snapshot(
@@ -148,14 +148,14 @@ class Meters:
         now: float,
         *,
         running: Iterable[float] = (),
-        operators: Operators | None = None,
+        operators: QueryOperators | None = None,
         overhead: OverheadStatistics | None = None,
     ) -> Snapshot:
         """All meters as plain values that JSON can hold; :mod:`freshet.quality.snapshots` says what they mean.
 
         Args:
             now: Time of the snapshot.
-            running: Start times of the units that run now, so that a long unit shows as busy.
+            running: Start times of the units that are running, so that a long unit shows as busy.
             operators: Statistics of the queries' operators.
             overhead: Statistics of the calls.
         """

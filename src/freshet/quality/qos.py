@@ -16,11 +16,11 @@ from freshet.quality.snapshots import QosSnapshot
 class QosMeter:
     """Mean utility of a query's output tuples, and how many kept the promise of the curve.
 
-    Exact where the departure of each tuple is known (simulated time). Where a train departed as a whole and only some
-    arrivals are known, evenly spaced by rank, each stands for the tuples around it.
+    It is exact if the departure of each tuple is known (simulated time). If a train departed as a whole, only some
+    arrivals are known, evenly spaced by rank; each stands for the tuples around it.
 
     Args:
-        curve: Of the query.
+        curve: The curve of the query.
 
     >>> meter = QosMeter(Curve([(0, 1), (1, 1), (3, 0)]))
     >>> meter.add_many([0.5, 2.0])
@@ -34,7 +34,7 @@ class QosMeter:
         self.curve = curve
         self.count = 0
         self.late = 0
-        """Output tuples later than the curve's promise."""
+        """Number of output tuples later than the curve's promise."""
         self._sum = 0.0
 
     @property
@@ -48,7 +48,7 @@ class QosMeter:
         return self._sum
 
     def record(self, result: ChainResult, departure: float) -> None:
-        """Output tuples of a chain departed, each at its own time where that is known."""
+        """Records output tuples of a chain that departed, each at its own time if that is known."""
         if not result.rows_out or result.failure is not None:
             return
         arrivals = np.asarray(result.arrivals, dtype=np.float64)
@@ -58,19 +58,19 @@ class QosMeter:
             self._add_ranks(departure - arrivals, result.rows_out)
 
     def add_many(self, latencies: ArrayLike) -> None:
-        """Output tuples had these latencies."""
+        """Records output tuples with these latencies."""
         times = np.asarray(latencies, dtype=np.float64)
         self.count += len(times)
         self.late += int(np.count_nonzero(times > self.curve.promise))
         self._sum += float(self.curve.utilities(times).sum())
 
     def _add_ranks(self, times: np.ndarray, rows: int) -> None:
-        """Every output tuple gets the latency of its place between two known ones."""
+        """Gives every output tuple the latency of its place between two known ones."""
         places = np.linspace(0.0, len(times) - 1.0, rows)
         self.add_many(np.interp(places, np.arange(len(times)), times))
 
     def snapshot(self) -> QosSnapshot:
-        """As plain values, for reports."""
+        """The figures as plain values, for reports."""
         return {"mean": self.mean, "count": self.count, "late": self.late}
 
 
@@ -79,11 +79,11 @@ class Qos:
     """Quality of service over several queries; the two averages differ (CAR Table 4.6).
 
     Args:
-        average: First over the tuples of each query, then over the queries: how content applications are.
-        per_tuple: Over all output tuples: what share of them was worth something.
+        average: The mean over the tuples of each query, then over the queries: how content applications are.
+        per_tuple: The mean over all output tuples: what share of them was worth something.
         by_query: The average of each query.
-        late: Output tuples later than their curve's promise.
-        count: Output tuples.
+        late: Number of output tuples later than their curve's promise.
+        count: Number of output tuples.
     """
 
     average: float
@@ -94,7 +94,7 @@ class Qos:
 
 
 def overall(meters: Mapping[str, QosMeter]) -> Qos:
-    """The QoS over queries; a query without output tuples has no part in it.
+    """The QoS over queries; queries without output tuples do not count.
 
     >>> many, few = QosMeter(Curve.deadline(1.0)), QosMeter(Curve.deadline(1.0))
     >>> many.add_many([0.5] * 9); few.add_many([2.0])

@@ -14,14 +14,14 @@ from freshet.quality.rate import RecentRate
 from freshet.quality.recent import RecentResponse, Seen
 from freshet.quality.response import ResponseMeter
 from freshet.quality.snapshots import OperatorSnapshot, QuerySnapshot
-from freshet.quality.waiting import Memory, Waiting
+from freshet.quality.waiting import Remembered, Waiting
 
 _NOTHING_WAITS = Waiting()
-_NO_MEMORY = Memory()
+_NO_MEMORY = Remembered()
 
 
 class QueryMeter:
-    """All that is measured about one query.
+    """Everything that is measured about one query.
 
     Args:
         start: When it was added.
@@ -65,7 +65,7 @@ class QueryMeter:
         self.held: str | None = None
         self.waiting = _NOTHING_WAITS
         self.blind: float | None = None
-        """Since when nobody knows what waits for it: a source of its streams failed."""
+        """Since when nobody knows what waits for it, because a source of its streams failed."""
         self.memory = _NO_MEMORY
         self.tuples_in = 0
         self.tuples_out = 0
@@ -78,19 +78,19 @@ class QueryMeter:
         self._recent_out = RecentRate(start)
 
     def promise(self, promises: Promises) -> None:
-        """Something else was promised: from here on its QoS is that of the new curve."""
+        """Changes the promises: from here on its QoS is that of the new curve."""
         if promises.curve != self.promises.curve:
             self.qos = None if promises.curve is None else QosMeter(promises.curve)
         self.promises = promises
 
     def record(self, result: ChainResult, departure: float, *, rows_in: int = 0, ends: bool = True) -> None:
-        """A chain's part of a unit was committed.
+        """Records a chain's part of a unit that was committed.
 
         Args:
-            result: What the chain did. A failed chain was not committed and changes nothing. Where it tells the
-                departure of each tuple, all is exact.
+            result: What the chain did. A failed chain was not committed and changes nothing. If the result has the
+                departure of each tuple, everything is exact.
             departure: When its output became durable and readable.
-            rows_in: Tuples that it read from streams and outputs, not from queues between operators.
+            rows_in: Number of tuples that it read from streams and outputs, not from queues between operators.
             ends: Whether the chain wrote the query's output.
         """
         if result.failure is not None:
@@ -121,7 +121,7 @@ class QueryMeter:
         self._freshness.stale(arrivals[0], departure)
 
     def freshness(self, now: float) -> float:
-        """F(D) since the start, what waits included (FAS Eq. 2, §4.2); the time since a source failed is not fresh."""
+        """F(D) since the start, including what waits (FAS Eq. 2, §4.2); the time since a source failed is not fresh."""
         waiting = self.waiting
         known = now if self.blind is None else min(now, max(self.start, self.blind))
         share = (known - self.start) / (now - self.start) if known < now else 1.0
@@ -130,7 +130,7 @@ class QueryMeter:
     def snapshot(
         self, now: float, recent: Seen | None = None, operators: dict[str, OperatorSnapshot] | None = None
     ) -> QuerySnapshot:
-        """Its part of :meth:`freshet.quality.meters.Meters.snapshot`; ``recent``, if known, is what it saw lately."""
+        """Its part of :meth:`freshet.quality.meters.Meters.snapshot`; ``recent`` is what it saw recently, if known."""
         waiting, memory = self.waiting, self.memory
         lived = max(0.0, now - self.start)
         return {

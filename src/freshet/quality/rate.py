@@ -9,9 +9,9 @@ RECENT = 10.0
 
 
 class RecentRate:
-    """Amount per second, where what happened t seconds ago counts by exp(-t / span).
+    """Amount per second; what happened t seconds ago counts by exp(-t / span).
 
-    Divided by what a steady rate would have gathered since ``start``, so that a young meter is not too low.
+    The sum is divided by what a steady rate would have gathered since ``start``, so that a young meter is not too low.
 
     >>> rate = RecentRate(start=0.0)
     >>> for second in range(1, 101):
@@ -29,7 +29,7 @@ class RecentRate:
         self._amount = 0.0
 
     def add(self, amount: float, at: float) -> None:
-        """So much happened at a time."""
+        """Records an amount at a time."""
         passed = at - self._at
         if passed > 0.0:
             self._amount = self._amount * math.exp(-passed / self._span) + amount

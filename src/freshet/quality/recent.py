@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from freshet.quality.histogram import Histogram
 
 HALF: Final = 5.0
-"""Recent response times look back for at least so many seconds, and at most for twice as many."""
+"""Recent response times look back for at least this many seconds, and at most for twice as many."""
 _BUCKETS: Final = Histogram()
 
 
@@ -27,12 +27,12 @@ class Seen:
 
     @staticmethod
     def nothing() -> Seen:
-        """Before the first."""
+        """What a meter has seen before the first response time."""
         return Seen(0, 0.0, np.empty(0, np.intp), np.empty(0))
 
     @staticmethod
     def together(parts: Iterable[Seen]) -> Seen:
-        """What several meters have seen."""
+        """What several meters have seen together."""
         each = [part for part in parts if part.count]
         if not each:
             return Seen.nothing()
@@ -49,12 +49,12 @@ class Seen:
 
     @property
     def mean(self) -> float | None:
-        """Mean response time; None where there was none."""
+        """Mean response time; None if there was none."""
         return self.sum / self.count if self.count else None
 
     @property
     def p95(self) -> float | None:
-        """The 95th percentile; None where there was none."""
+        """The 95th percentile; None if there was none."""
         if not self.count:
             return None
         reached = np.cumsum(self.counts)
@@ -65,10 +65,10 @@ class Seen:
 class RecentResponse:
     """What a :class:`~freshet.quality.response.ResponseMeter` has seen in the last 5 to 10 seconds.
 
-    It remembers what the meter had seen at two earlier times, and costs next to nothing for each train.
+    It remembers what the meter had seen at two earlier times, and costs next to nothing per train.
 
     Args:
-        look: Says what the meter has seen so far.
+        look: Returns what the meter has seen so far.
         start: When the meter began.
 
     >>> from freshet.quality.response import ResponseMeter
@@ -90,12 +90,12 @@ class RecentResponse:
         self._due = start + HALF
 
     def turn(self, now: float) -> None:
-        """Time went on; to be called before the meter takes in what departs now."""
+        """Notes that time has passed; call it before the meter takes in what departs now."""
         if now < self._due:
             return
         halves = (now - self._due) // HALF
         seen = self._look()
-        # Nothing departed since the last multiple of the half, or it would have been turned to before.
+        # Nothing departed since the last multiple of the half; otherwise this would have been called before.
         self._older = seen if halves else self._newer
         self._newer = seen
         self._due += (halves + 1.0) * HALF

@@ -19,7 +19,7 @@ _PENDING_ROWS = 4096
 
 @dataclass(frozen=True, slots=True)
 class ResponseTimes:
-    """What a :class:`ResponseMeter` has seen; seconds, and None where there was no tuple."""
+    """What a :class:`ResponseMeter` has seen, in seconds; None if there was no tuple."""
 
     count: int
     mean: float | None = None
@@ -29,7 +29,7 @@ class ResponseTimes:
     max: float | None = None
 
     def snapshot(self, recent: Seen) -> ResponseSnapshot:
-        """As plain values, for reports, with what was seen lately."""
+        """The times as plain values, for reports, with what was seen recently."""
         return {
             "count": self.count,
             "mean_s": self.mean,
@@ -43,13 +43,13 @@ class ResponseTimes:
 
 
 class ResponseMeter:
-    """Departure minus arrival over the tuples that came out; tuples filtered out do not count (FAS Def. 1).
+    """Departure minus arrival over the output tuples; tuples that are filtered out do not count (FAS Def. 1).
 
     Memory is bounded: quantiles come from a :class:`~freshet.quality.histogram.Histogram` with a relative error of
-    1 %. Trains are given by the arrivals at evenly spaced ranks of their matching tuples. Where there is a rank for
-    each tuple, all is exact up to the histogram's error. Where there are fewer (m ranks for n tuples), arrivals
-    between two ranks count as evenly spread for the mean (the trapezoid rule over ranks), the quantiles are off by at
-    most n / 2(m - 1) tuples of this train, and the maximum is still exact because the earliest arrival is a rank.
+    1 %. A train is given by the arrivals at evenly spaced ranks of its matching tuples. With a rank for
+    each tuple, everything is exact up to the histogram's error. With fewer (m ranks for n tuples), arrivals
+    between two ranks count as evenly spread for the mean (the trapezoid rule over ranks), and the quantiles are off by
+    at most n / 2(m - 1) tuples of this train. The maximum is still exact, because the earliest arrival is a rank.
 
     >>> meter = ResponseMeter()
     >>> meter.add_train(rows=3, departure=10.0, arrivals=(7.0, 8.0, 9.0))
@@ -64,7 +64,7 @@ class ResponseMeter:
         self.count = 0
         self._sum = 0.0
         self._histogram: Histogram | None = None
-        # Observations wait here so that NumPy's price per call is paid once for many trains.
+        # Observations wait here, so that NumPy's price per call is paid once for many trains.
         self._trains: list[tuple[float, int]] = []
         self._ranks: list[int] = []
         self._arrivals: list[float] = []
@@ -72,7 +72,7 @@ class ResponseMeter:
         self._pending_rows = 0
 
     def add_train(self, rows: int, departure: float, arrivals: Sequence[float]) -> None:
-        """A train departed with ``rows`` output tuples; ``arrivals`` at evenly spaced ranks, earliest first."""
+        """Records a train that departed; ``arrivals`` are at evenly spaced ranks of its output, earliest first."""
         if rows <= 0:
             return
         if len(arrivals) == 0:
@@ -85,7 +85,7 @@ class ResponseMeter:
             self._take_in_trains()
 
     def add_many(self, response_times: ArrayLike) -> None:
-        """Tuples departed with these response times: exact mean and maximum.
+        """Records tuples that departed with these response times; mean and maximum are exact.
 
         >>> meter = ResponseMeter()
         >>> meter.add_many(np.array([1.0, 3.0]))
@@ -100,7 +100,7 @@ class ResponseMeter:
             self._take_in_arrays()
 
     def merge(self, other: ResponseMeter) -> None:
-        """Adds all that the other meter has seen."""
+        """Adds everything that the other meter has seen."""
         if not other.count:
             return
         self._take_in()
@@ -111,7 +111,7 @@ class ResponseMeter:
         self._histogram.merge(histogram)
 
     def seen(self) -> Seen:
-        """What it has seen so far, in a form that is quick to compare with what it will have seen later."""
+        """What it has seen so far, in a form that is quick to compare with a later look."""
         if not self.count:
             return Seen.nothing()
         counts = self._take_in().counts
@@ -159,8 +159,8 @@ class ResponseMeter:
 
 
 def _weights(rows: NDArray[np.float64], ranks: NDArray[np.intp]) -> NDArray[np.float64]:
-    """How many tuples each rank stands for: the sum of f over 0..n-1, f linear between ranks that are h apart,
-    is h for an inner rank and (h + 1) / 2 for an outer one, which is 1 for all where every tuple has a rank."""
+    """How many tuples each rank stands for. The sum of f over 0..n-1, with f linear between ranks that are h apart,
+    gives h for an inner rank and (h + 1) / 2 for an outer one. That is 1 for all if every tuple has a rank."""
     spacing = (rows - 1.0) / np.maximum(ranks - 1, 1)
     weights = np.repeat(spacing, ranks)
     ends = np.cumsum(ranks)

@@ -1,4 +1,4 @@
-"""Shares of time: how busy the workers are, how much of it goes into deciding."""
+"""Shares of time: how busy the workers are, and how much time goes into deciding."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ class WorkerMeter:
     """Share of the workers' time in which they ran units.
 
     Args:
-        start: When the workers were there to be used.
-        workers: How many.
+        start: When the workers became available.
+        workers: Number of workers.
 
     >>> meter = WorkerMeter(start=0.0, workers=2)
     >>> meter.busy(seconds=3.0)
@@ -27,12 +27,12 @@ class WorkerMeter:
         self.seconds = 0.0
 
     def busy(self, seconds: float) -> None:
-        """A worker ran a unit for so long."""
+        """Records that a worker ran a unit for this long."""
         self.units += 1
         self.seconds += seconds
 
     def share(self, now: float, running: Iterable[float] = ()) -> float:
-        """Share since the start; ``running`` are the times at which the units that run now were begun."""
+        """Share since the start; ``running`` are the start times of the units that are running."""
         available = (now - self.start) * self.workers
         if available <= 0.0:
             return 0.0
@@ -56,7 +56,7 @@ class DecisionMeter:
         self.seconds = 0.0
 
     def decided(self, seconds: float) -> None:
-        """One decision took so long."""
+        """Records that one decision took this long."""
         self.decisions += 1
         self.seconds += seconds
 

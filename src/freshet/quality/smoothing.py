@@ -6,10 +6,10 @@ from __future__ import annotations
 class Smoothed:
     """A parameter learned from observations: C = C (1 - α) + C_new α (RT §4.1.3).
 
-    The first observation is taken as it is. Observations have weights, so that the cost per tuple seen on a train
-    of one tuple does not count like that of a train of 100,000: the weighted sum and the weights are both smoothed
-    by the formula, and the value is their quotient. With equal weights this is the formula itself; a weight of 0
-    says nothing and changes nothing.
+    The first observation is taken as it is. Observations have weights, so that the cost per tuple of a train
+    of one tuple does not count as much as that of a train of 100,000. The formula smooths both the weighted sum and
+    the weights, and the value is their quotient. With equal weights this is the formula itself. A weight of 0
+    changes nothing.
 
     Args:
         alpha: Share of the newest observation, in (0, 1].

@@ -1,14 +1,14 @@
-"""What the meters tell: plain values that JSON can hold, each with its meaning.
+"""What the meters report: plain values that JSON can hold, each with its meaning.
 
-Names that end in ``_s`` are seconds, in ``_per_s`` rates per second; shares are between 0 and 1. What is not known is
-None, never NaN. The page docs/report.md is made from these types.
+Names that end in ``_s`` are seconds, names that end in ``_per_s`` are rates per second. Shares lie between 0 and 1.
+An unknown value is None, never NaN. The page docs/report.md is made from these types.
 """
 
 from __future__ import annotations
 
 from typing import Annotated, TypedDict
 
-Count = int
+Counted = int
 Seconds = float
 Share = float
 
@@ -16,32 +16,32 @@ Share = float
 class ResponseSnapshot(TypedDict):
     """Response times of output tuples, from arrival to output (FAS Def. 1)."""
 
-    count: Annotated[Count, "output tuples whose response time was measured, from arrival to output"]
+    count: Annotated[Counted, "number of output tuples with a measured response time, from arrival to output"]
     mean_s: Annotated[Seconds | None, "mean response time"]
     p50_s: Annotated[Seconds | None, "median response time"]
     p95_s: Annotated[Seconds | None, "95th percentile"]
     p99_s: Annotated[Seconds | None, "99th percentile"]
     max_s: Annotated[Seconds | None, "longest response time"]
     recent_mean_s: Annotated[
-        Seconds | None, "mean over the output tuples of the last 5 to 10 s: how old answers are now"
+        Seconds | None, "mean over the output tuples of the last 5 to 10 s: how old answers are at present"
     ]
-    recent_p95_s: Annotated[Seconds | None, "95th percentile over these"]
+    recent_p95_s: Annotated[Seconds | None, "95th percentile over the same tuples"]
 
 
 class QosSnapshot(TypedDict):
-    """How content the latency curve of a query is (CAR §4.2)."""
+    """How well the answers of a query keep to its latency curve (CAR §4.2)."""
 
     mean: Annotated[float | None, "mean utility of its output tuples"]
-    count: Annotated[Count, "output tuples that were weighed"]
-    late: Annotated[Count, "output tuples later than the curve promises in full"]
+    count: Annotated[Counted, "number of output tuples with a utility"]
+    late: Annotated[Counted, "number of output tuples that came too late for full utility"]
 
 
 class TotalQosSnapshot(TypedDict):
-    """How content the latency curves of all queries are."""
+    """How well the answers of all queries keep to their latency curves."""
 
     average: Annotated[float | None, "mean over queries of their mean utility"]
-    per_tuple: Annotated[float | None, "mean utility over their output tuples"]
-    late: Annotated[Count, "output tuples later than their curve promises in full"]
+    per_tuple: Annotated[float | None, "mean utility over all their output tuples"]
+    late: Annotated[Counted, "number of output tuples that came too late for full utility"]
 
 
 class ThroughputSnapshot(TypedDict):
@@ -49,16 +49,16 @@ class ThroughputSnapshot(TypedDict):
 
     in_per_s: Annotated[float | None, "tuples read per second of its life"]
     out_per_s: Annotated[float | None, "tuples written per second of its life"]
-    recent_in_per_s: Annotated[float | None, "tuples read per second lately (decayed over 10 s)"]
-    recent_out_per_s: Annotated[float | None, "tuples written per second lately"]
+    recent_in_per_s: Annotated[float | None, "tuples read per second recently (decayed over 10 s)"]
+    recent_out_per_s: Annotated[float | None, "tuples written per second recently"]
 
 
 class OperatorSnapshot(TypedDict):
-    """What an operator did and costs."""
+    """What an operator did, and what it costs."""
 
-    tuples_in: Annotated[Count, "tuples that an operator took"]
-    tuples_out: Annotated[Count, "tuples that it gave on"]
-    seconds: Annotated[Seconds, "time that it kept a worker: tasks that run side by side count once"]
+    tuples_in: Annotated[Counted, "number of tuples that the operator took"]
+    tuples_out: Annotated[Counted, "number of tuples that it gave out"]
+    seconds: Annotated[Seconds, "how long it kept a worker busy; tasks that run side by side count once"]
     cost_s: Annotated[Seconds | None, "its cost per tuple, smoothed"]
     selectivity: Annotated[float | None, "its output tuples per input tuple, smoothed"]
 
@@ -66,29 +66,33 @@ class OperatorSnapshot(TypedDict):
 class QuerySnapshot(TypedDict):
     """A query."""
 
-    state: Annotated[str, "`active`, `held back` (its output takes nothing in now) or `quarantined` (its code raised)"]
+    state: Annotated[str, "`active`, `held back` (its output takes nothing in) or `quarantined` (its code raised)"]
     reason: Annotated[str | None, "why it is held back or quarantined"]
     weight: Annotated[float, "its importance"]
-    seconds: Annotated[Seconds, "how long it has been there"]
-    tuples_in: Annotated[Count, "tuples read from its streams, once for each input that reads them"]
-    tuples_out: Annotated[Count, "tuples in its output"]
-    errors: Annotated[Count, "evaluation errors that gave NULL"]
-    late: Annotated[Count, "tuples of its streams that came too late and were set aside, since the streams exist"]
-    dead: Annotated[Count, "malformed rows of its streams that were set aside, since the streams exist"]
-    waiting: Annotated[Count, "tuples in its queues"]
-    bytes_waiting: Annotated[Count, "bytes in its queues"]
-    oldest_waiting_s: Annotated[Seconds | None, "how long the oldest of them has waited"]
-    state_rows: Annotated[Count, "rows that its windows, joins and aggregates remember"]
-    state_bytes: Annotated[Count, "bytes of these rows"]
-    watermark_lag_s: Annotated[Seconds | None, "how far event time in them is behind now"]
+    seconds: Annotated[Seconds, "how long it has existed"]
+    tuples_in: Annotated[Counted, "number of tuples read from its streams; each counts once per input that reads it"]
+    tuples_out: Annotated[Counted, "number of tuples in its output"]
+    errors: Annotated[Counted, "number of evaluation errors that gave NULL"]
+    late: Annotated[
+        Counted, "number of tuples of its streams that were set aside as late, since the streams were created"
+    ]
+    dead: Annotated[Counted, "number of malformed rows of its streams, since the streams were created"]
+    waiting: Annotated[Counted, "number of tuples in its queues"]
+    bytes_waiting: Annotated[Counted, "bytes in its queues"]
+    oldest_waiting_s: Annotated[Seconds | None, "how long the oldest tuple in its queues has waited"]
+    state_rows: Annotated[Counted, "number of rows that its windows, joins and aggregates remember"]
+    state_bytes: Annotated[Counted, "bytes of these rows"]
+    watermark_lag_s: Annotated[Seconds | None, "how far their event time lies behind the present"]
     freshness: Annotated[
         Share,
-        "share of time in which no matching tuple waited (FAS Eq. 2); what waits now counts by its probability to "
-        "match, and the time since a source of its streams failed counts as stale",
+        "share of time in which no matching tuple waited (FAS Eq. 2); a tuple that still waits counts by its "
+        "probability to match, and the time since a source of its streams failed counts as stale",
     ]
-    freshness_exact: Annotated[bool, "whether no interval of it had to be interpolated"]
+    freshness_exact: Annotated[bool, "true if no interval of it had to be interpolated"]
     response: Annotated[ResponseSnapshot, ""]
-    qos: Annotated[QosSnapshot | None, "how content its latency curve is; `null` where it has none, else:"]
+    qos: Annotated[
+        QosSnapshot | None, "how well its answers keep to its latency curve; `null` if it has none, otherwise:"
+    ]
     throughput: Annotated[ThroughputSnapshot, ""]
     operators: Annotated[dict[str, OperatorSnapshot], ""]
 
@@ -96,56 +100,58 @@ class QuerySnapshot(TypedDict):
 class TotalSnapshot(TypedDict):
     """All queries together."""
 
-    queries: Annotated[Count, "how many there are"]
-    quarantined: Annotated[Count, "how many of them are quarantined"]
-    tuples_in: Annotated[Count, "sum over queries"]
-    tuples_out: Annotated[Count, "sum over queries"]
-    errors: Annotated[Count, "sum over queries"]
-    waiting: Annotated[Count, "sum over queries: a tuple counts for each query that has still to see it"]
-    bytes_waiting: Annotated[Count, "sum over queries"]
-    state_rows: Annotated[Count, "sum over queries"]
-    state_bytes: Annotated[Count, "sum over queries"]
-    oldest_waiting_s: Annotated[Seconds | None, "how long the oldest tuple that waits for some query has waited"]
+    queries: Annotated[Counted, "number of queries"]
+    quarantined: Annotated[Counted, "number of quarantined queries"]
+    tuples_in: Annotated[Counted, "sum over queries"]
+    tuples_out: Annotated[Counted, "sum over queries"]
+    errors: Annotated[Counted, "sum over queries"]
+    waiting: Annotated[Counted, "sum over queries: a tuple counts once for each query that has yet to see it"]
+    bytes_waiting: Annotated[Counted, "sum over queries"]
+    state_rows: Annotated[Counted, "sum over queries"]
+    state_bytes: Annotated[Counted, "sum over queries"]
+    oldest_waiting_s: Annotated[Seconds | None, "how long the oldest waiting tuple of any query has waited"]
     freshness: Annotated[Share | None, "mean over queries (FAS Eq. 3)"]
-    weighted_freshness: Annotated[Share | None, "mean over queries by weight (FAS §4.4)"]
+    weighted_freshness: Annotated[Share | None, "mean over queries, weighted (FAS §4.4)"]
     response: Annotated[ResponseSnapshot, ""]
-    qos: Annotated[TotalQosSnapshot | None, "over the queries with a latency curve; `null` where there are none, else:"]
+    qos: Annotated[
+        TotalQosSnapshot | None, "over the queries with a latency curve; `null` if there are none, otherwise:"
+    ]
 
 
 class StreamSnapshot(TypedDict):
     """A stream."""
 
-    tuples: Annotated[Count, "tuples that ever came in"]
-    late: Annotated[Count, "rows that ever came too late"]
-    dead: Annotated[Count, "rows that were ever malformed"]
-    heartbeats: Annotated[Count, "entries that say that nothing came"]
-    bytes: Annotated[Count, "bytes that are kept"]
+    tuples: Annotated[Counted, "number of tuples that ever came in"]
+    late: Annotated[Counted, "number of rows that ever came too late"]
+    dead: Annotated[Counted, "number of rows that were ever malformed"]
+    heartbeats: Annotated[Counted, "number of entries that say that nothing came"]
+    bytes: Annotated[Counted, "bytes that are kept"]
 
 
 class WorkersSnapshot(TypedDict):
     """The workers."""
 
-    workers: Annotated[Count, "units that may run at once"]
-    units: Annotated[Count, "units that were finished"]
-    busy_s: Annotated[Seconds, "time spent in them, summed over workers"]
-    busy_share: Annotated[Share | None, "share of the workers' time"]
+    workers: Annotated[Counted, "maximum number of units that run at once"]
+    units: Annotated[Counted, "number of finished units"]
+    busy_s: Annotated[Seconds, "time spent in units, summed over workers"]
+    busy_share: Annotated[Share | None, "share of the workers' time spent in units"]
 
 
 class DecisionsSnapshot(TypedDict):
     """The policy."""
 
-    decisions: Annotated[Count, "decisions of the policy"]
-    deciding_s: Annotated[Seconds, "time that they took"]
-    deciding_share: Annotated[Share | None, "share of the run's time"]
+    decisions: Annotated[Counted, "number of decisions of the policy"]
+    deciding_s: Annotated[Seconds, "time that decisions took"]
+    deciding_share: Annotated[Share | None, "share of the run's time that decisions took"]
 
 
 class OverheadSnapshot(TypedDict):
-    """What steps cost beside their operators."""
+    """What steps cost besides their operators."""
 
-    calls: Annotated[Count, "units whose overhead was measured"]
-    total_s: Annotated[Seconds, "time that they kept a worker beside their operators"]
+    calls: Annotated[Counted, "number of units with a measured overhead"]
+    total_s: Annotated[Seconds, "how long they kept a worker busy, besides their operators"]
     per_call_s: Annotated[
-        Seconds | None, "overhead of one, smoothed; of the first five the least, for the first ones are cold"
+        Seconds | None, "overhead of one unit, smoothed; the minimum of the first five, because the first ones are cold"
     ]
 
 
@@ -165,4 +171,4 @@ class Snapshot(TypedDict):
 class EngineSnapshot(Snapshot):
     """All meters at a moment, and whether the engine is in trouble."""
 
-    trouble: Annotated[str | None, "why steps are being tried again at present: a full disk, a lost cluster"]
+    trouble: Annotated[str | None, "why steps are being tried again at present, such as a full disk or a lost cluster"]

@@ -8,7 +8,7 @@ from freshet.model import OperatorRun
 from freshet.quality.smoothing import Smoothed
 
 _COLD: Final = 5
-"""Calls of which some may be cold."""
+"""Number of first calls that may be cold."""
 _NEWEST: Final = 0.2
 """Share of the newest call."""
 
@@ -16,7 +16,7 @@ _NEWEST: Final = 0.2
 class OperatorStatistics:
     """Cost per tuple and selectivity of one operator, smoothed (RT §4.1.3), and its totals.
 
-    Seconds are those that a unit keeps its worker, as its overhead is: tasks that run side by side count once.
+    Seconds are those for which a unit keeps its worker, as for its overhead: tasks that run side by side count once.
     A run counts by the tuples that it read (see :class:`~freshet.quality.smoothing.Smoothed`).
 
     Args:
@@ -45,7 +45,7 @@ class OperatorStatistics:
 
     @classmethod
     def given(cls, cost: float, selectivity: float) -> OperatorStatistics:
-        """Statistics that are known and stay as they are; runs add to the totals only.
+        """Statistics that are known and do not change; runs add only to the totals.
 
         >>> known = OperatorStatistics.given(cost=1e-3, selectivity=0.5)
         >>> known.add(OperatorRun(0, rows_in=10, rows_out=10, seconds=1.0))
@@ -72,13 +72,13 @@ class OperatorStatistics:
         return self._fixed or self._cost.learned
 
     def add(self, run: OperatorRun) -> None:
-        """The operator ran."""
+        """Records a run of the operator."""
         rows_in = run.rows_in
         self.runs += 1
         self.seconds += run.seconds
         self.rows_in += rows_in
         self.rows_out += run.rows_out
-        # An empty train tells nothing about tuples.
+        # An empty train says nothing about tuples.
         if rows_in and not self._fixed:
             self._cost.observe(run.seconds / rows_in, rows_in)
             self._selectivity.observe(run.rows_out / rows_in, rows_in)
@@ -88,7 +88,7 @@ class OverheadStatistics:
     """Seconds that a call (a step) costs before it touches a tuple, smoothed (RT §4.1.3); every call counts alike.
 
     The first calls are cold: they start processes, compile and fill caches, and may take a hundred times as long as all
-    others. Such delays only add, so the least of the first few calls is taken.
+    others. Such delays only add, so the minimum of the first few calls is used.
 
     >>> overhead = OverheadStatistics()
     >>> for seconds in (2.0, 0.03, 0.05, 0.03, 0.04):
@@ -110,7 +110,7 @@ class OverheadStatistics:
 
     @classmethod
     def given(cls, seconds: float) -> OverheadStatistics:
-        """An overhead that is known and stays as it is; calls add to the totals only.
+        """An overhead that is known and does not change; calls add only to the totals.
 
         >>> known = OverheadStatistics.given(0.02)
         >>> known.add(0.5)
@@ -122,7 +122,7 @@ class OverheadStatistics:
         return statistics
 
     def add(self, seconds: float) -> None:
-        """A call had this overhead."""
+        """Records the overhead of a call."""
         self.calls += 1
         self.total += seconds
         if self._fixed:

@@ -11,12 +11,12 @@ from freshet.quality.freshness import staleness_probability
 
 @dataclass(frozen=True, slots=True)
 class QueueLength:
-    """What waits in one queue, tuples being processed included: they have not departed either.
+    """What waits in one queue. Tuples in progress count, too: they have not departed either.
 
     Args:
-        rows: Tuples.
+        rows: Number of tuples.
         bytes: Their bytes.
-        since: Arrival of the oldest; ignored where there are no rows.
+        since: Arrival of the oldest; ignored if there are no rows.
         selectivity: Output tuples per tuple of this queue: the product over the operators after it (FAS §2).
     """
 
@@ -31,10 +31,11 @@ class Waiting:
     """What waits in all queues of a query.
 
     Args:
-        rows: Tuples.
+        rows: Number of tuples.
         bytes: Their bytes.
-        since: Arrival of the oldest one; None where nothing waits.
-        probability: That at least one of them will be part of the output (FAS §4.2); without a say where nothing waits.
+        since: Arrival of the oldest one; None if nothing waits.
+        probability: Probability that at least one of them will be part of the output (FAS §4.2). It means nothing if
+            nothing waits.
 
     >>> Waiting.in_queues([QueueLength(1, 80, since=7.0, selectivity=0.5), QueueLength(2, 160, 5.0, 0.5)])
     Waiting(rows=3, bytes=240, since=5.0, probability=0.875)
@@ -62,13 +63,13 @@ class Waiting:
 
 
 @dataclass(frozen=True, slots=True)
-class Memory:
+class Remembered:
     """What the windows, joins and aggregates of a query remember.
 
     Args:
-        rows: Rows of their states.
+        rows: Number of rows of their states.
         bytes: Their bytes.
-        watermark: How far event time has come in them, in seconds; None: nobody knows.
+        watermark: How far event time has come in them, in seconds; None if unknown.
     """
 
     rows: int = 0

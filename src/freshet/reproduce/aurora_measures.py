@@ -32,5 +32,5 @@ def mean(each: Iterable[Sequence[float]]) -> list[float]:
 
 
 def least(each: Iterable[Sequence[float]]) -> list[float]:
-    """The least over settings, for each seed."""
+    """The smallest over settings, for each seed."""
     return [min(values) for values in zip(*each, strict=True)]

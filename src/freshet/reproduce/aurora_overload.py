@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Final
 
 from freshet.reproduce.aurora_measures import PUSHED, minus, over
-from freshet.reproduce.aurora_runs import PRICES, Found, Run, fluctuating, overloaded, qos, runs
+from freshet.reproduce.aurora_runs import PRICES, AuroraResult, AuroraRun, fluctuating, overloaded, qos, runs
 from freshet.reproduce.registry import Measured, claim
 from freshet.reproduce.trial import Trial
 from freshet.simulation.workloads.aurora import Process
@@ -15,12 +15,12 @@ from freshet.simulation.workloads.aurora import Process
 LOADS: Final = (0.8, 0.9, 1.0, 1.2, 1.5)
 
 
-def in_overload(trial: Trial, policy: str, load: float = 1.2, idle_only: bool = False) -> list[Found]:
+def in_overload(trial: Trial, policy: str, load: float = 1.2, idle_only: bool = False) -> list[AuroraResult]:
     """One application gets half of all tuples."""
-    return runs(trial, Run(overloaded(trial, load), policy, 10, idle_only=idle_only))
+    return runs(trial, AuroraRun(overloaded(trial, load), policy, 10, idle_only=idle_only))
 
 
-def per_tuple(found: Sequence[Found]) -> list[float]:
+def per_tuple(found: Sequence[AuroraResult]) -> list[float]:
     """QoS over all tuples, for each seed."""
     return [each.outcome.qos.per_tuple for each in found]
 
@@ -60,10 +60,10 @@ def _(trial: Trial) -> Measured:
 
 def in_storms(
     trial: Trial, policy: str, *, capacity: float | None = None, process: Process = "even", idle_only: bool = False
-) -> list[Found]:
+) -> list[AuroraResult]:
     """The load fluctuates between 60 % and 130 % of the capacity."""
     bed = replace(fluctuating(trial, capacity), process=process)
-    return runs(trial, Run(bed, policy, 10, idle_only=idle_only))
+    return runs(trial, AuroraRun(bed, policy, 10, idle_only=idle_only))
 
 
 STORM_READINGS: Final[dict[str, tuple[float | None, Process]]] = {

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING
 
-from freshet.reproduce.aurora_measures import FIXED, LARGE_SIZE, PUSHED, ROBIN, SLOPE
+from freshet.reproduce.aurora_measures import BUCKETS, FIXED, PUSHED, ROBIN, SLOPE
 from freshet.reproduce.aurora_runs import (
     CAPACITIES,
     COSTS,
@@ -13,9 +14,8 @@ from freshet.reproduce.aurora_runs import (
     PARTITIONS,
     RATES,
     SIZES,
-    Run,
+    AuroraRun,
     deep,
-    large,
     latency,
     qos,
     runs,
@@ -23,18 +23,20 @@ from freshet.reproduce.aurora_runs import (
     trees,
     varied,
 )
-from freshet.reproduce.plotting import Figures, draw_all, line
+from freshet.reproduce.aurora_scale import large_runs
+from freshet.reproduce.plotting import PlotTable, draw_all, draw_lines
 from freshet.reproduce.trial import Trial
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-STYLE: Final[dict[str, Any]] = {"marker": "o", "markersize": 4}
+RunLines = Mapping[str, Sequence[AuroraRun]]
+"""The runs of each line, by its label."""
 
 
 def plot(trial: Trial, folder: Path) -> None:
     """Writes ``aurora_fig3.6.png`` and so on."""
-    figures: Figures = {
+    figures: PlotTable = {
         "fig3.6": ("Fig. 3.6: latency by load, five application trees", _latency_by_load),
         "fig3.7": ("Fig. 3.7: latency by the cost of a box", _latency_by_cost),
         "fig4.4": ("Fig. 4.4 and 4.14(a): average QoS by rate, 20 queries of 5 boxes", _small),
@@ -46,50 +48,64 @@ def plot(trial: Trial, folder: Path) -> None:
     draw_all(trial, folder, "aurora", figures)
 
 
+def _latency(axes: Axes, trial: Trial, places: Sequence[float], lines: RunLines) -> None:
+    def milliseconds(run: AuroraRun) -> list[float]:
+        return [1e3 * value for value in latency(runs(trial, run))]
+
+    axes.set(ylabel="mean latency (ms)", yscale="log")
+    draw_lines(axes, places, {label: [milliseconds(run) for run in every] for label, every in lines.items()})
+
+
+def _qos(axes: Axes, trial: Trial, places: Sequence[float], lines: RunLines) -> None:
+    axes.set(ylabel="average QoS")
+    draw_lines(axes, places, {label: [qos(runs(trial, run)) for run in every] for label, every in lines.items()})
+
+
 def _latency_by_load(axes: Axes, trial: Trial) -> None:
-    for policy, label in ((ROBIN, "a box at a time"), ("aaat-min-cost", "application trees")):
-        found = [runs(trial, Run(trees(trial, 5, capacity), policy)) for capacity in CAPACITIES]
-        line(axes, CAPACITIES, [[1e3 * value for value in latency(each)] for each in found], label, **STYLE)
-    axes.set(xlabel="share of the ideal capacity", ylabel="mean latency (ms)", yscale="log")
+    policies = {"a box at a time": ROBIN, "application trees": "aaat-min-cost"}
+    beds = [trees(trial, 5, capacity) for capacity in CAPACITIES]
+    axes.set(xlabel="share of the ideal capacity")
+    _latency(
+        axes, trial, CAPACITIES, {label: [AuroraRun(bed, name) for bed in beds] for label, name in policies.items()}
+    )
 
 
 def _latency_by_cost(axes: Axes, trial: Trial) -> None:
-    for name in ("min-cost", "min-latency"):
-        beds = [trees(trial, 1, 0.5, cost_range=None, cost=cost, process="even") for cost in COSTS]
-        found = [latency(runs(trial, Run(bed, f"aaat-{name}"))) for bed in beds]
-        line(axes, [1e6 * cost for cost in COSTS], [[1e3 * value for value in each] for each in found], name, **STYLE)
-    axes.set(xlabel="cost of a box (µs per tuple)", ylabel="mean latency (ms)", xscale="log", yscale="log")
+    beds = [trees(trial, 1, 0.5, cost_range=None, cost=cost, process="even") for cost in COSTS]
+    lines = {name: [AuroraRun(bed, f"aaat-{name}") for bed in beds] for name in ("min-cost", "min-latency")}
+    axes.set(xlabel="cost of a box (µs per tuple)", xscale="log")
+    _latency(axes, trial, [1e6 * cost for cost in COSTS], lines)
 
 
 def _small(axes: Axes, trial: Trial) -> None:
-    for policy in (ROBIN, FIXED, SLOPE, *PUSHED[:2]):
-        size = None if policy == ROBIN else 10
-        line(axes, RATES, [qos(runs(trial, Run(small(trial, rate), policy, size))) for rate in RATES], policy, **STYLE)
-    axes.set(xlabel="tuples/s", ylabel="average QoS")
+    sizes = {ROBIN: None, FIXED: 10, SLOPE: 10, PUSHED[0]: 10, PUSHED[1]: 10}
+    lines = {policy: [AuroraRun(small(trial, rate), policy, size) for rate in RATES] for policy, size in sizes.items()}
+    axes.set(xlabel="tuples/s")
+    _qos(axes, trial, RATES, lines)
 
 
 def _deep(axes: Axes, trial: Trial) -> None:
-    for policy in (FIXED, SLOPE, *PUSHED[:2]):
-        line(axes, RATES, [qos(runs(trial, Run(deep(trial, rate), policy, 10))) for rate in RATES], policy, **STYLE)
-    axes.set(xlabel="tuples/s", ylabel="average QoS")
+    policies = (FIXED, SLOPE, *PUSHED[:2])
+    axes.set(xlabel="tuples/s")
+    _qos(axes, trial, RATES, {each: [AuroraRun(deep(trial, rate), each, 10) for rate in RATES] for each in policies})
 
 
 def _sizes(axes: Axes, trial: Trial) -> None:
-    for policy in (FIXED, SLOPE):
-        line(axes, SIZES, [qos(runs(trial, Run(small(trial), policy, size))) for size in SIZES], policy, **STYLE)
-    axes.set(xlabel="schedule size", ylabel="average QoS", xscale="log")
+    lines = {policy: [AuroraRun(small(trial), policy, size) for size in SIZES] for policy in (FIXED, SLOPE)}
+    axes.set(xlabel="schedule size", xscale="log")
+    _qos(axes, trial, SIZES, lines)
 
 
 def _partitions(axes: Axes, trial: Trial) -> None:
-    found = [qos(runs(trial, Run(varied(trial), "bucketing", 100, partitions=count))) for count in PARTITIONS]
-    line(axes, PARTITIONS, found, "bucketing", **STYLE)
-    slope = qos(runs(trial, Run(varied(trial), SLOPE, 100)))
-    line(axes, PARTITIONS, [slope] * len(PARTITIONS), SLOPE, **STYLE)
-    axes.set(xlabel="partitions of slope and of slack", ylabel="average QoS", xscale="log")
+    bed = varied(trial)
+    lines = {
+        BUCKETS: [AuroraRun(bed, BUCKETS, 100, partitions=count) for count in PARTITIONS],
+        SLOPE: [AuroraRun(bed, SLOPE, 100)] * len(PARTITIONS),
+    }
+    axes.set(xlabel="partitions of slope and of slack", xscale="log")
+    _qos(axes, trial, PARTITIONS, lines)
 
 
 def _large(axes: Axes, trial: Trial) -> None:
-    for policy in PUSHED:
-        every = [Run(large(trial, rate), policy, LARGE_SIZE, partitions=7) for rate in LARGE_RATES]
-        line(axes, LARGE_RATES, [qos(runs(trial, run)) for run in every], policy, **STYLE)
-    axes.set(xlabel="tuples/s", ylabel="average QoS")
+    axes.set(xlabel="tuples/s")
+    _qos(axes, trial, LARGE_RATES, {policy: large_runs(trial, policy) for policy in PUSHED})

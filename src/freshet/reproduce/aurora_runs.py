@@ -11,12 +11,12 @@ import numpy as np
 from freshet.policies import BoxAtATime, Bucketing, Policy, QueueShare, SlopeSlack, SlopeSlackPush, create
 from freshet.reproduce.trial import Trial
 from freshet.simulation.fast import FastWorld
-from freshet.simulation.outcome import Departed, Outcome
+from freshet.simulation.outcome import Departed, SimulationOutcome
 from freshet.simulation.workloads.aurora import AuroraWorkload
 
 
 class Prices(NamedTuple):
-    """What is not processing: seconds for each box call, and for each operation that a scheduler counts."""
+    """The prices of what is not processing: seconds per box call, and per operation that a scheduler counts."""
 
     call: float
     operation: float
@@ -26,8 +26,8 @@ PRICES: Final = Prices(call=21.2e-6, operation=1.037e-6)
 """Seconds of a box call and of a counted scheduling operation, the only two constants.
 
 The thesis states neither. Both are set on fixed-priority push-through in the testbed of Table 4.4: it spends 7.5 % of
-the run time on scheduling at 4,000 tuples/s (Table 4.5) and sustains 3,500 tuples/s (Fig. 4.15). All else is predicted.
-:func:`calibrated` finds them.
+the run time on scheduling at 4,000 tuples/s (Table 4.5) and sustains 3,500 tuples/s (Fig. 4.15). Everything else is
+predicted. :func:`calibrated` finds them.
 """
 
 CAPACITIES: Final = (0.3, 0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.95)
@@ -38,19 +38,19 @@ SIZES: Final = (1, 2, 5, 10, 20, 50, 100)
 PARTITIONS: Final = (1, 2, 5, 10, 20, 50, 100, 260)
 SHARES: Final = (0.2, 0.4, 0.6, 0.8, 1.0)
 GOOD: Final = 0.95
-"""Average QoS from which on a rate counts as sustained."""
+"""The average QoS from which on a rate counts as sustained."""
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class AuroraRun:
     """One simulation.
 
     Args:
         bed: The testbed.
-        policy: By its name in the registry.
-        size: N, of those that have a schedule size.
-        partitions: Of bucketing.
-        share: Of the queue that a train takes (a box at a time).
+        policy: Its name in the registry.
+        size: N, for policies with a schedule size.
+        partitions: Number of partitions, for bucketing.
+        share: Share of the queue that a train takes (a box at a time).
         idle_only: Whether slope-slack leaves late tuples out as long as others are ready.
     """
 
@@ -72,10 +72,10 @@ class Counts:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class AuroraResult:
     """What a simulation gave: the outcome, and late tuples by (storm or calm, tight or loose)."""
 
-    outcome: Outcome
+    outcome: SimulationOutcome
     counts: tuple[tuple[tuple[bool, bool], Counts], ...]
 
     def missed(self, *, storm: bool, tight: bool | None = None) -> int:
@@ -92,17 +92,17 @@ class Found:
         return [each for (when, kind), each in self.counts if when == storm and tight in (None, kind)]
 
 
-def simulate(run: Run) -> Found:
+def simulate(run: AuroraRun) -> AuroraResult:
     """Runs one simulation."""
     bed, (call, operation) = run.bed, run.prices
     world = FastWorld(
         bed.streams_of(), bed.queries_of(), policy_of(run), call=call, operation=operation, seed=bed.seed, departs="box"
     )
     world.run()
-    return Found(world.outcome(), _counts(bed, world.departed()))
+    return AuroraResult(world.outcome(), _counts(bed, world.departed()))
 
 
-def policy_of(run: Run) -> Policy:
+def policy_of(run: AuroraRun) -> Policy:
     """The scheduler of a run."""
     if run.policy == "baat":
         return BoxAtATime(run.size, trains=None if run.share == 1.0 else QueueShare(run.share), seed=run.bed.seed)
@@ -134,35 +134,35 @@ def _counts(bed: AuroraWorkload, departed: Departed) -> tuple[tuple[tuple[bool, 
     return tuple((key, Counts(*each)) for key, each in sums.items())
 
 
-def runs(trial: Trial, run: Run) -> list[Found]:
+def runs(trial: Trial, run: AuroraRun) -> list[AuroraResult]:
     """A run for each seed."""
     return trial.map(simulate, [seeded(run, seed) for seed in trial.seeds])
 
 
-def ahead(trial: Trial, every: Iterable[Run]) -> None:
-    """Makes runs that will be looked at, in several processes where allowed."""
+def ahead(trial: Trial, every: Iterable[AuroraRun]) -> None:
+    """Makes runs that will be needed, in several processes if allowed."""
     trial.map(simulate, [seeded(run, seed) for run in every for seed in trial.seeds])
 
 
-def seeded(run: Run, seed: int) -> Run:
-    """The run of a seed; where nothing is drawn all seeds are one run."""
+def seeded(run: AuroraRun, seed: int) -> AuroraRun:
+    """The run of a seed; if nothing is drawn, all seeds are one run."""
     bed = run.bed
     ranges = (bed.cost_range, bed.deadline_range)
     drawn = bed.process == "poisson" or any(ranges) or run.policy in ("baat", "taat")
     return replace(run, bed=replace(bed, seed=seed if drawn else 0))
 
 
-def qos(found: Sequence[Found]) -> list[float]:
+def qos(found: Sequence[AuroraResult]) -> list[float]:
     """Average QoS of each seed."""
     return [each.outcome.qos.average for each in found]
 
 
-def latency(found: Sequence[Found]) -> list[float]:
+def latency(found: Sequence[AuroraResult]) -> list[float]:
     """Mean latency of each seed."""
     return [each.outcome.response for each in found]
 
 
-def scheduling(found: Sequence[Found]) -> list[float]:
+def scheduling(found: Sequence[AuroraResult]) -> list[float]:
     """Seconds of scheduling of each seed."""
     return [each.outcome.work.scheduling for each in found]
 
@@ -192,7 +192,7 @@ def small(trial: Trial, rate: float = 1200.0, **changes: object) -> AuroraWorklo
 
 
 def deep(trial: Trial, rate: float = 1200.0) -> AuroraWorkload:
-    """The same with boxes four times as many and a quarter as dear (CAR §4.5)."""
+    """The same with four times as many boxes at a quarter of the cost (CAR §4.5)."""
     return small(trial, rate, depth=20, cost=2.5e-5)
 
 
@@ -237,18 +237,19 @@ def overloaded(trial: Trial, load: float = 1.2) -> AuroraWorkload:
 def fluctuating(trial: Trial, capacity: float | None = None) -> AuroraWorkload:
     """CAR §4.6.2: 40,000 tuples at 60 % of capacity, then 15,000 at 130 %, and again, 200,000 in all (Table 4.7).
 
-    ``capacity`` is the tuples per second that are 100 %; None: what the boxes could process without overhead.
+    ``capacity`` is the rate in tuples per second that counts as 100 %; None: what the boxes could process without
+    overhead.
     """
     bed = small(trial, calm=40_000, storm=15_000, tuples=200_000)
     if trial.quick:
-        # One storm, whole: its length against the loose deadline is what matters.
+        # One whole storm: its length compared with the loose deadline is what matters.
         bed = replace(bed, calm=20_000, tuples=55_000)
     full = capacity or bed.capacity
     return replace(bed, rate=0.6 * full, storm_rate=1.3 * full)
 
 
-def sustained(trial: Trial, every: Sequence[Run]) -> list[float]:
-    """The highest rate up to which the average QoS is good, for each seed; runs in the order of rising rates."""
+def sustained(trial: Trial, every: Sequence[AuroraRun]) -> list[float]:
+    """The highest rate up to which the average QoS is good, for each seed; runs come in the order of rising rates."""
     ahead(trial, every)
     by_seed = list(zip(*(qos(runs(trial, run)) for run in every), strict=True))
     return [_last_good([run.bed.rate for run in every], values) for values in by_seed]
@@ -268,13 +269,13 @@ def calibrated(rounds: int = 4) -> Prices:
     bed = large(Trial(quick=True), 4000.0)
     call, operation = 2e-5, 1e-6
     for _ in range(rounds):
-        outcome = simulate(Run(bed, "fixed-priority-push", 300, prices=Prices(call, operation))).outcome
+        outcome = simulate(AuroraRun(bed, "fixed-priority-push", 300, prices=Prices(call, operation))).outcome
         share = outcome.work.scheduling / outcome.seconds
         operation *= 0.075 / share * (1.0 - share) / (1.0 - 0.075)
         low, high = 1e-5, 4e-5
         for _ in range(10):
             call = (low + high) / 2.0
-            run = Run(replace(bed, rate=3500.0), "fixed-priority-push", 300, prices=Prices(call, operation))
+            run = AuroraRun(replace(bed, rate=3500.0), "fixed-priority-push", 300, prices=Prices(call, operation))
             good = simulate(run).outcome.qos.average >= GOOD
             low, high = (call, high) if good else (low, call)
     return Prices(low, operation)

@@ -6,8 +6,8 @@ from freshet.reproduce.aurora_measures import BUCKETS, LARGE_SIZE, PUSHED, SLOPE
 from freshet.reproduce.aurora_runs import (
     LARGE_RATES,
     PARTITIONS,
-    Found,
-    Run,
+    AuroraResult,
+    AuroraRun,
     ahead,
     large,
     qos,
@@ -20,9 +20,9 @@ from freshet.reproduce.registry import Measured, claim
 from freshet.reproduce.trial import Trial
 
 
-def large_runs(trial: Trial, policy: str) -> list[Run]:
+def large_runs(trial: Trial, policy: str) -> list[AuroraRun]:
     """10,000 boxes at rising rates."""
-    return [Run(large(trial, rate), policy, LARGE_SIZE, partitions=7) for rate in LARGE_RATES]
+    return [AuroraRun(large(trial, rate), policy, LARGE_SIZE, partitions=7) for rate in LARGE_RATES]
 
 
 @claim(
@@ -67,7 +67,7 @@ def _(trial: Trial) -> Measured:
 
 def scheduling_share(trial: Trial, policy: str) -> list[float]:
     """Share of the run time spent scheduling at 4,000 tuples/s."""
-    found = runs(trial, Run(large(trial, 4000.0), policy, LARGE_SIZE, partitions=7))
+    found = runs(trial, AuroraRun(large(trial, 4000.0), policy, LARGE_SIZE, partitions=7))
     return [each.outcome.work.scheduling / each.outcome.seconds for each in found]
 
 
@@ -108,10 +108,10 @@ def _(trial: Trial) -> Measured:
     return Measured(over(scheduling_share(trial, PUSHED[2]), scheduling_share(trial, PUSHED[0])))
 
 
-def by_partitions(trial: Trial) -> dict[int, list[Found]]:
+def by_partitions(trial: Trial) -> dict[int, list[AuroraResult]]:
     """Bucketing with more and more buckets, a box at a time, a schedule of a tenth of all boxes as in Table 4.2."""
-    ahead(trial, [Run(varied(trial), BUCKETS, 100, partitions=count) for count in PARTITIONS])
-    return {count: runs(trial, Run(varied(trial), BUCKETS, 100, partitions=count)) for count in PARTITIONS}
+    ahead(trial, [AuroraRun(varied(trial), BUCKETS, 100, partitions=count) for count in PARTITIONS])
+    return {count: runs(trial, AuroraRun(varied(trial), BUCKETS, 100, partitions=count)) for count in PARTITIONS}
 
 
 @claim(
@@ -124,7 +124,7 @@ def by_partitions(trial: Trial) -> dict[int, list[Found]]:
 def _(trial: Trial) -> Measured:
     found = by_partitions(trial)
     readings = {f"{count} partitions": qos(each) for count, each in found.items()}
-    readings["slope-slack"] = qos(runs(trial, Run(varied(trial), SLOPE, 100)))
+    readings["slope-slack"] = qos(runs(trial, AuroraRun(varied(trial), SLOPE, 100)))
     return Measured(minus(qos(found[20]), qos(found[1])), readings)
 
 
@@ -149,7 +149,7 @@ def _(trial: Trial) -> Measured:
     low=0.0,
 )
 def _(trial: Trial) -> Measured:
-    return Measured(minus(qos(by_partitions(trial)[20]), qos(runs(trial, Run(varied(trial), SLOPE, 100)))))
+    return Measured(minus(qos(by_partitions(trial)[20]), qos(runs(trial, AuroraRun(varied(trial), SLOPE, 100)))))
 
 
 @claim(

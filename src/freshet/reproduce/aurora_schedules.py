@@ -8,8 +8,8 @@ from freshet.reproduce.aurora_measures import FIXED, PUSHED, ROBIN, SLOPE, least
 from freshet.reproduce.aurora_runs import (
     RATES,
     SIZES,
-    Found,
-    Run,
+    AuroraResult,
+    AuroraRun,
     ahead,
     branching,
     deep,
@@ -26,7 +26,7 @@ from freshet.simulation.workloads.aurora import AuroraWorkload
 
 def curve_of(trial: Trial, policy: str, make: Callable[..., AuroraWorkload] = small, size: int = 10) -> list[float]:
     """Average QoS over all rates, for each seed."""
-    every = [Run(make(trial, rate), policy, None if policy == ROBIN else size) for rate in RATES]
+    every = [AuroraRun(make(trial, rate), policy, None if policy == ROBIN else size) for rate in RATES]
     ahead(trial, every)
     return mean(qos(runs(trial, run)) for run in every)
 
@@ -36,7 +36,9 @@ def by_rate(
 ) -> dict[str, list[float]]:
     """QoS at each rate, for the record."""
     return {
-        f"{policy} at {rate:g}/s": qos(runs(trial, Run(make(trial, rate), policy, None if policy == ROBIN else 10)))
+        f"{policy} at {rate:g}/s": qos(
+            runs(trial, AuroraRun(make(trial, rate), policy, None if policy == ROBIN else 10))
+        )
         for policy in policies
         for rate in RATES
     }
@@ -123,10 +125,10 @@ def _(trial: Trial) -> Measured:
     return Measured(minus(boxes, pushed), {f"loss of {policy}": values for policy, values in loss.items()})
 
 
-def ten_boxes(trial: Trial, policy: str) -> list[Found]:
+def ten_boxes(trial: Trial, policy: str) -> list[AuroraResult]:
     """CAR §4.3.1: ten applications of one box, 8,000 tuples/s that come together, ten for each application."""
     bed = small(trial, 8000.0, applications=10, depth=1, deadlines=(0.01, 0.02), burst=10)
-    return runs(trial, Run(bed, policy, 10))
+    return runs(trial, AuroraRun(bed, policy, 10))
 
 
 @claim(
@@ -142,10 +144,10 @@ def _(trial: Trial) -> Measured:
     return Measured(least(found.values()), found)
 
 
-def by_size(trial: Trial, policy: str, make: Callable[..., AuroraWorkload] = small) -> dict[int, list[Found]]:
+def by_size(trial: Trial, policy: str, make: Callable[..., AuroraWorkload] = small) -> dict[int, list[AuroraResult]]:
     """Schedule sizes from 1 to 100 at 1,200 tuples/s."""
-    ahead(trial, [Run(make(trial, 1200.0), policy, size) for size in SIZES])
-    return {size: runs(trial, Run(make(trial, 1200.0), policy, size)) for size in SIZES}
+    ahead(trial, [AuroraRun(make(trial, 1200.0), policy, size) for size in SIZES])
+    return {size: runs(trial, AuroraRun(make(trial, 1200.0), policy, size)) for size in SIZES}
 
 
 @claim(
@@ -197,7 +199,9 @@ def _(trial: Trial) -> Measured:
     differences, readings = [], {}
     for policy in PUSHED:
         for rate in TOPOLOGY_RATES:
-            straight, tree = (qos(runs(trial, Run(make(trial, rate), policy, 10))) for make in (unbranched, branching))
+            straight, tree = (
+                qos(runs(trial, AuroraRun(make(trial, rate), policy, 10))) for make in (unbranched, branching)
+            )
             differences.append([abs(each) for each in minus(straight, tree)])
             readings[f"{policy}, {rate:g}/s, straight"] = straight
             readings[f"{policy}, {rate:g}/s, tree"] = tree

@@ -9,15 +9,26 @@ import numpy as np
 from freshet.policies.aurora.superbox import application_trees
 from freshet.policies.aurora.traversal import TRAVERSALS, Box, TraversalName, Walk, walk
 from freshet.reproduce.aurora_measures import ROBIN, minus, over
-from freshet.reproduce.aurora_runs import CAPACITIES, COSTS, PRICES, SHARES, Found, Prices, Run, latency, runs, trees
+from freshet.reproduce.aurora_runs import (
+    CAPACITIES,
+    COSTS,
+    PRICES,
+    SHARES,
+    AuroraResult,
+    AuroraRun,
+    Prices,
+    latency,
+    runs,
+    trees,
+)
 from freshet.reproduce.aurora_threads import slowdown
 from freshet.reproduce.registry import Measured, claim
 from freshet.reproduce.trial import Trial
 
 
-def tree_runs(trial: Trial, policy: str, prices: Prices = PRICES) -> list[Run]:
+def tree_runs(trial: Trial, policy: str, prices: Prices = PRICES) -> list[AuroraRun]:
     """Five application trees at rising rates (Fig. 3.6)."""
-    return [Run(trees(trial, 5, capacity), policy, prices=prices) for capacity in CAPACITIES]
+    return [AuroraRun(trees(trial, 5, capacity), policy, prices=prices) for capacity in CAPACITIES]
 
 
 @claim(
@@ -41,7 +52,7 @@ def _(trial: Trial) -> Measured:
 
 
 def saturation(trial: Trial, policy: str, prices: Prices) -> list[float]:
-    """The highest share of the ideal capacity at which the latency is at most ten times that at the lowest."""
+    """The highest share of the ideal capacity at which the latency is at most ten times that at the lowest share."""
     every = [latency(runs(trial, run)) for run in tree_runs(trial, policy, prices)]
     return [
         max(capacity for capacity, value in zip(CAPACITIES, values, strict=True) if value <= 10.0 * values[0])
@@ -68,9 +79,9 @@ def _(trial: Trial) -> Measured:
 
 
 def by_cost(trial: Trial, cost: float) -> list[float]:
-    """Latency of min-latency over that of min-cost, one tree at half of the ideal capacity, all boxes of one cost."""
+    """Latency of min-latency over that of min-cost: one tree at half of the ideal capacity, all boxes of one cost."""
     bed = trees(trial, 1, 0.5, cost_range=None, cost=cost, process="even")
-    fast, cheap = (latency(runs(trial, Run(bed, f"aaat-{name}"))) for name in ("min-latency", "min-cost"))
+    fast, cheap = (latency(runs(trial, AuroraRun(bed, f"aaat-{name}"))) for name in ("min-latency", "min-cost"))
     return over(fast, cheap)
 
 
@@ -78,7 +89,7 @@ def by_cost(trial: Trial, cost: float) -> list[float]:
     "aurora.fig3.7.min-cost-wins-cheap-boxes",
     source="CAR §3.4.3, Fig. 3.7",
     published="above 1",
-    how="latency of min-latency over that of min-cost where a box costs 2 us per tuple (a call costs 21 us)",
+    how="latency of min-latency over that of min-cost if a box costs 2 us per tuple (a call costs 21 us)",
     low=1.0,
 )
 def _(trial: Trial) -> Measured:
@@ -89,7 +100,7 @@ def _(trial: Trial) -> Measured:
     "aurora.fig3.7.min-latency-wins-dear-boxes",
     source="CAR §3.4.3, Fig. 3.7",
     published="below 1",
-    how="latency of min-latency over that of min-cost where a box costs 1 ms per tuple",
+    how="latency of min-latency over that of min-cost if a box costs 1 ms per tuple",
     high=1.0,
 )
 def _(trial: Trial) -> Measured:
@@ -97,7 +108,7 @@ def _(trial: Trial) -> Measured:
 
 
 def memories(trial: Trial) -> list[dict[TraversalName, Walk]]:
-    """One superbox with waiting tuples by each traversal, for each seed: costs and selectivities drawn."""
+    """One superbox with waiting tuples, by each traversal, for each seed; costs and selectivities are drawn."""
     found = []
     for seed in trial.seeds:
         rng = np.random.default_rng([seed, 0x38])
@@ -162,14 +173,14 @@ def _(trial: Trial) -> Measured:
     )
 
 
-def bursty(trial: Trial, burst: int, share: float, cost: float | None = None) -> list[Found]:
-    """One tree of fan-out 2 a box at a time, trains of a share of the queue (Fig. 3.9)."""
+def bursty(trial: Trial, burst: int, share: float, cost: float | None = None) -> list[AuroraResult]:
+    """One tree of fan-out 2, a box at a time, with trains of a share of the queue (Fig. 3.9)."""
     changes: dict[str, object] = {} if cost is None else {"cost": cost, "cost_range": None}
     bed = trees(trial, 1, 0.5, fanout=2, burst=burst, **changes)
-    return runs(trial, Run(bed, ROBIN, share=share))
+    return runs(trial, AuroraRun(bed, ROBIN, share=share))
 
 
-def beyond_work(found: Sequence[Found]) -> list[float]:
+def beyond_work(found: Sequence[AuroraResult]) -> list[float]:
     """Seconds of run time that were not processing."""
     return [each.outcome.work.beyond for each in found]
 
@@ -209,7 +220,7 @@ def _(trial: Trial) -> Measured:
     source="CAR §3.4.4, Fig. 3.9",
     published=4.0,
     how="latency beyond the processing of a tuple with bursts of 4 over that without, trains of 0.2 of the queue; "
-    "accepted where it is larger",
+    "accepted if it is larger",
     low=1.0,
 )
 def _(trial: Trial) -> Measured:
@@ -223,7 +234,7 @@ def _(trial: Trial) -> Measured:
 
 def four_trees(trial: Trial, policy: str, process: str = "staggered") -> list[float]:
     """Overhead of four application trees at full load."""
-    return beyond_work(runs(trial, Run(trees(trial, 4, 1.0, process=process), policy)))
+    return beyond_work(runs(trial, AuroraRun(trees(trial, 4, 1.0, process=process), policy)))
 
 
 @claim(

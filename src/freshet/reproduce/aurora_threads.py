@@ -1,5 +1,5 @@
-"""One thread per box against one scheduler (CAR §3.2.3, Fig. 3.3): the one claim that is measured in real time, because
-what the threads of an operating system cost cannot be simulated without assuming the result."""
+"""One thread per box against one scheduler (CAR §3.2.3, Fig. 3.3). This is the one claim that is measured in real time:
+the cost of an operating system's threads cannot be simulated without assuming the result."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from typing import Final
 import numpy as np
 
 DEPTH: Final = 5
-"""Filters of a query."""
+"""Number of filters of a query."""
 Tuple = tuple[float, int]
-"""When it arrived, and its value; a None in its place ends a thread."""
+"""When a tuple arrived, and its value; None in its place ends a thread."""
 
 
 def latency(model: str, boxes: int, tuples: int) -> float:
@@ -25,12 +25,12 @@ def latency(model: str, boxes: int, tuples: int) -> float:
     True
     """
     queries = boxes // DEPTH
-    waits = (_threads if model == "threads" else _scheduler)(queries, tuples)
+    waits = (thread_waits if model == "threads" else scheduler_waits)(queries, tuples)
     return float(np.mean(waits))
 
 
 def slowdown(boxes: int, tuples: int = 20, tries: int = 3) -> float:
-    """How many times as long tuples take with a thread for each box as with one scheduler, each at its best."""
+    """How many times as long tuples take with a thread for each box as with one scheduler, each in its best try."""
     threads, scheduler = (
         min(latency(model, boxes, tuples) for _ in range(tries)) for model in ("threads", "scheduler")
     )
@@ -42,8 +42,8 @@ def _passes(value: int) -> bool:
     return value >= 0
 
 
-def _scheduler(queries: int, tuples: int) -> list[float]:
-    """One thread: boxes have queues, and those of a query run in turn over what waits."""
+def scheduler_waits(queries: int, tuples: int) -> list[float]:
+    """One thread: boxes have queues, and the boxes of a query run in turn over what waits."""
     waits: list[float] = []
     queues = [[deque[Tuple]() for _ in range(DEPTH)] for _ in range(queries)]
 
@@ -63,8 +63,8 @@ def _scheduler(queries: int, tuples: int) -> list[float]:
     return waits
 
 
-def _threads(queries: int, tuples: int) -> list[float]:
-    """As many threads as boxes, each of which waits for its own queue."""
+def thread_waits(queries: int, tuples: int) -> list[float]:
+    """One thread for each box; each waits for its own queue."""
     waits: list[float] = []
     queues: list[list[SimpleQueue[Tuple | None]]] = [[SimpleQueue() for _ in range(DEPTH)] for _ in range(queries)]
 

@@ -18,15 +18,15 @@ from freshet.reproduce.registry import claims, papers, run
 def reproduce(
     paper: Annotated[str | None, typer.Argument(help="Short name of the paper, such as `fas`.")] = None,
     list_: Annotated[bool, typer.Option("--list", help="Name every claim and its band; measure nothing.")] = False,
-    quick: Annotated[bool, typer.Option("--quick/--full", help="Scaled down, in minutes, or the paper's size.")] = True,
+    quick: Annotated[bool, typer.Option("--quick/--full", help="Scaled down (minutes), or the paper's size.")] = True,
     plots: Annotated[Path | None, typer.Option(help="Folder for PNGs that mirror the paper's figures.")] = None,
-    seeds: Annotated[int | None, typer.Option(min=1, help="Repetitions with other draws.")] = None,
-    jobs: Annotated[int, typer.Option(min=1, help="Processes to use.")] = 1,
-    as_json: Annotated[bool, typer.Option("--json", help="One JSON object on standard output.")] = False,
+    seeds: Annotated[int | None, typer.Option(min=1, help="Number of repetitions with other draws.")] = None,
+    jobs: Annotated[int, typer.Option(min=1, help="Number of processes to use.")] = 1,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object on standard output.")] = False,
 ) -> None:
     """Measure the claims of a paper and say which hold.
 
-    Exit code 1 says that a claim was measured and lies outside its band.
+    The exit code is 1 if a claim was measured and lies outside its band.
     """
     if list_:
         _list([paper] if paper else list(papers()), as_json)

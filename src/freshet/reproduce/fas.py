@@ -15,9 +15,9 @@ from freshet.reproduce.fas_runs import (
     SKEWS,
     TRACE_UTILIZATIONS,
     UTILIZATIONS,
-    PolicyName,
-    Reading,
-    Run,
+    FasPolicy,
+    FasRun,
+    Interpretation,
     base,
     for_seeds,
     on_traces,
@@ -26,38 +26,38 @@ from freshet.reproduce.fas_runs import (
 )
 from freshet.reproduce.registry import Measured, claim
 from freshet.reproduce.trial import Trial
-from freshet.simulation.outcome import Outcome
+from freshet.simulation.outcome import SimulationOutcome
 from freshet.simulation.workloads.fas import FasWorkload
 from freshet.simulation.workloads.traces import trace_folder
 
-Measure = Callable[[Outcome], float]
+Measure = Callable[[SimulationOutcome], float]
 
 
-def staleness(outcome: Outcome) -> float:
+def staleness(outcome: SimulationOutcome) -> float:
     """Mean staleness of all outputs."""
     return outcome.staleness
 
 
-def response(outcome: Outcome) -> float:
+def response(outcome: SimulationOutcome) -> float:
     """Mean response time of all output tuples."""
     return outcome.response
 
 
-def ratios(trial: Trial, above: Run, below: Run, measure: Measure = staleness) -> list[float]:
+def ratios(trial: Trial, above: FasRun, below: FasRun, measure: Measure = staleness) -> list[float]:
     """A measure of one run over that of another, for each seed; equal seeds have equal tuples."""
     pairs = zip(for_seeds(trial, above), for_seeds(trial, below), strict=True)
     return [measure(one) / measure(other) for one, other in pairs]
 
 
-def gains(trial: Trial, workload: FasWorkload, reading: Reading = PLAIN) -> list[float]:
-    """By which share FAS-MCQ reduces the staleness of RB-MCQ, for each seed."""
-    runs = Run(workload, "fas", reading=reading), Run(workload, "rb", reading=reading)
+def gains(trial: Trial, workload: FasWorkload, reading: Interpretation = PLAIN) -> list[float]:
+    """The share by which FAS-MCQ reduces the staleness of RB-MCQ, for each seed."""
+    runs = FasRun(workload, "fas", reading=reading), FasRun(workload, "rb", reading=reading)
     return [1.0 - ratio for ratio in ratios(trial, *runs)]
 
 
 def gains_by_reading(trial: Trial, workload: FasWorkload) -> Measured:
-    """The gain in the plain reading, and in all others."""
-    runs = [Run(workload, policy, reading=reading) for reading in READINGS for policy in POLICIES[:2]]
+    """The gain in the plain reading, and in all other readings."""
+    runs = [FasRun(workload, policy, reading=reading) for reading in READINGS for policy in POLICIES[:2]]
     trial.map(simulate, seeded(trial, runs))
     readings = {str(reading): gains(trial, workload, reading=reading) for reading in READINGS}
     return Measured(readings[str(READINGS[0])], readings)
@@ -82,7 +82,7 @@ def worst(each: Iterable[Sequence[float]], choose: Callable[[Iterable[float]], f
 )
 def _(trial: Trial) -> Measured:
     beds = [at(trial, utilization) for utilization in UTILIZATIONS]
-    return Measured(worst(ratios(trial, Run(bed, "fas"), Run(bed, "rb")) for bed in beds))
+    return Measured(worst(ratios(trial, FasRun(bed, "fas"), FasRun(bed, "rb")) for bed in beds))
 
 
 @claim(
@@ -94,14 +94,16 @@ def _(trial: Trial) -> Measured:
 )
 def _(trial: Trial) -> Measured:
     beds = [at(trial, utilization) for utilization in UTILIZATIONS]
-    return Measured(worst(ratios(trial, Run(bed, "rb"), Run(bed, policy)) for bed in beds for policy in POLICIES[2:]))
+    return Measured(
+        worst(ratios(trial, FasRun(bed, "rb"), FasRun(bed, policy)) for bed in beds for policy in POLICIES[2:])
+    )
 
 
 @claim(
     "fas.fig3.grows-with-load",
     source="FAS §7.1, Fig. 3",
     published="staleness rises with utilization",
-    how="staleness at a utilization over that at the next lower one, least over utilizations and policies",
+    how="staleness at a utilization over that at the next lower one, minimum over utilizations and policies",
     low=1.0,
 )
 def _(trial: Trial) -> Measured:
@@ -109,7 +111,7 @@ def _(trial: Trial) -> Measured:
     return Measured(
         worst(
             (
-                ratios(trial, Run(at(trial, high), policy), Run(at(trial, low), policy))
+                ratios(trial, FasRun(at(trial, high), policy), FasRun(at(trial, low), policy))
                 for high, low in pairs
                 for policy in POLICIES
             ),
@@ -122,7 +124,7 @@ def _(trial: Trial) -> Measured:
     "fas.fig3.gain-at-0.1",
     source="FAS §7.1, Fig. 3",
     published=0.30,
-    how="share by which FAS-MCQ reduces the staleness of RB-MCQ at utilization 0.1; accepted where it is a reduction",
+    how="share by which FAS-MCQ reduces the staleness of RB-MCQ at utilization 0.1; accepted if it is a reduction",
     low=0.0,
 )
 def _(trial: Trial) -> Measured:
@@ -133,7 +135,7 @@ def _(trial: Trial) -> Measured:
     "fas.fig3.gain-at-0.95",
     source="FAS §7.1, Fig. 3",
     published=0.40,
-    how="share by which FAS-MCQ reduces the staleness of RB-MCQ at utilization 0.95; accepted where it is a reduction",
+    how="share by which FAS-MCQ reduces the staleness of RB-MCQ at utilization 0.95; accepted if it is a reduction",
     low=0.0,
 )
 def _(trial: Trial) -> Measured:
@@ -148,7 +150,7 @@ def _(trial: Trial) -> Measured:
     low=0.0,
 )
 def _(trial: Trial) -> Measured:
-    def growth(reading: Reading) -> list[float]:
+    def growth(reading: Interpretation) -> list[float]:
         pairs = zip(
             gains(trial, at(trial), reading=reading),
             gains(trial, at(trial, 0.1), reading=reading),
@@ -164,32 +166,32 @@ def _(trial: Trial) -> Measured:
     "fas.fig4.rb-below-fas",
     source="FAS §7.1, Fig. 4",
     published="above 1",
-    how="response time of FAS-MCQ over that of RB-MCQ, least over utilizations from 0.1 to 0.99",
+    how="response time of FAS-MCQ over that of RB-MCQ, minimum over utilizations from 0.1 to 0.99",
     low=1.0,
 )
 def _(trial: Trial) -> Measured:
     beds = [at(trial, utilization) for utilization in UTILIZATIONS]
-    return Measured(worst((ratios(trial, Run(bed, "fas"), Run(bed, "rb"), response) for bed in beds), min))
+    return Measured(worst((ratios(trial, FasRun(bed, "fas"), FasRun(bed, "rb"), response) for bed in beds), min))
 
 
 @claim(
     "fas.fig4.rise-at-0.95",
     source="FAS §7.1, Fig. 4",
     published=0.23,
-    how="share by which FAS-MCQ raises the response time of RB-MCQ at utilization 0.95; accepted where it is a rise",
+    how="share by which FAS-MCQ raises the response time of RB-MCQ at utilization 0.95; accepted if it is a rise",
     low=0.0,
 )
 def _(trial: Trial) -> Measured:
     readings = {}
     for reading in READINGS:
-        runs = (Run(at(trial), "fas", reading=reading), Run(at(trial), "rb", reading=reading))
+        runs = (FasRun(at(trial), "fas", reading=reading), FasRun(at(trial), "rb", reading=reading))
         readings[str(reading)] = [ratio - 1.0 for ratio in ratios(trial, *runs, response)]
     return Measured(readings[str(READINGS[0])], readings)
 
 
 def along_beta(trial: Trial, measure: Measure) -> list[list[float]]:
     """A measure at each beta over that at the next lower beta, at utilization 0.95."""
-    runs = [Run(at(trial), "fas", beta) for beta in BETAS]
+    runs = [FasRun(at(trial), "fas", beta) for beta in BETAS]
     return [ratios(trial, high, low, measure) for high, low in zip(runs[1:], runs[:-1], strict=True)]
 
 
@@ -197,7 +199,7 @@ def along_beta(trial: Trial, measure: Measure) -> list[list[float]]:
     "fas.fig5.response-rises-with-beta",
     source="FAS §7.2, Fig. 5",
     published="rises with beta",
-    how="response time at a beta over that at the next lower one (0 to 1 by 0.25), least, utilization 0.95",
+    how="response time at a beta over that at the next lower one (0 to 1 by 0.25), minimum, utilization 0.95",
     low=1.0,
 )
 def _(trial: Trial) -> Measured:
@@ -208,7 +210,7 @@ def _(trial: Trial) -> Measured:
     "fas.fig6.staleness-falls-with-beta",
     source="FAS §7.2, Fig. 6",
     published="falls with beta",
-    how="staleness at a beta over that at the next lower one (0 to 1 by 0.25), greatest, utilization 0.95",
+    how="staleness at a beta over that at the next lower one (0 to 1 by 0.25), maximum, utilization 0.95",
     high=1.0,
 )
 def _(trial: Trial) -> Measured:
@@ -217,7 +219,7 @@ def _(trial: Trial) -> Measured:
 
 def position(trial: Trial, measure: Measure) -> list[float]:
     """Where beta = 0.25 lies between RB-MCQ (0) and FAS-MCQ (1)."""
-    runs = [Run(at(trial), "rb"), Run(at(trial), "fas", 0.25), Run(at(trial), "fas")]
+    runs = [FasRun(at(trial), "rb"), FasRun(at(trial), "fas", 0.25), FasRun(at(trial), "fas")]
     triples = zip(*(for_seeds(trial, run) for run in runs), strict=True)
     return [(measure(middle) - measure(rate)) / (measure(fas) - measure(rate)) for rate, middle, fas in triples]
 
@@ -255,11 +257,11 @@ def _(trial: Trial) -> Measured:
     high=0.0,
 )
 def _(trial: Trial) -> Measured:
-    pairs = zip(for_seeds(trial, Run(at(trial), "fas", 0.0)), for_seeds(trial, Run(at(trial), "rb")), strict=True)
+    pairs = zip(for_seeds(trial, FasRun(at(trial), "fas", 0.0)), for_seeds(trial, FasRun(at(trial), "rb")), strict=True)
     return Measured([_difference(one, other) for one, other in pairs])
 
 
-def _difference(one: Outcome, other: Outcome) -> float:
+def _difference(one: SimulationOutcome, other: SimulationOutcome) -> float:
     queries = (abs(one.by_query[name] - other.by_query[name]) for name in one.by_query)
     return max(*queries, abs(one.response - other.response))
 
@@ -273,12 +275,12 @@ def skewed(trial: Trial, zipf: float) -> FasWorkload:
     "fas.fig8.staleness-rises-with-skew",
     source="FAS §7.3, Fig. 8",
     published="rises",
-    how="staleness at Zipf parameter 2 over that at 0, least over the policies, equal costs, utilization 0.95",
+    how="staleness at Zipf parameter 2 over that at 0, minimum over the policies, equal costs, utilization 0.95",
     low=1.0,
 )
 def _(trial: Trial) -> Measured:
     high, low = skewed(trial, SKEWS[-1]), skewed(trial, SKEWS[0])
-    return Measured(worst((ratios(trial, Run(high, name), Run(low, name)) for name in POLICIES), min))
+    return Measured(worst((ratios(trial, FasRun(high, name), FasRun(low, name)) for name in POLICIES), min))
 
 
 @claim(
@@ -333,12 +335,12 @@ def _(trial: Trial) -> Measured:
     return _ranking_on_traces(trial, "rb", ["rr", "fcfs"])
 
 
-def _ranking_on_traces(trial: Trial, better: PolicyName, others: Sequence[PolicyName]) -> Measured:
+def _ranking_on_traces(trial: Trial, better: FasPolicy, others: Sequence[FasPolicy]) -> Measured:
     if trace_folder() is None:
         return Measured((), skipped="the traces are not there (shared/data beside the project)")
     beds = [replace(on_traces(trial), utilization=utilization) for utilization in TRACE_UTILIZATIONS]
     by_setting = {
-        f"{better} over {other} at {bed.utilization:g}": ratios(trial, Run(bed, better), Run(bed, other))
+        f"{better} over {other} at {bed.utilization:g}": ratios(trial, FasRun(bed, better), FasRun(bed, other))
         for bed in beds
         for other in others
     }
@@ -354,5 +356,5 @@ def _ranking_on_traces(trial: Trial, better: PolicyName, others: Sequence[Policy
 )
 def _(trial: Trial) -> Measured:
     bed = replace(at(trial), light_weight=0.1)
-    runs = Run(bed, "fas"), Run(bed, "fas", weighted=False)
+    runs = FasRun(bed, "fas"), FasRun(bed, "fas", weighted=False)
     return Measured(ratios(trial, *runs, lambda outcome: outcome.weighted_staleness))

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
-from freshet.reproduce.fas import at, gains, ratios, skewed
+from freshet.plots import plain_numbers
+from freshet.reproduce.fas import Measure, at, gains, ratios, response, skewed
 from freshet.reproduce.fas_runs import (
     BETAS,
     BURSTY,
@@ -15,125 +17,100 @@ from freshet.reproduce.fas_runs import (
     SKEWS,
     TRACE_UTILIZATIONS,
     UTILIZATIONS,
-    PolicyName,
-    Run,
+    FasPolicy,
+    FasRun,
     for_seeds,
     on_traces,
 )
-from freshet.reproduce.plotting import draw_all, line
+from freshet.reproduce.plotting import PlotTable, draw_all, draw_lines, mark
 from freshet.reproduce.trial import Trial
-from freshet.simulation.outcome import Outcome
+from freshet.simulation.workloads.fas import FasWorkload
 from freshet.simulation.workloads.traces import trace_folder
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-NAMES: Final[dict[PolicyName, str]] = {"fas": "FAS-MCQ", "rb": "RB-MCQ", "rr": "RR", "fcfs": "FCFS"}
-STYLES: Final[dict[PolicyName, dict[str, Any]]] = {
-    "fas": {"color": "tab:blue", "marker": "o"},
-    "rb": {"color": "tab:orange", "marker": "s"},
-    "rr": {"color": "tab:green", "marker": "^"},
-    "fcfs": {"color": "tab:red", "marker": "v"},
+NAMES: Final[dict[FasPolicy, str]] = {"fas": "FAS-MCQ", "rb": "RB-MCQ", "rr": "RR", "fcfs": "FCFS"}
+STALENESS: Final = "mean staleness of outputs (%)"
+RESPONSE: Final = "mean response time (time units)"
+MEASURES: Final[dict[str, Measure]] = {
+    STALENESS: lambda outcome: 100.0 * outcome.staleness,
+    RESPONSE: lambda outcome: 1000.0 * outcome.response,
 }
-Measure = Callable[[Outcome], float]
+"""What is measured, by its label."""
+RELATIVE: Final = "staleness relative to RB-MCQ"
 
 
 def plot(trial: Trial, folder: Path) -> None:
     """Writes ``fas_fig3.png`` to ``fas_fig10.png``."""
-    figures = {
-        "fig3": ("Fig. 3: staleness by utilization", _staleness_by_utilization),
-        "fig4": ("Fig. 4: response time by utilization", _response_by_utilization),
-        "fig5": ("Fig. 5: response time by beta, utilization 0.95", _response_by_beta),
-        "fig6": ("Fig. 6: staleness by beta, utilization 0.95", _staleness_by_beta),
+    figures: PlotTable = {
+        "fig3": ("Fig. 3: staleness by utilization", partial(_by_utilization, measure=STALENESS)),
+        "fig4": ("Fig. 4: response time by utilization", partial(_by_utilization, measure=RESPONSE)),
+        "fig5": ("Fig. 5: response time by beta, utilization 0.95", partial(_by_beta, measure=RESPONSE)),
+        "fig6": ("Fig. 6: staleness by beta, utilization 0.95", partial(_by_beta, measure=STALENESS)),
         "fig7": ("Fig. 7: staleness against response time, utilization 0.95", _trade_off),
-        "fig8": ("Fig. 8: staleness by skew of selectivity, equal costs", _staleness_by_skew),
-        "fig9": ("Fig. 9: staleness by number of bursty streams", _staleness_by_bursts),
+        "fig8": ("Fig. 8: staleness by skew of selectivity, equal costs", _by_skew),
+        "fig9": ("Fig. 9: staleness by number of bursty streams", _by_bursts),
     }
     if trace_folder() is not None:
-        figures["fig10"] = ("Fig. 10: staleness on real traces", _staleness_on_traces)
+        figures = {**figures, "fig10": ("Fig. 10: staleness on real traces", _on_traces)}
     draw_all(trial, folder, "fas", figures)
 
 
-def _percent(outcome: Outcome) -> float:
-    return 100.0 * outcome.staleness
+def _measured(trial: Trial, run: FasRun, measure: str) -> list[float]:
+    return [MEASURES[measure](outcome) for outcome in for_seeds(trial, run)]
 
 
-def _milliseconds(outcome: Outcome) -> float:
-    return 1000.0 * outcome.response
+def _by_policy(
+    axes: Axes, trial: Trial, places: Sequence[float], bed: Callable[[float], FasWorkload], measure: str = STALENESS
+) -> None:
+    lines = {
+        NAMES[policy]: [_measured(trial, FasRun(bed(place), policy), measure) for place in places]
+        for policy in POLICIES
+    }  # fmt: skip
+    axes.set_ylabel(measure)
+    draw_lines(axes, places, lines)
 
 
-def _by_utilization(axes: Axes, trial: Trial, measure: Measure) -> None:
-    for policy in POLICIES:
-        runs = [Run(at(trial, utilization), policy) for utilization in UTILIZATIONS]
-        values = [[measure(outcome) for outcome in for_seeds(trial, run)] for run in runs]
-        line(axes, UTILIZATIONS, values, NAMES[policy], **STYLES[policy])
+def _by_utilization(axes: Axes, trial: Trial, measure: str) -> None:
+    axes.set(xlabel="utilization", yscale="log" if measure == RESPONSE else "linear")
+    _by_policy(axes, trial, UTILIZATIONS, partial(at, trial), measure)
+
+
+def _by_skew(axes: Axes, trial: Trial) -> None:
+    axes.set_xlabel("Zipf parameter (skew toward selectivity 1)")
+    _by_policy(axes, trial, SKEWS, partial(skewed, trial))
+
+
+def _on_traces(axes: Axes, trial: Trial) -> None:
     axes.set_xlabel("utilization")
+    _by_policy(axes, trial, TRACE_UTILIZATIONS, lambda place: replace(on_traces(trial), utilization=place))
 
 
-def _staleness_by_utilization(axes: Axes, trial: Trial) -> None:
-    _by_utilization(axes, trial, _percent)
-    axes.set_ylabel("mean staleness of outputs (%)")
-
-
-def _response_by_utilization(axes: Axes, trial: Trial) -> None:
-    _by_utilization(axes, trial, _milliseconds)
-    axes.set_ylabel("mean response time (time units)")
-    axes.set_yscale("log")
-
-
-def _by_beta(axes: Axes, trial: Trial, measure: Measure) -> None:
-    values = [[measure(outcome) for outcome in for_seeds(trial, Run(at(trial), "fas", beta))] for beta in BETAS]
-    line(axes, BETAS, values, "FAS-MCQ(beta)", **STYLES["fas"])
-    rate = [[measure(outcome) for outcome in for_seeds(trial, Run(at(trial), "rb"))]] * len(BETAS)
-    line(axes, BETAS, rate, "RB-MCQ", color="tab:orange", linestyle="--")
-    axes.set_xlabel("beta")
-
-
-def _response_by_beta(axes: Axes, trial: Trial) -> None:
-    _by_beta(axes, trial, _milliseconds)
-    axes.set_ylabel("mean response time (time units)")
-
-
-def _staleness_by_beta(axes: Axes, trial: Trial) -> None:
-    _by_beta(axes, trial, _percent)
-    axes.set_ylabel("mean staleness of outputs (%)")
+def _by_beta(axes: Axes, trial: Trial, measure: str) -> None:
+    tuned = [_measured(trial, FasRun(at(trial), "fas", beta), measure) for beta in BETAS]
+    rate = _measured(trial, FasRun(at(trial), "rb"), measure)
+    axes.set(xlabel="beta", ylabel=measure)
+    draw_lines(axes, BETAS, {"FAS-MCQ(beta)": tuned, "RB-MCQ": [rate] * len(BETAS)})
 
 
 def _trade_off(axes: Axes, trial: Trial) -> None:
-    rate = Run(at(trial), "rb")
-    points = [("RB-MCQ", rate), *((f"beta {beta:g}", Run(at(trial), "fas", beta)) for beta in BETAS[1:])]
-    for label, run in points:
-        relative = ratios(trial, run, rate, lambda outcome: outcome.response)
-        stale = ratios(trial, run, rate)
-        x, y = sum(relative) / len(relative), sum(stale) / len(stale)
-        axes.scatter(x, y, color="tab:orange" if run is rate else "tab:blue")
-        axes.annotate(label, (x, y), xytext=(6, 4), textcoords="offset points")
-    axes.scatter([1.14, 1.23], [0.8, 0.6], color="grey", marker="x", label="published: beta 0.25 and 1")
-    axes.set_xlabel("response time relative to RB-MCQ")
-    axes.set_ylabel("staleness relative to RB-MCQ")
+    rate = FasRun(at(trial), "rb")
+    for beta in BETAS:
+        run = FasRun(at(trial), "fas", beta) if beta else rate
+        place, value = (
+            sum(each) / len(each) for each in (ratios(trial, run, rate, response), ratios(trial, run, rate))
+        )
+        mark(axes, place, value, f"beta {beta:g}" if beta else "RB-MCQ", 0 if beta else 1)
+    mark(axes, 1.14, 0.8, "published: beta 0.25")
+    mark(axes, 1.23, 0.6, "published: beta 1")
+    axes.set(xlabel="response time relative to RB-MCQ", ylabel=RELATIVE)
+    plain_numbers(axes)
 
 
-def _staleness_by_skew(axes: Axes, trial: Trial) -> None:
-    for policy in POLICIES:
-        runs = [Run(skewed(trial, zipf), policy) for zipf in SKEWS]
-        values = [[_percent(outcome) for outcome in for_seeds(trial, run)] for run in runs]
-        line(axes, SKEWS, values, NAMES[policy], **STYLES[policy])
-    axes.set_xlabel("Zipf parameter (skew toward selectivity 1)")
-    axes.set_ylabel("mean staleness of outputs (%)")
-
-
-def _staleness_by_bursts(axes: Axes, trial: Trial) -> None:
-    values = [[1.0 - gain for gain in gains(trial, replace(at(trial), bursty=count))] for count in BURSTY]
-    line(axes, BURSTY, values, "FAS-MCQ", **STYLES["fas"])
-    axes.scatter([5, 10], [0.60, 0.78], color="grey", marker="x", label="published")
-    axes.set_xlabel("bursty streams of 10")
-    axes.set_ylabel("staleness relative to RB-MCQ")
-
-
-def _staleness_on_traces(axes: Axes, trial: Trial) -> None:
-    for policy in POLICIES:
-        beds = [replace(on_traces(trial), utilization=utilization) for utilization in TRACE_UTILIZATIONS]
-        values = [[_percent(outcome) for outcome in for_seeds(trial, Run(bed, policy))] for bed in beds]
-        line(axes, TRACE_UTILIZATIONS, values, NAMES[policy], **STYLES[policy])
-    axes.set_xlabel("utilization")
-    axes.set_ylabel("mean staleness of outputs (%)")
+def _by_bursts(axes: Axes, trial: Trial) -> None:
+    for count, value in ((5, 0.60), (10, 0.78)):
+        mark(axes, count, value, "published")
+    axes.set(xlabel="bursty streams of 10", ylabel=RELATIVE)
+    ours = [[1.0 - gain for gain in gains(trial, replace(at(trial), bursty=count))] for count in BURSTY]
+    draw_lines(axes, BURSTY, {"FAS-MCQ": ours})

@@ -9,7 +9,7 @@ from typing import Final, Literal
 from freshet.policies import FirstComeFirstServed, FreshnessAware, Policy, RateBased, RatioPolicy, RoundRobin
 from freshet.reproduce.trial import Trial
 from freshet.simulation.fast import FastWorld
-from freshet.simulation.outcome import Outcome
+from freshet.simulation.outcome import SimulationOutcome
 from freshet.simulation.workloads.fas import FasWorkload
 
 UTILIZATIONS: Final = (0.1, 0.3, 0.5, 0.7, 0.8, 0.9, 0.95, 0.99)
@@ -18,18 +18,18 @@ SKEWS: Final = (0.0, 0.5, 1.0, 1.5, 2.0)
 BURSTY: Final = (0, 2, 3, 4, 5, 6, 8, 10)
 TRACE_UTILIZATIONS: Final = (0.1, 0.5, 0.8, 0.95)
 HIGH: Final = 0.95
-"""The utilization at which the paper compares most."""
+"""The utilization at which the paper makes most comparisons."""
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class Interpretation:
     """One way to understand what the paper leaves open (FAS §4.5, §6).
 
     Args:
         take: A scheduled query drains its queue, or takes one tuple. (FCFS goes by the arrival of each tuple, so it
             takes one in either case.)
         charge: Which operations of the calendar queue cost as much as the cheapest operator.
-        rate_free: Whether RB-MCQ, whose priorities do not change, gets by without a calendar queue.
+        rate_free: Whether RB-MCQ does without a calendar queue, since its priorities do not change.
     """
 
     take: Literal["drain", "one"] = "drain"
@@ -37,7 +37,7 @@ class Reading:
     rate_free: bool = False
 
     def counted(self, policy: Policy) -> int:
-        """Operations that cost something; policies without a calendar queue have none."""
+        """Number of operations that cost something; 0 for policies without a calendar queue."""
         if not isinstance(policy, RatioPolicy) or self.charge == "nothing":
             return 0
         return policy.queue.extracts + (policy.queue.inserts if self.charge == "extracts and inserts" else 0)
@@ -46,35 +46,35 @@ class Reading:
         return f"{self.take}, charge {self.charge}" + (" but not RB-MCQ" if self.rate_free else "")
 
 
-PLAIN: Final = Reading()
+PLAIN: Final = Interpretation()
 READINGS: Final = (
     PLAIN,
-    Reading("drain", "extracts"),
-    Reading("drain", "extracts and inserts"),
-    Reading("drain", "extracts", rate_free=True),
-    Reading("drain", "extracts and inserts", rate_free=True),
-    Reading("one"),
-    Reading("one", "extracts"),
-    Reading("one", "extracts and inserts"),
+    Interpretation("drain", "extracts"),
+    Interpretation("drain", "extracts and inserts"),
+    Interpretation("drain", "extracts", rate_free=True),
+    Interpretation("drain", "extracts and inserts", rate_free=True),
+    Interpretation("one"),
+    Interpretation("one", "extracts"),
+    Interpretation("one", "extracts and inserts"),
 )
 
 
-PolicyName = Literal["fas", "rb", "rr", "fcfs"]
-POLICIES: Final[tuple[PolicyName, ...]] = ("fas", "rb", "rr", "fcfs")
+FasPolicy = Literal["fas", "rb", "rr", "fcfs"]
+POLICIES: Final[tuple[FasPolicy, ...]] = ("fas", "rb", "rr", "fcfs")
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class FasRun:
     """One simulation."""
 
     workload: FasWorkload
-    policy: PolicyName
+    policy: FasPolicy
     beta: float = 1.0
     weighted: bool = True
-    reading: Reading = PLAIN
+    reading: Interpretation = PLAIN
 
 
-def simulate(run: Run) -> Outcome:
+def simulate(run: FasRun) -> SimulationOutcome:
     """Runs one simulation."""
     workload, reading = run.workload, run.reading
     streams = workload.streams_of()
@@ -91,7 +91,7 @@ def simulate(run: Run) -> Outcome:
     return world.outcome()
 
 
-def _policy(run: Run) -> Policy:
+def _policy(run: FasRun) -> Policy:
     rows = None if run.reading.take == "drain" else 1
     match run.policy:
         case "rr":
@@ -116,11 +116,11 @@ def on_traces(trial: Trial) -> FasWorkload:
     return FasWorkload(streams=2, trace_seconds=60.0)
 
 
-def for_seeds(trial: Trial, run: Run) -> list[Outcome]:
+def for_seeds(trial: Trial, run: FasRun) -> list[SimulationOutcome]:
     """The outcomes of a run, one for each seed."""
     return trial.map(simulate, seeded(trial, [run]))
 
 
-def seeded(trial: Trial, runs: Iterable[Run]) -> list[Run]:
+def seeded(trial: Trial, runs: Iterable[FasRun]) -> list[FasRun]:
     """Each run for each seed."""
     return [replace(run, workload=replace(run.workload, seed=seed)) for run in runs for seed in trial.seeds]

@@ -4,41 +4,47 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Final
 
-from freshet.model import UserError
+from freshet.plots import COLOURS, DOTS, MARKERS, PlotPoint, draw_line, label_ends, new_figure, plain_numbers
 from freshet.reproduce.trial import Trial
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-Figures = Mapping[str, tuple[str, Callable[["Axes", Trial], None]]]
-"""By the name of a figure its title and who draws it."""
+PlotTable = Mapping[str, tuple[str, Callable[["Axes", Trial], None]]]
+"""The title of each figure and the function that draws it, by the name of the figure."""
+PUBLISHED: Final = 6
+"""Number of the colour and the marker of published points."""
 
 
-def draw_all(trial: Trial, folder: Path, paper: str, figures: Figures) -> None:
+def draw_all(trial: Trial, folder: Path, paper: str, figures: PlotTable) -> None:
     """Writes a file for each figure, such as ``fas_fig3.png``."""
-    try:
-        from matplotlib.backends.backend_agg import FigureCanvasAgg
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise UserError("plots need matplotlib: install freshet[plot]") from None
     mode = "quick mode: scaled-down workload" if trial.quick else "full mode: the paper's size"
     for name, (title, draw) in figures.items():
-        figure = Figure(figsize=(7, 4.5), layout="constrained")
-        FigureCanvasAgg(figure)
+        figure = new_figure(8, 4.5)
         axes = figure.add_subplot()
+        axes.set_title(f"{title}\n{mode}, mean of {len(trial.seeds)} seeds", loc="left", fontsize=11)
         draw(axes, trial)
-        axes.set_title(f"{title}\n{mode}, mean and range of {len(trial.seeds)} seeds", fontsize=11)
-        axes.grid(alpha=0.3)
-        axes.legend()
-        figure.savefig(folder / f"{paper}_{name}.png", dpi=120)
+        figure.savefig(folder / f"{paper}_{name}.png", dpi=DOTS)
 
 
-def line(axes: Axes, places: Sequence[float], values: Sequence[Sequence[float]], label: str, **style: Any) -> None:
-    """Means over the seeds with bars for their range."""
-    means = [sum(each) / len(each) for each in values]
-    # The mean of equal numbers may differ from them in the last digit.
-    below = [max(0.0, mean - min(each)) for mean, each in zip(means, values, strict=True)]
-    above = [max(0.0, max(each) - mean) for mean, each in zip(means, values, strict=True)]
-    axes.errorbar(places, means, yerr=[below, above], label=label, capsize=3, **style)
+def draw_lines(axes: Axes, places: Sequence[float], lines: Mapping[str, Sequence[Sequence[float]]]) -> None:
+    """Draws a line for each label: means over the seeds with a band for their range. Call it last."""
+    drawn = {label: list(map(PlotPoint.of, places, values)) for label, values in lines.items()}
+    for number, points in enumerate(drawn.values()):
+        draw_line(axes, points, number)
+    if any(point.low < point.high for points in drawn.values() for point in points):
+        axes.set_title(f"{axes.get_title('left')} (band: their range)", loc="left", fontsize=11)
+    plain_numbers(axes)
+    if axes.get_xscale() == "log":
+        axes.set_xticks(places)
+    label_ends(axes, [(label, points[-1], number) for number, (label, points) in enumerate(drawn.items())])
+
+
+def mark(axes: Axes, place: float, value: float, label: str, number: int = PUBLISHED) -> None:
+    """Draws one point with its label below."""
+    colour = COLOURS[number]
+    axes.margins(y=0.1)
+    axes.scatter(place, value, color=colour, marker=MARKERS[number])
+    axes.annotate(label, (place, value), (0, -7), textcoords="offset points", ha="center", va="top", color=colour)

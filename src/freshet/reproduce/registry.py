@@ -16,9 +16,9 @@ PAPERS: Final = {
     "fas": "Tuning QoD in stream processing engines: freshness-aware scheduling (FAS)",
     "aurora": "Resource scheduling for data streams: Aurora's run time and QoS-aware schedulers (CAR ch. 3-4)",
 }
-"""Papers by short name; each has a module of that name here, whose import registers its claims."""
+"""Papers by short name. Each has a module of that name here; importing it registers its claims."""
 
-_claims: dict[str, list[Claim]] = {}
+CLAIMS: dict[str, list[Claim]] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,8 +27,8 @@ class Measured:
 
     Args:
         values: One value for each seed.
-        readings: The same with other readings of what the paper leaves open, by a text that says which: one value per
-            seed each.
+        readings: The same with other readings of what the paper leaves open, one value per seed each, by a text that
+            says which.
         skipped: Why nothing could be measured, if so.
     """
 
@@ -43,11 +43,11 @@ class Claim:
 
     Args:
         id: ``paper.figure.what``.
-        source: Where it stands.
-        published: The figure, as a number where there is one.
+        source: The place in the paper.
+        published: The published figure, as a number if there is one.
         how: What we measure.
-        low: Least value that we accept; None: any.
-        high: Greatest value that we accept; None: any.
+        low: The smallest value that we accept; None: any.
+        high: The greatest value that we accept; None: any.
         measure: Measures it.
     """
 
@@ -60,7 +60,7 @@ class Claim:
     measure: Callable[[Trial], Measured]
 
     def check(self, trial: Trial) -> dict[str, Any]:
-        """Measures the claim; JSON-ready. ``ours`` is the mean over the seeds and decides, ``spread`` their range."""
+        """Measures the claim; JSON-ready. ``ours``, the mean over the seeds, decides; ``spread`` is their range."""
         found = self.measure(trial)
         result: dict[str, Any] = {
             "id": self.id,
@@ -107,7 +107,7 @@ def claim(
         raise ValueError(f"claim {id} accepts everything")
 
     def register(measure: Callable[[Trial], Measured]) -> Callable[[Trial], Measured]:
-        _claims.setdefault(id.partition(".")[0], []).append(Claim(id, source, published, how, low, high, measure))
+        CLAIMS.setdefault(id.partition(".")[0], []).append(Claim(id, source, published, how, low, high, measure))
         return measure
 
     return register
@@ -134,7 +134,7 @@ def claims(paper: str) -> list[Claim]:
     if paper not in PAPERS:
         raise UserError(f"there are no claims of {paper!r} (there are some of: {', '.join(PAPERS)})")
     import_module(f"freshet.reproduce.{paper}")
-    return _claims[paper]
+    return CLAIMS[paper]
 
 
 def run(
@@ -153,13 +153,13 @@ def run(
         paper: Short name.
         quick: Scaled-down workloads, in minutes; otherwise the sizes of the paper.
         plots_dir: Where to put PNGs that mirror the paper's figures; None: nowhere.
-        seeds: How often.
-        jobs: Processes to use.
+        seeds: Number of seeds.
+        jobs: Number of processes to use.
         ran: Called after each simulation.
         began: Called with a text when a claim or the plots begin.
 
     Returns:
-        ``{"paper", "mode", "seeds", "runs", "claims": [...]}``, a claim being ``{"id", "source", "published", "ours",
+        ``{"paper", "mode", "seeds", "runs", "claims": [...]}``. A claim is ``{"id", "source", "published", "ours",
         "spread", "low", "high", "ok"}``. Claims that depend on readings have ``readings``; claims that could not be
         measured have ``ok`` null and ``skipped``.
     """

@@ -12,12 +12,12 @@ Result = TypeVar("Result")
 
 
 class Trial:
-    """Runs simulations for claims, each only once, however many claims look at it.
+    """Runs simulations for claims; each simulation runs only once, however many claims look at it.
 
     Args:
         quick: Scaled-down workloads, in minutes; otherwise the sizes of the papers.
-        seeds: How often, with other draws; None: as the mode has it.
-        jobs: Processes to use.
+        seeds: Number of repetitions with other draws; None: the mode's own number.
+        jobs: Number of processes to use.
         ran: Called after each run.
 
     >>> trial = Trial(quick=True)
@@ -41,7 +41,7 @@ class Trial:
         self._known: dict[tuple[Any, Hashable], Any] = {}
 
     def map(self, function: Callable[[Spec], Result], specs: Iterable[Spec]) -> list[Result]:
-        """The results of a pure function; those not known yet are computed, in several processes where allowed."""
+        """The results of a pure function; unknown ones are computed, in several processes if allowed."""
         wanted = list(specs)
         missing = [spec for spec in dict.fromkeys(wanted) if (function, spec) not in self._known]
         for spec, result in zip(missing, self._compute(function, missing), strict=True):
@@ -54,6 +54,6 @@ class Trial:
         if self._jobs == 1 or len(specs) < 2:
             yield from map(function, specs)
             return
-        # A fresh interpreter for each worker: a fork would copy threads' locks in whatever state they are.
+        # A fresh interpreter for each worker: a fork would copy the locks of threads in whatever state they are.
         with ProcessPoolExecutor(self._jobs, mp_context=get_context("spawn")) as pool:
             yield from pool.map(function, specs)

@@ -1,4 +1,4 @@
-"""Tuples, queues and chains of the fast loop: a tuple is a number, and when it departed is worked out at the end."""
+"""Tuples, queues and chains of the fast loop: a tuple is a number, and its departure is worked out at the end."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ from freshet.simulation.draws import Draws
 from freshet.simulation.executor import Departs
 from freshet.simulation.outcome import Floats
 
-Token = int
+FastToken = int
 """The number of a tuple of any stream."""
 
 
 @dataclass(slots=True, eq=False)
-class Edge:
+class FastEdge:
     """An input of an operator, with its queue: the tokens from ``next`` to ``end``."""
 
     operator: FastOperator
     size: int
-    tokens: range | list[Token]
-    """All of a source, or what has come out of the operator before since the queue was last empty."""
+    tokens: range | list[FastToken]
+    """All tuples of a source, or what the operator before has given out since the queue was last empty."""
     next: int = 0
     end: int = 0
     head: float = math.inf
     tail: float = math.inf
 
-    def take(self, limit: int | None, times: Sequence[float]) -> Sequence[Token]:
+    def take(self, limit: int | None, times: Sequence[float]) -> Sequence[FastToken]:
         """Takes a train."""
         first, end = self.next, self.end
         if limit is not None and end - first > limit:
@@ -42,8 +42,8 @@ class Edge:
         self.next = end
         return self.tokens[first:end]
 
-    def append(self, tokens: Sequence[Token], times: Sequence[float]) -> None:
-        """Tuples come out of the operator before."""
+    def append(self, tokens: Sequence[FastToken], times: Sequence[float]) -> None:
+        """Adds tuples that come out of the operator before."""
         assert isinstance(self.tokens, list), "a source brings its own tuples"
         if self.next == self.end:
             self.head = times[tokens[0]]
@@ -56,7 +56,7 @@ class Edge:
 
 @dataclass(slots=True, eq=False)
 class FastOperator:
-    """As policies see an operator."""
+    """An operator as policies see it."""
 
     number: int
     cost: float
@@ -68,7 +68,7 @@ class FastOperator:
     outputs: tuple[int, ...]
     queries: tuple[int, ...]
     promises: Promises
-    edges: list[Edge] = field(default_factory=list)
+    edges: list[FastEdge] = field(default_factory=list)
     pending: int = 0
     head_arrival: float = math.inf
     busy: bool = False
@@ -87,6 +87,8 @@ class FastOperator:
         """Mean arrival of the waiting tuples, as if those of an edge had come evenly from the first to the last."""
         if not self.pending:
             return self.head_arrival
+        if len(self.edges) == 1:
+            return (self.edges[0].head + self.edges[0].tail) / 2
         total = 0.0
         for edge in self.edges:
             waiting = edge.end - edge.next
@@ -100,13 +102,8 @@ class FastOperator:
         return sum(edge.size * (edge.end - edge.next) for edge in self.edges)
 
 
-class Tuples:
-    """All tuples of a run.
-
-    Args:
-        streams: Arrival times by stream.
-        seed: Of the draws.
-    """
+class FastTuples:
+    """All tuples of a run: arrival times by stream, and what becomes of each by the draws of a seed."""
 
     def __init__(self, streams: Mapping[str, Floats], seed: int) -> None:
         self.tokens: dict[str, range] = {}
@@ -121,7 +118,7 @@ class Tuples:
         self._passed: dict[str, bytes] = {}
 
     def passed_by(self, name: str, selectivity: float) -> bytes | None:
-        """For each tuple whether an operator lets it through; None: it lets all through."""
+        """For each tuple, whether an operator lets it through; None if it lets all through."""
         if selectivity == 1.0:
             return None
         if name not in self._passed:
@@ -134,19 +131,19 @@ class FastChain:
 
     Args:
         through: The operators.
-        inner: For each port of the first one the chain of the same unit that feeds it; None: its queue does.
-        queues: Where what it gives out waits next.
-        passed: For each operator which tuples it lets through; None: all.
+        inner: For each port of the first operator, the chain of the same unit that feeds it; None: its queue does.
+        queues: Where its output waits next.
+        passed: For each operator, which tuples it lets through; None: all.
         call: Seconds per call of a box.
         departs: When tuples leave a unit.
-        leaves: Whether what it gives out is the output of a query.
+        leaves: Whether its output is the output of a query.
     """
 
     def __init__(
         self,
         through: Sequence[FastOperator],
         inner: Sequence[int | None],
-        queues: Sequence[Edge],
+        queues: Sequence[FastEdge],
         passed: Sequence[bytes | None],
         call: float,
         departs: Departs,
@@ -162,17 +159,19 @@ class FastChain:
         self._costs, self._passed, self._call, self._departs = [each.cost for each in through], passed, call, departs
         self._works = list(zip(self._costs, passed, strict=True))
         self._cost, self._all_pass = sum(self._costs), all(each is None for each in passed)
-        self._trains: list[Sequence[Token]] = []
+        self._trains: list[Sequence[FastToken]] = []
         self._begins: list[float] = []
 
-    def take(self, given: Sequence[Sequence[Token]], limit: int | None, times: Sequence[float]) -> Sequence[Token]:
-        """The tuples that come in: those of the queues' trains, and what other chains have given out, by port."""
+    def take(
+        self, given: Sequence[Sequence[FastToken]], limit: int | None, times: Sequence[float]
+    ) -> Sequence[FastToken]:
+        """The tuples that come in, by port: the trains of its queues, and what other chains have given out."""
         parts = [edge.take(limit, times) if source is None else given[source] for edge, source in self._ports]
         tokens = parts[0] if len(parts) == 1 else list(chained.from_iterable(parts))
         self.first.refresh()
         return tokens
 
-    def run(self, tokens: Sequence[Token], moment: float) -> tuple[Sequence[Token], float, int, float]:
+    def run(self, tokens: Sequence[FastToken], moment: float) -> tuple[Sequence[FastToken], float, int, float]:
         """Runs over tuples from a moment on; returns those that pass, the end, the calls, and the seconds in boxes."""
         calls, seconds, call = 0, 0.0, self._call
         coming, last = tokens, tokens
@@ -199,17 +198,17 @@ class FastChain:
                 self._left(last, begin)
         return coming, end, calls, seconds
 
-    def _left(self, tokens: Sequence[Token], begin: float) -> None:
+    def _left(self, tokens: Sequence[FastToken], begin: float) -> None:
         self._trains.append(tokens)
         self._begins.append(begin)
 
-    def end(self, tokens: Sequence[Token], moment: float) -> None:
-        """The unit ends: where all its tuples leave then, these do, that came out at the end of a query."""
+    def end(self, tokens: Sequence[FastToken], moment: float) -> None:
+        """Ends the unit: if all tuples leave with the unit, those at the end of a query leave now."""
         if self._departs == "unit":
             self._left(tokens, moment)
 
     def departed(self, arrivals: Floats) -> tuple[Floats, Floats]:
-        """Arrivals and departures of all that left."""
+        """Arrivals and departures of all tuples that left."""
         counts = list(map(len, self._trains))
         tokens = np.fromiter(chained.from_iterable(self._trains), np.int64, sum(counts))
         departures = np.repeat(np.array(self._begins), counts)
@@ -228,7 +227,7 @@ class FastChain:
 
 
 def events_of(streams: Sequence[Floats]) -> tuple[list[float], list[int], list[int]]:
-    """(time, stream, tuples of it that have come by then), in the order of time; bursts are one event."""
+    """(time, stream, number of its tuples that have come by then), in the order of time; a burst is one event."""
     times, numbers, ends = [np.empty(0)], [np.empty(0, int)], [np.empty(0, int)]
     for number, arrivals in enumerate(streams):
         last = np.flatnonzero(np.append(arrivals[1:] != arrivals[:-1], len(arrivals) > 0))

@@ -1,4 +1,4 @@
-"""Draws: how many tuples a simulated operator gives out for each that it takes."""
+"""Draws: how many tuples a simulated operator gives out for each tuple that it takes."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Draws:
         self._pass = np.empty(0, dtype=bool)
 
     def passes(self, origins: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Whether each of these tuples is let through, where not more than one comes of each."""
+        """Whether each of these tuples is let through, if at most one comes of each."""
         last = int(origins.max()) if len(origins) else -1
         while last >= len(self._pass):
             block = self._random.random(max(4096, len(self._pass))) < self._share

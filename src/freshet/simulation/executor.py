@@ -19,7 +19,7 @@ from freshet.model import (
     ChainResult,
     Input,
     Network,
-    Node,
+    NetworkNode,
     OperatorRun,
     SegmentFile,
     Train,
@@ -29,12 +29,12 @@ from freshet.model import (
 )
 from freshet.simulation.draws import Draws
 from freshet.simulation.log import SimulatedLog, Tuples, microseconds
-from freshet.simulation.memory import Memory, together
+from freshet.simulation.memory import FoldMemory, together
 
 Departs = Literal["tuple", "box", "unit"]
 """When tuples leave a unit.
 
-- ``tuple``: each when it has passed all boxes of its chain, before the next one begins (FAS §2).
+- ``tuple``: each tuple when it has passed all boxes of its chain, before the next one begins (FAS §2).
 - ``box``: a box takes the whole train before the next box begins, and tuples leave the last one by one (CAR §3.3.2).
 - ``unit``: all at the end, as on Spark, where they depart with the commit.
 """
@@ -47,10 +47,10 @@ class Profile:
     Args:
         cost: Seconds per tuple.
         selectivity: Tuples out per tuple in; above 1 some come more than once, as from a join.
-        size: Bytes of a tuple that it gives out; None: as many as of one that it takes.
+        size: Bytes of a tuple that it gives out; None: as many as a tuple that it takes.
         lasts: Seconds for which it remembers a tuple, as joins and windows do; None: not at all.
-        slide: Makes it a window: at each multiple of so many seconds at which it remembers something it gives out a
-            row, when no tuple from before can come any more, and nothing else.
+        slide: Makes it a window. It gives out one row at each multiple of this many seconds at which it remembers
+            something, as soon as no earlier tuple can come any more, and nothing else.
 
     >>> Profile(1e-6, 0.2).selectivity, Profile(1e-6, slide=10.0).lasts
     (0.2, 10.0)
@@ -79,19 +79,14 @@ class _Work:
 
 
 class SimulatedExecutor:
-    """Runs units in simulated time: a unit costs its overhead, each box that gets tuples its call and their costs.
-
-    What an operator gives out for a tuple is drawn once per (seed, operator, place of the tuple in its source stream),
-    so that answers do not depend on the schedule, and runs repeat exactly.
+    """Runs units in simulated time. A unit costs its overhead; each box that gets tuples costs its call and theirs.
 
     Args:
-        log: Where the tuples wait.
-        clock: The virtual clock.
         profiles: What operators do, by name.
         overhead: Seconds that each unit costs before it touches a tuple.
         call: Seconds that each call of a box costs: one for each operator of a unit to which tuples come.
         slots: Units that may run at once.
-        seed: Of the draws.
+        seed: Of the :class:`~freshet.simulation.draws.Draws`.
         departs: When tuples leave a unit.
     """
 
@@ -113,8 +108,9 @@ class SimulatedExecutor:
         self._profiles, self._overhead, self._call, self._seed = profiles, overhead, call, seed
         self.slots = slots
         self._departs = departs
-        self._works: list[_Work] = []
-        self._behind: list[int] = []
+        self._nodes: dict[int, NetworkNode] = {}
+        self._works: dict[int, _Work] = {}
+        self._behind: dict[int, int] = {}
         """Bytes of a tuple that each operator gives out."""
         self._ports: dict[str, int] = {}
         self._heap: list[tuple[float, int, UnitResult]] = []
@@ -124,35 +120,36 @@ class SimulatedExecutor:
         self, network: Network, schemas: Mapping[str, pa.Schema], fail_on_error: AbstractSet[str]
     ) -> Mapping[str, pa.Schema]:
         """Takes note of the operators; simulated tuples have no columns, only sizes."""
-        for node in network.nodes[len(self._works) :]:
+        for node in network.new_to(self._nodes):
             profile = self._profiles[node.operator.name]
             draws = None if profile.selectivity == 1.0 else Draws(self._seed, node.name, profile.selectivity)
-            self._works.append(_Work(node.operator.name, profile, draws))
-            self._ports[node.operator.name] = len(node.edges)
+            self._nodes[node.number] = node
+            self._works[node.number] = _Work(node.operator.name, profile, draws)
+            self._ports[node.operator.name] = len(node.queues)
             self._measure(node, profile)
         self._log.sizes.update({query: self._behind[network.root(query)] for query in network})
-        return {query: pa.schema([]) for query in network}
+        return dict.fromkeys(network, pa.schema([]))
 
-    def _measure(self, node: Node, profile: Profile) -> None:
+    def _measure(self, node: NetworkNode, profile: Profile) -> None:
         """Finds how large tuples are in front of an operator and behind it."""
-        for edge in node.edges:
+        for edge in node.queues:
             if edge.source is not None:
                 self._log.sizes[edge.stream] = self._behind[edge.source]
-        size = profile.size if profile.size is not None else self._log.size(node.edges[0].stream)
-        self._behind.append(size)
+        size = profile.size if profile.size is not None else self._log.size(node.queues[0].stream)
+        self._behind[node.number] = size
 
     def states(self, fold: str) -> int:
-        """What came in at each port is remembered by itself."""
+        """One for each port, since the tuples of each port are remembered separately."""
         return self._ports[fold]
 
     def way(self, nodes: Collection[int]) -> str:
-        """Units of as many boxes have the same overhead."""
+        """Units with the same number of boxes have the same overhead."""
         return way_of(self._call, nodes)
 
     def submit(self, unit: Unit) -> None:
         """Works out what the unit will have done, and when."""
         started = self._clock.now()
-        run = _Run(self, unit)
+        run = _UnitRun(self, unit)
         moment = started + self._overhead
         results: list[ChainResult] = []
         given: list[Tuples] = []
@@ -168,48 +165,41 @@ class SimulatedExecutor:
 
     def _stage(self, unit: str, written: Sequence[tuple[str, Tuples]]) -> tuple[SegmentFile, ...]:
         some = [(stream, tuples) for stream, tuples in written if len(tuples[0])]
-        for stream, tuples in some:
-            self._log.stage(unit, stream, tuples)
-        members = tuple((stream, len(tuples[0]), 0, 0, 0, 0) for stream, tuples in some)
+        self._log.stage(unit, [tuples for _, tuples in some])
+        members = tuple((stream, len(tuples[0]), place, 0, 0, 0) for place, (stream, tuples) in enumerate(some))
         return (SegmentFile(unit, 0, members),) if members else ()
 
     def _tuples(self, each: Input, given: Sequence[Tuples]) -> Tuples:
         return self._log.tuples(each) if isinstance(each, Train) else given[each]
 
     def finished(self) -> Sequence[UnitResult]:
-        """Units that are finished by now."""
         results = []
         while self._heap and self._heap[0][0] <= self._clock.now():
             results.append(heapq.heappop(self._heap)[2])
         return results
 
     def next_finish(self) -> float | None:
-        """When the next unit finishes."""
         return self._heap[0][0] if self._heap else None
 
     def cancel(self, unit: str) -> None:
         """Gives a unit up: its time until now is lost, its trains go back."""
-        kept = []
-        for moment, order, result in self._heap:
+        now = self._clock.now()
+        for place, (_, order, result) in enumerate(self._heap):
             if result.unit.id == unit:
-                now = self._clock.now()
-                kept.append((now, order, UnitResult(result.unit, result.started, now, retry="cancelled")))
-            else:
-                kept.append((moment, order, result))
-        heapq.heapify(kept)
-        self._heap = kept
+                self._heap[place] = now, order, UnitResult(result.unit, result.started, now, retry="cancelled")
+        heapq.heapify(self._heap)
 
     def close(self) -> None:
-        """Nothing to stop."""
+        """Has nothing to stop."""
 
 
 def way_of(call: float, nodes: Collection[int]) -> str:
-    """The way in which a unit of these operators runs, where a call of a box costs so much."""
+    """The way in which a unit of these operators runs, if a call of a box costs ``call`` seconds."""
     return str(len(nodes)) if call else "simulated"
 
 
-class _Run:
-    """One unit being run."""
+class _UnitRun:
+    """One unit while it runs."""
 
     def __init__(self, executor: SimulatedExecutor, unit: Unit) -> None:
         self._works, self._log = executor._works, executor._log
@@ -228,17 +218,16 @@ class _Run:
             tuples, departures, moment = self._pass(nodes, inputs, moment, runs)
             inputs = [tuples]
         own = None if self._departs == "unit" else departures
-        rows = len(tuples[0])
-        result = ChainResult(chain, rows, tuple(runs), tuples[0], own, dropped=tuple(self._dropped))
+        result = ChainResult(chain, len(tuples[0]), tuple(runs), tuples[0], own, dropped=tuple(self._dropped))
         return result, tuples, moment
 
     def _pass(
         self, nodes: Sequence[int], inputs: Sequence[Tuples], moment: float, runs: list[OperatorRun]
     ) -> tuple[Tuples, NDArray[np.float64], float]:
-        """Each tuple passes some operators before the next one begins; returns what comes out, when, and the end."""
+        """Lets each tuple pass some operators before the next one begins; returns what comes out, when, and the end."""
         arrivals, origins = together(inputs)
         rows = len(arrivals)
-        # Seconds of each tuple; in the last place of what windows give out, which comes after all of them.
+        # Seconds of each tuple. The last place is for what windows give out; it comes after all of them.
         service = np.zeros(rows + 1)
         places = np.arange(rows)
         calls = 0
@@ -261,11 +250,11 @@ class _Run:
         return (arrivals, origins), departures[places], float(departures[-1])
 
     def _remember(self, work: _Work, inputs: Sequence[Tuples]) -> Tuples | None:
-        """Brings up to date what an operator remembers; returns what comes out of a window."""
+        """Updates what an operator remembers; returns what comes out of a window."""
         profile = work.profile
         assert profile.lasts is not None, f"{work.name} remembers nothing"
         slide = None if profile.slide is None else microseconds(profile.slide)
-        memory = Memory(self._states[work.name], self._log, microseconds(profile.lasts), slide)
+        memory = FoldMemory(self._states[work.name], self._log, microseconds(profile.lasts), slide)
         closed = memory.take(inputs)
         self.appended += memory.appended
         self._dropped += memory.dropped

@@ -1,4 +1,4 @@
-"""The engine's schedule without the engine's bookkeeping: what a world of one worker gives, many times faster."""
+"""The engine's schedule without the engine's bookkeeping: the results of a world of one worker, many times faster."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
-from freshet.engine.admission import LOOK_AGAIN
+from freshet.engine.admission import LOOK_AGAIN, MOST_ASKS
 from freshet.engine.binding import MadeUp, bind
 from freshet.engine.board import Board
 from freshet.model import Chain, Step, UserError
 from freshet.policies import Policy
 from freshet.quality import OperatorStatistics, OverheadStatistics
-from freshet.simulation.chains import Edge, FastChain, FastOperator, Tuples, events_of
+from freshet.simulation.chains import FastChain, FastEdge, FastOperator, FastTuples, events_of
 from freshet.simulation.executor import Departs, Profile, way_of
 from freshet.simulation.log import TUPLE_BYTES
-from freshet.simulation.outcome import Departed, Floats, Outcome, Work, outcome
+from freshet.simulation.outcome import Departed, Floats, SimulationOutcome, Work, outcome
 from freshet.simulation.record import joined, operations
-from freshet.simulation.view import QueryRecord
+from freshet.simulation.view import PolicyQuery
 from freshet.simulation.world import SimulatedQuery, profiles_of
 
 
@@ -28,19 +28,15 @@ class _View:
     """What the policy sees."""
 
     operators: list[FastOperator]
-    queries: list[QueryRecord]
-    calls: OverheadStatistics
-    way: Callable[[Collection[int]], str]
-    by_way: dict[str, OverheadStatistics] = field(default_factory=dict)
+    queries: list[PolicyQuery]
+    board: Board
     ready: dict[int, None] = field(default_factory=dict)
     now: float = 0.0
     workers: int = 1
     idle_workers: int = 1
 
     def overhead(self, nodes: Collection[int] = ()) -> float:
-        """Seconds that a step costs before it touches a tuple."""
-        known = self.by_way.get(self.way(nodes)) if nodes else None
-        return (known or self.calls).seconds
+        return self.board.overhead(nodes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,36 +45,24 @@ class _Shape:
 
     nodes: tuple[int, ...]
     chains: tuple[FastChain, ...]
-    fused: tuple[Edge, ...]
-    way: str
+    fused: tuple[FastEdge, ...]
 
     def fits(self) -> bool:
-        """Whether all of them would run now, just so."""
+        """Whether all of them would run now, in exactly this way."""
         for edge in self.fused:
             if edge.end != edge.next:
                 return False
-        # Chains that others feed run with these.
+        # Chains that others feed run together with those.
         return all([chain.first.pending or chain.fed for chain in self.chains])  # noqa: C419 (faster)
 
 
 class FastWorld:
-    """Gives what :class:`~freshet.simulation.world.World` gives with one worker and known costs, many times faster.
+    """Gives the results of :class:`~freshet.simulation.world.World` with one worker and known costs, many times faster.
 
     It calls the same policy objects with an equal view and the same notices in the same order, cuts steps into chains
     with the engine's own code, and draws the same tuples. What it leaves out is what a schedule does not depend on:
-    units, logs, commits, meters. Operators neither remember nor give out more than they take.
-
-    Args:
-        streams: Arrival times by stream, nondecreasing.
-        queries: The queries.
-        policy: The scheduler.
-        overhead: Seconds per unit.
-        call: Seconds per call of a box.
-        operation: Seconds per operation of the scheduler.
-        counted: Says how many operations the policy has counted.
-        seed: Of the draws.
-        departs: When tuples leave a unit.
-        sizes: Bytes of a tuple, by stream.
+    units, logs, commits, meters. Operators neither remember nor give out more than they take. Its arguments are those
+    of :class:`~freshet.simulation.world.World`.
 
     >>> import numpy as np
     >>> from freshet.policies import FirstComeFirstServed
@@ -112,16 +96,15 @@ class FastWorld:
         self.policy, self.work, self.now = policy, Work(), 0.0
         self._overhead, self._call, self._departs = overhead, call, departs
         self._operation, self._counted, self._paid = operation, counted, 0
-        self._tuples = Tuples(streams, seed)
+        self._tuples = FastTuples(streams, seed)
         self._times = self._tuples.times
         self._promises = {query.name: query.promises for query in queries}
-        self._board = _board(queries, profiles)
-        self._edges: dict[str, Edge] = {}
+        self._board = _board(queries, profiles, overhead, call)
+        self._edges: dict[str, FastEdge] = {}
         self._view = _View(
             self._operators(sizes or {}, profiles),
-            [QueryRecord(each.name, each.operators, each.root, each.promises) for each in self._board.queries],
-            OverheadStatistics.given(overhead + call),
-            partial(way_of, call),
+            [PolicyQuery(each.name, each.operators, each.root, each.promises) for each in self._board.queries],
+            self._board,
         )
         self._leaving: list[tuple[FastChain, list[str]]] = []
         self._shapes: dict[tuple[int, ...], _Shape] = {}
@@ -145,9 +128,9 @@ class FastWorld:
                 state.node.number, profile.cost, profile.selectivity, state.kind, state.ports, state.inputs,
                 state.readers, state.outputs, state.queries, state.promises,
             )  # fmt: skip
-            for each in state.node.edges:
+            for each in state.node.queues:
                 size = sizes.get(each.stream, TUPLE_BYTES) if each.source is None else behind[each.source]
-                edge = Edge(operator, size, self._tuples.tokens[each.stream] if each.source is None else [])
+                edge = FastEdge(operator, size, self._tuples.tokens[each.stream] if each.source is None else [])
                 operator.edges.append(edge)
                 if each.source is not None:
                     self._edges[each.stream] = edge
@@ -155,7 +138,7 @@ class FastWorld:
             found.append(operator)
         return found
 
-    def _edges_of(self, stream: str) -> tuple[tuple[Edge, ...], tuple[int, ...]]:
+    def _edges_of(self, stream: str) -> tuple[tuple[FastEdge, ...], tuple[int, ...]]:
         """The edges that read a source, and their operators."""
         states = self._board.readers.get(stream, ())
         edges = tuple(self._view.operators[each.edge.node].edges[each.edge.port] for each in states)
@@ -165,22 +148,26 @@ class FastWorld:
 
     def run(self) -> None:
         """Runs until all tuples are processed."""
-        ready, steps = self._view.ready, self._steps
+        ready, steps, asks = self._view.ready, self._steps, MOST_ASKS
         while True:
             if not ready and not steps:
                 if self._next == math.inf:
                     return
                 self._wait(math.inf)
+                asks = MOST_ASKS
                 continue
             if not steps:
                 self._decide()
+                asks = asks - 1 if steps else 0
             shape = None
             while shape is None and steps:
                 step = steps.popleft()
                 shape = self._bind(step.nodes)
             if shape is not None:
                 self._run(shape, step.rows)
-            elif ready:
+                asks = MOST_ASKS
+            elif ready and not asks:
+                asks = MOST_ASKS
                 self._wait(self._again if self._again is not None and self._again > self.now else self.now + LOOK_AGAIN)
 
     def _decide(self) -> None:
@@ -204,7 +191,7 @@ class FastWorld:
         self._admit(self.now)
 
     def _admit(self, now: float) -> None:
-        """Lets the tuples in that have come by now, with a notice for each stream."""
+        """Takes in the tuples that have come by now, with a notice for each stream."""
         view, ready, times = self._view, self._view.ready, self._times
         view.now = now
         moments, streams, ends = self._events
@@ -230,7 +217,7 @@ class FastWorld:
     # Steps
 
     def _bind(self, nodes: tuple[int, ...]) -> _Shape | None:
-        """What of a step would run now; None: nothing."""
+        """The part of a step that would run now; None if nothing would."""
         shape = self._shapes.get(nodes)
         if shape is not None and shape.fits():
             return shape
@@ -242,8 +229,7 @@ class FastWorld:
         if unit is None:
             return None
         chains = tuple(self._chain(chain) for chain in unit.chains)
-        fused = tuple(edge for chain in chains for edge in chain.fused)
-        shape = _Shape(unit.nodes, chains, fused, self._view.way(unit.nodes))
+        shape = _Shape(unit.nodes, chains, tuple(edge for chain in chains for edge in chain.fused))
         if len(unit.nodes) == len(nodes):
             self._shapes[nodes] = shape
         return shape
@@ -283,7 +269,7 @@ class FastWorld:
         self._settle(shape, given, overhead)
 
     def _pass_time(self, moment: float) -> None:
-        """Goes on to a moment; tuples that come on the way are let in when they come."""
+        """Moves on to a moment; tuples that come on the way are taken in when they come."""
         if self.now > self._view.now:
             # Deciding took time.
             self._admit(self.now)
@@ -299,10 +285,7 @@ class FastWorld:
             first.busy = False
             if first.pending:
                 ready.setdefault(first.number)
-        learned = view.by_way.get(shape.way)
-        if learned is None:
-            learned = view.by_way[shape.way] = OverheadStatistics()
-        learned.add(overhead)
+        self._board.ran(shape.nodes, overhead)
         self.policy.completed(view, shape.nodes)
         for chain, tokens in zip(shape.chains, given):  # noqa: B905 (faster)
             if not tokens:
@@ -319,7 +302,7 @@ class FastWorld:
     # What came of it
 
     def departed(self) -> Departed:
-        """Arrivals and departures of the tuples that each query has put out, in the order in which they left."""
+        """Arrivals and departures of the output tuples of each query, in the order in which they left."""
         parts: dict[str, list[tuple[Floats, Floats]]] = {name: [] for name in self._promises}
         for chain, outputs in self._leaving:
             left = chain.departed(self._tuples.arrivals)
@@ -327,14 +310,15 @@ class FastWorld:
                 parts[name].append(left)
         return joined(parts)
 
-    def outcome(self, until: float | None = None) -> Outcome:
+    def outcome(self, until: float | None = None) -> SimulationOutcome:
         """The quality of all outputs, from 0 until now or until a time."""
         return outcome(self.departed(), self._promises, self.now, self.work, until)
 
 
-def _board(queries: Sequence[SimulatedQuery], profiles: Mapping[str, Profile]) -> Board:
-    """The engine's record of the network, for all that does not change while it runs."""
-    board = Board(lambda stream, first, end: 0, lambda nodes: "")
+def _board(queries: Sequence[SimulatedQuery], profiles: Mapping[str, Profile], overhead: float, call: float) -> Board:
+    """The engine's record of the network and of overheads, without what waits."""
+    calls = OverheadStatistics.given(overhead + call)
+    board = Board(lambda stream, first, end: 0, partial(way_of, call), calls=calls)
     for query in queries:
         board.add(query.query())
     for operator in board.operators:

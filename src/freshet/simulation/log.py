@@ -1,4 +1,4 @@
-"""A log of arrival times only: what a scheduler sees of a stream."""
+"""A log that holds only arrival times: what a scheduler sees of a stream."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from freshet.engine import Clock
+from freshet.engine.binding import MadeUp
 from freshet.log.kinds import ReaderKind
 from freshet.log.marks import Marks
 from freshet.model import Commit, Start, Train, UserError
@@ -18,23 +19,23 @@ from freshet.model import Commit, Start, Train, UserError
 Tuples = tuple[NDArray[np.float64], NDArray[np.int64]]
 """Arrival times, and the offsets in the source stream that the tuples come from."""
 TUPLE_BYTES: Final = 100
-"""Size of a tuple where nothing else is said."""
+"""Default size of a tuple."""
 
 
 def microseconds(seconds: float) -> int:
-    """Event time of a moment: simulated tuples are from when they arrive."""
+    """Event time of a moment: the event time of a simulated tuple is its arrival."""
     return math.floor(seconds * 1e6)
 
 
 class _Source:
-    """A stream whose arrivals are known beforehand."""
+    """A stream with arrivals that are known beforehand."""
 
     def __init__(self, times: NDArray[np.float64]) -> None:
         self.arrivals = times
         self.origins = np.arange(len(times))
         self.end = 0
         self.beat: int | None = None
-        """Up to which event time nothing more can come, where all that came is processed."""
+        """The event time up to which nothing more can come, once everything that came is processed."""
 
     def watermark(self, offset: int) -> int | None:
         if offset < self.end:
@@ -66,14 +67,14 @@ class _Queue:
         return self.marks.at(offset)
 
 
-class SimulatedLog:
+class SimulatedLog(MadeUp):
     """Streams with given arrival times (seconds, nondecreasing) and the queues that simulated units write.
 
     Args:
         clock: The virtual clock.
         streams: Arrival times by stream.
-        sizes: Bytes of a tuple, by stream; the executor adds what lies behind operators.
-        beats: Moments at which all streams tell how far event time is, so that windows close while nothing comes.
+        sizes: Bytes of a tuple, by stream; the executor adds those behind operators.
+        beats: Moments at which all streams report event time, so that windows close while nothing comes.
 
     >>> from freshet.engine import VirtualClock
     >>> clock = VirtualClock()
@@ -104,11 +105,10 @@ class SimulatedLog:
         heapq.heapify(self._due)
         self._beats = list(reversed(beats))
         self._written: dict[str, None] = {}
-        self._staged: dict[str, list[tuple[str, Tuples]]] = {}
+        self._staged: dict[str, Sequence[Tuples]] = {}
         self._cursors: dict[str, int] = {}
 
     def start_reader(self, reader: str, stream: str, at: Start, kind: ReaderKind = "operator", owner: str = "") -> int:
-        """The reader's cursor."""
         self._streams.setdefault(stream, _Queue())
         return self._cursors.setdefault(reader, 0 if at == "earliest" else self._streams[stream].end)
 
@@ -119,7 +119,6 @@ class SimulatedLog:
         """Nothing to do: simulated streams are kept whole."""
 
     def grown(self) -> Sequence[str]:
-        """Streams that got tuples, or whose watermark moved, since the last call."""
         now = self._clock.now()
         while self._due and self._due[0][0] <= now:
             _, name = heapq.heappop(self._due)
@@ -139,19 +138,16 @@ class SimulatedLog:
 
     def next_arrival(self) -> float | None:
         """When the next tuple comes, or tells how far event time is."""
-        moments = [*(due for due, _ in self._due[:1]), *self._beats[-1:]]
-        return min(moments, default=None)
+        return min([*(due for due, _ in self._due[:1]), *self._beats[-1:]], default=None)
 
     def end(self, stream: str) -> int:
-        """The offset after the newest tuple."""
         return self._streams[stream].end
 
     def watermark(self, stream: str, offset: int) -> int | None:
-        """How far event time is at an offset: that of the tuple there, or of the last one or of a later beat."""
+        """How far event time has come at an offset: that of the tuple there, of the last tuple, or of a later beat."""
         return self._streams[stream].watermark(offset)
 
     def arrival(self, stream: str, offset: int) -> float:
-        """When the tuple at an offset arrived."""
         return float(self._streams[stream].arrivals[offset])
 
     def size(self, stream: str) -> int:
@@ -159,16 +155,7 @@ class SimulatedLog:
         return self.sizes.get(stream, TUPLE_BYTES)
 
     def bytes(self, stream: str, first: int, end: int) -> int:
-        """Size of a range."""
         return self.size(stream) * (end - first)
-
-    def train(self, stream: str, first: int, end: int) -> Train:
-        """The range as a train."""
-        return Train(stream, first, end)
-
-    def versions(self, table: str) -> Train:
-        """Nothing is looked up in simulated time."""
-        return Train(table, 0, 0)
 
     def held(self) -> Mapping[str, str]:
         """Simulated streams take everything."""
@@ -179,22 +166,21 @@ class SimulatedLog:
         stream = self._streams[train.stream]
         return stream.arrivals[train.first : train.end], stream.origins[train.first : train.end]
 
-    def stage(self, file: str, stream: str, tuples: Tuples) -> None:
+    def stage(self, file: str, members: Sequence[Tuples]) -> None:
         """Keeps what a unit writes until the commit of its file."""
-        self._staged.setdefault(file, []).append((stream, tuples))
+        self._staged[file] = members
 
     def commit(self, commits: Sequence[Commit]) -> None:
-        """Moves cursors and lets the staged tuples into their queues."""
+        """Moves cursors and puts the staged tuples into their queues."""
         for commit in commits:
             for reader, _, first, end in commit.cursors:
                 if self._cursors[reader] != first:
                     raise UserError(f"reader {reader} is at {self._cursors[reader]}, not at {first}")
                 self._cursors[reader] = end
             for file in commit.files:
-                kept = {member[0] for member in file.members}
-                for stream, tuples in self._staged.pop(file.name):
-                    if stream in kept:
-                        self._queue(stream).extend(tuples)
+                staged = self._staged.pop(file.name)
+                for stream, _, place, *_ in file.members:
+                    self._queue(stream).extend(staged[place])
             for stream, time in commit.watermarks:
                 queue = self._queue(stream)
                 queue.marks.add(queue.end, time)

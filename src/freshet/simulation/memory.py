@@ -11,7 +11,7 @@ from freshet.model import State, state_stream
 from freshet.model.operators import earliest
 from freshet.simulation.log import SimulatedLog, Tuples
 
-Times = NDArray[np.int64]
+Microseconds = NDArray[np.int64]
 NOTHING: Tuples = (np.empty(0), np.empty(0, dtype=np.int64))
 
 
@@ -22,14 +22,13 @@ def together(parts: Sequence[Tuples]) -> Tuples:
     return np.concatenate([arrivals for arrivals, _ in parts]), np.concatenate([origins for _, origins in parts])
 
 
-class Memory:
+class FoldMemory:
     """What one fold remembers, while a unit runs.
 
     Args:
         state: As the unit found it.
-        log: Has the tuples.
         lasts: Microseconds for which a tuple counts.
-        slide: Microseconds between the boundaries at which a window gives out a row; None: it is no window.
+        slide: Microseconds between the boundaries at which a window gives out a row; None if it is no window.
     """
 
     def __init__(self, state: State, log: SimulatedLog, lasts: int, slide: int | None) -> None:
@@ -39,8 +38,8 @@ class Memory:
         self.dropped: list[tuple[str, int]] = []
 
     def take(self, inputs: Sequence[Tuples]) -> Tuples:
-        """Remembers tuples, by port, and forgets those that count no more; gives what the passing of time brings out
-        of a window: a row for each boundary at which a tuple counts, with the newest of them as its origin."""
+        """Remembers tuples, by port, and forgets those that no longer count. Returns what comes out of a window as time
+        passes: a row for each boundary at which a tuple counts, with the newest of these as its origin."""
         after = earliest(self._state.after)
         remembered = [together([kept, new]) for kept, new in zip(self._kept, inputs, strict=True)]
         times = [np.floor(arrivals * 1e6).astype(np.int64) for arrivals, _ in remembered]
@@ -53,16 +52,16 @@ class Memory:
         newest = np.array(list(self._closed(times[0], after, self._slide)), dtype=np.int64)
         return remembered[0][0][newest], remembered[0][1][newest]
 
-    def _expired(self, times: Times, after: int | None) -> int:
-        """How many of the oldest tuples count no more."""
+    def _expired(self, times: Microseconds, after: int | None) -> int:
+        """How many of the oldest tuples no longer count."""
         if after is None or not len(times):
             return 0
-        # A window asks at its next boundary, others at any moment from now on.
+        # A window asks at its next boundary, other operators at any moment from now on.
         since = after + 1 if self._slide is None else (after // self._slide + 1) * self._slide
         counts = times + self._lasts >= since
         return int(np.argmax(counts)) if counts.any() else len(times)
 
-    def _closed(self, times: Times, after: int, slide: int) -> Iterator[int]:
+    def _closed(self, times: Microseconds, after: int, slide: int) -> Iterator[int]:
         if not len(times):
             return
         before = self._state.before[0]

@@ -13,7 +13,7 @@ from freshet.quality import Qos, QosMeter, overall
 
 Floats = NDArray[np.float64]
 Departed = Mapping[str, tuple[Floats, Floats]]
-"""Arrivals and departures of the tuples that each query has put out, in the order in which they left."""
+"""Arrivals and departures of the output tuples of each query, in the order in which they left."""
 
 
 @dataclass(slots=True)
@@ -21,9 +21,9 @@ class Work:
     """What a run did.
 
     Args:
-        decisions: Plans made.
-        units: Steps that ran.
-        calls: Of boxes, one for each operator of a unit to which tuples came.
+        decisions: Number of decisions made.
+        units: Number of steps that ran.
+        calls: Number of box calls: one for each operator of a unit that got tuples.
         processing: Seconds in boxes.
         overhead: Seconds for units and for calls.
         scheduling: Seconds for scheduling.
@@ -43,7 +43,7 @@ class Work:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class SimulationOutcome:
     """What a run reached.
 
     Args:
@@ -52,9 +52,9 @@ class Outcome:
         response: Mean response time over all output tuples, in seconds (FAS Def. 1).
         seconds: Length of the run.
         by_query: Staleness of each output (FAS Eq. 2).
-        tuples_out: Output tuples of all queries.
-        qos: By the latency curves (CAR §4.3.2).
-        work: What it took.
+        tuples_out: Number of output tuples of all queries.
+        qos: QoS by the latency curves (CAR §4.3.2).
+        work: What the run did.
     """
 
     staleness: float
@@ -82,16 +82,11 @@ def stale_seconds(arrivals: Floats, departures: Floats) -> float:
 
 def outcome(
     departed: Departed, promises: Mapping[str, Promises], seconds: float, work: Work, until: float | None = None
-) -> Outcome:
-    """The outcome of a run.
+) -> SimulationOutcome:
+    """The outcome of a run of some seconds, with what each query put out and what it was promised.
 
-    Args:
-        departed: What each query put out.
-        promises: What was promised to each.
-        seconds: Length of the run.
-        work: What it took.
-        until: Look at the time up to here only, as where tuples stop coming while a backlog is left that depends on the
-            policy: at the tuples that came before, as if all had departed by then.
+    With ``until`` it looks only at the tuples that came before then, as if all had departed by then. That is for runs
+    in which tuples stop coming while a backlog is left that depends on the policy.
     """
     if until is not None:
         departed = {name: _cut(*times, until) for name, times in departed.items()}
@@ -100,7 +95,7 @@ def outcome(
     latencies = {name: departures - arrivals for name, (arrivals, departures) in departed.items()}
     count = sum(map(len, latencies.values()))
     weights = {name: promises[name].weight for name in departed}
-    return Outcome(
+    return SimulationOutcome(
         staleness=sum(by_query.values()) / len(by_query),
         weighted_staleness=sum(weights[name] * stale for name, stale in by_query.items()) / sum(weights.values()),
         response=sum(float(each.sum()) for each in latencies.values()) / count if count else 0.0,

@@ -1,8 +1,8 @@
-"""What goes on in a simulated run: time that deciding takes, and a record of what came of it."""
+"""Follows a simulated run: charges the time that deciding takes, and records the results."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 import numpy as np
@@ -11,46 +11,34 @@ from freshet.engine import VirtualClock
 from freshet.engine.events import Added, Committed, Decided, Event
 from freshet.model import Decision, Promises, View
 from freshet.policies import Policy
+from freshet.policies.around import Around
 from freshet.simulation.outcome import Departed, Floats, Work
 
 
 def operations(policy: Policy) -> int:
-    """Operations that a policy has counted so far; none where it counts none."""
+    """Number of operations that a policy has counted so far; 0 if it does not count."""
     return getattr(policy, "operations", 0)
 
 
-class Charged(Policy):
-    """A policy whose operations take time: the clock goes on while it decides.
+class Charged(Around):
+    """A policy with operations that take time: the clock moves on while it decides.
 
     Args:
-        policy: The policy.
-        clock: The virtual clock.
         price: Seconds per operation.
-        counted: Says how many operations the policy has counted.
+        counted: Returns how many operations the policy has counted.
     """
 
     name = "charged"
 
-    def __init__(
-        self, policy: Policy, clock: VirtualClock, price: float, counted: Callable[[Policy], int] = operations
-    ) -> None:
-        self.policy: Final = policy
+    def __init__(self, policy: Policy, clock: VirtualClock, price: float, counted: Callable[[Policy], int]) -> None:
+        super().__init__(policy)
         self._clock, self._price, self._counted = clock, price, counted
         self._paid = 0
 
-    def arrived(self, view: View, operators: Iterable[int]) -> None:
-        self.policy.arrived(view, operators)
-
-    def completed(self, view: View, operators: Iterable[int]) -> None:
-        self.policy.completed(view, operators)
-
-    def changed(self, view: View, query: int) -> None:
-        self.policy.changed(view, query)
-
     def decide(self, view: View) -> Decision:
-        """What the policy decides, once what it counted since the last time has been paid for."""
-        decision = self.policy.decide(view)
-        paid, self._paid = self._paid, self._counted(self.policy)
+        """What the policy decides, after paying for the operations that it counted since the last time."""
+        decision = self.inner.decide(view)
+        paid, self._paid = self._paid, self._counted(self.inner)
         self._clock.wait(self._clock.now() + (self._paid - paid) * self._price)
         return decision
 
@@ -64,7 +52,6 @@ class Record:
         self._trains: dict[str, list[tuple[Floats, Floats]]] = {}
 
     def tell(self, event: Event) -> None:
-        """Something happened."""
         match event:
             case Added():
                 self.promises[event.query] = event.promises
@@ -74,8 +61,6 @@ class Record:
                 self.work.scheduling += event.seconds
             case Committed():
                 self._committed(event)
-            case _:
-                pass
 
     def _committed(self, event: Committed) -> None:
         work, result = self.work, event.result
@@ -94,7 +79,7 @@ class Record:
                     self._trains[stream].append((np.asarray(done.arrivals), left))
 
     def departed(self) -> Departed:
-        """By query what has departed."""
+        """What has departed, by query."""
         return joined(self._trains)
 
 
@@ -103,7 +88,7 @@ NONE: Final[tuple[Floats, Floats]] = (np.empty(0), np.empty(0))
 
 
 def joined(parts: Mapping[str, Sequence[tuple[Floats, Floats]]]) -> Departed:
-    """All tuples of each query in the order in which they left; of those that left together the oldest first."""
+    """All tuples of each query in the order in which they left; the oldest first among those that left together."""
     found = {}
     for name, each in parts.items():
         arrivals, departures = (np.concatenate(column) for column in zip(NONE, *each, strict=True))

@@ -14,7 +14,7 @@ _NOTHING_SPECIAL = Promises()
 
 @dataclass(slots=True)
 class OperatorRecord:
-    """As policies see an operator."""
+    """An operator as policies see it."""
 
     cost: float
     selectivity: float
@@ -36,8 +36,8 @@ class OperatorRecord:
 
 
 @dataclass(slots=True)
-class QueryRecord:
-    """As policies see a query."""
+class PolicyQuery:
+    """A query as policies see it."""
 
     name: str
     operators: tuple[int, ...]
@@ -57,7 +57,7 @@ class RecordView:
     """
 
     operators: list[OperatorRecord] = field(default_factory=list)
-    queries: list[QueryRecord] = field(default_factory=list)
+    queries: list[PolicyQuery] = field(default_factory=list)
     ready: dict[int, None] = field(default_factory=dict)
     now: float = 0.0
     seconds_per_step: float = 0.0
@@ -78,18 +78,15 @@ class RecordView:
             inputs, readers = path[: place - first][-1:], path[place - first + 1 :][:1]
             outputs = () if readers else (number,)
             self.operators.append(OperatorRecord(cost, selectivity, inputs, readers, outputs, (number,), promises))
-        self.queries.append(QueryRecord(name, path, path[-1], promises))
+        self.queries.append(PolicyQuery(name, path, path[-1], promises))
         return path
 
     @classmethod
     def over(
         cls, graph: Mapping[int, tuple[int, ...]], boxes: Mapping[int, tuple[float, float]] | None = None
     ) -> RecordView:
-        """A graph, given by the operators that read each operator, from 0 on; whatever nobody reads is a query's root.
-
-        Args:
-            graph: The readers of each operator.
-            boxes: Their (cost, selectivity); (1, 1) where there is none.
+        """A graph, given by the readers of each operator from 0 on; whatever nobody reads is a query's root. ``boxes``
+        have their (cost, selectivity); (1, 1) where there is none.
 
         >>> view = RecordView.over({0: (1, 2), 1: (), 2: ()})
         >>> [query.operators for query in view.queries], view.operators[0].queries
@@ -108,13 +105,13 @@ class RecordView:
 
     def _add_root(self, root: int) -> None:
         query = len(self.queries)
-        self.queries.append(QueryRecord(f"q{query}", lead_to(self, root), root))
+        self.queries.append(PolicyQuery(f"q{query}", lead_to(self, root), root))
         self.operators[root].outputs = (query,)
         for number in self.queries[-1].operators:
             self.operators[number].queries += (query,)
 
     def promise(self, query: int, promises: Promises) -> None:
-        """Promises something to a query, and so to the work that it shares."""
+        """Promises something to a query, and thereby to the work that it shares."""
         self.queries[query].promises = promises
         for operator in (self.operators[number] for number in self.queries[query].operators):
             each = [self.queries[number].promises for number in operator.queries]

@@ -30,7 +30,7 @@ from freshet.policies import Policy
 from freshet.quality import OperatorStatistics, OverheadStatistics
 from freshet.simulation.executor import Departs, Profile, SimulatedExecutor
 from freshet.simulation.log import SimulatedLog, microseconds
-from freshet.simulation.outcome import Departed, Floats, Outcome, Work, outcome
+from freshet.simulation.outcome import Departed, Floats, SimulationOutcome, Work, outcome
 from freshet.simulation.record import Charged, Record, operations
 
 
@@ -54,14 +54,14 @@ class SimulatedJoin(Fold):
 class SimulatedQuery:
     """A query as a graph of operators of known cost and selectivity.
 
-    Operators have a name, and an operator that stands in several queries under the same name is shared by them. What
-    kind it is follows from its place and its profile: one that remembers is a join or, where it has one input, a
-    window; one of several inputs that does not is a union; the others are filters.
+    Operators have a name. An operator that is in several queries under the same name is shared by them. Its kind
+    follows from its place and its profile. An operator that remembers is a join, or a window if it has one input. An
+    operator with several inputs that does not remember is a union; the others are filters.
 
     Args:
-        name: Of the query.
+        name: Name of the query.
         operators: The profiles of its operators, by name.
-        inputs: The operators or streams that each of them reads. The one that no other reads is the last.
+        inputs: The operators or streams that each of them reads. The operator that no other reads is the last.
         promises: What was promised to it.
 
     >>> query = SimulatedQuery(
@@ -88,8 +88,7 @@ class SimulatedQuery:
         curve: Curve | None = None,
         shared: int = 0,
     ) -> SimulatedQuery:
-        """One path over a stream; its first ``shared`` operators are those of all queries over the stream that share
-        as many.
+        """One path over a stream. Queries over the same stream have their first ``shared`` operators in common.
 
         >>> SimulatedQuery.straight("q", "s", [Profile(0.1), Profile(0.2)]).inputs
         {'q.filter_1': ('s',), 'q.project': ('q.filter_1',)}
@@ -103,14 +102,8 @@ class SimulatedQuery:
     def tree(
         cls, name: str, profiles: Sequence[Profile], after: Sequence[int | None], promises: Promises | None = None
     ) -> SimulatedQuery:
-        """Boxes whose outputs go to one box each. Those that get nothing from others read a stream of their own, which
-        is named like them.
-
-        Args:
-            name: Of the query.
-            profiles: Of its boxes.
-            after: The box (by its place here) that each box's output goes to; None: the query's output.
-            promises: What was promised to it.
+        """Boxes whose outputs go to one box each: ``after`` has its place, or None for the query's output. Boxes that
+        get nothing from others read a stream of their own, which is named like them.
 
         >>> SimulatedQuery.tree("q", [Profile(0.1)] * 3, (2, 2, None)).inputs
         {'q.0': ('q.0.in',), 'q.1': ('q.1.in',), 'q.2': ('q.0', 'q.1')}
@@ -124,7 +117,7 @@ class SimulatedQuery:
 
     @cached_property
     def root(self) -> str:
-        """The operator whose output is that of the query."""
+        """The operator that gives the query's output."""
         read = {source for each in self.inputs.values() for source in each}
         ends = [name for name in self.operators if name not in read]
         if len(ends) != 1 or self.operators.keys() != self.inputs.keys():
@@ -137,7 +130,7 @@ class SimulatedQuery:
         return self.query().graph.streams
 
     def query(self) -> Query:
-        """The query as the engine knows it."""
+        """The query in the engine's form."""
         operators = {name: self._operator(name) for name in self.operators}
         return Query(self.name, "", QueryGraph(operators, self.inputs, self.root), self.promises)
 
@@ -154,16 +147,14 @@ class World:
     """An engine over simulated streams and queries.
 
     Args:
-        streams: Arrival times by stream.
-        queries: The queries.
-        policy: The scheduler.
+        streams: Arrival times by stream, nondecreasing.
         overhead: Seconds per unit.
         call: Seconds per call of a box, of which a unit has one for each operator that gets tuples.
         operation: Seconds per operation of the scheduler. They pass before what it decided begins.
         counted: Says how many operations the policy has counted.
         slots: Workers.
         seed: Of the draws.
-        most_rows: Most tuples of a train.
+        most_rows: Maximum number of tuples in a train.
         known: Whether the policy sees the true costs, selectivities and overhead (of a unit that calls one box);
             otherwise it learns them.
         departs: When tuples leave a unit.
@@ -216,13 +207,13 @@ class World:
     def add(self, query: SimulatedQuery) -> None:
         """Adds a query, also while others run."""
         self._profiles.update(profiles_of([query]))
-        known = len(self.engine.board.operators)
         self.engine.add_query(query.query(), {})
+        board = self.engine.board
         if self._known:
-            for operator in self.engine.board.operators[known:]:
+            for operator in board.own([board.queries[board.numbers[query.name]]]):
                 profile = self._profiles[operator.node.operator.name]
                 operator.statistics = OperatorStatistics.given(profile.cost, profile.selectivity)
-            self.engine.board.learn()
+            board.learn()
 
     @property
     def now(self) -> float:
@@ -239,10 +230,10 @@ class World:
         self.engine.run(until)
 
     def departed(self) -> Departed:
-        """Arrivals and departures of the tuples that each query has put out, in the order in which they left."""
+        """Arrivals and departures of the output tuples of each query, in the order in which they left."""
         return self._record.departed()
 
-    def outcome(self, until: float | None = None) -> Outcome:
+    def outcome(self, until: float | None = None) -> SimulationOutcome:
         """The quality of all outputs, from 0 until now or until a time."""
         return outcome(self.departed(), self._record.promises, self.now, self.work, until)
 
@@ -258,7 +249,7 @@ def profiles_of(queries: Iterable[SimulatedQuery]) -> dict[str, Profile]:
 
 
 def _beats(streams: Mapping[str, Floats], queries: Iterable[SimulatedQuery]) -> list[float]:
-    """Moments at which event time must be told, so that all windows close: none where there are none."""
+    """Moments at which streams must report event time, so that all windows close; empty if there are no windows."""
     windows = [
         [(each.slide, each.lasts) for each in query.operators.values() if each.slide is not None and each.lasts]
         for query in queries

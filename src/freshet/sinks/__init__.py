@@ -27,18 +27,18 @@ _MODULES: Final = (
     "parquet",
     "table",
 )
-"""Modules with kinds of sinks. Each names its own in ``KINDS``."""
+"""Modules with kinds of sinks. Each names its kinds in ``KINDS``."""
 KINDS: Final = Registry[tuple[type[SinkOptions], Callable[[Any], Sink]]](
     "freshet.sinks",
     {name: kind for module in _MODULES for name, kind in import_module(f"freshet.sinks.{module}").KINDS.items()},
     is_kind,
-    "a pair: the class of its options, and what makes a sink of them",
+    "a pair: the class of its options, and what makes a sink from them",
 )
 """The options and the class of each kind of sink; those of other packages are entry points of ``freshet.sinks``."""
 
 
 def create(kind: str, options: Mapping[str, Any] | SinkOptions) -> Sink:
-    """A sink by its kind; a wrong option is a :class:`UserError` that names the key.
+    """Makes a sink by its kind; a wrong option is a :class:`UserError` that names the key.
 
     >>> create("memory", {"limit": 10}).rows()
     []

@@ -1,4 +1,4 @@
-"""Rows handed to a Python function."""
+"""Passes rows to a Python function."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from freshet.sinks.sink import SinkOptions, Token
 
 
 def _placed(value: Any) -> Any:
-    """A function, or the place of one that can be right."""
+    """A function, or a place that may be that of a function."""
     if isinstance(value, str):
         check_place(value)
     elif not callable(value):
@@ -26,7 +26,7 @@ class CallbackOptions(SinkOptions):
     """Options of the sink kind ``callback``.
 
     Args:
-        function: Called with a table and its :class:`Token`; in a file its place, ``"package.module:name"``.
+        function: Called with a table and its :class:`Token`. In a file it is a place, ``"package.module:name"``.
     """
 
     function: Annotated[Callable[[pa.Table, Token], object] | str, BeforeValidator(_placed)]
@@ -34,7 +34,7 @@ class CallbackOptions(SinkOptions):
 
 class CallbackSink:
     """Calls a function, at least once for each row: after a failure the same rows may come again, beginning at the
-    same offset. A function that must not do things twice compares the token with the last ``end`` it has seen.
+    same offset. A function that must not do things twice compares the token with the last ``end`` that it has seen.
 
     >>> seen = []
     >>> sink = CallbackSink(CallbackOptions(function=lambda table, token: seen.append((token.first, token.end))))
@@ -54,7 +54,7 @@ class CallbackSink:
         return {}
 
     def close(self) -> None:
-        """Has nothing to let go of."""
+        """Has nothing to close."""
 
 
 def _imported(function: Callable[[pa.Table, Token], object] | str) -> Callable[[pa.Table, Token], object]:

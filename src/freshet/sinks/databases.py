@@ -1,4 +1,4 @@
-"""The databases that a table sink writes to: what SQLite and PostgreSQL call the same things."""
+"""The databases that a table sink writes to: how SQLite and PostgreSQL express the same things."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 import pyarrow as pa
 
 from freshet.model import FreshetError, UserError
-from freshet.model.telling import masked
+from freshet.model.messages import masked
 from freshet.sinks.rows import json_values, plain
 
 
@@ -23,13 +23,13 @@ class Database(ABC):
     """A connection; statements have ``?`` where values go."""
 
     name: str
-    """As a person knows it, without a password."""
+    """Its name for people, without a password."""
     lock_row: ClassVar[str] = ""
-    """What a SELECT ends with whose row is about to be changed."""
+    """The end of a SELECT that reads a row that is about to be changed."""
 
     @abstractmethod
     def execute(self, statement: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
-        """Runs a statement; its rows, if it has any."""
+        """Runs a statement; returns its rows, if it has any."""
 
     @abstractmethod
     def execute_many(self, statement: str, rows: Sequence[Sequence[Any]]) -> None:
@@ -38,11 +38,11 @@ class Database(ABC):
     @abstractmethod
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """All of what is done inside, or nothing."""
+        """Makes everything that is done inside take effect, or nothing."""
 
     @abstractmethod
     def columns(self, table: str) -> list[str]:
-        """Columns of a table; none where there is no such table."""
+        """Columns of a table; empty if there is no such table."""
 
     @abstractmethod
     def type_of(self, kind: pa.DataType) -> str:
@@ -50,7 +50,7 @@ class Database(ABC):
 
     @abstractmethod
     def quoted(self, table: str) -> str:
-        """A table's name in a statement."""
+        """A table's name as a statement writes it."""
 
     def is_there(self) -> bool:
         """Whether others find what is written here."""
@@ -62,7 +62,7 @@ class Database(ABC):
 
 
 class DatabaseGone(FreshetError):
-    """What was written is in no database that can be found: it must be written again."""
+    """What was written is in a database that nobody can find: it must be written again."""
 
 
 class Sqlite(Database):
@@ -101,7 +101,7 @@ class Sqlite(Database):
             self._connection.rollback()
             raise
         self._connection.commit()
-        # SQLite itself would go on in the file that nobody can find any more.
+        # SQLite itself would continue in the file that nobody can find any more.
         if not self.is_there():
             raise DatabaseGone(f"database {self.name} was deleted or replaced while it was written to")
 
@@ -183,7 +183,7 @@ class Postgres(Database):
 
 
 def _identity(path: Path) -> tuple[int, int] | None:
-    """Which file stands at a path."""
+    """Which file is at a path."""
     try:
         found = path.stat()
     except OSError:
@@ -192,7 +192,7 @@ def _identity(path: Path) -> tuple[int, int] | None:
 
 
 def quoted(name: str) -> str:
-    """A name as a statement has it, whatever is in it.
+    """A name as a statement writes it, whatever characters it holds.
 
     >>> print(quoted('5" disk'))
     "5"" disk"
@@ -220,7 +220,7 @@ def _values(column: pa.ChunkedArray) -> list[Any]:
 
 
 def _marked(statement: str) -> str:
-    """A statement with the places of values as psycopg wants them; names may hold the same signs.
+    """A statement with placeholders as psycopg wants them; names may hold the same signs.
 
     >>> _marked('SELECT "100%?" FROM t WHERE v = ?')
     'SELECT "100%%?" FROM t WHERE v = %s'

@@ -24,7 +24,7 @@ class JsonlOptions(SinkOptions):
 
     Args:
         path: The file; its folder is made if needed.
-        append: Writes behind the lines of a file that is there already. Without it such a file is refused, unless this
+        append: Writes behind the lines of an existing file. Without it such a file is refused, unless this
             sink itself wrote it: nobody could tell which rows it holds.
     """
 
@@ -35,8 +35,8 @@ class JsonlOptions(SinkOptions):
 class JsonlSink:
     """Writes a line of JSON for each row (see :func:`~freshet.sinks.rows.json_lines` for the values).
 
-    The length of the file is kept with the cursor: what a crash left beyond it is cut off when the sink is opened, so
-    that every row stands in the file exactly once. Where somebody deletes the file, later rows go to a new one, and
+    The length of the file is kept with the cursor. What a crash left beyond it is cut off when the sink is opened, so
+    every row is in the file exactly once. If somebody deletes the file, later rows go to a new one, and
     ``note`` says so.
     """
 
@@ -65,23 +65,23 @@ class JsonlSink:
         return self._state(self._lines.length)
 
     def refusal(self, state: Mapping[str, Any]) -> str | None:
-        """Why it must not write its file, given what it kept; None where it may."""
+        """Why it must not write its file, given what it kept; None if it may."""
         try:
             if self._length(state) is not None:
                 return None
         except OSError:
-            return None  # what is wrong with it is told when it is opened
+            return None  # open will say what is wrong with it
         return (
             f"file {self.path} holds lines already, and this sink did not write them: move or delete it, choose "
             "another path, or set append = true to write behind them"
         )
 
     def _length(self, state: Mapping[str, Any]) -> int | None:
-        """How much of the file counts; None where it holds lines of which nobody knows what they are."""
+        """How much of the file counts; None if it holds lines that nobody knows."""
         found = self.path.stat().st_size if self.path.exists() else 0
         if state.get("path") == str(self.path):
             return int(state["length"])
-        # The file of a folder that was moved as a whole, with nothing behind what counts.
+        # The file of a folder that was moved as a whole, with nothing behind the part that counts.
         moved = found == state.get("length") and not Path(state["path"]).exists()
         return found if self._append or moved or not found else None
 
@@ -113,7 +113,7 @@ class JsonlSink:
         return {"path": str(self.path), "length": length}
 
     def _claim(self) -> None:
-        """Two sinks on one file would cut off each other's lines."""
+        """Claims the file: two sinks on one file would cut off each other's lines."""
         if self._lines is not None:
             self.close()
         with _OPEN_LOCK:

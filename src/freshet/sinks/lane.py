@@ -1,4 +1,4 @@
-"""One sink on its way through an output."""
+"""One sink and its way through an output."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pyarrow as pa
 from freshet.log import Advance, Export, Exported, Log, write_export
 from freshet.log.segments.segment import Mapped
 from freshet.model import ARRIVAL, FreshetError
-from freshet.model.telling import sentence
+from freshet.model.messages import sentence
 from freshet.sinks.sink import GatheringSink, Sink, TellingSink, Token
 
 _LOGGER: Final = logging.getLogger(__name__)
@@ -27,16 +27,16 @@ class SinkStatus:
     """What a sink has done.
 
     Args:
-        query: Whose output it takes.
+        query: The query whose output it takes.
         name: Its name.
         state: ``failing``: the last write raised and is tried again later.
         reason: Why it is failing.
-        rows: Rows taken.
-        batches: Writes.
-        failures: Writes that raised.
-        lost: Rows that the log had to give up before the sink took them; the log's ledger has the ranges.
-        waiting: Rows that it has not taken yet.
-        note: What a person should know of it besides, such as that its file was deleted.
+        rows: Number of rows taken.
+        batches: Number of writes.
+        failures: Number of writes that raised.
+        lost: Number of rows that the log had to drop before the sink took them; the log's ledger has the ranges.
+        waiting: Number of rows that it has not taken yet.
+        note: Anything else that a person should know, such as that its file was deleted.
     """
 
     query: str
@@ -52,11 +52,11 @@ class SinkStatus:
 
 
 class Lane:
-    """A sink, its cursor and what has become of its writes.
+    """A sink, its cursor and the results of its writes.
 
-    A write has three parts, so that many sinks can share the second and the last: :meth:`begin` says which rows are to
-    go, :meth:`Delivery.write` hands them over, and :meth:`end` is told once the cursor has moved. Nobody else uses the
-    sink meanwhile.
+    A write has three parts, so that many sinks can share the second and the last. :meth:`begin` says which rows are to
+    go, :meth:`Delivery.write` hands them over, and :meth:`end` is called once the cursor has moved. Nobody else uses
+    the sink meanwhile.
     """
 
     def __init__(self, log: Log, sink: Sink, reader: str, status: SinkStatus) -> None:
@@ -72,7 +72,7 @@ class Lane:
         self._next: int | None = None
 
     def open(self) -> None:
-        """Opens the sink; its state is kept before the first row is written, so that a crash finds it."""
+        """Opens the sink. Its state is kept before the first row is written, so that a crash finds it."""
         known = self.log.reader_state(self.reader)
         state = self.sink.open(known)
         self._next = self._cursor() if self._next is None else self._next
@@ -80,7 +80,7 @@ class Lane:
             self.log.advance(self.reader, self.status.query, self._cursor(), state)
 
     def close(self) -> None:
-        """Closes the sink, after what it is doing."""
+        """Closes the sink, after its present work."""
         with self._using:
             if self.status.state != "stopped":
                 self.sink.close()
@@ -89,12 +89,12 @@ class Lane:
                 self._set(state="stopped")
 
     def rest(self, now: float, interval: float) -> None:
-        """Sets when it is due again."""
+        """Sets the time at which it is due again."""
         self.due = now + (self._wait if self.status.state == "failing" else interval)
 
     def begin(self, limit: int, now: float) -> Delivery | None:
-        """The rows that are to go next, for which :meth:`end` must follow; None where there are none, it waits for
-        more, or it failed."""
+        """The rows that go next; :meth:`end` must follow. None if there are none, if the sink waits for more, or if it
+        failed."""
         self._using.acquire()
         delivery = None
         try:
@@ -118,12 +118,12 @@ class Lane:
         return None if end == first or self._waits(end - first, now) else Delivery(self, Token(query, first, end), now)
 
     def end(self, delivery: Delivery) -> int:
-        """What has become of a delivery; returns the rows that the sink has taken."""
+        """Records the result of a delivery; returns the number of rows that the sink has taken."""
         token = delivery.token
         try:
             if delivery.error is not None:
                 raise delivery.error
-            # What has come meanwhile has waited since it came, not since this has ended.
+            # What has come meanwhile has waited since it came, not since the delivery ended.
             self._waits_since = delivery.began if self.log.end(token.stream) > token.end else None
             self._took(token.first, token.end)
             return token.rows
@@ -134,7 +134,7 @@ class Lane:
             self._using.release()
 
     def _took(self, first: int, end: int) -> None:
-        # The log moves a reader that holds too much; the sink finds its cursor further on than it was left.
+        # The log moves a reader that holds too much; then the sink finds its cursor further on than it left it.
         lost = first - self._next if self._next is not None and first > self._next else 0
         self._next = end
         self._listen()
@@ -148,7 +148,7 @@ class Lane:
         )
 
     def _waits(self, rows: int, now: float) -> bool:
-        """Whether a sink that gathers rows waits for more; not where nothing more comes before it has taken some."""
+        """Whether a gathering sink waits for more rows. It does not if nothing more can come before it takes some."""
         sink = self.gathering
         if sink is None or self.hurried or rows >= sink.most_rows:
             return False
@@ -176,7 +176,7 @@ class Lane:
         return cursor
 
     def report(self) -> SinkStatus:
-        """Its status, with the rows that wait for it now."""
+        """Its status, with the number of rows that wait for it now."""
         try:
             return replace(self.status, waiting=self.log.end(self.status.query) - self._cursor())
         except FreshetError:
@@ -187,20 +187,20 @@ class Lane:
 
 
 class Delivery:
-    """Rows of an output on their way to a sink, up to the move of its cursor."""
+    """Rows of an output on their way to a sink, until its cursor moves."""
 
     def __init__(self, lane: Lane, token: Token, began: float) -> None:
         self.lane, self.token, self.began = lane, token, began
         self.error: BaseException | None = None
         """Why the sink has not taken them."""
         self.export: Export | None = None
-        """The file that is to be written for the sink; None where there is none."""
+        """The file that is to be written for the sink; None if there is none."""
         self._state: dict[str, Any] | None = None
         self._rest = token
-        """What of them is in no file yet."""
+        """The part of them that is in no file yet."""
 
     def prepare(self, *dispatch: int) -> None:
-        """Finds out which file is to be written, if the sink wants one; the hidden name carries the dispatch."""
+        """Finds out which file to write, if the sink wants one; the hidden name carries the dispatch."""
         try:
             self._prepare(dispatch)
         except BaseException as error:
@@ -211,7 +211,7 @@ class Delivery:
         if sink is None:
             return
         wanted = sink.prepare(self.token)
-        if wanted is None:  # it has been there since before a crash
+        if wanted is None:  # it was complete before a crash
             self._state = self.lane.log.reader_state(self.lane.reader)
             return
         self._rest, path = wanted
@@ -222,8 +222,8 @@ class Delivery:
         """Hands the rows over.
 
         Args:
-            made: What a task of Spark has made of the export, if it was given to one.
-            mapped: Segment files that are mapped already.
+            made: The result of a Spark task, if the export was given to one.
+            mapped: Segment files that are already mapped.
         """
         try:
             if isinstance(made, Exception):
@@ -246,6 +246,6 @@ class Delivery:
 
     @property
     def advance(self) -> Advance:
-        """How the cursor is to move, once the sink has taken the rows."""
+        """How the cursor moves, once the sink has taken the rows."""
         assert self._state is not None
         return Advance(self.lane.reader, self.token.stream, self.token.end, self._state)

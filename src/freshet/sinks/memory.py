@@ -44,7 +44,7 @@ class MemorySink:
         return {}
 
     def write(self, table: pa.Table, token: Token) -> dict[str, Any]:
-        # A range that comes again, because its cursor was not kept, is known by the token.
+        # The token shows that a range has come before; it comes again if its cursor was not kept.
         new = table.slice(min(max(self._end - token.first, 0), table.num_rows)).to_pylist()
         with self._changed:
             self._rows.extend(new)
@@ -54,15 +54,15 @@ class MemorySink:
         return {}
 
     def close(self) -> None:
-        """Keeps the rows: they may be looked at after the run."""
+        """Keeps the rows, so that they can be looked at after the run."""
 
     def rows(self) -> list[dict[str, Any]]:
-        """The rows that are kept, oldest first."""
+        """The kept rows, oldest first."""
         with self._changed:
             return list(self._rows)
 
     def wait(self, total: int, timeout: float | None = None) -> bool:
-        """Waits until so many rows have come since the start; returns whether they have."""
+        """Waits until ``total`` rows have come since the start; returns whether they have."""
         with self._changed:
             return self._changed.wait_for(lambda: self.total >= total, timeout)
 

@@ -33,12 +33,12 @@ class ParquetOptions(SinkOptions):
 
     Args:
         path: The folder of its files; made if needed.
-        rows: Most rows in a file.
-        every: Rows wait at most so long for a file to be full.
-        append: Adds files to a folder that holds Parquet files already. Without it such a folder is refused, unless
+        rows: Maximum number of rows in a file.
+        every: Maximum time that rows wait for a file to be full.
+        append: Adds files to a folder that already holds Parquet files. Without it such a folder is refused, unless
             this sink itself wrote them: nobody could tell which rows they hold.
         shared: The folder is the same one on all machines of the cluster, so that Spark's executors write its files.
-            Where Spark runs in this process they always do.
+            If Spark runs in this process, they always do.
     """
 
     path: LocalPath
@@ -52,10 +52,10 @@ class ParquetSink:
     """Writes files of many rows, which any reader of Parquet sees as one table.
 
     Rows wait in the log until there are enough of them for a file, or some have waited long enough. A file is written
-    under a hidden name, on the driver or by a task of Spark. Once it is durable, the driver renames it, so that readers
-    see whole files only. Its name says who wrote
-    it and which range of the output it holds: a file that was completed just before a crash is known by it, and its
-    rows are not written again. Where somebody deletes the folder, later files go to a new one, and ``note`` says so.
+    under a hidden name, by the driver or by a Spark task. Once it is durable, the driver renames it, so that readers
+    see only whole files. Its name says who wrote it and which range of the output it holds. So a file that was
+    completed just before a crash is recognised, and its rows are not written again. If somebody deletes the folder,
+    later files go to a new one, and ``note`` says so.
     """
 
     def __init__(self, options: ParquetOptions) -> None:
@@ -91,7 +91,7 @@ class ParquetSink:
         return self._state()
 
     def refusal(self, state: Mapping[str, Any]) -> str | None:
-        """Why it must not write to its folder, given what it kept; None where it may."""
+        """Why it must not write to its folder, given what it kept; None if it may."""
         own = f"{state['id']}-" if "id" in state else None
         if self._append or not self.path.is_dir():
             return None
@@ -141,7 +141,7 @@ class ParquetSink:
         self._leave()
 
     def _enter(self) -> None:
-        """Makes the folder, also anew where somebody has deleted it or moved it away."""
+        """Makes the folder, also if somebody has deleted it or moved it away."""
         self.path.mkdir(parents=True, exist_ok=True)
         self._leave()
         self._folder = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
@@ -157,7 +157,7 @@ class ParquetSink:
         return {"path": str(self.path), "id": self._id}
 
     def _claim(self) -> None:
-        """Two sinks in one folder would take each other's files for strange ones."""
+        """Claims the folder: two sinks in one folder would take each other's files for strange ones."""
         self.close()
         with _OPEN_LOCK:
             if self.path in _OPEN:
@@ -179,13 +179,13 @@ class ParquetSink:
         return found
 
     def _clean(self) -> None:
-        """Throws away what was not complete, such as the file of a task that was late."""
+        """Throws away incomplete files, such as the file of a task that was late."""
         for path in self.path.glob(f".{self._id}-*.open") if self._id else ():
             with suppress(OSError):
                 path.unlink()
 
     def _check_columns(self, schema: pa.Schema) -> None:
-        """All files of a folder are one table."""
+        """Refuses other columns: all files of a folder are one table."""
         known = self._columns
         if known is not None and (known.names, known.types) != (schema.names, schema.types):
             raise UserError(

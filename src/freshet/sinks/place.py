@@ -1,4 +1,4 @@
-"""Functions named by their place, ``"package.module:name"``: looked for without running any code, then imported."""
+"""Functions named by their place, ``"package.module:name"``: first found without running any code, then imported."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ _LITERALS = (ast.Constant, ast.List, ast.Dict, ast.Set, ast.Tuple, ast.JoinedStr
 
 
 def check_place(text: str) -> None:
-    """Looks whether a place can be right. Nothing is imported: what a module does when it is imported is done when
-    the application runs, not when it is looked at.
+    """Checks whether a place can be right. It imports nothing: the code of a module runs when the application runs, not
+    when it is checked.
 
     >>> check_place("json:dumps")
     >>> check_place("json:dmps")
@@ -30,7 +30,7 @@ def check_place(text: str) -> None:
     if not module or not name:
         raise ValueError(f"must be the place of a function as 'package.module:name', not {text!r}")
     if module in sys.modules:
-        # It has been run already.
+        # It has already been run.
         load(text)
         return
     tree = _tree(_find(module), module)
@@ -44,15 +44,25 @@ def load(text: str) -> Callable[..., Any]:
     Raises:
         ValueError: Its module cannot be imported, or has no such function.
     """
-    module, _, name = text.partition(":")
-    found = _attribute(_module(module), module, name)
+    found = load_anything(text)
     if not callable(found):
+        module, _, name = text.partition(":")
         raise ValueError(f"{name} of module {module} is no function but {type(found).__name__}")
     return found  # type: ignore[no-any-return]
 
 
+def load_anything(text: str) -> Any:
+    """Imports what a place names.
+
+    Raises:
+        ValueError: Its module cannot be imported, or has no such name.
+    """
+    module, _, name = text.partition(":")
+    return _attribute(_module(module), module, name)
+
+
 def _find(module: str) -> ModuleSpec:
-    """The module's file; the packages that it is in are not run, as ``importlib.util.find_spec`` would."""
+    """The module's file. It does not run the packages around it, as ``importlib.util.find_spec`` would."""
     above, _, _ = module.rpartition(".")
     path = _find(above).submodule_search_locations if above else None
     spec = None if above and path is None else _spec(module, path)
@@ -73,7 +83,7 @@ def _spec(name: str, path: Any) -> ModuleSpec | None:
 
 
 def _tree(spec: ModuleSpec, module: str) -> ast.Module | None:
-    """The module's text, parsed; None where it has none, such as one that is written in C."""
+    """The module's text, parsed; None if it has none, such as a module written in C."""
     try:
         source = spec.loader.get_source(spec.name)  # type: ignore[union-attr]
         return None if source is None else ast.parse(source)

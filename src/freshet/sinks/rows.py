@@ -1,4 +1,4 @@
-"""Rows as JSON has them."""
+"""Rows as JSON."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-# Made once: json.dumps makes an encoder for every call whose options are not its defaults.
+# Made once: json.dumps makes an encoder for every call with options other than its defaults.
 _ENCODE: Final = json.JSONEncoder(ensure_ascii=False, allow_nan=False, check_circular=False).encode
 
 
 def json_lines(table: pa.Table) -> Iterator[str]:
     """A line of strict JSON for each row.
 
-    Timestamps and dates are ISO 8601 text (with ``Z`` where they have a zone), decimals are text with all digits,
-    binary values are base64, numbers that JSON does not know are the texts ``"NaN"``, ``"Infinity"`` and
-    ``"-Infinity"``. A map is an object where its keys are text, else a list of pairs.
+    Timestamps and dates are ISO 8601 text (with ``Z`` if they have a zone), decimals are text with all digits,
+    binary values are base64. Numbers that JSON does not know are the texts ``"NaN"``, ``"Infinity"`` and
+    ``"-Infinity"``. A map is an object if its keys are text, otherwise a list of pairs.
 
     >>> list(json_lines(pa.table({"v": [1.5, float("nan")], "raw": [b"ab", None]})))
     ['{"v": 1.5, "raw": "YWI="}', '{"v": "NaN", "raw": null}']
@@ -33,7 +33,7 @@ def json_lines(table: pa.Table) -> Iterator[str]:
 
 
 def json_values(column: pa.ChunkedArray) -> list[Any]:
-    """The values of a column as JSON has them."""
+    """The values of a column as JSON values."""
     kind = column.type
     if pa.types.is_boolean(kind) or pa.types.is_integer(kind) or pa.types.is_string(kind):
         return column.to_pylist()  # type: ignore[no-any-return]
@@ -52,7 +52,7 @@ def json_values(column: pa.ChunkedArray) -> list[Any]:
 
 
 def plain(value: Any) -> Any:
-    """A value as JSON has it.
+    """A value as a JSON value.
 
     >>> plain([datetime(2024, 1, 2, 3), float("inf"), {"a": b"ab"}])
     ['2024-01-02T03:00:00', 'Infinity', {'a': 'YWI='}]

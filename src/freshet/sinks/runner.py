@@ -13,7 +13,7 @@ from typing import Final, Literal
 from freshet.log import Exported, Log
 from freshet.log.segments.segment import Mapped
 from freshet.model import UserError
-from freshet.model.telling import sentence
+from freshet.model.messages import sentence
 from freshet.sinks.lane import Delivery, Lane, SinkStatus
 from freshet.sinks.sink import Exporter, Sink
 
@@ -24,15 +24,15 @@ class SinkRunner:
     """Moves new output to sinks, each with a cursor of its own: the reader ``<query>/<sink name>``.
 
     It works in rounds. In a round all sinks that are due take rows, and their cursors move in one transaction. A sink
-    that raises is opened anew from its last kept state and tried again after a while; the others go on. All sinks of a
-    runner wait for the slowest of a round, so one that blocks for long deserves a runner of its own.
+    that raises is opened anew from its last kept state and tried again after a while; the others continue. All sinks of
+    a runner wait for the slowest of a round, so a sink that blocks for long deserves a runner of its own.
 
     Args:
         log: The log.
         interval: Seconds between writes to one sink, so that many small outputs become few writes.
-        max_rows: Most rows in one write, but for a :class:`GatheringSink`.
+        max_rows: Maximum number of rows in one write, except for a :class:`GatheringSink`.
         clock: Seconds for intervals and retries.
-        exporter: Writes the files of gathering sinks whose folders its tasks see; None: this process does.
+        exporter: Writes the files of gathering sinks, if its tasks see their folders; None: this process does.
         writers: How many sinks this process writes to at once.
     """
 
@@ -61,10 +61,10 @@ class SinkRunner:
     def add(
         self, query: str, name: str, sink: Sink, *, start: Literal["earliest", "latest"] = "earliest"
     ) -> SinkStatus:
-        """Opens a sink; it goes on from its cursor, a new one begins at ``start``. Allowed while running.
+        """Opens a sink. It continues from its cursor; a new one begins at ``start``. Allowed while running.
 
         Returns:
-            Its status at the beginning: ``lost`` are the rows that came and went while it was parked.
+            Its status at the beginning; ``lost`` counts the rows that came and went while it was parked.
         """
         reader = f"{query}/{name}"
         with self._changing:
@@ -88,7 +88,7 @@ class SinkRunner:
         return status
 
     def hasten(self, query: str) -> None:
-        """Lets the sinks of a query wait for nothing: they write what there is."""
+        """Makes the sinks of a query wait for nothing: they write what there is."""
         with self._changing:
             for lane in self._lanes.values():
                 lane.hurried = lane.hurried or lane.status.query == query
@@ -108,7 +108,7 @@ class SinkRunner:
 
     @property
     def statuses(self) -> list[SinkStatus]:
-        """What the sinks have done until now."""
+        """What the sinks have done so far."""
         with self._changing:
             return [lane.report() for lane in self._lanes.values()]
 
@@ -117,15 +117,15 @@ class SinkRunner:
         self._thread.start()
 
     def notify(self) -> None:
-        """Says that there is new output; called by any thread."""
+        """Says that there is new output; any thread may call it."""
         self._news.set()
 
     def stop(self, *, drain: bool = True, timeout: float | None = None) -> bool:
         """Ends the thread and closes the sinks; returns whether it has ended in time.
 
         Args:
-            drain: Hand over first what the log holds; a sink that is failing gets one more try.
-            timeout: Longest wait in seconds.
+            drain: First hand over what the log holds; a failing sink gets one more try.
+            timeout: Maximum wait in seconds.
         """
         self._draining = drain
         self._stopping.set()
@@ -133,7 +133,7 @@ class SinkRunner:
         return self.join(timeout)
 
     def join(self, timeout: float | None = None) -> bool:
-        """Waits for the end of the thread; returns whether it has come."""
+        """Waits for the end of the thread; returns whether it has ended."""
         if self._thread.ident is not None:
             self._thread.join(timeout)
         return not self._thread.is_alive()
@@ -141,12 +141,12 @@ class SinkRunner:
     def _run(self) -> None:
         while not self._stopping.is_set():
             self._news.clear()
-            self._round()
-            # Without news it looks all the same: commits are not obliged to tell.
+            self.run_round()
+            # It also looks without a notice: commits are not obliged to send one.
             if not self._stopping.is_set():
                 self._news.wait(self._interval)
         if self._draining:
-            self._drain()
+            self.drain_all()
         for lane in self._all():
             lane.close()
 
@@ -154,15 +154,17 @@ class SinkRunner:
         with self._changing:
             return list(self._lanes.values())
 
-    def _round(self) -> None:
+    def run_round(self) -> None:
+        """Hands a batch to each sink that is due."""
         now = self._clock()
         due = [lane for lane in self._all() if lane.due <= now]
         taken, done = self._move(due, now), self._clock()
-        # All from the same moment, so that those which were due together are again.
+        # All from the same moment, so that sinks that were due together stay together.
         for lane, rows in taken.items():
             lane.rest(done, 0.0 if rows >= self._max_rows else self._interval)
 
-    def _drain(self) -> None:
+    def drain_all(self) -> None:
+        """Hands over all that is left, whatever is due."""
         lanes = self._all()
         for lane in lanes:
             lane.hurried = True
@@ -170,13 +172,13 @@ class SinkRunner:
             lanes = [lane for lane, rows in self._move(lanes, self._clock()).items() if rows]
 
     def _move(self, lanes: Iterable[Lane], now: float) -> dict[Lane, int]:
-        """Hands a batch to each sink; returns the rows that each has taken."""
+        """Hands a batch to each sink; returns the number of rows that each has taken."""
         taken = dict.fromkeys(lanes, 0)
         begun = [begun for lane in taken if (begun := lane.begin(self._max_rows, now)) is not None]
         try:
             self._deliver(begun)
             self._commit(begun)
-        except BaseException as error:  # whatever it is, it must not end the thread unseen
+        except BaseException as error:  # no error may end the thread unseen
             for each in begun:
                 each.error = each.error or error
         for each in begun:
@@ -198,7 +200,7 @@ class SinkRunner:
                     return
                 each.write(made.get(each), mapped)
 
-        # Daemons: one that never returns must not keep the process from ending.
+        # Daemons: a thread that never returns must not keep the process from ending.
         others = [threading.Thread(target=write, name="sinks", daemon=True)
                   for _ in range(min(self._writers, len(deliveries)) - 1)]  # fmt: skip
         for thread in others:
@@ -217,7 +219,7 @@ class SinkRunner:
         return self._exporter is not None and self._exporter.sees_all
 
     def _export(self, number: int, deliveries: list[Delivery]) -> Mapping[Delivery, Exported | Exception]:
-        """Has Spark write files in one job. Where it cannot, they are this process's to write, under other names."""
+        """Makes Spark write files in one job. If it cannot, this process writes them, under other names."""
         if self._exporter is None or not deliveries:
             return {}
         exports = [each.export for each in deliveries if each.export is not None]

@@ -15,8 +15,8 @@ from freshet.sources.options import Options
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """The output range [first, end) of a write. A range may come again after a failure, then maybe longer: a sink
-    that must not do things twice remembers the ``end`` of what it has done and leaves out what lies before it.
+    """The output range [first, end) of a write. After a failure a range may come again, and may then be longer: a sink
+    that must not do things twice remembers the ``end`` of what it has done, and leaves out what lies before it.
 
     >>> Token("q", 10, 30).rows
     20
@@ -28,7 +28,7 @@ class Token:
 
     @property
     def rows(self) -> int:
-        """How many rows it holds."""
+        """Number of rows in it."""
         return self.end - self.first
 
 
@@ -36,28 +36,28 @@ class SinkOptions(Options):
     """Options that all sinks have.
 
     Args:
-        arrival: Show the hidden arrival column ``__arrival`` (microseconds since the epoch) too.
+        arrival: Also show the hidden arrival column ``__arrival`` (microseconds since the epoch).
     """
 
     arrival: bool = False
 
 
 class Sink(Protocol):
-    """Where output goes. A sink is used by one thread at a time."""
+    """Where output goes. One thread at a time uses a sink."""
 
     @property
     def arrival(self) -> bool:
         """Whether it wants the arrival column."""
 
     def open(self, state: Mapping[str, Any]) -> dict[str, Any]:
-        """Goes on from what the last write that counts has returned (nothing, at the very first time); what it
+        """Continues from what the last write that counts has returned (nothing, at the very first time). What this
         returns is kept in its place. Called again after a failure."""
 
     def write(self, table: pa.Table, token: Token) -> dict[str, Any]:
         """Takes rows; what it returns is kept in one transaction with the sink's cursor."""
 
     def close(self) -> None:
-        """Lets go of files."""
+        """Closes files."""
 
 
 @runtime_checkable
@@ -66,34 +66,34 @@ class TellingSink(Protocol):
 
     @property
     def note(self) -> str | None:
-        """What a person should know of where its rows went."""
+        """What a person should know about where its rows went."""
 
 
 @runtime_checkable
 class GatheringSink(Protocol):
-    """A sink that would rather have many rows seldom than few often, in files. What waits for it waits in the log, and
-    its cursor moves with each file as any sink's does with each write.
+    """A sink that prefers many rows seldom to few rows often, in files. What waits for it waits in the log, and
+    its cursor moves with each file, as that of any sink does with each write.
 
-    It does not write the files itself: where Spark's tasks see its folder, they do, all that are due in one job.
+    It does not write the files itself. If Spark's tasks see its folder, they write all files that are due in one job.
     """
 
     @property
     def most_rows(self) -> int:
-        """So many rows are worth a file; no file has more."""
+        """The number of rows that are worth a file; no file has more."""
 
     @property
     def patience(self) -> float:
-        """Seconds after which fewer are, too."""
+        """Seconds after which fewer rows are worth a file, too."""
 
     @property
     def shared(self) -> bool:
         """Whether its folder is the same one on all machines."""
 
     def prepare(self, token: Token) -> tuple[Token, Path] | None:
-        """What is still to be written of a range, and the path of the file; None where all of it is there."""
+        """What is still to be written of a range, and the path of the file; None if all of it is there."""
 
     def take(self, made: Exported, path: Path, token: Token) -> dict[str, Any]:
-        """Gives a complete file its name; what it returns is kept as that of :meth:`Sink.write` is."""
+        """Gives a complete file its name; what it returns is kept like that of :meth:`Sink.write`."""
 
 
 class Exporter(Protocol):
@@ -104,10 +104,10 @@ class Exporter(Protocol):
         """Whether its tasks see every folder that the driver sees."""
 
     def export(self, number: int, exports: Sequence[Export]) -> list[Exported | Exception]:
-        """Writes files in one job; for each that could not be written, why.
+        """Writes files in one job; a file that could not be written gives the exception instead.
 
         Args:
-            number: Of the dispatch; the hidden names carry it already.
+            number: Number of the dispatch; the hidden names already carry it.
             exports: The files.
 
         Raises:

@@ -18,7 +18,7 @@ from freshet.sinks.sink import SinkOptions, Token
 from freshet.sources.options import LocalPath
 
 PROGRESS: Final = "freshet_progress"
-"""The table that says up to which offset of its output each sink has written."""
+"""The table that holds the offset up to which each sink has written its output."""
 
 _URLS: Final = ("postgresql://", "postgres://")
 
@@ -33,9 +33,9 @@ class TableOptions(SinkOptions):
         path: File of an SQLite database; it and its folder are made if needed.
         url: Or a PostgreSQL database: ``postgresql://user@host/name``.
         table: The table; made with the first rows if there is none.
-        keys: Columns that tell rows apart: a row replaces the one with the same values there. Without them every row is
+        keys: Columns that tell rows apart: a row replaces the one with the same values there. Without keys every row is
             added.
-        append: Writes to a table that holds rows already. Without it such a table is refused, unless this sink itself
+        append: Writes to a table that already holds rows. Without it such a table is refused, unless this sink itself
             wrote them.
     """
 
@@ -62,7 +62,7 @@ class TableOptions(SinkOptions):
     @classmethod
     def _each_once(cls, keys: list[str]) -> list[str]:
         if len(set(keys)) < len(keys):
-            raise ValueError("a column stands twice")
+            raise ValueError("a column appears twice")
         return keys
 
     @field_validator("table")
@@ -82,8 +82,8 @@ class TableOptions(SinkOptions):
 class TableSink:
     """Adds rows to a table, or replaces those with the same keys.
 
-    How far it is stands in the database itself, in :data:`PROGRESS`, and moves in the transaction of the rows. What
-    comes again after a failure is known by it and left out.
+    Its progress is in the database itself, in :data:`PROGRESS`, and moves in the transaction of the rows. So rows
+    that come again after a failure are recognised and left out.
     """
 
     def __init__(self, options: TableOptions) -> None:
@@ -114,7 +114,7 @@ class TableSink:
         return {"id": self._id, "table": self._options.table}
 
     def refusal(self, state: Mapping[str, Any]) -> str | None:
-        """Why it must not write to its table, given what it kept, or why it cannot; None where it may."""
+        """Why it must not or cannot write to its table, given what it kept; None if it may."""
         if self._options.path is not None and not self._file(self._options.path).exists():
             return None
         try:
@@ -206,7 +206,7 @@ class TableSink:
             raise
 
     def _prepare(self, database: Database, schema: pa.Schema) -> None:
-        """Makes the table, or sees that it has what is needed."""
+        """Makes the table, or checks that it has what is needed."""
         options, known = self._options, database.columns(self._options.table)
         strange = [key for key in options.keys if key not in schema.names]
         if strange:

@@ -24,18 +24,18 @@ _MODULES: Final = (
     "spark",
     "trace",
 )
-"""Modules with kinds of sources. Each names its own in ``KINDS``."""
+"""Modules with kinds of sources. Each names its kinds in ``KINDS``."""
 KINDS: Final = Registry[tuple[type[Options], Callable[[Any, Stream], Source]]](
     "freshet.sources",
     {name: kind for module in _MODULES for name, kind in import_module(f"freshet.sources.{module}").KINDS.items()},
     is_kind,
-    "a pair: the class of its options, and what makes a source of them",
+    "a pair: the class of its options, and what makes a source from them",
 )
 """The options and the class of each kind of source; those of other packages are entry points of ``freshet.sources``."""
 
 
 def create(kind: str, options: Mapping[str, Any] | Options, stream: Stream) -> Source:
-    """A source for a stream by its kind; a wrong option is a :class:`UserError` that names the key.
+    """Makes a source for a stream by its kind; a wrong option is a :class:`UserError` that names the key.
 
     >>> from freshet.model import parse_schema
     >>> stream = Stream("s", parse_schema("k bigint"))

@@ -7,12 +7,12 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field
 
-from freshet.arrivals import Arrivals, BModel, Bursts, Constant, Poisson, Schedule
+from freshet.arrivals import Arrivals, BModel, Bursts, Constant, Poisson, RateSchedule
 from freshet.sources.options import Duration, Options
 
 
 def _rate(value: Any) -> Any:
-    """Says what a rate is where it is none."""
+    """Says what a rate must be if it is wrong."""
     try:
         number = math.nan if isinstance(value, bool) else float(value)
     except (TypeError, ValueError):
@@ -28,7 +28,7 @@ Rate = Annotated[float, BeforeValidator(_rate)]
 
 class _Arrival(Options):
     burst: int = Field(default=1, ge=1)
-    """Every so many consecutive tuples arrive together (FAS §6)."""
+    """This number of consecutive tuples arrive together (FAS §6)."""
 
     def process(self, seed: int) -> Arrivals:
         """The process."""
@@ -73,7 +73,7 @@ class BModelArrival(_Arrival):
 
 
 class ScheduleArrival(_Arrival):
-    """See :class:`~freshet.arrivals.Schedule`."""
+    """See :class:`~freshet.arrivals.RateSchedule`."""
 
     kind: Literal["schedule"]
     pieces: list[tuple[Annotated[Duration, Field(gt=0)], Annotated[float, Field(ge=0, allow_inf_nan=False)]]] = Field(
@@ -82,7 +82,7 @@ class ScheduleArrival(_Arrival):
     repeat: bool = True
 
     def _process(self, seed: int) -> Arrivals:
-        return Schedule(self.pieces, self.repeat, seed)
+        return RateSchedule(self.pieces, self.repeat, seed)
 
 
 ArrivalOptions = Annotated[

@@ -1,4 +1,4 @@
-"""A column of a generator: values by tuple index, the same however they are taken."""
+"""A column of a generator: its values depend on the tuple index, however they are taken."""
 
 from __future__ import annotations
 
@@ -12,29 +12,29 @@ from numpy.typing import NDArray
 
 from freshet.model import UserError
 from freshet.model.schema import type_text
-from freshet.sources.columns import BLOCK, Choice, ColumnOptions, Draw, EventTime, Uniform
+from freshet.sources.columns import BLOCK, ChoiceColumn, ColumnOptions, Draw, EventTimeColumn, UniformColumn
 
 _LETTERS: Final = list("abcdefgh")
 
 
 def default_column(name: str, kind: pa.DataType) -> ColumnOptions:
-    """What a column holds that nobody described.
+    """What a column holds if nothing describes it.
 
     >>> default_column("k", pa.int32()).kind
     'uniform'
     """
     if pa.types.is_timestamp(kind) or pa.types.is_date(kind):
-        return EventTime(kind="event_time")
+        return EventTimeColumn(kind="event_time")
     if pa.types.is_integer(kind):
-        return Uniform(kind="uniform", low=0, high=99)
+        return UniformColumn(kind="uniform", low=0, high=99)
     if pa.types.is_floating(kind) or pa.types.is_decimal(kind):
-        return Uniform(kind="uniform")
+        return UniformColumn(kind="uniform")
     if pa.types.is_boolean(kind):
-        return Choice(kind="choice", values=[False, True])
+        return ChoiceColumn(kind="choice", values=[False, True])
     if pa.types.is_string(kind):
-        return Choice(kind="choice", values=_LETTERS)
+        return ChoiceColumn(kind="choice", values=_LETTERS)
     if pa.types.is_binary(kind):
-        return Choice(kind="choice", values=[letter.encode() for letter in _LETTERS])
+        return ChoiceColumn(kind="choice", values=[letter.encode() for letter in _LETTERS])
     raise UserError(
         f"column {name} of type {type_text(kind)} has no default: describe it with kind 'choice' or 'constant'"
     )
@@ -43,7 +43,7 @@ def default_column(name: str, kind: pa.DataType) -> ColumnOptions:
 class Column:
     """The values of one column.
 
-    >>> column = Column("k", pa.int64(), Uniform(kind="uniform", high=9), seed=1)
+    >>> column = Column("k", pa.int64(), UniformColumn(kind="uniform", high=9), seed=1)
     >>> column.take(4000, 200, np.empty(0), np.empty(0)).equals(pa.concat_arrays(
     ...     [column.take(first, 100, np.empty(0), np.empty(0)) for first in (4000, 4100)]))
     True
@@ -56,18 +56,18 @@ class Column:
         self._try()
 
     def restore(self, index: int, carry: float | None) -> None:
-        """Goes to the tuple ``index``, whose block begins with ``carry``."""
+        """Goes to the tuple ``index``; its block begins with ``carry``."""
         self._number = index // BLOCK
         self._before = self.options.begin() if carry is None else carry
         self._values: pa.Array | None = None
         self._after = self._before
 
     def carry(self, index: int) -> float:
-        """What :meth:`restore` needs to go to the tuple after those that were taken."""
+        """What :meth:`restore` needs to go to the tuple after the last one taken."""
         return self._before if index // BLOCK == self._number else self._after
 
     def take(self, first: int, count: int, arrivals: NDArray[np.int64], seconds: NDArray[np.float64]) -> pa.Array:
-        """The values of ``count`` tuples from ``first`` on, which is not before those taken last."""
+        """The values of ``count`` tuples from ``first`` on; ``first`` must not be before those taken last."""
         parts, index = [], first
         while index < first + count:
             block = self._block(index // BLOCK)
@@ -108,7 +108,7 @@ class Column:
 
 
 def _reason(error: Exception) -> str:
-    """Why values do not fit, where the error says it in words of the user's: Arrow's texts speak of Arrow's types.
+    """Why values do not fit, if the error says it in the user's words: Arrow's texts speak of Arrow's types.
 
     >>> _reason(TypeError("it gives numbers")), _reason(pa.ArrowInvalid("Could not convert 'x' with type str: ..."))
     (': it gives numbers', ": it gives 'x'")
@@ -120,7 +120,7 @@ def _reason(error: Exception) -> str:
 
 
 def to_arrow(values: Any, kind: pa.DataType) -> pa.Array:
-    """Drawn numbers as an array of a type: rounded, and held within its range, where it is an integer type.
+    """Drawn numbers as an array of a type. For an integer type they are rounded and held within its range.
 
     >>> to_arrow(np.array([1.6, 1000.0]), pa.int8())
     <pyarrow.lib.Int8Array object at ...>

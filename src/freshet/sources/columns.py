@@ -1,4 +1,4 @@
-"""How a generator makes values: one small class per kind of column, drawn in blocks that depend on nothing but the
+"""How a generator makes values: one small class per kind of column. Values are drawn in blocks that depend only on the
 seed, the column's name and the block's number."""
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from pydantic import Field, model_validator
 from freshet.sources.options import Duration, Options
 
 BLOCK: Final = 4096
-"""Values that are drawn together."""
+"""Number of values that are drawn together."""
 
 
 @dataclass(slots=True)
 class Draw:
-    """What a block of values is drawn from. ``first`` is the index of its first tuple; ``carry`` is what the block
-    before left behind, and a column that needs it leaves its own there."""
+    """What a block of values is drawn from. ``first`` is the index of its first tuple. ``carry`` is what the block
+    before left behind; a column that needs it leaves its own there."""
 
     generator: np.random.Generator
     first: int
@@ -50,12 +50,12 @@ class ColumnOptions(Options):
         return 0.0
 
     def finish(self, values: pa.Array, arrivals: NDArray[np.int64], seconds: NDArray[np.float64]) -> pa.Array:
-        """A chance to bring in when the tuples arrive: microseconds since the epoch, seconds of the process."""
+        """Adds the time at which the tuples arrive: microseconds since the epoch, and seconds of the process."""
         return values
 
 
 def typed(values: list[Any], kind: pa.DataType) -> pa.Array:
-    """Values of a configuration as an array of a column's type: text may stand for times and decimals.
+    """Values of a configuration as an array of a column's type. Times and decimals may be written as text.
 
     >>> typed(["2024-01-01T00:00:00Z", None], pa.timestamp("us", tz="UTC")).null_count
     1
@@ -71,7 +71,7 @@ def _pick(generator: np.random.Generator, cumulative: NDArray[np.float64]) -> ND
     return np.asarray(np.minimum(places, len(cumulative) - 1), np.int64)
 
 
-class Choice(ColumnOptions):
+class ChoiceColumn(ColumnOptions):
     """One of the given values, by weight."""
 
     kind: Literal["choice"]
@@ -79,7 +79,7 @@ class Choice(ColumnOptions):
     weights: list[Annotated[float, Field(ge=0, allow_inf_nan=False)]] | None = None
 
     @model_validator(mode="after")
-    def _weights_fit(self) -> Choice:
+    def _weights_fit(self) -> ChoiceColumn:
         if self.weights is not None and len(self.weights) != len(self.values):
             raise ValueError(f"{len(self.weights)} weights for {len(self.values)} values: give one for each")
         if self.weights is not None and sum(self.weights) == 0:
@@ -94,7 +94,7 @@ class Choice(ColumnOptions):
         return typed(self.values, draw.type).take(pa.array(_pick(draw.generator, self._cumulative)))
 
 
-class Constant(ColumnOptions):
+class ConstantColumn(ColumnOptions):
     """Always the same value."""
 
     kind: Literal["constant"]
@@ -104,15 +104,15 @@ class Constant(ColumnOptions):
         return pa.repeat(typed([self.value], draw.type)[0], BLOCK)
 
 
-class Uniform(ColumnOptions):
-    """Evenly between ``low`` and ``high``; whole numbers, both ends included, in integer columns."""
+class UniformColumn(ColumnOptions):
+    """Evenly between ``low`` and ``high``; in integer columns whole numbers, both ends included."""
 
     kind: Literal["uniform"]
     low: float = 0.0
     high: float = 1.0
 
     @model_validator(mode="after")
-    def _in_order(self) -> Uniform:
+    def _in_order(self) -> UniformColumn:
         if not self.low <= self.high:
             raise ValueError(f"low {self.low} is above high {self.high}")
         return self
@@ -123,7 +123,7 @@ class Uniform(ColumnOptions):
         return draw.generator.uniform(self.low, self.high, BLOCK)
 
 
-class Normal(ColumnOptions):
+class NormalColumn(ColumnOptions):
     """Normally distributed."""
 
     kind: Literal["normal"]
@@ -134,7 +134,7 @@ class Normal(ColumnOptions):
         return draw.generator.normal(self.mean, self.deviation, BLOCK)
 
 
-class Exponential(ColumnOptions):
+class ExponentialColumn(ColumnOptions):
     """Exponentially distributed."""
 
     kind: Literal["exponential"]
@@ -144,7 +144,7 @@ class Exponential(ColumnOptions):
         return draw.generator.exponential(self.mean, BLOCK)
 
 
-class Zipf(ColumnOptions):
+class ZipfColumn(ColumnOptions):
     """Ranks 1 to ``ranks``; rank k has a probability proportional to ``1 / k ** exponent``."""
 
     kind: Literal["zipf"]
@@ -159,7 +159,7 @@ class Zipf(ColumnOptions):
         return _pick(draw.generator, self._cumulative) + 1
 
 
-class Sequence(ColumnOptions):
+class SequenceColumn(ColumnOptions):
     """``start``, ``start + step``, and so on: the number of the tuple."""
 
     kind: Literal["sequence"]
@@ -170,8 +170,8 @@ class Sequence(ColumnOptions):
         return self.start + self.step * np.arange(draw.first, draw.first + BLOCK)
 
 
-class Walk(ColumnOptions):
-    """A random walk with normal steps, thrown back at ``low`` and ``high`` where they are given."""
+class WalkColumn(ColumnOptions):
+    """A random walk with normal steps, reflected at ``low`` and ``high`` if they are given."""
 
     kind: Literal["walk"]
     start: float = 0.0
@@ -180,7 +180,7 @@ class Walk(ColumnOptions):
     high: float | None = None
 
     @model_validator(mode="after")
-    def _bounds_fit(self) -> Walk:
+    def _bounds_fit(self) -> WalkColumn:
         if self.low is not None and self.high is not None and not self.low < self.high:
             raise ValueError(f"low {self.low} must be below high {self.high}")
         low = -np.inf if self.low is None else self.low
@@ -198,7 +198,7 @@ class Walk(ColumnOptions):
         return self._fold(free)
 
     def _fold(self, free: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Reflection is a function of the free walk, so the walk needs no loop."""
+        """Reflects the free walk. Reflection is a function of the free walk, so no loop is needed."""
         if self.low is not None and self.high is not None:
             width = self.high - self.low
             return self.low + width - np.abs((free - self.low) % (2 * width) - width)
@@ -207,13 +207,13 @@ class Walk(ColumnOptions):
         return free if self.high is None else self.high - np.abs(self.high - free)
 
 
-class EventTime(ColumnOptions):
+class EventTimeColumn(ColumnOptions):
     """When the event happened: the tuple's arrival minus a delay.
 
     Args:
         delay: Mean of the (exponential) delay.
         fraction: Fraction of the tuples that are delayed at all; the others happen when they arrive.
-        start: The time at which the process begins, instead of the wall clock's (``"2024-01-01T00:00:00Z"``): event
+        start: The time at which the process begins, instead of the wall clock (``"2024-01-01T00:00:00Z"``): event
             times then repeat exactly from run to run.
     """
 
@@ -245,6 +245,14 @@ class EventTime(ColumnOptions):
 
 
 AnyColumn = Annotated[
-    Choice | Constant | Uniform | Normal | Exponential | Zipf | Sequence | Walk | EventTime,
+    ChoiceColumn
+    | ConstantColumn
+    | UniformColumn
+    | NormalColumn
+    | ExponentialColumn
+    | ZipfColumn
+    | SequenceColumn
+    | WalkColumn
+    | EventTimeColumn,
     Field(discriminator="kind"),
 ]

@@ -13,9 +13,10 @@ from typing import Any, Final, Literal, cast
 import pyarrow as pa
 
 from freshet.log import Intake, Log, LogFull, Receipt
+from freshet.log.intake.intake import Rows
 from freshet.model import FreshetError
-from freshet.model.telling import sentence
-from freshet.sources.push import PushSource, Rows
+from freshet.model.messages import sentence
+from freshet.sources.push import PushSource
 from freshet.sources.source import Batch, EventClock, Source, Written
 from freshet.sources.spark import SparkSource
 
@@ -23,7 +24,7 @@ _LOGGER: Final = logging.getLogger(__name__)
 _FIRST_WAIT: Final = 0.02
 _LONGEST_WAIT: Final = 1.0
 _PAUSE: Final = 1.0
-"""Seconds without a row after which a source is said to wait: less is the gap between two batches."""
+"""A source counts as waiting after this many seconds without a row; less is the gap between two batches."""
 
 FeederState = Literal["new", "running", "waiting", "held back", "exhausted", "stopped", "failed"]
 
@@ -37,13 +38,13 @@ class FeederStatus:
         state: ``waiting``: no row has come for a second, and none is due; ``held back``: the log has no room;
             ``exhausted``: the source has no more rows.
         reason: Why it is held back or failed.
-        rows: Tuples in the log.
-        dead: Malformed rows.
-        late: Rows that came after the stream's lateness.
-        batches: Appends.
-        heartbeats: Times that it said that nothing came.
+        rows: Number of tuples in the log.
+        dead: Number of malformed rows.
+        late: Number of rows that came after the stream's lateness.
+        batches: Number of appends.
+        heartbeats: How often it reported that nothing came.
         held_back: How often it had to wait for room.
-        held_seconds: For how long altogether.
+        held_seconds: How long it had to wait for room in total.
         failed_at: When it failed, in seconds since the epoch.
     """
 
@@ -61,11 +62,11 @@ class FeederStatus:
 
 
 class Feeder:
-    """Polls a source and appends what is due, with the source's position in the same transaction, so that every row
-    comes in exactly once over restarts.
+    """Polls a source and appends what is due. The same transaction stores the source's position, so every row
+    comes in exactly once, also over restarts.
 
-    Where the log has no room the source is held back: the feeder tries the same batch again until it goes in. An
-    error of the source ends the feeder with state ``failed`` and leaves the others alone.
+    If the log has no room, the source is held back: the feeder tries the same batch again until it goes in. An
+    error of the source ends this feeder with state ``failed``; the others are not affected.
 
     Args:
         source: Where rows come from; a :class:`PushSource` is connected, so that its rows come in the same way.
@@ -74,8 +75,8 @@ class Feeder:
         stream: The stream's name.
         wake: Called from the feeder's thread (or the pusher's) after an append.
         clock: Wall-clock seconds.
-        heartbeat: Seconds of silence after which a heartbeat is written, again and again; None: never. Where the
-            stream has event time, only a source that is an :class:`EventClock` can say it.
+        heartbeat: Seconds of silence after which a heartbeat is written, again and again; None: never. If the
+            stream has event time, only a source that is an :class:`EventClock` can report it.
         interval: Seconds between polls, unless the source has more rows at once than fit into a batch.
     """
 
@@ -100,17 +101,17 @@ class Feeder:
         # An append and a heartbeat must not cross: a heartbeat says that nothing arrived before it.
         self._appending = threading.Lock()
         self._last_sign = self._last_rows = clock()
-        # Pushes count in threads of their own, while the feeder's tells its state.
+        # Pushes count rows on threads of their own, while the feeder's thread sets its state.
         self._telling = threading.Lock()
         self._thread = threading.Thread(target=self._run, name=f"feeder-{stream}", daemon=True)
 
     @property
     def status(self) -> FeederStatus:
-        """What it has done until now."""
+        """What it has done so far."""
         return self._status
 
     def start(self) -> None:
-        """Goes on where the log says that the source was."""
+        """Continues from the source's position in the log."""
         position = self._log.source_position(self._status.stream)
         if position is not None:
             self._source.restore(position)
@@ -150,7 +151,7 @@ class Feeder:
             return 0.0 if batch.more and appended else self._interval
         due = self._source.next_due()
         if due is None and self._status.state != "exhausted":
-            # Its last word, before anybody hears that nothing more comes.
+            # The source's last heartbeat comes before anybody hears that nothing more comes.
             self._beat(now, at_once=self._intake.event_time is not None)
         self._set(state=self._state(due, now))
         due = math.inf if due is None else due
@@ -158,24 +159,24 @@ class Feeder:
             self._beat(now)
         with self._appending:
             silent = self._last_sign + self._heartbeat - now
-        # A wait has an end even where nothing is known to come, so that a clock that jumps does no harm.
+        # A wait always has an end, even if nothing is known to come, so that a clock that jumps does no harm.
         return max(self._interval, min(due - now, silent, _LONGEST_WAIT))
 
     def _state(self, due: float | None, now: float) -> FeederState:
-        """What it is doing when nothing has come."""
+        """Its state when nothing has come."""
         if due is None:
             return "exhausted"
         return "waiting" if due > now and now - self._last_rows >= _PAUSE else "running"
 
     def _append(self, batch: Batch) -> bool:
-        """Appends a batch, waiting for room; False where it was told to stop before there was any."""
+        """Appends a batch, waiting for room; returns False if it was told to stop before there was any."""
         wait, since = _FIRST_WAIT, None
         while True:
             try:
                 self._take(batch)
                 break
             except LogFull as full:
-                # The state says already that it is held back.
+                # The state already says that it is held back.
                 since = self._held_back(str(full).removeprefix(f"{self._status.stream} is held back: "), since)
             if self._stopping.wait(wait):
                 return False
@@ -197,7 +198,7 @@ class Feeder:
             if isinstance(batch.rows, Written):
                 self._count(self._adopt(batch.rows, batch.position))
                 return
-            # Text instead of a mapping is what the intake knows to be a dead letter.
+            # The intake knows that text instead of a mapping is a dead letter.
             rows = cast("pa.Table | Sequence[Mapping[str, Any]]", batch.rows)
             self._count(self._intake.append(rows, batch.arrivals, source_position=batch.position))
 
@@ -225,8 +226,8 @@ class Feeder:
         )
 
     def _beat(self, now: float, at_once: bool = False) -> None:
-        """Says after a silence, or at once, what time it is: the wall clock's, or where the stream has event time the
-        source's own, if it knows that."""
+        """After a silence, or at once, reports the time: the wall clock's, or the source's own event time if the stream
+        has event time and the source knows it."""
         with self._appending:
             if not at_once and now - self._last_sign < self._heartbeat:
                 return

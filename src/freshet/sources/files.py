@@ -20,16 +20,16 @@ from numpy.typing import NDArray
 from freshet.model import UserError
 
 MALFORMED: Final = "__malformed"
-"""Column of every block: the text of a line that could not be divided into the file's columns, else NULL."""
+"""Column of every block: the text of a line that could not be split into the file's columns, otherwise NULL."""
 
 _BLOCK_BYTES: Final = 1 << 20
 _HEADER_BYTES: Final = 1 << 20
 _FIELD_BYTES: Final = 1 << 17
-"""Python's reader takes no longer field, Arrow's does."""
+"""Maximum length of a field for Python's reader; Arrow's reader takes longer ones."""
 _BLOCK_ROWS: Final = 16_384
 
 
-class Rows(Protocol):
+class FileRows(Protocol):
     """The rows of a file: blocks with the file's columns and :data:`MALFORMED`, a row for every row of the file."""
 
     columns: list[str]
@@ -53,7 +53,7 @@ def why_malformed(line: str, columns: Sequence[str]) -> str:
     return "not UTF-8 text"
 
 
-def open_rows(path: Path) -> Rows:
+def open_rows(path: Path) -> FileRows:
     """The rows of a file, by its suffix: ``.csv``, ``.csv.gz``, ``.parquet``."""
     if not path.is_file():
         raise UserError(f"file {path} does not exist")
@@ -82,7 +82,7 @@ class CsvRows:
         if not self.columns:
             raise UserError(f"file {path} is empty: it needs a header line with the names of its columns")
         if len(set(self.columns)) < len(self.columns):
-            raise UserError(f"file {path}: a column stands twice in the header line")
+            raise UserError(f"file {path}: a column appears twice in the header line")
 
     def _open(self) -> BinaryIO:
         if self._path.suffix.lower() == ".gz":
@@ -106,7 +106,7 @@ class CsvRows:
         return table.append_column(MALFORMED, pa.nulls(len(lines), pa.string()))
 
     def _parse_all(self, lines: list[bytes]) -> pa.Table | None:
-        """All lines at once; None: one of them at least needs care."""
+        """Parses all lines at once; None if at least one of them needs care."""
         try:
             table = pyarrow.csv.read_csv(
                 io.BytesIO(b"".join(lines)),
@@ -167,14 +167,14 @@ class ParquetRows:
 class SortedRows:
     """The rows of another reader by time; rows of equal time stay in the order of the file.
 
-    They are laid down in a temporary Arrow file, so that only the times are held in memory.
+    They are stored in a temporary Arrow file, so that only the times are held in memory.
 
     Args:
         inner: The rows.
-        seconds: The times of a block; NaN: a row without one, which stays behind the row before it.
+        seconds: The times of a block; NaN for a row without one; it stays behind the row before it.
     """
 
-    def __init__(self, inner: Rows, seconds: Callable[[pa.Table], NDArray[np.float64]]) -> None:
+    def __init__(self, inner: FileRows, seconds: Callable[[pa.Table], NDArray[np.float64]]) -> None:
         self.columns = inner.columns
         self._inner, self._seconds = inner, seconds
 

@@ -13,7 +13,7 @@ from freshet.arrivals import ArrivalCursor
 from freshet.model import Stream, UserError
 from freshet.sources.arrival import ArrivalOptions, PoissonArrival, Rate
 from freshet.sources.column import Column, default_column
-from freshet.sources.columns import AnyColumn, EventTime
+from freshet.sources.columns import AnyColumn, EventTimeColumn
 from freshet.sources.options import Options
 from freshet.sources.source import Batch
 
@@ -24,9 +24,9 @@ class GeneratorOptions(Options):
     Args:
         rate: Tuples a second with Poisson arrivals; the short form of ``arrival = {kind = "poisson", rate = ...}``.
         arrival: The arrival process.
-        seed: Names the draw; the same seed makes the same tuples.
-        limit: How many tuples to make; without it, no end.
-        max_rows: Most tuples in one batch.
+        seed: The same seed makes the same tuples.
+        limit: How many tuples to make; without it there is no end.
+        max_rows: Maximum number of tuples in one batch.
         columns: How the values of columns are made; a column without an entry gets a default by its type.
     """
 
@@ -45,10 +45,10 @@ class GeneratorOptions(Options):
 
 
 class Generator:
-    """Makes tuples: tuple ``i`` has the same values whatever the batches, and after a restart.
+    """Makes tuples: tuple ``i`` always has the same values, whatever the batches are, and after a restart.
 
-    Time 0 of the arrival process is the first poll. After a restart arrivals go on from then, so the time in
-    between counts as a pause. A changed arrival process starts from its own time 0; the tuples go on all the same.
+    Time 0 of the arrival process is the first poll. After a restart arrivals continue from then, so the time in
+    between counts as a pause. A changed arrival process starts from its own time 0; the tuples continue anyway.
 
     >>> from freshet.model import parse_schema
     >>> stream = Stream("s", parse_schema("id bigint, v double"))
@@ -116,12 +116,12 @@ class Generator:
 
     def event_clock(self, now: float) -> float | None:
         options = None if self._event_time is None else self._columns[self._event_time].options
-        if not isinstance(options, EventTime) or self._anchor is None:
+        if not isinstance(options, EventTimeColumn) or self._anchor is None:
             return None
         return options.clock(now, now - self._anchor)
 
     def close(self) -> None:
-        """Has nothing to let go of."""
+        """Has nothing to close."""
 
     def _room(self) -> int:
         limit = self._options.limit

@@ -18,11 +18,11 @@ _UTF16: Final = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
 class JsonRows:
-    """Lines of a file, each a JSON object; blank lines are no rows.
+    """Lines of a file, each a JSON object; blank lines are not rows.
 
     Args:
-        path: The file; gzip where its name ends in ``.gz``.
-        mapping: For each column of the stream the key that holds it; other keys are left out.
+        path: The file; gzip if its name ends in ``.gz``.
+        mapping: For each column of the stream, the key that holds it; other keys are left out.
         exact: Whether numbers keep all their digits, for columns of decimals.
     """
 

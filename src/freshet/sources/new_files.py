@@ -14,7 +14,7 @@ from pydantic import Field
 from freshet.log import Malformed
 from freshet.model import Stream, UserError
 from freshet.sources.files import MALFORMED, CsvRows, ParquetRows, why_malformed
-from freshet.sources.folder import OWN_FAULTS, Finished, Folder, Found, Order
+from freshet.sources.folder import OWN_FAULTS, FileOrder, FinishedFile, Folder, FoundFile
 from freshet.sources.json_rows import JsonRows
 from freshet.sources.options import Duration, LocalPath, Options
 from freshet.sources.source import Batch
@@ -40,20 +40,20 @@ class FilesOptions(Options):
     Args:
         path: The folder.
         pattern: Which files count, as in a shell: ``"*.csv"``.
-        format: What they hold; by their suffixes if not given.
+        format: What they hold; by default their suffixes tell.
         order: ``time``: by modification time, then name; ``name``: by name alone.
-        settle: A file is complete when nothing has changed it for so long; 0 where files appear by a rename.
+        settle: A file is complete when nothing has changed it for this long; use 0 if files appear by a rename.
         interval: How often it looks for new files.
-        follow: Whether it waits for more files; else it ends with those that are there.
-        columns: For columns of the stream whose name in the files is another one: that name.
+        follow: Whether it waits for more files; otherwise it ends with those that are there.
+        columns: The name in the files, for each column of the stream that has another name there.
         remember: How many of the files that were read last are known by their names.
-        max_rows: Most rows in one batch.
+        max_rows: Maximum number of rows in one batch.
     """
 
     path: LocalPath
     pattern: str = Field(default="*", min_length=1)
     format: Format | None = None
-    order: Order = "time"
+    order: FileOrder = "time"
     settle: Annotated[Duration, Field(ge=0)] = 1.0
     interval: Annotated[Duration, Field(gt=0)] = 0.5
     follow: bool = True
@@ -65,8 +65,8 @@ class FilesOptions(Options):
 class FilesSource:
     """Reads the files of a folder, one after the other, each once and whole.
 
-    How far it is (which file, how many of its rows) is its position. What cannot be read becomes a dead letter: a row,
-    or a file as a whole. Event times stay what the files say; a row arrives when it is read.
+    Its position is how far it has come: which file, and how many of its rows. What cannot be read becomes a dead
+    letter: a row, or a whole file. Event times stay what the files say; a row arrives when it is read.
     """
 
     def __init__(self, options: FilesOptions, stream: Stream) -> None:
@@ -79,19 +79,19 @@ class FilesSource:
                 raise UserError(f"columns.{name} is not a column of stream {stream.name}")
         self._mapping = {name: options.columns.get(name, name) for name in stream.schema.names}
         self._folder = Folder(path, options.pattern, options.order, options.settle)
-        self._finished = Finished(options.remember)
-        self._waiting: list[Found] = []
+        self._finished = FinishedFile(options.remember)
+        self._waiting: list[FoundFile] = []
         self._unsettled = True
         self._look_at = 0.0
         self._below: set[str] | None = None
         self._late: list[str] = []
-        self._file: Found | None = None
+        self._file: FoundFile | None = None
         self._row = 0
         self._blocks: Iterator[Block] = iter(())
         self._block: Block | None = None
 
     def restore(self, position: Mapping[str, Any]) -> None:
-        self._finished = Finished.restored(self._options.remember, position)
+        self._finished = FinishedFile.restored(self._options.remember, position)
         name = position["file"]
         if name is None:
             return
@@ -117,7 +117,7 @@ class FilesSource:
         rest = self._block[self._options.max_rows :]
         self._row += len(rows)
         self._block = rest if len(rest) else next(self._blocks, None)
-        # The end of a file is known with its last rows: after them it may be deleted.
+        # The end of a file is reported with its last rows: after them it may be deleted.
         self._end_file()
         return self._batch(now, rows)
 
@@ -132,17 +132,17 @@ class FilesSource:
             self._blocks.close()
 
     def check(self) -> None:
-        """Looks at the first file.
+        """Checks the first file.
 
         Raises:
-            UserError: It is of no known format, or it lacks a column.
+            UserError: Its format is unknown, or it lacks a column.
         """
         first = min(self._folder.files(), key=lambda file: file.key, default=None)
         if first is not None and first.size:
             self._open(self._folder.path / first.name)
 
     def _look(self, now: float) -> None:
-        """Looks for new files, where it is time to."""
+        """Looks for new files, if it is time to."""
         if now < self._look_at or self._block is not None or self._waiting:
             return
         self._look_at = now + self._options.interval
@@ -153,7 +153,7 @@ class FilesSource:
         self._unsettled = len(self._waiting) < len(new)
 
     def _tell_late(self, below: set[str]) -> None:
-        """Files that came with a place among those that were read long ago: nobody could tell them apart later."""
+        """Notes files with a place among those that were read long ago: nobody could tell them apart later."""
         if self._below is not None:
             self._late = sorted(below - self._below)
         self._below = below
@@ -164,7 +164,7 @@ class FilesSource:
         names, self._late = self._late, []
         return [Malformed(name, reason) for name in names]
 
-    def _begin(self, found: Found, row: int) -> None:
+    def _begin(self, found: FoundFile, row: int) -> None:
         self._file, self._row = found, row
         self._blocks = self._read(found, row)
         self._block = next(self._blocks, None)
@@ -187,8 +187,8 @@ class FilesSource:
         more = due is not None and due <= now
         return Batch(rows, np.full(len(rows), round(now * 1e6), np.int64), position, more=more)
 
-    def _read(self, found: Found, row: int) -> Iterator[Block]:
-        """The blocks of a file; where it cannot be read (any further), a dead letter ends it."""
+    def _read(self, found: FoundFile, row: int) -> Iterator[Block]:
+        """The blocks of a file. If it cannot be read (any further), a dead letter ends it."""
         path = self._folder.path / found.name
         if not path.exists():
             _LOGGER.warning("file %s went away before it was read", path)
@@ -199,7 +199,7 @@ class FilesSource:
             for block in rows.blocks(row):
                 yield block if isinstance(rows, JsonRows) else self._named(block, rows.columns)
         except Exception as error:
-            # Whatever a file holds: it must not keep the next one from being read.
+            # Whatever a file holds, it must not keep the next one from being read.
             cause = error.__context__ if isinstance(error, UserError) else error
             if isinstance(cause, OSError) and cause.errno is not None and cause.errno not in OWN_FAULTS:
                 raise
@@ -229,7 +229,7 @@ class FilesSource:
         return kind
 
     def _named(self, block: pa.Table, columns: Sequence[str]) -> Block:
-        """The stream's columns; where lines are among the rows that have none, row by row."""
+        """The stream's columns; row by row if some lines have no columns."""
         table = pa.table({name: block.column(source) for name, source in self._mapping.items()})
         lines = block.column(MALFORMED)
         if lines.null_count == len(lines):

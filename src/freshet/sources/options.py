@@ -12,7 +12,7 @@ from freshet.model.places import why_not_local
 
 
 class Options(BaseModel):
-    """Base of all options: a key that is not known is an error."""
+    """Base of all options: an unknown key is an error."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -44,7 +44,7 @@ Chosen = TypeVar("Chosen", bound=Options)
 
 
 def is_kind(value: Any) -> bool:
-    """Whether something is a kind of sources or sinks: the class of its options, and what makes one of them."""
+    """Whether something is a kind of source or sink: the class of its options, and what makes one from them."""
     if not isinstance(value, tuple) or len(value) != 2:
         return False
     model, make = value
@@ -52,7 +52,7 @@ def is_kind(value: Any) -> bool:
 
 
 def parse(model: type[Chosen], options: Any, what: str) -> Chosen:
-    """Options of a kind; a mistake becomes one sentence that names the key.
+    """Parses the options of a kind; a mistake becomes one sentence that names the key.
 
     >>> class Example(Options):
     ...     rate: float

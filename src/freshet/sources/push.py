@@ -1,4 +1,4 @@
-"""Tuples that a Python program hands over."""
+"""Tuples that a Python program pushes."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import math
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from datetime import date, datetime
 from typing import Any, Final, TypeAlias
 
@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from freshet.log import LogFull, Malformed, Receipt
+from freshet.log.intake.intake import Rows
 from freshet.log.intake.plain import is_missing
 from freshet.log.intake.shown import shown
 from freshet.model import FreshetError, Stream, UserError
@@ -24,16 +25,14 @@ from freshet.sources.times import event_seconds
 _FIRST_WAIT: Final = 0.01
 _LONGEST_WAIT: Final = 0.5
 _SAFE: Final = {str, bytes, bool, int, float, date}
-"""Types of which Arrow takes a column of objects as it is."""
+"""Types that Arrow accepts in a column of objects."""
 
 PushedRows: TypeAlias = pa.Table | pa.RecordBatch | Iterable[Mapping[str, Any]]
-"""Rows as programs have them; also a pandas DataFrame."""
-Rows: TypeAlias = pa.Table | pa.RecordBatch | Sequence[Mapping[str, Any]]
-"""Rows as the log takes them."""
+"""Rows as programs have them; a pandas DataFrame is possible, too."""
 
 
 class Backpressure(FreshetError):
-    """The log has no room at present: nothing of the push was taken in; push the same rows again later."""
+    """The log has no room at present. Nothing of the push was taken in; push the same rows again later."""
 
 
 class PushOptions(Options):
@@ -42,7 +41,7 @@ class PushOptions(Options):
 
 class PushSource:
     """Takes rows from any thread of the program. When :meth:`push` returns, the rows are durable: they take effect
-    exactly once, whatever happens to the process afterwards. Malformed and late rows are set aside as from any
+    exactly once, whatever happens to the process afterwards. Malformed and late rows are set aside like those of any
     other source; the receipt counts them."""
 
     def __init__(self, options: PushOptions, stream: Stream) -> None:
@@ -57,13 +56,13 @@ class PushSource:
         Args:
             rows: A list of mappings of column to value, a pyarrow Table or RecordBatch, or a pandas DataFrame (its
                 index is left out, its missing values are NULL). They arrive together, now.
-            block: Wait where the log has no room, instead of raising at once.
-            timeout: Longest wait in seconds; None: as long as it takes.
+            block: Wait if the log has no room, instead of raising at once.
+            timeout: Maximum wait in seconds; None: as long as it takes.
 
         Raises:
             Backpressure: The log has no room; nothing was taken in.
             FreshetError: The application is not running.
-            UserError: It is nothing that rows could be read from.
+            UserError: The value cannot be read as rows.
         """
         taken = as_rows(rows)
         end = math.inf if timeout is None else time.monotonic() + timeout
@@ -79,11 +78,11 @@ class PushSource:
             wait = min(2 * wait, _LONGEST_WAIT)
 
     def heartbeat(self, time: datetime | float) -> None:
-        """Says that event time has come so far although nothing was pushed, so that windows close. Rows that are
-        pushed later are judged late by it.
+        """Says that event time has come this far although nothing was pushed, so that windows close. It decides whether
+        rows that are pushed later are late.
 
         Args:
-            time: A datetime (without a zone: in the stream's), or seconds since the epoch.
+            time: A datetime (in the stream's zone if it names none), or seconds since the epoch.
 
         Raises:
             FreshetError: The application is not running.
@@ -98,11 +97,11 @@ class PushSource:
         return self._append
 
     def connect(self, append: Callable[[Rows], Receipt], beat: Callable[[int], object] | None = None) -> None:
-        """Says how rows and heartbeats (in microseconds) come into the log."""
+        """Sets how rows and heartbeats (in microseconds) come into the log."""
         self._append, self._beat = append, beat
 
     def restore(self, position: Mapping[str, Any]) -> None:
-        """Has nothing to go on from: who pushed knows what was acknowledged."""
+        """Has nothing to continue from: the program that pushed knows what was acknowledged."""
 
     def poll(self, now: float) -> Batch | None:
         return None
@@ -115,7 +114,7 @@ class PushSource:
 
 
 def as_rows(rows: Any) -> Rows:
-    """Rows that a program hands over, as the log takes them.
+    """Rows of a program in a form that the log takes.
 
     >>> as_rows({"v": 1})
     Traceback (most recent call last):
@@ -124,7 +123,7 @@ def as_rows(rows: Any) -> Rows:
     """
     if isinstance(rows, pa.Table | pa.RecordBatch | list | tuple):
         return rows
-    # Only where the program itself has loaded pandas can this be one of its frames.
+    # It can only be a pandas frame if the program itself has loaded pandas.
     if "pandas" in sys.modules and isinstance(rows, sys.modules["pandas"].DataFrame):
         return _from_pandas(rows)
     if isinstance(rows, Iterable) and not isinstance(rows, Mapping | str | bytes) and not hasattr(rows, "columns"):
@@ -137,8 +136,8 @@ def as_rows(rows: Any) -> Rows:
 
 
 def _from_pandas(frame: Any) -> Rows:
-    """A table where Arrow may see the columns as they are; else, row by row, values that do not fit become dead letters
-    and the others do not."""
+    """A table, if Arrow may see the columns as they are. Otherwise it goes row by row: values that do not fit become
+    dead letters, and the others do not."""
     names, columns = [_label(name) for name in frame.columns], [frame.iloc[:, place] for place in range(frame.shape[1])]
     try:
         return pa.table([_arrow(column) for column in columns], names=names)
@@ -146,7 +145,7 @@ def _from_pandas(frame: Any) -> Rows:
         pass
     rows = list(zip(*map(_objects, columns), strict=True))
     if len(set(names)) < len(names):
-        return [Malformed(shown(row), "a column of the frame stands twice") for row in rows]
+        return [Malformed(shown(row), "a column of the frame appears twice") for row in rows]
     return [dict(zip(names, row, strict=True)) for row in rows]
 
 
@@ -158,10 +157,10 @@ def _label(name: Any) -> str:
 
 
 def _arrow(column: Any) -> Any:
-    """A column for Arrow, which does not survive every mixture of objects.
+    """A column for Arrow; some mixtures of objects would crash Arrow.
 
     Raises:
-        TypeError: It must not see them.
+        TypeError: Arrow must not see its values.
     """
     if column.dtype != object:
         return pa.array(column, from_pandas=True)
@@ -176,8 +175,8 @@ def _arrow(column: Any) -> Any:
 
 
 def _objects(column: Any) -> list[Any]:
-    """The values of a column, None where one is missing."""
-    # Not column.notna(): that asks each value whether it equals itself, and some do not bear it.
+    """The values of a column; None for a missing one."""
+    # Not column.notna(): that asks each value whether it equals itself, and some values fail at that.
     return [None if is_missing(value) or _is_nan(value) else value for value in column.astype(object).tolist()]
 
 

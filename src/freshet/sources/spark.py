@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from freshet.spark.driver.ingest import StreamingQuery
 
 _LOOK: Final = 0.25
-"""Seconds between looks at whether the streaming query is alive, and at whether the log has room."""
+"""Seconds between two checks whether the streaming query is alive, and whether the log has room."""
 
 
 class SparkOptions(Options):
@@ -32,10 +32,10 @@ class SparkOptions(Options):
         format: As in ``spark.readStream.format``: ``"rate"``, ``"json"``, ``"kafka"``, ``"delta"``.
         options: The options of the format.
         schema: Columns of the source as Spark DDL, for formats that need them.
-        columns: For columns of the stream a Spark SQL expression over the columns of the source; else the column of the
-            same name.
+        columns: For columns of the stream, a Spark SQL expression over the columns of the source; by default the column
+            of the same name.
         interval: Time between micro-batches.
-        follow: Whether it waits for more; else it ends with what is there.
+        follow: Whether it waits for more; otherwise it ends with what is there.
     """
 
     format: str = Field(min_length=1)
@@ -47,11 +47,11 @@ class SparkOptions(Options):
 
 
 class SparkSource:
-    """Reads by a streaming query of Spark. The tasks of a micro-batch write segment files, and the number of the batch
-    goes into the log in the transaction that takes these files in. After a crash Spark runs its last batch again: one
-    that the log has already is left out.
+    """Reads by a streaming query of Spark. The tasks of a micro-batch write segment files. The transaction that takes
+    these files into the log also stores the number of the batch. After a crash Spark runs its last batch again; if the
+    log already has it, it is left out.
 
-    Spark keeps its own progress in ``sources/STREAM`` in the state folder; the position says to which progress a
+    Spark keeps its own progress in ``sources/STREAM`` in the state folder. The position says to which progress a
     batch's number belongs.
     """
 
@@ -69,7 +69,7 @@ class SparkSource:
         self._identity = ""
         self._look_at = 0.0
         self._attempts = 0
-        # One batch at a time goes from Spark's thread to the feeder's.
+        # One batch at a time passes from Spark's thread to the feeder's.
         self._changed = threading.Condition()
         self._begun = threading.Event()
         self._closed = threading.Event()
@@ -81,7 +81,7 @@ class SparkSource:
         self._failure: Exception | None = None
 
     def connect(self, log: Log, intake: Intake) -> None:
-        """Says where rows go."""
+        """Sets where rows go."""
         self._log, self._intake = log, intake
 
     def restore(self, position: Mapping[str, Any]) -> None:
@@ -93,7 +93,7 @@ class SparkSource:
             self._begin()
         with self._changed:
             if self._given is not None:
-                # Whoever polls again has made the last batch durable.
+                # The next poll means that the last batch is durable.
                 self._last, self._given = self._given, None
                 self._changed.notify_all()
             if self._handed is not None:
@@ -109,7 +109,7 @@ class SparkSource:
         with self._changed:
             if self._ended:
                 return None
-            # Rows that are being written arrive before whatever is said now.
+            # Rows that are being written arrive before anything that is reported now.
             return 0.0 if self._writing or self._handed is not None else math.inf
 
     def close(self) -> None:
@@ -147,7 +147,8 @@ class SparkSource:
         return self._log.folder.parent.absolute() / "sources" / self._stream.name
 
     def _check(self) -> None:
-        from freshet.spark.driver.ingest import message, why_ended
+        from freshet.spark.driver.failures import message
+        from freshet.spark.driver.ingest import why_ended
 
         query = self._query
         if query is None or query.isActive:
@@ -159,8 +160,8 @@ class SparkSource:
             self._ended = self._handed is None and self._given is None
 
     def _handle(self, frame: Any, batch: int) -> None:
-        """Called by Spark for every micro-batch, on a thread of its own: when it returns, Spark takes the batch for
-        done, so it returns only when the log has it."""
+        """Called by Spark for every micro-batch, on a thread of its own. When it returns, Spark counts the batch as
+        done, so it returns only when the log has the batch."""
         self._begun.wait()
         if batch <= self._last:
             return

@@ -26,7 +26,7 @@ _SUFFIXES: Final = {
 
 
 def table_format(path: Path, given: str | None = None) -> str:
-    """The format of a file: as given, else by its suffix.
+    """The format of a file: the given one, or by its suffix.
 
     >>> table_format(Path("hosts.csv.gz")), table_format(Path("hosts.txt"), "csv")
     ('csv', 'csv')
@@ -48,15 +48,15 @@ def table_format(path: Path, given: str | None = None) -> str:
 def read_table_file(path: Path, schema: pa.Schema, given: str | None = None) -> pa.Table:
     """The rows of a file in the columns and types of a schema; other columns are left out.
 
-    Values are converted as those of streams are; an empty field of CSV is NULL, times without a zone are UTC.
+    Values are converted like those of streams; an empty field of CSV is NULL, times without a zone are UTC.
 
     Args:
-        path: The file, perhaps compressed with gzip (``.gz``).
+        path: The file; it may be compressed with gzip (``.gz``).
         schema: The columns that it must have.
         given: Its format; None: what its suffix says.
 
     Raises:
-        UserError: There is no such file, or not every row of it fits.
+        UserError: There is no such file, or some row of it does not fit.
     """
     form = table_format(path, given)
     try:
@@ -72,18 +72,18 @@ def read_table_file(path: Path, schema: pa.Schema, given: str | None = None) -> 
     return pa.Table.from_arrays([_converted(path, columns[field.name], field) for field in schema], schema=schema)
 
 
-Columns = Mapping[str, pa.Array | Sequence[Any]]
+ColumnValues = Mapping[str, pa.Array | Sequence[Any]]
 
 
-def _csv(path: Path, content: bytes, schema: pa.Schema) -> Columns:
+def _csv(path: Path, content: bytes, schema: pa.Schema) -> ColumnValues:
     try:
         header = next(csv.reader(io.StringIO(content.decode("utf-8-sig"))), [])
         if not header:
             raise UserError(f"{path} is empty: it needs a header line with the names of its columns")
         if len(set(header)) < len(header):
-            raise UserError(f"{path}: a column stands twice in the header line")
+            raise UserError(f"{path}: a column appears twice in the header line")
         table = pyarrow.csv.read_csv(
-            # In one block, so that no row is cut; its last line may have no end.
+            # In one block, so that no row is cut; its last line may lack an end.
             io.BytesIO(content + b"\n"),
             read_options=pyarrow.csv.ReadOptions(block_size=len(content) + 1),
             parse_options=pyarrow.csv.ParseOptions(newlines_in_values=True),
@@ -96,7 +96,7 @@ def _csv(path: Path, content: bytes, schema: pa.Schema) -> Columns:
     return _named(path, table, schema)
 
 
-def _parquet(path: Path, content: bytes, schema: pa.Schema) -> Columns:
+def _parquet(path: Path, content: bytes, schema: pa.Schema) -> ColumnValues:
     try:
         table = pyarrow.parquet.read_table(pa.BufferReader(content))
     except (pa.ArrowException, OSError) as error:
@@ -104,15 +104,15 @@ def _parquet(path: Path, content: bytes, schema: pa.Schema) -> Columns:
     return _named(path, table, schema)
 
 
-def _named(path: Path, table: pa.Table, schema: pa.Schema) -> Columns:
+def _named(path: Path, table: pa.Table, schema: pa.Schema) -> ColumnValues:
     _check_columns(path, table.schema.names, schema)
     for name in schema.names:
         if table.schema.names.count(name) > 1:
-            raise UserError(f"{path}: column {name} stands twice")
+            raise UserError(f"{path}: column {name} appears twice")
     return {name: table.column(name).combine_chunks() for name in schema.names}
 
 
-def _json(path: Path, content: bytes, schema: pa.Schema) -> Columns:
+def _json(path: Path, content: bytes, schema: pa.Schema) -> ColumnValues:
     """An array of objects, or an object on each line."""
     exact = any(pa.types.is_decimal(kind) for kind in schema.types)
     decoder = json.JSONDecoder(parse_float=Decimal if exact else None)

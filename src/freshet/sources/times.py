@@ -15,16 +15,16 @@ from numpy.typing import NDArray
 from freshet.log.intake.conversion import convert
 from freshet.model import Stream
 
-Unit = Literal["s", "ms", "us", "ns", "iso"]
+TimeUnit = Literal["s", "ms", "us", "ns", "iso"]
 
 _MOMENTS: Final = pa.field("time", pa.timestamp("us", tz="UTC"))
 _PER_SECOND: Final = {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9}
 
 
-def seconds_of(values: pa.ChunkedArray, unit: Unit, zone: str) -> NDArray[np.float64]:
-    """Seconds since the epoch (or whatever 0 means in the trace); NaN for what is no time.
+def seconds_of(values: pa.ChunkedArray, unit: TimeUnit, zone: str) -> NDArray[np.float64]:
+    """Seconds since the epoch (or whatever 0 means in the trace); NaN for a value that is no time.
 
-    A column of timestamps is taken as it is, whatever the unit. ISO times without a zone are in ``zone``.
+    A column of timestamps is accepted as it is, whatever the unit. ISO times without a zone are in ``zone``.
 
     >>> seconds_of(pa.chunked_array([["1.5", "soon", None]]), "s", "UTC").tolist()
     [1.5, nan, nan]
@@ -32,7 +32,7 @@ def seconds_of(values: pa.ChunkedArray, unit: Unit, zone: str) -> NDArray[np.flo
     [1.5, 3602.0]
     """
     if unit == "iso" or pa.types.is_timestamp(values.type):
-        # As the stream's own column would take them, so that both mean the same moment.
+        # Converted like the stream's own column, so that both mean the same moment.
         column, _ = convert(pa.concat_arrays(values.chunks or [pa.array([], values.type)]), _MOMENTS, zone)
         return _plain(column.cast(pa.int64()).cast(pa.float64())) / 1e6
     times = _numbers(values) / _PER_SECOND[unit]
@@ -41,7 +41,7 @@ def seconds_of(values: pa.ChunkedArray, unit: Unit, zone: str) -> NDArray[np.flo
 
 
 def _numbers(values: pa.ChunkedArray) -> NDArray[np.float64]:
-    """All values together where that works, and one by one where a wrong one is among them."""
+    """Converts all values together; if one of them is wrong, one by one."""
     try:
         return _plain(values.cast(pa.float64()))
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
@@ -62,7 +62,7 @@ def _plain(values: pa.Array | pa.ChunkedArray) -> NDArray[np.float64]:
 
 def event_seconds(time: datetime | float, stream: Stream) -> float:
     """A moment as the event-time column of a stream counts it: a ``timestamp_ntz`` column holds the wall clock of the
-    stream's zone. A datetime without a zone means that zone.
+    stream's zone. A datetime without a zone is in that zone.
 
     >>> from freshet.model import parse_schema
     >>> stream = Stream("s", parse_schema("ts timestamp_ntz"), event_time="ts", time_zone="Europe/Berlin")

@@ -1,4 +1,4 @@
-"""A recorded file that is played again by its own timestamps."""
+"""A recorded file that is replayed by its own timestamps."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from freshet.model import Stream, UserError
 from freshet.sources.files import MALFORMED, SortedRows, open_rows, why_malformed
 from freshet.sources.options import LocalPath, Options
 from freshet.sources.source import END_OF_TIME, Batch
-from freshet.sources.times import Unit, event_seconds, seconds_of
+from freshet.sources.times import TimeUnit, event_seconds, seconds_of
 
 
 class TraceOptions(Options):
@@ -25,17 +25,17 @@ class TraceOptions(Options):
     Args:
         path: A CSV file with a header (``.csv``, ``.csv.gz``) or a Parquet file.
         time: The file's column that says when a row came.
-        unit: What its numbers count, or ``iso`` for times as text.
+        unit: The unit of its numbers, or ``iso`` for times as text.
         speed: How many times faster than recorded; ``"max"``: as fast as the log takes the rows.
-        columns: For columns of the stream whose name in the file is another one: that name.
+        columns: The name in the file, for each column of the stream that has another name there.
         order: ``file``: rows come in the order of the file, none before the one above it; ``time``: sorted by time.
         shift: Moves event times so that the trace begins at the present.
-        max_rows: Most rows in one batch.
+        max_rows: Maximum number of rows in one batch.
     """
 
     path: LocalPath
     time: str
-    unit: Unit = "s"
+    unit: TimeUnit = "s"
     speed: Annotated[float, Field(gt=0, allow_inf_nan=False)] | Literal["max"] = 1.0
     columns: dict[str, str] = Field(default_factory=dict)
     order: Literal["file", "time"] = "file"
@@ -44,11 +44,11 @@ class TraceOptions(Options):
 
 
 class Trace:
-    """Plays a file. Rows arrive at the wall-clock time of the first poll plus their distance in the trace; event
+    """Plays a file. Rows arrive at the wall-clock time of the first poll plus their distance in the trace. Event
     times stay what the trace says, unless they are shifted to the present.
 
-    What cannot be read is handed on as it is: the stream's intake writes it to the dead letters. After a restart
-    the rows go on from then, so the time in between counts as a pause.
+    What cannot be read is passed on as it is: the stream's intake writes it to the dead letters. After a restart
+    the rows continue from then, so the time in between counts as a pause.
     """
 
     def __init__(self, options: TraceOptions, stream: Stream) -> None:
@@ -89,7 +89,7 @@ class Trace:
         return self._anchor + float(self._playing[self._used])
 
     def event_clock(self, now: float) -> float | None:
-        """Where it is in its own time; at the end of the file, the end of time: nothing comes any more."""
+        """How far it has come in its own time; at the end of the file, the end of time: nothing more comes."""
         if not self._load():
             return END_OF_TIME
         event_time, speed = self._stream.event_time, self._options.speed
@@ -114,7 +114,7 @@ class Trace:
         return (time - self._origin) / self._options.speed
 
     def check(self) -> None:
-        """Looks at the beginning of the file.
+        """Checks the beginning of the file.
 
         Raises:
             UserError: The column that should say when rows came does not.
@@ -124,7 +124,7 @@ class Trace:
             self._seconds(block)
 
     def _load(self) -> bool:
-        """Has a row at hand, unless the file is at its end."""
+        """Makes sure that a row is at hand; returns False at the end of the file."""
         if self._blocks is None:
             self._blocks = self._rows.blocks(self._row)
         while self._block is None or self._used == self._block.num_rows:
@@ -147,7 +147,7 @@ class Trace:
         return times
 
     def _schedule(self, times: NDArray[np.float64]) -> NDArray[np.float64]:
-        """When the rows of a block are played: never before an earlier row, and with it where they have no time."""
+        """When the rows of a block are played: never before an earlier row; a row without a time, together with it."""
         if self._origin is None:
             self._origin = float(times[~np.isnan(times)][0])
         before = self._origin if self._time is None else self._time
@@ -174,7 +174,7 @@ class Trace:
         return Batch(rows, arrivals, position, more=due is not None and due <= now)
 
     def _given(self, block: pa.Table, times: NDArray[np.float64]) -> pa.Table | list[dict[str, Any] | str]:
-        """The rows as the intake gets them: lines that have no columns among them as the text that they are."""
+        """The rows as the intake gets them; lines without columns are passed as their text."""
         table = self._named(block, times)
         lines = block.column(MALFORMED)
         if lines.null_count == len(lines):
@@ -186,7 +186,7 @@ class Trace:
         ]
 
     def _named(self, block: pa.Table, times: NDArray[np.float64]) -> pa.Table:
-        """The stream's columns, with the trace's times as timestamps where the stream wants them."""
+        """The stream's columns, with the trace's times as timestamps if the stream wants them."""
         columns = {}
         for name, source in self._mapping.items():
             column = block.column(source)
@@ -200,12 +200,12 @@ class Trace:
         stamps = pa.array(micros, mask=np.isnan(times)).cast(pa.timestamp("us", tz="UTC"))
         if stamps.null_count == column.null_count:
             return stamps
-        # A time that is no time stays as it was written, for the intake to refuse.
+        # A value that is no time stays as it was written; the intake will refuse it.
         return pc.coalesce(stamps.cast(pa.string()), column.combine_chunks().cast(pa.string()))
 
 
 def _mapping(options: TraceOptions, stream: Stream, found: list[str]) -> dict[str, str]:
-    """For each column of the stream its column in the file."""
+    """Maps each column of the stream to its column in the file."""
     what = f"file {options.path}"
     columns = f"(its columns: {', '.join(found)})"
     if options.time not in found:

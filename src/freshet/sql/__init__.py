@@ -4,13 +4,11 @@ from freshet.sql.check.safe import error_count, safe
 from freshet.sql.functions import OwnFunctions, check_function_name, make_macro
 from freshet.sql.lower.build import build_query, not_run_yet
 from freshet.sql.lower.describe import describe
-from freshet.sql.lower.flatten import Flat, flatten
-from freshet.sql.lower.output import SqlTyper, query_schema
-from freshet.sql.parse.errors import NotRunYet, SqlError
+from freshet.sql.lower.flatten import flatten
+from freshet.sql.lower.output import SqlTyper
+from freshet.sql.parse.errors import SqlError
 
 __all__ = [
-    "Flat",
-    "NotRunYet",
     "OwnFunctions",
     "SqlError",
     "SqlTyper",
@@ -21,6 +19,5 @@ __all__ = [
     "flatten",
     "make_macro",
     "not_run_yet",
-    "query_schema",
     "safe",
 ]

@@ -1,4 +1,4 @@
-"""The functions that queries may call besides Spark's: of the user's own, or known to the user's Spark only."""
+"""The functions that queries may call besides Spark's: the user's own, and those that only the user's Spark knows."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from sqlglot import exp
 
 from freshet.model.errors import UserError
-from freshet.model.functions import Function, Macro, RowWise
+from freshet.model.functions import Function, Macro, OwnOperator
 from freshet.model.schema import parse_schema
 from freshet.sql.check.expressions import checked
 from freshet.sql.check.functions import functions, name_of
@@ -18,44 +18,35 @@ from freshet.sql.parse.errors import SqlError, did_you_mean, fail
 from freshet.sql.parse.text import parse_expression, to_sql
 
 
-def _nothing(name: str) -> Function | None:
-    return None
-
-
-def _nowhere(name: str) -> bool:
-    return False
-
-
 @dataclass(frozen=True, slots=True)
 class OwnFunctions:
     """What a query may call.
 
     Args:
-        declared: By name in lower case.
-        packaged: Finds a function that an installed package brings, by such a name.
-        elsewhere: Whether Spark has a function of a name, of which nothing more is known.
-        operators: What may stand in FROM, by name in lower case.
+        declared: Functions by name in lower case.
+        packaged: Finds a function that an installed package brings, by its name in lower case.
+        elsewhere: Whether Spark has a function of this name; nothing more is known of it.
+        operators: What may be used in FROM, by name in lower case.
     """
 
     declared: Mapping[str, Function] = field(default_factory=dict)
-    packaged: Callable[[str], Function | None] = _nothing
-    elsewhere: Callable[[str], bool] = _nowhere
-    operators: Mapping[str, RowWise] = field(default_factory=dict)
+    packaged: Callable[[str], Function | None] = field(default=lambda name: None)
+    elsewhere: Callable[[str], bool] = field(default=lambda name: False)
+    operators: Mapping[str, OwnOperator] = field(default_factory=dict)
 
     def find(self, tree: exp.Expr) -> exp.Expr:
-        """Has the calls in a tree go by the keys of their functions; the tree is changed."""
+        """Calls the functions in a tree by their keys; the tree is changed."""
         for node in tree.find_all(exp.Anonymous):
-            name = name_of(node) or ""
             if isinstance(node.parent, exp.Table):
                 continue
-            function = self.declared.get(name)
-            if function is None and name not in functions():
-                function = self.packaged(name)
+            name = name_of(node) or ""
+            of_spark = name in functions()
+            function = self.declared.get(name) or (None if of_spark else self.packaged(name))
             if function is not None:
                 node.set("this", function.key)
-            elif name not in functions() and self.elsewhere(name):
+            elif not of_spark and self.elsewhere(name):
                 node.meta[ELSEWHERE] = True
-            elif name not in functions() and (hint := did_you_mean(name, self.declared)):
+            elif not of_spark and (hint := did_you_mean(name, self.declared)):
                 raise fail(f"unknown function {name}{hint}", node)
         return tree
 
@@ -78,8 +69,7 @@ def check_function_name(name: str) -> None:
 
 
 def make_macro(name: str, text: str, takes: str, own: OwnFunctions) -> Macro:
-    """A macro from its expression and its parameters, which have names and types; it may call functions declared
-    before it.
+    """A macro from its expression and its typed parameters; it may call functions declared before it.
 
     Raises:
         UserError: The expression is wrong.

@@ -13,10 +13,10 @@ from freshet.testing.answers import answers, check_invariant
 from freshet.testing.compare import assert_same, difference
 from freshet.testing.executor import InProcessExecutor
 from freshet.testing.faults import Faults, Killed
-from freshet.testing.given import Heartbeat, Push, Put
 from freshet.testing.local_run import LocalRun
 from freshet.testing.policies import OneBox, RandomSteps
 from freshet.testing.schedule import Schedule
+from freshet.testing.script import Heartbeat, Push, Put
 
 __all__ = [
     "Faults",

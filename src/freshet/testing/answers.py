@@ -1,4 +1,4 @@
-"""The answers of an application to given rows, and the check that they depend on nothing else."""
+"""The answers of an application to given rows, and a check that they depend on nothing else."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import Any
 
 from freshet.app import App
 from freshet.testing.compare import TOLERANCE, difference
-from freshet.testing.given import Given, Script, read_script
 from freshet.testing.schedule import POLICIES, Schedule
+from freshet.testing.script import Given, Script, read_script
 
 Answers = dict[str, list[dict[str, Any]]]
-"""The rows of each query's output, in their order."""
+"""The rows of each query's output, in order."""
 
 
 def answers(app: App, given: Given, *, schedule: Schedule | None = None) -> Answers:
@@ -19,7 +19,7 @@ def answers(app: App, given: Given, *, schedule: Schedule | None = None) -> Answ
 
     Args:
         app: The application. Its sources and sinks are not started.
-        given: Rows by stream, and by table where its file is not to be read. Or a list of what happens one after the
+        given: Rows by stream, and by table if its file is not to be read. Or a list of what happens one after the
             other: :class:`Push`, :class:`Heartbeat`, :class:`Put`.
         schedule: How to run it; None: all rows are there before anything runs.
 
@@ -47,19 +47,19 @@ def check_invariant(
     policies: Sequence[str] = POLICIES,
     tolerance: float = TOLERANCE,
 ) -> None:
-    """Checks that the answers depend on the rows alone: cuts them at random into trains, with other policies and
-    numbers of workers, crashes in the middle and workers that fail, and compares what comes out.
+    """Checks that the answers depend on the rows alone. It cuts the rows at random into trains, with other policies and
+    numbers of workers, with crashes in the middle and workers that fail, and compares what comes out.
 
     Args:
         app: The application.
         given: As for :func:`answers`.
-        cases: How many schedules.
-        seed: Draws the first one; the next ones are drawn from the numbers after it.
+        cases: Number of schedules.
+        seed: Seed of the first schedule; the next ones have the numbers after it.
         policies: Policies to draw from.
         tolerance: How far floating-point numbers may differ.
 
     Raises:
-        AssertionError: A schedule gives other answers. It says which one, and how they differ.
+        AssertionError: A schedule gives other answers. The error says which schedule, and how the answers differ.
 
     >>> app = App("shop")
     >>> app.stream("orders", "id int, amount double")

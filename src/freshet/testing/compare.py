@@ -1,4 +1,4 @@
-"""Whether two lists of rows are the same, in whatever order, and floating-point numbers up to their rounding."""
+"""Compares two lists of rows, in whatever order, with floating-point numbers up to their rounding."""
 
 from __future__ import annotations
 
@@ -35,13 +35,14 @@ def assert_same(
 def difference(
     found: Sequence[Mapping[str, Any]], expected: Sequence[Mapping[str, Any]], *, tolerance: float = TOLERANCE
 ) -> str | None:
-    """How rows differ from those that are expected; None where they are the same.
+    """How rows differ from the expected ones; None if they are the same.
 
-    The order of the rows does not matter, but how often each is there. NaN equals NaN, and -0.0 equals 0.0.
+    The order of the rows does not matter, but the number of times that each occurs does. NaN equals NaN, and -0.0
+    equals 0.0.
 
     Args:
-        found: The rows that are there.
-        expected: The rows that should be.
+        found: The rows that were found.
+        expected: The rows that were expected.
         tolerance: How far numbers may differ in columns that have floating-point numbers.
 
     >>> difference([{"k": "a", "x": 0.1 + 0.2}], [{"k": "a", "x": 0.3}])
@@ -79,7 +80,7 @@ def _shown(word: str, rows: Sequence[Mapping[str, Any]]) -> list[str]:
 
 
 def plain(value: Any) -> Any:
-    """A value that can be compared and counted: NaN equals itself, and arrays and structs have a hash.
+    """A value that can be compared and counted: NaN equals itself, and arrays and structs are hashable.
 
     >>> plain(float("nan")), plain([1, -0.0])
     ('NaN', (1, 0.0))
@@ -120,7 +121,7 @@ def unmatched(
 
 
 def _pairs(found: Sequence[Row], expected: Sequence[Row], close: Close) -> dict[int, int]:
-    """As many pairs of rows as there can be, by augmenting paths: for each expected row that has one, the one found."""
+    """As many pairs of rows as possible, by augmenting paths: maps each paired expected row to the one found."""
     equal: dict[Row, list[int]] = defaultdict(list)
     for number, row in enumerate(expected):
         equal[row].append(number)

@@ -1,6 +1,6 @@
 """An executor that does the real work in this process, with the compiled kernels and without Spark.
 
-Answers, states and files are those that workers on Spark would write, and a unit may finish whenever the test wants.
+Answers, states and files are those that workers on Spark would write. A unit may finish whenever the test wants.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ import pyarrow as pa
 
 from freshet.engine import Clock
 from freshet.kernels import CompiledFold, compile_fold
-from freshet.kernels.columns import Columns
+from freshet.kernels.columns import NetworkColumns
 from freshet.kernels.expressions.unsupported import Unsupported
-from freshet.kernels.running import Made, run_chains
+from freshet.kernels.running import Made, Runner
 from freshet.kernels.superbox.pipeline import Memory
 from freshet.kernels.superbox.program import why_not
 from freshet.kernels.superbox.superbox import Operators, Superbox
@@ -28,7 +28,6 @@ from freshet.model import (
     ARRIVAL,
     Chain,
     ChainResult,
-    Filter,
     Fold,
     Network,
     Operator,
@@ -41,21 +40,21 @@ from freshet.model import (
     state_stream,
     version_stream,
 )
-from freshet.model.operators import Columns as Projected
 from freshet.model.schema import with_arrival
+from freshet.model.unit import given_by
 from freshet.testing.faults import Faults
 
 
 class InProcessExecutor:
-    """Runs a unit when it is submitted; when that is told is up to chance, so that units overlap as on a cluster.
+    """Runs a unit when it is submitted, but reports it at a random later time, so that units overlap as on a cluster.
 
     Args:
         folder: Where segment files live.
         clock: The engine's.
-        slots: Units that may be on their way at once.
+        slots: Maximum number of units on their way at once.
         seed: Draws how many of them finish at a time.
         faults: What goes wrong; None: nothing.
-        cost: Seconds that an operator is said to take for a tuple; None: what it took.
+        cost: Seconds that an operator is said to take for a tuple; None: what it really took.
     """
 
     alone: AbstractSet[str] = frozenset()
@@ -75,7 +74,7 @@ class InProcessExecutor:
         self.slots = slots
         self._random = random.Random(seed)
         self.network = Network()
-        self.columns = Columns(KernelTyper())
+        self.columns = NetworkColumns(KernelTyper())
         self.fail_on_error: AbstractSet[str] = frozenset()
         self._superboxes: dict[tuple[tuple[Operators, ...], pa.Schema], Superbox] = {}
         self._done: list[UnitResult] = []
@@ -87,7 +86,7 @@ class InProcessExecutor:
         try:
             self.columns.extend(network, schemas)
         except Unsupported:
-            Columns(KernelTyper(_OnlySpark())).extend(network, schemas)
+            NetworkColumns(KernelTyper(_OnlySpark())).extend(network, schemas)
             raise
         self.network, self.fail_on_error = network, fail_on_error
         return self.columns.outputs(network)
@@ -97,34 +96,35 @@ class InProcessExecutor:
         return len(self.columns.states[fold])
 
     def way(self, nodes: Collection[int]) -> str:
-        """How nodes run: all alike."""
+        """How nodes run: all in the same way."""
         return "vectorised"
 
     def submit(self, unit: Unit) -> None:
         """Runs a unit."""
         now = self._clock.now()
-        self._done.append(self._faults.begun(unit, now) or _Run(unit, self).result(now))
+        undone = self._faults.begun(unit, now)
+        self._done.append(undone or _UnitInProcess(unit, self, self._faults.raising(unit, self.network)).result(now))
 
     def finished(self) -> Sequence[UnitResult]:
         """Some of the units that are done, in any order."""
         self._random.shuffle(self._done)
         count = self._random.randint(1, len(self._done)) if self._done else 0
         told, self._done = self._done[:count], self._done[count:]
-        return [self._faults.returned(result, self.network) for result in told]
+        return [self._faults.returned(result) for result in told]
 
     def next_finish(self) -> float | None:
         """Now, if something is done."""
         return self._clock.now() if self._done else None
 
     def cancel(self, unit: str) -> None:
-        """Gives a unit up."""
+        """Gives up a unit."""
         self._done = [
             UnitResult(each.unit, each.started, each.finished, retry="cancelled") if each.unit.id == unit else each
             for each in self._done
         ]
 
     def close(self) -> None:
-        """Nothing to stop."""
+        """Has nothing to stop."""
 
     def superbox(self, chains: tuple[Operators, ...], schema: pa.Schema) -> Superbox:
         """Chains over one input, compiled."""
@@ -133,7 +133,7 @@ class InProcessExecutor:
         return self._superboxes[chains, schema]
 
     def why_failed(self, chain: Chain, errors: int) -> str | None:
-        """Why the errors of a chain are a failure, if they are."""
+        """Why the errors of a chain count as a failure; None if they do not."""
         strict = errors and not self.fail_on_error.isdisjoint(self.network.queries(chain.nodes[0]))
         return f"{errors} evaluation errors" if strict else None
 
@@ -141,15 +141,13 @@ class InProcessExecutor:
 class _OnlySpark:
     """Says which expression only Spark can run."""
 
-    def columns(self, operator: str, columns: Projected, schema: pa.Schema) -> pa.Schema:
-        for name, expression in columns:
-            why = why_not((Project(operator, ((name, expression),)),), with_arrival(schema))
+    def plain(self, operator: Operator, schema: pa.Schema) -> pa.Schema:
+        for expression in operator.expressions:
+            why = why_not((Project(operator.name, (("value", expression),)),), with_arrival(schema))
             if why is not None:
-                raise _refused(operator, expression, why)
-        raise _refused(operator, ", ".join(expression for _, expression in columns), "the columns together")
-
-    def predicate(self, operator: str, predicate: str, schema: pa.Schema) -> None:
-        raise _refused(operator, predicate, why_not((Filter(operator, predicate),), with_arrival(schema)) or "")
+                raise _refused(operator.name, expression, why)
+        why = why_not((operator,), with_arrival(schema)) or ""
+        raise _refused(operator.name, ", ".join(operator.expressions), why)
 
 
 def _refused(operator: str, expression: str, why: str) -> UserError:
@@ -160,17 +158,26 @@ def _refused(operator: str, expression: str, why: str) -> UserError:
     )
 
 
-class _Run:
-    """One unit being run; the setting of its chains."""
+class _UnitInProcess:
+    """One unit while it runs, the setting of its chains, and the chains that are to raise."""
 
     rows_out = None
     blameless = ()
 
-    def __init__(self, unit: Unit, executor: InProcessExecutor) -> None:
+    def __init__(self, unit: Unit, executor: InProcessExecutor, raising: AbstractSet[int]) -> None:
         self._unit, self._executor = unit, executor
+        self._raising = {unit.chains[place].nodes[0] for place in raising}
         self._states = {state.fold: state for state in unit.states}
         self._memories: dict[str, Memory] = {}
-        self.superbox = executor.superbox
+        self._numbers = {self.operators([number])[0].name: number for number in unit.nodes}
+
+    def _raise_in(self, *nodes: int) -> None:
+        if not self._raising.isdisjoint(nodes):
+            raise RuntimeError("it raised")
+
+    def superbox(self, chains: tuple[Operators, ...], schema: pa.Schema) -> Superbox:
+        self._raise_in(*(self._numbers[operators[0].name] for operators in chains))
+        return self._executor.superbox(chains, schema)
 
     def operators(self, nodes: Sequence[int]) -> tuple[Operator, ...]:
         return tuple(self._executor.network.nodes[number].operator for number in nodes)
@@ -179,9 +186,11 @@ class _Run:
         return self._executor.columns.inputs[node]
 
     def behind(self, node: int) -> pa.Schema:
+        self._raise_in(node)
         return self._executor.columns.behind[node]
 
     def fold(self, operator: Fold, inputs: Sequence[pa.Schema]) -> CompiledFold:
+        self._raise_in(self._numbers[operator.name])
         return compile_fold(operator, *inputs)
 
     def read(self, train: Train, columns: pa.Schema) -> pa.Table:
@@ -202,13 +211,17 @@ class _Run:
     def result(self, now: float) -> UnitResult:
         """Runs all chains and writes one file."""
         results: dict[int, ChainResult] = {}
+        runner = Runner(self._unit.chains, self)
         with SegmentWriter(self._executor.folder, f"{self._unit.id}-0") as writer:
-            for made in run_chains(self._unit.chains, self):
+            for made in runner.run():
                 chain = self._unit.chains[made.place]
                 results[made.place] = result = self._result(chain, made)
                 if result.failure is None and made.table is not None:
                     for stream in chain.writes:
                         writer.add(stream, made.table)
+            if any(result.failure for result in results.values()):
+                for place, table in runner.shared.items():
+                    writer.add(given_by(self._unit.id, place), table)
             dropped = self._write_states(writer)
             file = writer.finish()
         chains = [results[place] for place in range(len(self._unit.chains))]
@@ -220,7 +233,7 @@ class _Run:
         return tuple(each for operator in self.operators(chain.nodes) for each in dropped.get(operator.name, ()))
 
     def _write_states(self, writer: SegmentWriter) -> dict[str, list[tuple[str, int]]]:
-        """Writes what became of the states; returns how much goes from each, by fold."""
+        """Writes the new states; returns how much each fold drops from its old ones."""
         dropped: dict[str, list[tuple[str, int]]] = {}
         for fold, memory in self._memories.items():
             memory.gather(self._states[fold].ranges)

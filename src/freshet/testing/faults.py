@@ -11,7 +11,7 @@ from typing import Final, Literal, Self, get_args
 from freshet.engine.lines import CANCELLED
 from freshet.model import Network, Unit, UnitResult, UserError
 
-Point = Literal["begin", "return", "commit", "committed"]
+FaultPoint = Literal["begin", "return", "commit", "committed"]
 """Where a fault may happen.
 
 - ``begin``: a unit is about to run.
@@ -21,21 +21,20 @@ Point = Literal["begin", "return", "commit", "committed"]
 """
 Act = Literal["fail", "cancel", "kill"]
 
-_POINTS: Final[dict[Act, tuple[Point, ...]]] = {
+_POINTS: Final[dict[Act, tuple[FaultPoint, ...]]] = {
     "fail": ("begin", "return", "commit"),
     "cancel": ("begin", "return"),
-    "kill": get_args(Point),
+    "kill": get_args(FaultPoint),
 }
 _LOST: Final = "a worker was lost"
-_RAISED: Final = "it raised"
 
 
 class Killed(Exception):
-    """A fault has ended the process: all that is left is the state folder. See :meth:`LocalRun.crash`."""
+    """A fault has ended the process: only the state folder is left. See :meth:`LocalRun.crash`."""
 
 
 class Faults:
-    """The faults of a run. Points are counted from the making of this object on, also across crashes.
+    """The faults of a run. Points are counted from the creation of this object on, also across crashes.
 
     >>> faults = Faults().fail("return", nth=2).kill("committed")
     >>> faults.reach("return"), faults.reach("return"), faults.reach("return")
@@ -45,16 +44,16 @@ class Faults:
     """
 
     def __init__(self) -> None:
-        self._planned: dict[tuple[Point, int], Act] = {}
+        self._planned: dict[tuple[FaultPoint, int], Act] = {}
         self._queries: dict[str, float] = {}
-        self._reached: Counter[Point] = Counter()
+        self._reached: Counter[FaultPoint] = Counter()
         self._random, self._share, self._acts = random.Random(0), 0.0, frozenset[Act]()
         self.happened: list[str] = []
         """What has happened so far, in order."""
 
     @classmethod
     def at_random(cls, seed: int, share: float = 0.1, acts: Collection[Act] = ("fail", "cancel", "kill")) -> Self:
-        """Faults by chance: each time that a point is reached, one of these acts may happen.
+        """Random faults: each time that a point is reached, one of these acts may happen.
 
         Args:
             seed: The same seed makes the same choices.
@@ -65,29 +64,35 @@ class Faults:
         faults._random, faults._share, faults._acts = random.Random(seed), share, frozenset(acts)
         return faults
 
-    def fail(self, point: Point, nth: int = 1) -> Self:
-        """Has a unit come back undone, as when a worker is lost; at ``commit``: has the disk be full. The engine tries
+    def fail(self, point: FaultPoint, nth: int = 1) -> Self:
+        """Makes a unit come back undone, as if a worker were lost; at ``commit`` the disk is full. The engine tries
         again later."""
         return self._plan("fail", point, nth)
 
-    def cancel(self, point: Point, nth: int = 1) -> Self:
-        """Has a unit come back cancelled. The engine runs it again."""
+    def cancel(self, point: FaultPoint, nth: int = 1) -> Self:
+        """Makes a unit come back cancelled. The engine runs it again."""
         return self._plan("cancel", point, nth)
 
-    def kill(self, point: Point, nth: int = 1) -> Self:
-        """Has the process die: :class:`Killed` is raised, and the test goes on with :meth:`LocalRun.crash`."""
+    def kill(self, point: FaultPoint, nth: int = 1) -> Self:
+        """Makes the process die: :class:`Killed` is raised, and the test continues with :meth:`LocalRun.crash`."""
         return self._plan("kill", point, nth)
 
     def raise_in(self, query: str, share: float = 1.0) -> Self:
-        """Has the code of a query raise in this share of its units, from now on. The engine puts it in quarantine."""
+        """Makes the code of a query raise in this share of its units, from now on. The engine quarantines the query."""
         self._queries[query] = share
         return self
 
+    def check_queries(self, known: Collection[str]) -> None:
+        """Refuses a fault in a query that is not there."""
+        for query in self._queries:
+            if query not in known:
+                raise UserError(f"raise_in: there is no query {query!r} (there are: {', '.join(known)})")
+
     def end(self) -> None:
-        """Has nothing go wrong from now on."""
+        """Stops all faults from now on."""
         self._planned, self._queries, self._share = {}, {}, 0.0
 
-    def _plan(self, act: Act, point: Point, nth: int) -> Self:
+    def _plan(self, act: Act, point: FaultPoint, nth: int) -> Self:
         if point not in _POINTS[act]:
             raise UserError(f"{act} is not possible at {point!r}: use one of {', '.join(_POINTS[act])}")
         if nth < 1:
@@ -95,27 +100,34 @@ class Faults:
         self._planned[point, nth] = act
         return self
 
-    def reach(self, point: Point) -> Act | None:
-        """What happens now that a point is reached; None: nothing."""
+    def reach(self, point: FaultPoint) -> Act | None:
+        """What happens now that a point is reached; None if nothing does."""
         self._reached[point] += 1
         act = self._planned.get((point, self._reached[point])) or self._by_chance(point)
         if act is not None:
             self.happened.append(f"{act} at {point} {self._reached[point]}")
         return act
 
-    def _by_chance(self, point: Point) -> Act | None:
+    def _by_chance(self, point: FaultPoint) -> Act | None:
         if not self._share or self._random.random() >= self._share:
             return None
         possible = sorted(act for act in self._acts if point in _POINTS[act])
         return self._random.choice(possible) if possible else None
 
     def begun(self, unit: Unit, now: float) -> UnitResult | None:
-        """What comes of a unit that is not to run; None: it runs."""
+        """The result of a unit that does not run; None if it runs."""
         return self._undone(UnitResult(unit, now, now), self.reach("begin"))
 
-    def returned(self, result: UnitResult, network: Network) -> UnitResult:
-        """What the engine is told of a unit that has run."""
-        return self._undone(result, self.reach("return")) or self._raised(result, network)
+    def raising(self, unit: Unit, network: Network) -> set[int]:
+        """The places of the chains of a unit that are to raise."""
+        if not self._queries:
+            return set()
+        chains = enumerate(unit.chains)
+        return {place for place, chain in chains if self._raises(network.queries(chain.nodes[0]))}
+
+    def returned(self, result: UnitResult) -> UnitResult:
+        """What the engine hears of a unit that has run."""
+        return self._undone(result, self.reach("return")) or result
 
     def _undone(self, result: UnitResult, act: Act | None) -> UnitResult | None:
         if act == "kill":
@@ -125,23 +137,11 @@ class Faults:
         if act == "cancel":
             return replace(result, retry=CANCELLED, chains=(), files=())
         apart = self._share > 0.0 and self._random.random() < 0.5
-        return replace(result, retry=_LOST, apart=apart, chains=(), files=())
-
-    def _raised(self, result: UnitResult, network: Network) -> UnitResult:
-        if not self._queries or result.retry is not None:
-            return result
-        failed: set[int] = set()
-        for place, chain in enumerate(result.unit.chains):
-            fed = any(isinstance(each, int) and each in failed for each in chain.inputs)
-            if fed or self._raises(network.queries(chain.nodes[0])):
-                failed.add(place)
-        chains = (
-            replace(done, failure=_RAISED) if place in failed else done for place, done in enumerate(result.chains)
-        )
-        return replace(result, chains=tuple(chains))
+        places = tuple(range(len(result.unit.chains))) if apart else ()
+        return replace(result, retry=_LOST, apart=places, chains=(), files=())
 
     def _raises(self, queries: Sequence[str]) -> bool:
-        """Whether a chain raises: one that runs for other queries, too, does not."""
+        """Whether a chain raises; a chain that also runs for other queries does not."""
         if not self._queries.keys() >= set(queries):
             return False
         raises = any(self._random.random() < self._queries[query] for query in queries)

@@ -16,20 +16,21 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from freshet.app import App
-from freshet.app.checking import Readable, check_queries
-from freshet.app.problems import did_you_mean, refuse
+from freshet.app.declared.checking import Catalog, check_queries, may_share
+from freshet.app.declared.problems import did_you_mean, refuse
 from freshet.engine import Engine, LogQueues, VirtualClock
 from freshet.log import Intake, Limits, Log, LogFull, Receipt, Retention, TableVersions
 from freshet.model import ARRIVAL, Commit, Query, UserError
 from freshet.policies import Policy, create
+from freshet.policies.sharing import share
 from freshet.sources.push import PushedRows, as_rows
 from freshet.sources.times import event_seconds
 from freshet.testing.executor import InProcessExecutor
 from freshet.testing.faults import Faults, Killed
-from freshet.testing.given import check_stream, table_of, table_rows
+from freshet.testing.script import check_stream, table_of, table_rows
 
 START: Final = 946_684_800.0
-"""Where the simulated clock begins, and when rows arrive that do not say when: the year 2000."""
+"""Where the simulated clock begins, and the default arrival of rows: the year 2000."""
 _TURN: Final = 0.1
 """Seconds that a turn takes on the simulated clock."""
 _ALL: Final = Retention(history_age=None, history_bytes=None)
@@ -38,22 +39,22 @@ _DEAD: Final = "dead"
 
 
 class LocalRun:
-    """An application at work in this process, without Spark. Its methods are those of :class:`~freshet.Run` where
-    both have them.
+    """An application at work in this process, without Spark. Methods that :class:`~freshet.Run` has, too, mean the
+    same here.
 
     Nothing happens by itself: rows come by :meth:`push`, and queries run in :meth:`turn` and :meth:`drain`. Sources
-    and sinks of the application are not started. Its state is in a folder of its own, which goes at the end.
+    and sinks of the application are not started. Its state is in a folder of its own, which is deleted at the end.
 
     Args:
         app: The application.
         policy: A policy or its name; None: the application's.
-        workers: How many units may be on their way at once; None: as the application says.
-        max_train_rows: Most tuples of a train; None: as the application says.
-        seed: Draws in which order units finish.
-        tables: First contents of tables. Those that are not here are read from their files.
+        workers: Maximum number of units on their way at once; None: as the application says.
+        max_train_rows: Maximum number of tuples in a train; None: as the application says.
+        seed: Draws the order in which units finish.
+        tables: First contents of tables. Other tables are read from their files.
         faults: What goes wrong; None: nothing.
-        cost: Seconds that an operator takes for a tuple, as policies are told. None: what it takes on this machine, so
-            that policies that go by costs do not decide the same each time.
+        cost: Seconds that an operator takes for a tuple, as policies see it. None: what it takes on this machine; then
+            policies that decide by costs do not decide the same each time.
 
     >>> app = App("monitor")
     >>> app.stream("packets", "host string, size int")
@@ -82,10 +83,12 @@ class LocalRun:
         self._policy = app.settings.policy if policy is None else deepcopy(policy)
         self._seed, self._faults, self._cost = seed, faults or Faults(), cost
         self._at = round(START * 1e6)
-        streams = {name: spec.stream for name, spec in app.streams.items()}
-        columns = {name: spec.schema for name, spec in app.tables.items()}
-        self._checked = check_queries(streams, columns, app.queries, frozenset())
+        self._checked = check_queries(app.catalog(), app.queries)
         refuse(self._checked.problems, app.origin)
+        candidates = [query for query in self._checked.queries.values() if may_share(query, self._checked.schemas)]
+        # Nothing has been measured here, so "auto" shares nothing.
+        self._forms = {form.name: form for form in share(candidates, app.settings.share)}
+        self._faults.check_queries(app.queries)
         self._queries: dict[str, Query] = {}
         contents = {name: table_rows(spec, (tables or {}).get(name)) for name, spec in app.tables.items()}
         self.folder = Path(tempfile.mkdtemp(prefix="freshet-", dir=_memory()))
@@ -121,11 +124,11 @@ class LocalRun:
             self._intakes[name] = Intake(self.log, spec.stream)
         self.tables = {name: TableVersions(self.log, name) for name in self.app.tables}
         """The versions of each table."""
-        readable = Readable(self._checked.streams, self._checked.tables)
+        readable = self.app.catalog()
         for name in self._checked.queries:
             self._add(name, readable)
 
-    def _add(self, name: str, readable: Readable) -> None:
+    def _add(self, name: str, readable: Catalog) -> None:
         query = self._queries.get(name) or self._build(name, readable)
         self._queries[name] = query
         self.log.declare(name, _ALL, kind="output")
@@ -133,17 +136,18 @@ class LocalRun:
         readable.schemas[name] = self.engine.add_query(query, streams)
         readable.learn(query)
 
-    def _build(self, name: str, readable: Readable) -> Query:
-        """A query over the columns that there are."""
+    def _build(self, name: str, readable: Catalog) -> Query:
+        """A query over the columns that exist."""
         query = self._checked.queries[name]
-        # The check does not know the types of all columns: the kernels do.
+        # The check does not know the types of all columns, but the kernels do.
         if any(readable.schemas[stream] != self._checked.schemas[stream] for stream in query.graph.streams):
             query = readable.build(self.app.queries[name])
             readable.check(query)
-        return self.form(query)
+            return self.form(query)
+        return self.form(self._forms.get(name, query))
 
     def form(self, query: Query) -> Query:
-        """A query as it is to run; tests that have queries share operators do so here."""
+        """The query as it is to run; tests override it to make queries share more."""
         return query
 
     def __enter__(self) -> Self:
@@ -167,9 +171,9 @@ class LocalRun:
         Args:
             stream: Its name.
             rows: A list of mappings of column to value, a pyarrow Table or RecordBatch, or a pandas DataFrame.
-            at: When they arrive: a datetime, seconds since the epoch, or microseconds for each row. None: when the last
-                rows did.
-            strict: Whether a row that does not fit is an error. Else it becomes a dead letter, as in a real run.
+            at: When they arrive: a datetime, seconds since the epoch, or microseconds for each row. None: together with
+                the last rows.
+            strict: Whether a row that does not fit is an error. Otherwise it becomes a dead letter, as in a real run.
 
         Raises:
             UserError: There is no such stream, or a row does not fit.
@@ -196,11 +200,11 @@ class LocalRun:
         return f"a row does not fit, {letter['reason']}: {letter['row']}"
 
     def heartbeat(self, stream: str, time: datetime | float) -> None:
-        """Says that the event time of a stream has come so far although nothing was pushed, so that windows close.
+        """Says that the event time of a stream has come this far although nothing was pushed, so that windows close.
 
         Args:
             stream: Its name.
-            time: A datetime (without a zone: in the stream's), or seconds since the epoch.
+            time: A datetime (in the stream's zone if it names none), or seconds since the epoch.
         """
         check_stream(self.app, stream)
         self._beat(stream, self._micros(stream, time))
@@ -219,18 +223,18 @@ class LocalRun:
             self._beat(stream, newest + _TEN_YEARS)
 
     def put(self, table: str, rows: PushedRows) -> bool:
-        """Gives a table another content; returns whether it was news."""
+        """Gives a table another content; returns whether it was new."""
         return self.tables[table].put(table_rows(table_of(self.app, table), rows))
 
     # What is done
 
     def turn(self) -> None:
-        """One turn of the engine's loop: takes in what came, commits what is done, begins what the policy wants."""
+        """Runs one turn of the engine's loop: takes in what came, commits what is done, begins what the policy says."""
         self.clock.wait(self.clock.now() + _TURN)
         self.engine.turn()
 
     def drain(self) -> bool:
-        """Runs until nothing is left to do; returns whether nothing waits for a query that is not stopped."""
+        """Runs until nothing is left to do; returns whether nothing waits for a query that is still at work."""
         if self.queues.holding:
             raise UserError(
                 f"the outputs of {', '.join(self.queues.holding)} are held: let them go with hold([]) first"
@@ -239,21 +243,21 @@ class LocalRun:
         return self.engine.is_idle()
 
     def hold(self, queries: Collection[str]) -> None:
-        """Has the outputs of these queries take nothing, as with a slow sink, and all others what comes."""
+        """Makes the outputs of these queries take nothing, as with a slow sink; all other outputs take what comes."""
         self.queues.holding = tuple(queries)
 
     def tidy(self) -> None:
-        """Does what a real run does now and then: lets tuples and versions of tables go that nobody needs."""
+        """Does what a real run does now and then: drops tuples and versions of tables that nobody needs."""
         for table, versions in self.tables.items():
             versions.release(self.app.streams, self.engine.board.streams_before(table))
         self.log.collect()
 
     def crash(self, policy: str | Policy | None = None, seed: int | None = None) -> None:
-        """A power failure: what is in the state folder stays, and all else is gone. Goes on from there.
+        """Simulates a power failure: the state folder stays, everything else is gone. Continues from there.
 
         Args:
-            policy: Of the new process; None: the same as at first.
-            seed: Draws in which order units finish from now on; None: as before.
+            policy: The policy of the new process; None: the first one.
+            seed: Draws the order in which units finish from now on; None: as before.
         """
         copy = Path(tempfile.mkdtemp(prefix="freshet-", dir=_memory()))
         shutil.copytree(self.folder, copy, dirs_exist_ok=True)
@@ -266,7 +270,8 @@ class LocalRun:
     @property
     def stopped(self) -> dict[str, str]:
         """Queries that failed, each with the reason."""
-        return {state.name: state.reason for state in self.engine.board.queries if state.reason is not None}
+        states = map(self.engine.board.queries.__getitem__, self.engine.board.numbers.values())
+        return {state.name: state.reason for state in states if state.reason is not None}
 
     def read(self, name: str) -> pa.Table:
         """The tuples of a query's output or of a stream in their order, or the rows of a table."""
@@ -280,7 +285,7 @@ class LocalRun:
         return self.log.read(name, 0, end).drop_columns([ARRIVAL]) if end else schema.empty_table()
 
     def rows(self, name: str) -> list[dict[str, Any]]:
-        """The same as a list of rows."""
+        """The same, as a list of rows."""
         found: list[dict[str, Any]] = self.read(name).to_pylist()
         return found
 
@@ -292,7 +297,7 @@ class LocalRun:
 
 
 class _Queues(LogQueues):
-    """Queues whose commits may fail, and whose outputs may be held."""
+    """Queues with commits that may fail, and outputs that may be held."""
 
     def __init__(self, log: Log, faults: Faults) -> None:
         super().__init__(log)
@@ -314,5 +319,5 @@ class _Queues(LogQueues):
 
 
 def _memory() -> str | None:
-    """Where files cost no disk: tests make thousands of durable commits."""
+    """A folder in memory, if there is one: tests make thousands of durable commits."""
     return "/dev/shm" if Path("/dev/shm").is_dir() else None

@@ -1,4 +1,4 @@
-"""Policies that no application wants and every test does: anything may run, or hardly anything at once."""
+"""Policies that no application wants but every test does: they run anything, or hardly anything at once."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from freshet.policies import Policy
 
 
 class RandomSteps(Policy):
-    """Plans at random: any operators that are ready, any part of what is behind them, any train, one step or two.
+    """Decides at random: any ready operators, any part of what is behind them, any train, one step or two.
 
     Args:
         seed: The same seed makes the same choices.
@@ -46,7 +46,7 @@ class RandomSteps(Policy):
 
 
 class OneBox(Policy):
-    """Runs one operator at a time, so that all it gives out goes to queues."""
+    """Runs one operator at a time, so that everything it gives out goes to queues."""
 
     name = "one-box"
 

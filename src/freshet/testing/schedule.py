@@ -1,4 +1,4 @@
-"""How the same log is run another time: cut into other trains, by other policies, with crashes and faults."""
+"""Runs the same log in another way: cut into other trains, by other policies, with crashes and faults."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from freshet.app import App
 from freshet.policies import Policy, create
 from freshet.sources.push import PushedRows, as_rows
 from freshet.testing.faults import Faults, Killed
-from freshet.testing.given import Heartbeat, Push, Put, Script
 from freshet.testing.local_run import LocalRun
 from freshet.testing.policies import OneBox, RandomSteps
+from freshet.testing.script import Heartbeat, Push, Put, Script
 
 POLICIES: Final = (
     RandomSteps.name, OneBox.name, "everything", "fcfs", "rr(1)", "rr(3)", "fas-mcq", "fas-mcq+set", "rb-mcq+set",
     "baat", "taat", "aaat-min-latency", "slope-slack",
 )  # fmt: skip
-"""Policies that a schedule may draw: those that every test has, and one of each kind that an application can have."""
+"""Policies that a schedule may draw: those for tests, and one of each kind that an application can have."""
 
 
 def make_policy(name: str, seed: int = 0) -> Policy:
-    """The policy of a name, those for tests among them.
+    """The policy with a name; it may be one for tests.
 
     >>> type(make_policy("one-box")).__name__, type(make_policy("fcfs")).__name__
     ('OneBox', 'FirstComeFirstServed')
@@ -40,11 +40,11 @@ class Schedule:
     """One way to run a log. The log stays the same: what comes, in which order, and when it arrives.
 
     Args:
-        policies: The policy at first and those after each crash; the last one stays.
-        workers: Units at once.
-        max_train_rows: Most tuples of a train.
+        policies: The first policy, and the policy after each crash; the last one stays.
+        workers: Maximum number of units at once.
+        max_train_rows: Maximum number of tuples in a train.
         seed: Draws how the rows are cut, when turns are taken, crashes, faults, and the order in which units finish.
-        cut: Whether rows come in pieces, with turns between them. Else all is there before anything runs.
+        cut: Whether rows come in pieces, with turns between them. Otherwise all are there before anything runs.
         crashes: How often the process dies between two pieces, from 0 to 1.
         faults: How often something goes wrong at a point where it can, from 0 to 1; see :class:`Faults`.
     """
@@ -59,7 +59,7 @@ class Schedule:
 
     @classmethod
     def drawn(cls, seed: int, policies: Sequence[str] = POLICIES) -> Self:
-        """A schedule at random.
+        """Draws a schedule at random.
 
         >>> Schedule.drawn(7) == Schedule.drawn(7)
         True
@@ -76,7 +76,7 @@ class Schedule:
         )
 
     def play(self, app: App, script: Script) -> LocalRun:
-        """Runs all that a script says, lets all windows close, and returns the run, which is to be closed."""
+        """Runs everything that a script says, closes all windows, and returns the run; the caller closes it."""
         faults = Faults.at_random(self.seed, self.faults)
         run = LocalRun(
             app,
@@ -122,7 +122,7 @@ class _Play:
         self._go(run.drain)
 
     def _pieces(self, rows: PushedRows) -> Iterator[PushedRows]:
-        """The same rows in their order, in one piece or in many."""
+        """The same rows in order, in one piece or in many."""
         whole, first = as_rows(rows), 0
         while self._schedule.cut and first < len(whole):
             size = self._random.choice((1, 2, self._random.randint(1, len(whole))))
@@ -146,7 +146,7 @@ class _Play:
             self._crash()
 
     def _go(self, work: Callable[[], object]) -> None:
-        """Does something; where the process dies over it, another one goes on with it."""
+        """Does some work. If the process dies over it, another process continues."""
         while True:
             try:
                 work()

@@ -20,7 +20,7 @@ from freshet.testing import Faults
 from freshet.testing.schedule import POLICIES, make_policy
 
 TWIN = "_twin"
-Twins = Literal["free", "held", "failing"] | None
+Twins = Literal["free", "held", "failing", "one"] | None
 
 
 @dataclass(frozen=True, repr=False)
@@ -37,7 +37,8 @@ class Case:
         start: Event time at the beginning, which may lie before 1970.
         pieces: Segments in which a state may lie before it is written anew.
         twins: What befalls those queries that are there a second time under another name and share all their operators
-            but the last one: nothing, their outputs now and then take nothing, or they raise; None: there are none.
+            but the last one: nothing, their outputs now and then take nothing, or they raise. ``one``: nothing, and
+            they share the last one, too. None: there are none.
     """
 
     steps: Sequence[Step]
@@ -72,7 +73,7 @@ def draw_case(form: str, seed: int) -> Case:
         start=draw.choice((20 * SECOND, -5 * SECOND, 1_700_000_000 * SECOND)),
         pieces=draw.choice((MOST_PIECES, 2)),
     )
-    twins: Twins = draw.choice((None, "free", "held", "failing"))
+    twins: Twins = draw.choice((None, "free", "held", "failing", "one"))
     return case if twins is None else replace(case, queries=_with_twins(case.queries), twins=twins)
 
 
@@ -102,7 +103,7 @@ class Play:
             slots=case.slots,
             seed=case.seed,
             streams=STREAMS.values(),
-            share=case.twins is not None,
+            share="root" if case.twins == "one" else case.twins is not None,
             faults=self._faults,
         )
         self._random = random.Random(case.seed)

@@ -305,9 +305,9 @@ class Grammar:
         return [m for number, m in enumerate(members) if number == 0 or joins[number - 1].kind != "left"]
 
     def meeting(self, depth: int, slide: int | None) -> tuple[Member, tuple[Member, ...], tuple[Join, ...]]:
-        """Two or three members and how they are joined."""
-        count = pick(self.draw, [2, 2, 3])
-        members = [self.side(alias, depth, slide) for alias in "abc"[:count]]
+        """Two to four members and how they are joined."""
+        count = pick(self.draw, [2, 2, 3, 3, 4])
+        members = [self.side(alias, depth, slide) for alias in "abcd"[:count]]
         commas = chance(self.draw, 2)
         joins = []
         for number in range(1, count):

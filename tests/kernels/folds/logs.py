@@ -12,8 +12,8 @@ from typing import Any
 import pyarrow as pa
 from hypothesis import strategies as st
 
-from freshet.kernels.folds import CompiledFold
-from freshet.model import ARRIVAL
+from freshet.kernels.folds import CompiledFold, compile_fold
+from freshet.model import ARRIVAL, Operator
 
 INF, NAN = float("inf"), float("nan")
 
@@ -112,9 +112,15 @@ def table(rows: Sequence[dict[str, Any]], schema: pa.Schema = SCHEMA) -> pa.Tabl
 
 
 class Memory:
-    """The state streams of a fold between runs."""
+    """The state streams of a fold between runs.
 
-    def __init__(self, fold: CompiledFold) -> None:
+    Args:
+        fold: The fold.
+        operator: What it was compiled from; given, a run without tuples must give nothing out unless that is due.
+    """
+
+    def __init__(self, fold: CompiledFold, operator: Operator | None = None) -> None:
+        self._operator = operator
         self.states = [schema.empty_table() for schema in fold.states]
         self.appended = 0
 
@@ -127,12 +133,13 @@ class Memory:
         port: int = 0,
     ) -> list[dict[str, Any]]:
         """One run; the state becomes what the log would make of it."""
-        due = fold.due(any(state.num_rows for state in self.states), before, after)
         folded = fold.run(rows, self.states, before, after, port)
         assert [state.schema for state in folded.appended] == list(fold.states)
         assert folded.output.schema.names == [*fold.output.names, ARRIVAL]
         assert folded.output.schema.types[:-1] == fold.output.types
-        assert due or rows.num_rows or not folded.output.num_rows
+        if self._operator is not None:
+            due = self._operator.is_due(before, after) and any(state.num_rows for state in self.states)
+            assert due or rows.num_rows or not folded.output.num_rows
         self.states = [
             pa.concat_tables([state.slice(gone), new])
             for state, new, gone in zip(self.states, folded.appended, folded.dropped, strict=True)
@@ -149,9 +156,10 @@ def plain(output: pa.Table) -> list[dict[str, Any]]:
     return rows
 
 
-def run_steps(fold: CompiledFold, steps: Sequence[Step]) -> tuple[list[dict[str, Any]], Memory]:
+def run_steps(operator: Operator, steps: Sequence[Step]) -> tuple[list[dict[str, Any]], Memory]:
     """All rows that a fold with one port gives out over a log."""
-    memory, rows = Memory(fold), []
+    fold = compile_fold(operator, SCHEMA)
+    memory, rows = Memory(fold, operator), []
     before: int | None = None
     for step in steps:
         rows += memory.run(fold, table(step.rows), [before], [step.watermark])

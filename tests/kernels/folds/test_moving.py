@@ -30,8 +30,7 @@ def tuples_of(steps: list[Step]) -> list[dict[str, Any]]:
 @SLOW
 @given(logs(), st.sampled_from([1, 3, 10, 1000]), st.sampled_from([(), ("k",), ("f", "b")]), SOME)
 def test_range(steps: list[Step], size: int, keys: tuple[str, ...], calls: tuple[Call, ...]) -> None:
-    fold = compile_fold(Moving("m", "ts", size, keys=keys, calls=calls, carried=("i", "s")), SCHEMA)
-    rows, memory = run_steps(fold, steps)
+    rows, memory = run_steps(Moving("m", "ts", size, keys=keys, calls=calls, carried=("i", "s")), steps)
     tuples = tuples_of(steps)
     assert len(rows) == len(tuples)
     for offset, (row, own) in enumerate(zip(rows, tuples, strict=True)):
@@ -52,8 +51,7 @@ def test_range(steps: list[Step], size: int, keys: tuple[str, ...], calls: tuple
     SOME,
 )
 def test_rows(steps: list[Step], count: int, partition: Any, keys: Any, calls: tuple[Call, ...]) -> None:
-    fold = compile_fold(Moving("m", "ts", None, count, partition, keys, calls, ("i",)), SCHEMA)
-    rows, memory = run_steps(fold, steps)
+    rows, memory = run_steps(Moving("m", "ts", None, count, partition, keys, calls, ("i",)), steps)
     tuples = tuples_of(steps)
     for offset, (row, own) in enumerate(zip(rows, tuples, strict=True)):
         window = [t for t in tuples[: offset + 1] if same(t, own, partition)][-count:]
@@ -66,8 +64,7 @@ def test_rows(steps: list[Step], count: int, partition: Any, keys: Any, calls: t
 @SLOW
 @given(logs(), st.lists(st.sampled_from(PLAIN), min_size=1, max_size=6, unique=True).map(tuple))
 def test_unbounded(steps: list[Step], calls: tuple[Call, ...]) -> None:
-    fold = compile_fold(Moving("m", "ts", calls=calls, carried=("i",)), SCHEMA)
-    rows, memory = run_steps(fold, steps)
+    rows, memory = run_steps(Moving("m", "ts", calls=calls, carried=("i",)), steps)
     tuples = tuples_of(steps)
     for offset, row in enumerate(rows):
         check(row, tuples[: offset + 1], calls)
@@ -93,8 +90,9 @@ def test_long_windows_of_late_tuples() -> None:
         late = n * 7 % 11 if n % 4 == 0 else 0
         row = {"ts": n // 3 - late, "k": "ab"[n % 2], "t": n * 31 % 97, "v": n * 17 % 101 / 8, "s": str(n * 13 % 89)}
         rows.append({**base, **row, ARRIVAL: n})
-    fold = compile_fold(Moving("m", "ts", 90, keys=("k",), calls=calls), SCHEMA)
-    memory = Memory(fold)
+    operator = Moving("m", "ts", 90, keys=("k",), calls=calls)
+    fold = compile_fold(operator, SCHEMA)
+    memory = Memory(fold, operator)
     got = memory.run(fold, table(rows[:350]), [None], [100]) + memory.run(fold, table(rows[350:]), [100], [180])
     for offset, own in enumerate(rows):
         seen = [t for t in rows[: offset + 1] if own["ts"] - 90 < t["ts"] <= own["ts"] and t["k"] == own["k"]]

@@ -63,8 +63,7 @@ def check(
 def test_all_calls_at_all_closed_boundaries(steps: list[Step], window: tuple[int, int], keys: Any, data: Any) -> None:
     size, slide = window
     calls = tuple(data.draw(st.lists(st.sampled_from(CALLS), max_size=6, unique=True)))
-    fold = compile_fold(Panes("p", Lifetime("ts", size), slide, keys, calls), SCHEMA)
-    rows, _ = run_steps(fold, steps)
+    rows, _ = run_steps(Panes("p", Lifetime("ts", size), slide, keys, calls), steps)
     watermark = steps[-1].watermark
     tuples = [row for step in steps for row in step.rows]
     want = {
@@ -87,8 +86,9 @@ def test_state_is_bounded_by_the_panes_that_are_needed(long_lived: float, monkey
     monkeypatch.setattr(upkeep, "SMALL", 0)  # it would hide all that so few tuples bring
     schema, slide, random = SCHEMA.append(pa.field("until", pa.int64())), 50, Random(7)
     calls = (Call("x", "count_distinct", "t"),)
-    fold = compile_fold(Panes("p", Lifetime("ts", None, "until"), slide, ("k",), calls), schema)
-    memory, before, seen = Memory(fold), None, []
+    operator = Panes("p", Lifetime("ts", None, "until"), slide, ("k",), calls)
+    fold = compile_fold(operator, schema)
+    memory, before, seen = Memory(fold, operator), None, []
     for now in range(300):
         row = make_row(random, now, now, unfinite=False)
         row["until"] = 10_000 if now == 0 or random.random() < long_lived else now + 75
@@ -102,8 +102,9 @@ def test_state_is_bounded_by_the_panes_that_are_needed(long_lived: float, monkey
 
 @pytest.mark.parametrize("moves", [True, False])
 def test_state_does_not_grow_with_tuples_or_time(moves: bool) -> None:
-    fold = compile_fold(Panes("p", Lifetime("ts", 100), 10, ("t",), (Call("s", "sum", "i"),)), SCHEMA)
-    memory, before, top = Memory(fold), None, 0
+    operator = Panes("p", Lifetime("ts", 100), 10, ("t",), (Call("s", "sum", "i"),))
+    fold = compile_fold(operator, SCHEMA)
+    memory, before, top = Memory(fold, operator), None, 0
     base: dict[str, Any] = dict.fromkeys(SCHEMA.names)
     for step in range(300):
         now = step * 5 if moves else 0
@@ -124,8 +125,9 @@ def test_state_does_not_grow_with_tuples_or_time(moves: bool) -> None:
 def test_changes_are_the_state_of_open_boundaries(steps: list[Step], window: tuple[int, int]) -> None:
     size, slide = window
     calls = (Call("n", "count"), Call("s", "sum", "t"), Call("x", "count_distinct", "s"), Call("lo", "min", "v"))
-    fold = compile_fold(Panes("p", Lifetime("ts", size), slide, ("k",), calls, "changes"), SCHEMA)
-    memory, before, seen = Memory(fold), None, []
+    operator = Panes("p", Lifetime("ts", size), slide, ("k",), calls, "changes")
+    fold = compile_fold(operator, SCHEMA)
+    memory, before, seen = Memory(fold, operator), None, []
     for step in steps:
         rows = memory.run(fold, table(step.rows), [before], [step.watermark])
         seen += step.rows
@@ -151,8 +153,9 @@ def test_validity_until_a_column(steps: list[Step], slide: int, seed: int) -> No
     schema = SCHEMA.append(pa.field("until", pa.int64()))
     calls = (Call("n", "count"), Call("s", "sum", "t"), Call("v", "max", "v"), Call("x", "count_distinct", "s"),
              Call("d", "stddev_pop", "t"), Call("p", "approx_percentile", "t", 0.5))  # fmt: skip
-    fold = compile_fold(Panes("p", Lifetime("ts", None, "until"), slide, ("k",), calls), schema)
-    memory, before, got = Memory(fold), None, []
+    operator = Panes("p", Lifetime("ts", None, "until"), slide, ("k",), calls)
+    fold = compile_fold(operator, schema)
+    memory, before, got = Memory(fold, operator), None, []
     for step in steps:
         for row in step.rows:
             row["until"] = random.choice([None, row["ts"] + random.randint(-1, 20)])

@@ -15,6 +15,7 @@ from typing import Annotated, Any, Final
 import psutil
 import typer
 
+from freshet.bench.crash import application
 from freshet.bench.crash.application import QUERIES, running
 from freshet.bench.crash.kill import MOMENTS, Kill, draw_kills, kill_all, kill_now, wait_for
 from freshet.bench.figures import Spread, extremes
@@ -28,23 +29,23 @@ _LONGEST_DRAIN: Final = 1200.0
 
 @bench(
     "Kills the driver at random moments and counts what was lost or repeated.",
-    takes="about ten seconds for each kill and half a minute more",
+    takes="about ten seconds for each kill, plus half a minute",
 )
 def crash(
     stage: Stage,
     kills: Annotated[int, typer.Option(min=1, help="How often to kill the driver process.")] = 50,
-    seed: Annotated[int, typer.Option(min=0, help="Names the moments of the kills.")] = 1,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the moments of the kills.")] = 1,
     rate: Annotated[float, typer.Option(min=1.0, help="Rows a second of the generator.")] = 1000.0,
-    longest: Annotated[float, typer.Option(min=0.0, help="Most seconds that a process runs before a kill.")] = 3.0,
+    longest: Annotated[float, typer.Option(min=0.0, help="Maximum seconds that a process runs before a kill.")] = 3.0,
     before: Annotated[
         Path | None, typer.Option(exists=True, help="Sources of an older version: the first half of the kills hit it.")
     ] = None,
 ) -> Result:
-    """An application with a generator, with pushes that are noted when acknowledged, and with queries of both physical
-    forms (a UNION ALL and a query on a query among them) that write JSON lines is started as a process, killed with
-    SIGKILL, started again on the same state, and so on. At the end it drains, and every output and every file of lines
-    is compared, row by row, with Spark's batch answer over the whole log. With --before PATH (the src folder of an
-    older version) that version runs first, and this one takes its state folder over.
+    """An application is started as a process, killed with SIGKILL, started again on the same state, and so on. It has a
+    generator, pushes that are noted when acknowledged, and queries of both physical forms (among them a UNION ALL and a
+    query on a query) that write JSON lines. At the end it drains. Then every output and every file of lines is
+    compared, row by row, with Spark's batch answer over the whole log. With --before PATH (the src folder of an older
+    version) that version runs first, and this one takes over its state folder.
     """
     from freshet.bench.crash.audit import Audit, audit
 
@@ -76,9 +77,9 @@ class Victims:
     rate: float
     kills: list[Kill] = field(default_factory=list)
     starts: list[float] = field(default_factory=list)
-    """Seconds from the start of a process until it ran."""
+    """Seconds from the start of each process until it ran."""
     sources: Path | None = None
-    """Of the version that runs; None: this one."""
+    """Sources of the version that runs; None: this one."""
     kills_before: int = 0
     _child: subprocess.Popen[bytes] | None = None
     _others: list[psutil.Process] = field(default_factory=list)
@@ -88,7 +89,7 @@ class Victims:
         """Starts a process and kills it at the given moment."""
         child = self._start(kill.policy)
         if kill.moment == "start-up":
-            # A process that is through with its start by then is killed while it runs: that is as good.
+            # A process that has finished its start by then is killed while it runs, which is as good.
             time.sleep(kill.place * extremes(self.starts).middle)
         else:
             self._wait_until_running(child)
@@ -100,7 +101,7 @@ class Victims:
         self.kills_before += self.sources is not None
 
     def drain(self) -> None:
-        """Lets a last process, of this version, come to its end."""
+        """Lets a last process, of this version, run to its end."""
         self.sources = None
         child = self._start("everything", "drain")
         self._wait_until_running(child)
@@ -108,7 +109,7 @@ class Victims:
             raise RuntimeError(f"the last process failed to drain:\n{self._said()}")
 
     def close(self) -> None:
-        """Ends whatever is left of all processes."""
+        """Ends what is left of all processes."""
         if self._child is not None and self._child.poll() is None:
             self._others += kill_now(psutil.Process(self._child.pid), tree=True)
             self._child.wait()
@@ -118,7 +119,8 @@ class Victims:
 
     def _start(self, policy: str, *more: str) -> subprocess.Popen[bytes]:
         self._number += 1
-        command = [sys.executable, "-m", "freshet.bench.crash.application", str(self.folder), str(self._number), policy]
+        # By its path: an older version has it elsewhere, or another one.
+        command = [sys.executable, "-P", application.__file__, str(self.folder), str(self._number), policy]
         settings = None if self.sources is None else {**os.environ, "PYTHONPATH": str(self.sources.resolve())}
         with (self.folder / "crash_app.log").open("wb") as log:
             self._child = subprocess.Popen([*command, str(self.rate), *more], stdout=log, stderr=log, env=settings)

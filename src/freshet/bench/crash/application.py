@@ -1,8 +1,8 @@
 """The application that ``freshet bench crash`` kills, run as a process of its own:
-``python -m freshet.bench.crash.application FOLDER NUMBER POLICY [drain]``.
+``python application.py FOLDER NUMBER POLICY RATE [drain]``. Older versions of Freshet must be able to run it, too.
 
-It has two sources: a generator, and pushes of which every acknowledged one is noted in a file. Its queries are of both
-physical forms, one is a UNION ALL, one reads another one's output, and all write JSON lines.
+It has two sources: a generator, and pushes; every acknowledged push is noted in a file. Its queries are of both
+physical forms. One is a UNION ALL, one reads the output of another, and all write JSON lines.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ QUERIES: Final = {
     "both": "SELECT id, k FROM made WHERE k >= 50 UNION ALL SELECT id, k FROM pushed WHERE k <> 7",
     "label": "SELECT id, concat(upper('k'), CAST(k AS STRING)) AS name FROM pushed WHERE v < 0.9",
 }
-"""In an order in which each comes after what it reads."""
+"""In an order in which each query comes after what it reads."""
 
 PUSH_ROWS: Final = 20
 _PAUSE: Final = 0.02
@@ -32,7 +32,7 @@ _KEEP: Final = Retention(history_age=None, history_bytes=None, bound_bytes=None)
 
 
 def declare(folder: Path, rate: float) -> App:
-    """The application with its state in a folder; everything is kept, so that it can be computed again."""
+    """The application with its state in a folder. It keeps everything, so that it can be computed again."""
     app = App("crash", state=folder / "state")
     columns = {"id": {"kind": "sequence"}, "k": {"kind": "uniform", "low": 0, "high": 99}}
     app.stream("made", COLUMNS, source={"kind": "generator", "rate": rate, "columns": columns}, retention=_KEEP)
@@ -54,7 +54,7 @@ def acknowledged(folder: Path) -> Path:
 
 
 def running(folder: Path) -> Path:
-    """Holds the number of the process that has come to run."""
+    """The file with the id of the process, written once the application runs."""
     return folder / "running"
 
 
@@ -68,7 +68,7 @@ def pushed_rows(first: int) -> list[dict[str, object]]:
 
 
 def main(folder: Path, number: int, policy: str, rate: float, drain: bool) -> None:
-    """Runs until it is killed; with ``drain``, for two seconds and then to the end of all that waits."""
+    """Runs until it is killed; with ``drain``, runs for two seconds and then until nothing waits."""
     parent = os.getppid()
     with declare(folder, rate).start(policy=policy) as run, acknowledged(folder).open("a") as notes:
         mark = running(folder).with_suffix(f".{number}")
@@ -77,7 +77,7 @@ def main(folder: Path, number: int, policy: str, rate: float, drain: bool) -> No
         until = time.monotonic() + 2.0
         for push in range(_MOST_PUSHES):
             if os.getppid() != parent:
-                os._exit(1)  # whoever wanted to kill us is gone
+                os._exit(1)  # the process that would have killed us is gone
             if drain and time.monotonic() >= until:
                 return
             first = (number * _MOST_PUSHES + push) * PUSH_ROWS

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Audit:
-    """What was compared and what was found, in rows.
+    """What was compared, and what was found, in rows.
 
     >>> Audit.of([1, 2, 3], [2, 3, 3]) + Audit.of([5], [5])
     Audit(checked=4, lost=1, doubled=1)
@@ -33,7 +33,7 @@ class Audit:
 
     @classmethod
     def of(cls, expected: Iterable[Any], actual: Iterable[Any]) -> Audit:
-        """Compares as multisets; a row that nobody expected counts as doubled."""
+        """Compares as multisets; an unexpected row counts as doubled."""
         wanted, found = Counter(expected), Counter(actual)
         return cls(wanted.total(), (wanted - found).total(), (found - wanted).total())
 
@@ -42,12 +42,12 @@ class Audit:
 
 
 def audit(session: SparkSession, folder: Path) -> dict[str, Audit]:
-    """Audits sources, outputs and sinks of a crash application that has drained; by what was looked at."""
+    """Audits sources, outputs and sinks of a drained crash application; the keys say what was looked at."""
     with LogReader(folder / "state") as log:
         streams = {name: _whole(log, name) for name in ("made", "pushed", *QUERIES)}
     found = {
-        "generator": _audit_generator(streams["made"]),
-        "pushes": _audit_pushes(streams["pushed"], _first_ids(acknowledged(folder))),
+        "generator": audit_generator(streams["made"]),
+        "pushes": audit_pushes(streams["pushed"], first_ids(acknowledged(folder))),
     }
     for name in ("made", "pushed"):
         session.createDataFrame(streams[name]).createOrReplaceTempView(name)
@@ -66,15 +66,15 @@ def _whole(log: LogReader, name: str) -> pa.Table:
     return log.read(name, 0, log.end(name))
 
 
-def _audit_generator(made: pa.Table) -> Audit:
-    """The generator numbers its rows, and a restart must go on behind the last one that is in the log."""
+def audit_generator(made: pa.Table) -> Audit:
+    """The generator numbers its rows, and a restart must continue behind the last one in the log."""
     ids = made["id"].to_pylist()
     return Audit.of(range(max(ids, default=-1) + 1), ids)
 
 
-def _audit_pushes(pushed: pa.Table, firsts: list[int]) -> Audit:
-    """Every row of an acknowledged push is there once. One that was not acknowledged is there as a whole or not at
-    all, and once at most."""
+def audit_pushes(pushed: pa.Table, firsts: list[int]) -> Audit:
+    """Every row of an acknowledged push must be there once. An unacknowledged push must be there as a whole or not at
+    all, and at most once."""
     found = Counter(pushed["id"].to_pylist())
     sure = {first + row for first in firsts for row in range(PUSH_ROWS)}
     lost = sum(1 for row in sure if row not in found)
@@ -84,8 +84,9 @@ def _audit_pushes(pushed: pa.Table, firsts: list[int]) -> Audit:
     return Audit(len(sure), lost + torn, doubled)
 
 
-def _first_ids(path: Path) -> list[int]:
-    # The last line may have been cut by the kill: then it was not noted.
+def first_ids(path: Path) -> list[int]:
+    """The first ids of the pushes that a file notes as acknowledged."""
+    # The kill may have cut the last line; then the push was not noted.
     return [int(line) for line in path.read_text().splitlines(keepends=True) if line.endswith("\n")]
 
 

@@ -14,8 +14,8 @@ from typing import Final, Literal, get_args
 
 import psutil
 
-Moment = Literal["start-up", "running", "file", "commit"]
-MOMENTS: Final[tuple[Moment, ...]] = get_args(Moment)
+KillMoment = Literal["start-up", "running", "file", "commit"]
+MOMENTS: Final[tuple[KillMoment, ...]] = get_args(KillMoment)
 
 _POLICIES: Final = ("everything", "fcfs", "rr(200)")
 _LONGEST_WATCH: Final = 5.0
@@ -26,22 +26,22 @@ class Kill:
     """A kill to come.
 
     Args:
-        moment: ``start-up``: at some point of the way to running; ``running``: some time after; ``file``: when a
-            segment file has just come into being, before it is committed; ``commit``: while the store is written.
-        place: In [0, 1): where in the range of possible delays.
+        moment: ``start-up``: at some point on the way to running; ``running``: some time after; ``file``: when a
+            segment file has just appeared, before it is committed; ``commit``: while the store is written.
+        place: A number in [0, 1): the place in the range of possible delays.
         tree: Whether the JVM and the Python workers die with the driver, or find out by themselves.
-        policy: How the process schedules until then.
+        policy: The policy of the process until then.
     """
 
-    moment: Moment
+    moment: KillMoment
     place: float
     tree: bool
     policy: str
 
 
 def draw_kills(count: int, seed: int) -> list[Kill]:
-    """As many kills, the same for the same seed. The first two are of a running process, so that there is something to
-    lose.
+    """Draws ``count`` kills, the same for the same seed. The first two hit a running process, so that there is
+    something to lose.
 
     >>> [kill.moment for kill in draw_kills(6, seed=1)]
     ['running', 'running', 'commit', 'running', 'running', 'commit']
@@ -49,7 +49,7 @@ def draw_kills(count: int, seed: int) -> list[Kill]:
     draw = random.Random(seed)
     kills = []
     for number in range(count):
-        moment: Moment = draw.choices(MOMENTS, (0.2, 0.3, 0.2, 0.3))[0]
+        moment: KillMoment = draw.choices(MOMENTS, (0.2, 0.3, 0.2, 0.3))[0]
         if number < 2 and moment == "start-up":
             moment = "running"
         kills.append(Kill(moment, draw.random(), draw.random() < 0.5, draw.choice(_POLICIES)))
@@ -57,12 +57,12 @@ def draw_kills(count: int, seed: int) -> list[Kill]:
 
 
 def wait_for(kill: Kill, state: Path, longest: float) -> None:
-    """Returns at the moment of a kill of a process that runs.
+    """Returns at the moment at which a running process is to be killed.
 
     Args:
-        kill: Of another moment than ``start-up``.
+        kill: A kill at a moment other than ``start-up``.
         state: The process's state folder.
-        longest: Seconds that a process runs at most before.
+        longest: Maximum seconds that a process runs before.
     """
     time.sleep(kill.place * longest)
     if kill.moment == "file":
@@ -85,7 +85,7 @@ def _wait_for_change(look: Callable[[], object]) -> None:
 
 
 def kill_now(driver: psutil.Process, tree: bool) -> list[psutil.Process]:
-    """Kills a driver, and with ``tree`` all that it started.
+    """Kills a driver; with ``tree``, also everything that it started.
 
     Returns:
         What it had started, dead or about to find out.
@@ -98,7 +98,7 @@ def kill_now(driver: psutil.Process, tree: bool) -> list[psutil.Process]:
 
 
 def kill_all(processes: list[psutil.Process]) -> None:
-    """Kills processes, of which some may be gone."""
+    """Kills processes; some of them may already be gone."""
     for process in processes:
         with suppress(psutil.NoSuchProcess):
             process.kill()

@@ -25,15 +25,16 @@ BATCHES: Final = 20
 @bench("What a decision costs, from a hundred to a hundred thousand queries.", takes="a few minutes")
 def decide(
     stage: Stage,
-    policies: Annotated[str, typer.Option(help="Names of policies, with commas.")] = ",".join(POLICIES),
+    policies: Annotated[str, typer.Option(help="Names of policies, separated by commas.")] = ",".join(POLICIES),
     queries: Annotated[str, typer.Option(help="Numbers of queries, with commas.")] = ",".join(map(str, QUERIES)),
     boxes: Annotated[str, typer.Option(help="Numbers of boxes, with commas.")] = ",".join(map(str, BOXES)),
     decisions: Annotated[int, typer.Option(min=100, help="Decisions to time for each figure.")] = 20_000,
-    seed: Annotated[int, typer.Option(min=0, help="Of costs, selectivities and queue lengths.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of costs, selectivities and queue lengths.")] = 0,
 ) -> Result:
-    """Half of the queries wait. One decision is: `decide`, the notice that the chosen query ran, and the notice that
-    another query received tuples, so that as many wait as before. Processor time of the policy alone, without the
-    engine; a few dictionary operations of the loop are included. `decide_growth_POLICY` is the last over the first.
+    """Half of the queries wait. One decision is `decide`, the notice that the chosen query ran, and the notice that
+    another query received tuples, so that as many wait as before. The time is processor time of the policy alone,
+    without the engine; a few dictionary operations of the loop are included. `decide_growth_POLICY` is the last figure
+    over the first.
 
     Schedulers that plan many boxes at once run 4,000 tuples/s through simulated queries of ten boxes each:
     `decide_us_SCHEDULER_BOXES_boxes` per decision, `decide_us_per_tuple_...`, and `decide_share_bucketing_BOXES`, the
@@ -53,7 +54,7 @@ def decide(
 
 
 class _Board:
-    """Queries of which half wait; as one is served another receives tuples."""
+    """Queries, half of which wait; whenever one is served, another receives tuples."""
 
     def __init__(self, policy: Policy, count: int, seed: int) -> None:
         self.policy, self.view = policy, RecordView()
@@ -78,7 +79,7 @@ class _Board:
 
     def time(self, decisions: int) -> list[float]:
         """Microseconds of processor time per decision, batch by batch."""
-        # Until the plans of most queries have been asked for once, as in a run that has lasted for a while.
+        # Until most queries have been asked for their plan once, as in a run that has lasted for a while.
         self._serve(decisions // 10 + 2 * len(self.view.queries))
         size = decisions // BATCHES
         times = []
@@ -91,7 +92,7 @@ class _Board:
     def _serve(self, decisions: int) -> None:
         view, policy, idle = self.view, self.policy, self.idle
         for _ in range(decisions):
-            nodes = policy.decide(view).actions[0].step.nodes
+            nodes = policy.decide(view).steps[0].nodes
             number = nodes[0]
             del view.ready[number]
             view.operators[number].pending = 0

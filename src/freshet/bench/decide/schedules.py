@@ -1,4 +1,4 @@
-"""What schedules cost to make: Aurora's schedulers over networks of boxes, by the clock of this machine."""
+"""What it costs to make schedules: Aurora's schedulers over networks of boxes, by the clock of this machine."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from freshet.arrivals import Poisson
 from freshet.bench.figures import Spread, extremes
 from freshet.bench.stage import Stage
 from freshet.model import Decision, View
-from freshet.policies import Policy, create
+from freshet.policies import create
+from freshet.policies.around import Around
 from freshet.reproduce.aurora_runs import PRICES
 from freshet.simulation.fast import FastWorld
 from freshet.simulation.workloads.aurora import AuroraWorkload
@@ -28,19 +29,20 @@ RATE: Final = 4_000.0
 """Tuples per second, all queries together."""
 
 
-class Timed(Policy):
+class Timed(Around):
     """A scheduler that adds up the processor time that it takes, once it has warmed up.
 
     Args:
-        name: Of the scheduler.
+        name: Name of the scheduler.
         begin: Simulated seconds from which on to count: what is built once is not what a decision costs.
     """
 
     name = "timed"
 
     def __init__(self, name: str, begin: float) -> None:
-        self._policy, self._begin = create(name), begin
-        # The clock of a thread is a system call, whose own time would be half of a short decision.
+        super().__init__(create(name))
+        self._begin = begin
+        # The clock of a thread is a system call; its own time would be half of a short decision.
         self._clock = min(-(time.thread_time() - time.thread_time()) for _ in range(2000))
         self.decisions = 0
         self.seconds = 0.0
@@ -48,23 +50,19 @@ class Timed(Policy):
     def arrived(self, view: View, operators: Iterable[int]) -> None:
         """Passes the notice on."""
         began = time.thread_time()
-        self._policy.arrived(view, operators)
+        self.inner.arrived(view, operators)
         self._count(view, began)
 
     def completed(self, view: View, operators: Iterable[int]) -> None:
         """Passes the notice on."""
         began = time.thread_time()
-        self._policy.completed(view, operators)
+        self.inner.completed(view, operators)
         self._count(view, began)
-
-    def changed(self, view: View, query: int) -> None:
-        """Passes the notice on; it comes before the run."""
-        self._policy.changed(view, query)
 
     def decide(self, view: View) -> Decision:
         """Passes the question on."""
         began = time.thread_time()
-        decision = self._policy.decide(view)
+        decision = self.inner.decide(view)
         self._count(view, began)
         self.decisions += view.now >= self._begin
         return decision
@@ -79,8 +77,8 @@ def schedule_figures(
 ) -> dict[str, Spread]:
     """Real microseconds per decision and per tuple, and the share of run time spent deciding, of every scheduler.
 
-    Queries of ten boxes that cost 5 us a tuple, four deadlines, Poisson arrivals of 4,000 tuples/s in simulated time
-    (CAR Table 4.4), of which the first third is not counted. The scheduler's own time is that of this machine. The
+    Queries of ten boxes cost 5 us a tuple and have four deadlines; Poisson arrivals bring 4,000 tuples/s in simulated
+    time (CAR Table 4.4). The first third is not counted. The scheduler's own time is that of this machine. The
     share is its seconds over the simulated seconds.
     """
     figures: dict[str, Spread] = {}
@@ -96,7 +94,7 @@ def schedule_figures(
 
 
 class Decisions(NamedTuple):
-    """What a run told of the scheduler."""
+    """What a run says about the scheduler."""
 
     us_per_decision: float
     us_per_tuple: float
@@ -114,7 +112,7 @@ def _run(name: str, boxes: int, seconds: float, seed: int) -> Decisions:
     streams = {f"a{number}.0.in": times[targets == number] for number in range(applications)}
     begin = seconds / 3.0
     policy = Timed(f"{name}({SIZE}, 7)" if name.startswith("bucketing") else f"{name}({SIZE})", begin)
-    # A call costs what it does in CAR Fig. 4.15, so that the network is as busy; what scheduling costs is measured.
+    # A call costs as much as in CAR Fig. 4.15, so that the network is as busy; the cost of scheduling is measured.
     world = FastWorld(streams, bed.queries_of(), policy, call=PRICES.call, departs="box")
     world.run()
     tuples = int((times >= begin).sum())

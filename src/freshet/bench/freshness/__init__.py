@@ -11,7 +11,7 @@ import typer
 
 from freshet.bench.figures import Spread, mean, over
 from freshet.bench.freshness.fit import fit_handling
-from freshet.bench.freshness.load import BURST, Costs, Delivery, Load
+from freshet.bench.freshness.load import BURST, Load, LoadBatch, MeasuredCosts
 from freshet.bench.freshness.model import predict
 from freshet.bench.freshness.queries import LINKS, SCHEMA, SELECTIVITIES, Question, questions
 from freshet.bench.freshness.sets import with_sets
@@ -25,15 +25,15 @@ if TYPE_CHECKING:
 
 POLICIES: Final = {"fas": "fas-mcq", "rb": "rb-mcq", "rr": "rr", "fcfs": "fcfs"}
 MODES: Final[Mapping[str, Callable[[str], Policy]]] = {"": create, "_set": with_sets}
-"""One query per step, and sets; by the suffix of their figures."""
+"""One query per step, and sets, by the suffix of their figures."""
 STREAMS: Final = tuple(f"s{number}" for number in range(1, 21))
 BURSTY: Final = frozenset(STREAMS[1::2])
 WORK: Final = 5.5
-"""Work of a step over its overhead that arrivals are sized for: above 5, because both vary."""
+"""Work of a step over its overhead for which arrivals are sized: above 5, because both vary."""
 _FEW_ROWS: Final = 100
 _FIRST_ROWS: Final = 20_000
 _FEW: Final = 12
-"""Arrivals of a run below which policies have little to decide."""
+"""With fewer arrivals in a run, policies have little to decide."""
 
 Variant = tuple[str, str]
 """(suffix of the mode, short name of the policy)"""
@@ -43,12 +43,12 @@ Variant = tuple[str, str]
 class FreshnessRound:
     """A repetition: all policies in both modes over the same arrivals."""
 
-    events: Sequence[Delivery]
+    events: Sequence[LoadBatch]
     played: Mapping[Variant, Played]
     predicted: Mapping[Variant, float]
     replayed: Mapping[Variant, float]
-    """Predicted with the costs and lags of each run by itself, however fast the machine was just then."""
-    costs: Mapping[str, Costs]
+    """Predicted with the costs and lags of each run by itself, however fast the machine was at that time."""
+    costs: Mapping[str, MeasuredCosts]
     """As measured in this round, by mode."""
 
 
@@ -59,12 +59,12 @@ def freshness(
     repeat: Annotated[int, typer.Option(min=1, help="Repetitions; each runs every policy in both modes.")] = 5,
     queries: Annotated[int, typer.Option(min=len(STREAMS), help="Queries.")] = 50,
     utilization: Annotated[float, typer.Option(min=0.1, max=2.0, help="Share of what one worker sustains.")] = 0.9,
-    warm_up: Annotated[int, typer.Option(min=1, help="Rounds of small steps before; Java compiles meanwhile.")] = 8,
-    seed: Annotated[int, typer.Option(min=0, help="Of queries and arrivals.")] = 0,
+    warm_up: Annotated[int, typer.Option(min=1, help="Rounds of small steps before, while Java compiles.")] = 8,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of queries and arrivals.")] = 0,
     master: Annotated[str, typer.Option(help="Spark master; one core is one worker, as simulated.")] = "local[1]",
 ) -> Result:
-    """Queries of two predicates and a projection with costs from 1 to 32, over twenty streams of which ten are bursty.
-    Costs and overhead are measured first, and arrivals sized so that they need the given share of the time while a
+    """Queries of two predicates and a projection with costs from 1 to 32 run over twenty streams, ten of them bursty.
+    Costs and overhead are measured first. Arrivals are sized so that they need the given share of the time while a
     step's work is at least five times its overhead. Then FAS-MCQ, RB-MCQ, RR and FCFS take turns over the same
     arrivals, one query per step and in sets. The simulator gets the measured costs and the same arrivals.
     """
@@ -86,13 +86,13 @@ def freshness(
                             f"only {len(events)} arrivals fit into a run: take more --seconds or a faster machine"
                         )
                     rounds.append(_round(study, asked, costs, events, seconds, number, advance))
-                    # The machine's speed drifts: the next arrivals are sized by what was measured last.
+                    # The machine's speed drifts: the next arrivals are sized by the last measurement.
                     costs = rounds[-1].costs[""]
     return Result.of(_figures(rounds), _conditions(rounds, load, asked))
 
 
-def calibrate(stage: Stage, study: Study, asked: Sequence[Question], load: Load, warm_up: int) -> Costs:
-    """What rows and steps cost, one query per step: by short trains, and by trains of the size that they will have."""
+def calibrate(stage: Stage, study: Study, asked: Sequence[Question], load: Load, warm_up: int) -> MeasuredCosts:
+    """Measures what rows and steps cost, one query per step: with short trains, and with trains of their later size."""
     with stage.steps("warming up", warm_up) as advance:
         for _ in range(warm_up):
             study.work_off(create("rr"), _FEW_ROWS)
@@ -102,21 +102,21 @@ def calibrate(stage: Stage, study: Study, asked: Sequence[Question], load: Load,
         advance()
         longer = study.work_off(create("rr"), _FIRST_ROWS)
         advance()
-        events = load.events(Costs.of(longer, fit_handling(short + longer)), asked, 0)
+        events = load.events(MeasuredCosts.of(longer, fit_handling(short + longer)), asked, 0)
         rows = int(np.median([event.rows for event in events]))
         longest = study.work_off(create("rr"), max(1, min(rows, 20 * _FIRST_ROWS)))
         advance()
-        # Once more: a machine that becomes faster or slower meanwhile must not look like a price of rows.
+        # Once more: if the machine becomes faster or slower meanwhile, that must not look like a price of rows.
         short += study.work_off(create("rr"), _FEW_ROWS)
         advance()
-    return Costs.of(longest, fit_handling(short + longer + longest))
+    return MeasuredCosts.of(longest, fit_handling(short + longer + longest))
 
 
 def _round(
     study: Study,
     asked: Sequence[Question],
-    known: Costs,
-    events: Sequence[Delivery],
+    known: MeasuredCosts,
+    events: Sequence[LoadBatch],
     seconds: float,
     number: int,
     advance: Callable[[], None],
@@ -127,9 +127,11 @@ def _round(
     for mode, policy in sides[turn:] + sides[:turn]:
         played[mode, policy] = study.play(MODES[mode](POLICIES[policy]), events, seconds)
         advance()
-    # One set of costs for all policies of a mode: what sets them apart must come from their decisions.
+    # One set of costs for all policies of a mode: differences between policies must come from their decisions.
     costs = {
-        mode: Costs.of([step for policy in POLICIES for step in played[mode, policy].steps], known.handling).over(known)
+        mode: MeasuredCosts.of(
+            [step for policy in POLICIES for step in played[mode, policy].steps], known.handling
+        ).over(known)
         for mode in MODES
     }
     lags = {mode: np.mean([played[mode, policy].lags for policy in POLICIES], axis=0) for mode in MODES}
@@ -140,7 +142,7 @@ def _round(
     replayed = {
         (mode, policy): predict(MODES[mode](POLICIES[policy]), events, run.lags, asked, own, seconds)
         for (mode, policy), run in played.items()
-        for own in (Costs.of(run.steps, known.handling).over(costs[mode]) if run.steps else costs[mode],)
+        for own in (MeasuredCosts.of(run.steps, known.handling).over(costs[mode]) if run.steps else costs[mode],)
     }
     return FreshnessRound(events, played, predicted, replayed, costs)
 
@@ -166,7 +168,7 @@ def _figures(rounds: Sequence[FreshnessRound]) -> dict[str, float | Spread]:
 
 
 def _load_figures(rounds: Sequence[FreshnessRound], mode: str) -> dict[str, float | Spread]:
-    """What the runs of a mode came to, so that one can judge them."""
+    """Figures on the runs of a mode, so that one can judge them."""
     runs = {policy: [each.played[mode, policy] for each in rounds] for policy in POLICIES}
     every = [played for some in runs.values() for played in some]
     fixed = [each.costs[mode].overhead for each in rounds]
@@ -183,13 +185,13 @@ def _load_figures(rounds: Sequence[FreshnessRound], mode: str) -> dict[str, floa
 
 
 def _work_over_overhead(runs: Sequence[Played], overheads: Sequence[float]) -> float:
-    """Of all steps together; each run has the overhead of its round."""
+    """Work over overhead of all steps together; each run has the overhead of its round."""
     overhead = sum(each * len(played.steps) for played, each in zip(runs, overheads, strict=True))
     return sum(step.seconds for played in runs for step in played.steps) / overhead - 1.0
 
 
 def error(predicted: Mapping[str, Sequence[float]], measured: Mapping[str, Sequence[float]]) -> Spread:
-    """Mean over policies of |predicted - measured| / measured, of the means over repetitions; the ends are the least
+    """Mean over policies of |predicted - measured| / measured, of the means over repetitions; the ends are the smallest
     and the greatest of a repetition.
 
     >>> error({"a": [1.0, 3.0], "b": [1.0, 1.0]}, {"a": [2.0, 2.0], "b": [1.0, 1.0]})

@@ -1,4 +1,4 @@
-"""What handling rows costs a step outside of its operators: reading trains, writing files."""
+"""What it costs a step to handle rows outside of its operators: reading trains, writing files."""
 
 from __future__ import annotations
 
@@ -40,21 +40,21 @@ def rows_out(step: StepNote) -> int:
 
 
 def fit_handling(steps: Sequence[StepNote]) -> Handling:
-    """Least squares of what steps took outside of operators on (1, rows in, rows out), neither slope below 0.
+    """Least squares of the time of steps outside of operators on (1, rows in, rows out); neither slope is below 0.
 
-    Without it the time to write the rows would count as overhead, longer trains would seem to have more of it, and
-    trains that are sized by the overhead would be longer still. It takes steps over short and over long trains.
+    Without it the time to write the rows would count as overhead. Then longer trains would seem to have more overhead,
+    and trains that are sized by the overhead would become longer still. It needs steps over short and over long trains.
     """
     rows = np.array([(1.0, rows_in(step), rows_out(step)) for step in steps])
     seconds = np.array([step.overhead for step in steps])
-    # Two slopes: where the best fit is not allowed, the best one that is has one of them, or both, at 0.
+    # Two slopes: if the best fit is not allowed, the best allowed one has one of them, or both, at 0.
     fits = [_fit(rows * (1.0, *used), seconds) for used in product((1.0, 0.0), repeat=2)]
     _, best = min((fit for fit in fits if min(fit[1][1:]) >= 0.0), key=lambda fit: fit[0])
     return Handling(float(best[1]), float(best[2]))
 
 
 def _fit(rows: NDArray[np.float64], seconds: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
-    """(sum of squares that is left, coefficients); the coefficient of a column of zeros is 0."""
+    """(remaining sum of squares, coefficients); the coefficient of a column of zeros is 0."""
     scale = np.maximum(rows.max(axis=0), 1.0)
     found = np.linalg.lstsq(rows / scale, seconds, rcond=None)[0] / scale
     return float(np.sum((seconds - rows @ found) ** 2)), found

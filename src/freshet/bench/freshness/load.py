@@ -1,4 +1,4 @@
-"""The load of ``freshet bench freshness``: what steps and rows cost, and arrivals that need a share of all time."""
+"""The load of ``freshet bench freshness``: what steps and rows cost, and arrivals that need a share of the time."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from freshet.bench.freshness.queries import Question
 from freshet.bench.rig.notes import StepNote
 
 BURST: Final = 4
-"""Rows of a burst over those of an ordinary arrival."""
+"""Number of rows of a burst over that of an ordinary arrival."""
 LEAST_OVERHEAD: Final = 1e-3
-"""Seconds; no step of Spark takes less, whatever was measured on a bad day."""
+"""Seconds; no step of Spark takes less, whatever a bad measurement says."""
 
 
 @dataclass(frozen=True, slots=True)
-class Delivery:
+class LoadBatch:
     """Rows that arrive together, ``time`` seconds after the start; ``place`` says which rows they are."""
 
     time: float
@@ -29,14 +29,14 @@ class Delivery:
 
 
 @dataclass(frozen=True, slots=True)
-class Costs:
+class MeasuredCosts:
     """What was measured.
 
     Args:
-        overhead: Seconds of a step whatever its rows, mean.
-        operators: (seconds per tuple that enters, tuples out per tuple in) by operator name; what handling rows costs
-            outside of operators is a cost of the first and of the last of a query.
-        handling: What that was.
+        overhead: Mean seconds of a step, whatever its rows.
+        operators: (seconds per tuple that enters, tuples out per tuple in) by operator name. The cost of handling rows
+            outside of operators is part of the first and of the last operator of a query.
+        handling: That cost.
     """
 
     overhead: float
@@ -44,8 +44,8 @@ class Costs:
     handling: Handling = NO_HANDLING
 
     @classmethod
-    def of(cls, steps: Sequence[StepNote], handling: Handling = NO_HANDLING) -> Costs:
-        """From the steps that were made."""
+    def of(cls, steps: Sequence[StepNote], handling: Handling = NO_HANDLING) -> MeasuredCosts:
+        """Computes costs from steps."""
         sums: dict[str, list[float]] = {}
         for name, run in (noted for step in steps for noted in step.runs):
             total = sums.setdefault(name, [0.0, 0.0, 0.0])
@@ -61,12 +61,12 @@ class Costs:
         overhead = sum(map(handling.rest, steps)) / len(steps)
         return cls(max(overhead, LEAST_OVERHEAD), operators, handling)
 
-    def over(self, earlier: Costs) -> Costs:
-        """These, and what was known earlier of operators that have not run since."""
-        return Costs(self.overhead, {**earlier.operators, **self.operators}, self.handling)
+    def over(self, earlier: MeasuredCosts) -> MeasuredCosts:
+        """These costs, with earlier ones for operators that have not run since."""
+        return MeasuredCosts(self.overhead, {**earlier.operators, **self.operators}, self.handling)
 
     def profile(self, query: str) -> tuple[tuple[float, float], ...]:
-        """(cost, selectivity) of the operators of a query, in their order."""
+        """(cost, selectivity) of the operators of a query, in order."""
         return tuple(self.operators[f"{query}.{suffix}"] for suffix in SUFFIXES)
 
     def per_row(self, query: str) -> float:
@@ -82,11 +82,11 @@ class Load:
     """How much is to arrive.
 
     Args:
-        seconds: Of a run.
+        seconds: Seconds of a run.
         utilization: Share of that time that the arrivals need if each is a step of every query that reads it.
-        times: Work of such a step over its overhead, at least. (Where arrivals wait and are taken together, steps are
-            fewer and their work is more.)
-        bursty: The bursty streams: arrivals are :data:`BURST` times as large there, and as much rarer.
+        times: Minimum work of such a step over its overhead. (If arrivals wait and are taken together, there are fewer
+            steps with more work.)
+        bursty: The bursty streams: arrivals there are :data:`BURST` times as large, and as much rarer.
     """
 
     seconds: float
@@ -94,11 +94,11 @@ class Load:
     times: float
     bursty: frozenset[str]
 
-    def events(self, costs: Costs, questions: Sequence[Question], seed: int) -> list[Delivery]:
-        """Arrivals in order, as of Poisson processes of which one knows how many tuples they gave.
+    def events(self, costs: MeasuredCosts, questions: Sequence[Question], seed: int) -> list[LoadBatch]:
+        """Arrivals in order, like those of Poisson processes with a known number of tuples.
 
-        That number and the demand are fixed because the utilization of a short run would else be anything. There are
-        as many arrivals as the overhead allows; the first is at 0.
+        That number and the demand are fixed, because otherwise the utilization of a short run could be anything. There
+        are as many arrivals as the overhead allows; the first is at 0.
         """
         rng = np.random.default_rng([seed, 52])
         readers = _readers(questions)
@@ -107,20 +107,20 @@ class Load:
         steps = self.utilization * self.seconds / ((1.0 + self.times) * costs.overhead)
         number = max(2, int(steps * len(streams) / len(questions)))
         drawn = [streams[place] for place in rng.choice(len(streams), number, p=weights / weights.sum())]
-        # Streams have more or fewer readers: by chance the draw may have more steps than the overhead allows.
+        # Streams have more or fewer readers: by chance a draw may have more steps than the overhead allows.
         taken = np.cumsum([len(readers[stream]) for stream in drawn]) <= steps
         chosen = drawn[: max(2, int(taken.sum()))]
         times = np.sort(rng.random(len(chosen))) * self.seconds
         rows = self._rows(costs, readers, chosen)
         return [
-            Delivery(float(time - times[0]), stream, rows * self._size(stream), int(rng.integers(1 << 31)))
+            LoadBatch(float(time - times[0]), stream, rows * self._size(stream), int(rng.integers(1 << 31)))
             for time, stream in zip(times, chosen, strict=True)
         ]
 
-    def _rows(self, costs: Costs, readers: Mapping[str, Sequence[str]], chosen: Sequence[str]) -> int:
-        """Rows of an ordinary arrival, so that all of them together are the demand that is wanted."""
+    def _rows(self, costs: MeasuredCosts, readers: Mapping[str, Sequence[str]], chosen: Sequence[str]) -> int:
+        """Number of rows of an ordinary arrival, such that all arrivals together make up the wanted demand."""
         overhead = costs.overhead * sum(len(readers[stream]) for stream in chosen)
-        # Where the time is too short for even that, work is as much as overhead.
+        # If the time is too short even for that, there is as much work as overhead.
         work = max(self.utilization * self.seconds - overhead, overhead)
         per_row = {stream: sum(map(costs.per_row, names)) for stream, names in readers.items()}
         return max(1, round(work / sum(per_row[stream] * self._size(stream) for stream in chosen)))

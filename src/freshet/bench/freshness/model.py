@@ -8,7 +8,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from freshet.bench.freshness.load import Costs, Delivery
+from freshet.bench.freshness.load import LoadBatch, MeasuredCosts
 from freshet.bench.freshness.queries import Question
 from freshet.model import Curve
 from freshet.policies import Policy
@@ -21,27 +21,27 @@ from freshet.simulation.world import SimulatedQuery
 Floats = NDArray[np.float64]
 
 _TUPLES: Final = 400
-"""Simulated tuples of the smallest arrival: each stands for many rows, or drawing them would take longer than they do.
-The probability that one of them matches stays 1 to many digits, as it is with all rows."""
+"""Number of simulated tuples of the smallest arrival. Each stands for many rows; otherwise drawing them would take
+longer than processing them. The probability that one of them matches stays 1 to many digits, as with all rows."""
 
 
 def predict(
     policy: Policy,
-    events: Sequence[Delivery],
+    events: Sequence[LoadBatch],
     lags: Sequence[float] | Floats,
     questions: Sequence[Question],
-    costs: Costs,
+    costs: MeasuredCosts,
     seconds: float,
 ) -> float:
-    """Mean staleness under a policy over the same arrivals, each step taking its overhead and its work exactly.
+    """Mean staleness under a policy over the same arrivals; each step takes exactly its overhead and its work.
 
     Args:
         policy: The scheduler.
         events: The arrivals; staleness counts from when they were due.
-        lags: Seconds after that, by arrival, at which the engine saw them.
+        lags: By arrival, the seconds after that at which the engine saw them.
         questions: The queries.
         costs: What was measured.
-        seconds: Of the observation.
+        seconds: Seconds of the observation.
     """
     stale = [
         _stale(since, left, seconds) for since, left in _simulated(policy, events, lags, questions, costs).values()
@@ -51,13 +51,13 @@ def predict(
 
 def predict_qos(
     policy: Policy,
-    events: Sequence[Delivery],
+    events: Sequence[LoadBatch],
     lags: Sequence[float] | Floats,
     questions: Sequence[Question],
-    costs: Costs,
+    costs: MeasuredCosts,
     curves: Mapping[str, Curve],
 ) -> Qos:
-    """The quality of service under a policy over the same arrivals, of all that came."""
+    """The quality of service under a policy over the same arrivals, for everything that came."""
     meters = {name: QosMeter(curve) for name, curve in curves.items()}
     for name, (since, left) in _simulated(policy, events, lags, questions, costs, curves).items():
         meters[name].add_many(left - since)
@@ -66,13 +66,13 @@ def predict_qos(
 
 def _simulated(
     policy: Policy,
-    events: Sequence[Delivery],
+    events: Sequence[LoadBatch],
     lags: Sequence[float] | Floats,
     questions: Sequence[Question],
-    costs: Costs,
+    costs: MeasuredCosts,
     curves: Mapping[str, Curve] | None = None,
 ) -> dict[str, tuple[Floats, Floats]]:
-    """By query when its output tuples were due and when they left."""
+    """By query, when its output tuples were due and when they left."""
     grain = max(1, min(event.rows for event in events) // _TUPLES)
     due = {stream: _times(events, stream) for stream in dict.fromkeys(each.stream for each in questions)}
     seen = {stream: _times(events, stream, lags) for stream in due}
@@ -95,17 +95,17 @@ def _simulated(
     }
 
 
-def _times(events: Sequence[Delivery], stream: str, lags: Sequence[float] | Floats | None = None) -> Floats:
+def _times(events: Sequence[LoadBatch], stream: str, lags: Sequence[float] | Floats | None = None) -> Floats:
     late = np.zeros(len(events)) if lags is None else np.asarray(lags)
     times = [event.time + lag for event, lag in zip(events, late, strict=True) if event.stream == stream]
     return np.maximum.accumulate(np.array(times, dtype=np.float64)) if times else np.empty(0)
 
 
-def _tuples(events: Sequence[Delivery], stream: str, grain: int) -> list[int]:
+def _tuples(events: Sequence[LoadBatch], stream: str, grain: int) -> list[int]:
     return [round(event.rows / grain) for event in events if event.stream == stream]
 
 
 def _stale(since: Floats, left: Floats, until: float) -> float:
-    """Seconds of staleness up to a moment, counted from when tuples were due rather than seen."""
+    """Seconds of staleness up to a moment, counted from when tuples were due, not from when they were seen."""
     early = since < until
     return stale_seconds(since[early], np.minimum(left[early], until))

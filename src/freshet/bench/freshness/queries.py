@@ -12,20 +12,20 @@ SCHEMA: Final = "id bigint, v double, w double"
 LINKS: Final = (8, 16, 32, 64, 128, 256)
 """Links of arithmetic in a query, by cost class: as in FAS §6, a class costs twice as much as the one before."""
 SELECTIVITIES: Final = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
-"""Of a query; as in FAS §6."""
+"""Selectivities of queries, as in FAS §6."""
 _LONGEST: Final = 8
-"""Links in one nested expression: parsers recurse."""
+"""Maximum number of links in one nested expression: parsers recurse."""
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A query before it is built.
+    """A query that is not built yet.
 
     Args:
         name: Its name.
         stream: What it reads.
-        links: How long its arithmetic is.
-        selectivity: Share of the rows that match, by design; the measured one counts.
+        links: Length of its arithmetic.
+        selectivity: Intended share of the rows that match; the measured one counts.
         salt: Makes its numbers differ from those of all others, so that no two queries share work.
     """
 
@@ -56,14 +56,14 @@ class Question:
 
     @property
     def sql(self) -> str:
-        """As a user writes it."""
+        """The text, as a user writes it."""
         return f"SELECT id, {self.projection} AS x FROM {self.stream} WHERE {' AND '.join(self.predicates)}"
 
 
 def chain(column: str, other: str, links: int, factor: float) -> str:
-    """Arithmetic of so many links that gives numbers spread evenly over [0, 1), whatever its length.
+    """Arithmetic of ``links`` links that gives numbers spread evenly over [0, 1), whatever its length.
 
-    A link multiplies, adds and takes the remainder. Long chains are cut into pieces, of which the last takes the sum.
+    A link multiplies, adds and takes the remainder. A long chain is cut into pieces; the last step takes their sum.
     """
     pieces: list[str] = []
     left = links

@@ -1,4 +1,4 @@
-"""The set mode of policies that have an order but no ratio."""
+"""The set mode for policies that have an order but no ratio."""
 
 from __future__ import annotations
 
@@ -7,37 +7,35 @@ from typing import ClassVar
 
 from freshet.model import NOTHING, Decision, OperatorView, QueryView, Step, View
 from freshet.policies import BusyPrice, Policy, Price, RatioPolicy, create
+from freshet.policies.around import Around
 from freshet.policies.aurora.rest_costs import RestCosts
 
 
-class InOrder(Policy):
-    """Runs the next queries of another policy's order together, as many as it takes to be worth the price of a step.
+class InOrder(Around):
+    """Runs the next queries of another policy's order together: as many as it takes to be worth the price of a step.
 
-    A ratio policy's set ends where one more query would lower its ratio. An order has no such point, so the set ends
-    as soon as the expected work of its members has reached the price, which is the same object for both.
+    The set of a ratio policy ends when one more query would lower its ratio. An order has no such point, so the set
+    ends as soon as the expected work of its members has reached the price. Both use the same price.
 
     Args:
-        inner: The policy whose order it is; it must serve one query per decision.
-        price: Of a step.
+        inner: The policy that gives the order; it must serve one query per decision.
+        price: The price of a step.
     """
 
     name: ClassVar[str] = "in-order"
 
     def __init__(self, inner: Policy, price: Price | None = None) -> None:
-        self.inner = inner
+        super().__init__(inner)
         self.price: Price = price or BusyPrice()
         self._costs = RestCosts()
 
-    def arrived(self, view: View, operators: Iterable[int]) -> None:
-        self.inner.arrived(view, operators)
-
     def completed(self, view: View, operators: Iterable[int]) -> None:
         self._costs.ran()
-        self.inner.completed(view, operators)
+        super().completed(view, operators)
 
     def changed(self, view: View, query: int) -> None:
         self._costs.forget()
-        self.inner.changed(view, query)
+        super().changed(view, query)
 
     def decide(self, view: View) -> Decision:
         """One step."""
@@ -58,7 +56,7 @@ class InOrder(Policy):
 
 
 class _Rest:
-    """A view without what has been chosen already."""
+    """A view without what has already been chosen."""
 
     def __init__(self, view: View) -> None:
         self._view = view
@@ -89,7 +87,7 @@ class _Rest:
 
 
 def with_sets(name: str) -> Policy:
-    """The policy of a name in set mode.
+    """The policy with a name, in set mode.
 
     >>> with_sets("fas-mcq").name, with_sets("rr").name
     ('fas-mcq', 'in-order')

@@ -1,4 +1,4 @@
-"""The study of ``freshet bench freshness`` and ``qos``: one engine on Spark that plays the same arrivals under each
+"""The study of ``freshet bench freshness`` and ``qos``: one engine on Spark plays the same arrivals under each
 policy."""
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, Self
 
 import pyarrow as pa
 
-from freshet.bench.freshness.load import Delivery
+from freshet.bench.freshness.load import LoadBatch
 from freshet.bench.freshness.queries import SCHEMA, Question, make_rows
 from freshet.bench.rig.engine import NO_HISTORY, EngineRig
 from freshet.bench.rig.notes import StepNote
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _ROWS: Final = 4_000_000
-"""Rows that a train may have: none is cut."""
+"""Maximum number of rows of a train: no train is cut."""
 _LEAD: Final = 0.2
 """Seconds from the start of the feeder to the first arrival."""
 
@@ -34,10 +34,10 @@ class Played:
 
     Args:
         staleness: 1 - F of each query over the observation period.
-        steps: Those that began in it.
-        busy: Share of the period in which a step was going on.
-        lags: Seconds from the time at which rows were due to when they were durably in the log, by arrival.
-        qos: Utility of all answers to what came in it, by the queries' latency curves; 1 where they have none.
+        steps: The steps that began in it.
+        busy: Share of the period in which a step was running.
+        lags: By arrival, seconds from when rows were due to when they were durably in the log.
+        qos: Utility of all answers to what came in it, by the queries' latency curves; 1 if they have none.
     """
 
     staleness: dict[str, float]
@@ -53,7 +53,7 @@ class Played:
 
 
 class Study:
-    """Queries on Spark, one step at a time, over streams to which rows come when they are due.
+    """Queries on Spark, one step at a time, over streams that get rows when they are due.
 
     Args:
         session: Where it runs.
@@ -79,20 +79,20 @@ class Study:
         self._rig.close()
 
     def set_curves(self, curves: Mapping[str, Curve]) -> None:
-        """What the answers of queries are worth by their latency from now on."""
+        """Sets what the answers of queries are worth by their latency from now on."""
         for name, curve in curves.items():
             self._rig.engine.set_promises(name, Promises(curve=curve))
 
     def play(
-        self, policy: Policy, events: Sequence[Delivery], seconds: float, *, settle: Policy | None = None
+        self, policy: Policy, events: Sequence[LoadBatch], seconds: float, *, settle: Policy | None = None
     ) -> Played:
-        """Runs a policy over arrivals for so many seconds; works off what is left before it returns.
+        """Runs a policy over arrivals for some seconds, and works off what is left before it returns.
 
         Args:
             policy: The scheduler.
             events: The arrivals.
-            seconds: Of the observation.
-            settle: The scheduler that works off what is left; by default all at once.
+            seconds: Seconds of the observation.
+            settle: The scheduler that works off what is left; by default everything at once.
         """
         self._rig.log.collect()
         # Made beforehand, so that the feeder only appends.
@@ -102,12 +102,12 @@ class Study:
         start = time.time() + _LEAD
         end = time.perf_counter() + _LEAD + seconds
         self._measure_from(start)
-        # The moment at which the observation ends is the same for all; what runs then departs after it.
+        # The observation ends at the same moment for all; what is running then departs after it.
         steps, lags = self._rig.play(arrivals, start, seconds, policy)
         steps = steps + self._rig.work_off(None if settle is policy else settle or Everything())
         began = [step for step in steps if step.submitted < end]
         busy = sum(step.seconds - max(0.0, step.committed - end) for step in began) / seconds
-        # Now that all has departed nothing is an expectation: each interval of staleness is known.
+        # Now that everything has departed, each interval of staleness is known, and none is an expectation.
         meters = self._rig.engine.meters.queries
         staleness = {name: 1.0 - meter.freshness(start + seconds) for name, meter in meters.items()}
         qos = overall({name: meter.qos for name, meter in meters.items() if meter.qos is not None})
@@ -116,7 +116,7 @@ class Study:
     def work_off(self, policy: Policy, rows: int) -> list[StepNote]:
         """Appends rows to all streams and runs until all queries have read them."""
         self._rig.log.collect()
-        events = [Delivery(0.0, stream, rows, 0) for stream in self.streams]
+        events = [LoadBatch(0.0, stream, rows, 0) for stream in self.streams]
         self._rig.append({event.stream: rows for event, rows in zip(events, self._tables(events), strict=True)})
         return self._rig.work_off(policy)
 
@@ -126,7 +126,7 @@ class Study:
         for state in self._rig.engine.board.queries:
             meters.add_query(state.name, start, state.promises, state.query.graph.streams)
 
-    def _tables(self, events: Sequence[Delivery]) -> list[pa.Table]:
+    def _tables(self, events: Sequence[LoadBatch]) -> list[pa.Table]:
         """The rows of each arrival."""
         most = max((event.rows for event in events), default=1)
         if self._pool.num_rows < 2 * most:

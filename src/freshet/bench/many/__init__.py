@@ -13,7 +13,7 @@ from freshet.bench.stage import Stage
 from freshet.model import UserError
 
 if TYPE_CHECKING:
-    from freshet.bench.many.figures import Found
+    from freshet.bench.many.figures import TrialFigures
 
 SIDES: Final = ("freshet", "queries", "foreach", "floor")
 SINKS: Final[Mapping[str, tuple[str, ...]]] = {
@@ -25,27 +25,27 @@ _NAMED: Final = ("latency_", "rows_per_s_", "cpu_vs_floor_")
 @bench("Many queries over one stream, against Structured Streaming and a floor.", takes="about half an hour")
 def many(
     stage: Stage,
-    queries: Annotated[str, typer.Option(help="Numbers of queries.")] = "1,25,100,250",
+    queries: Annotated[str, typer.Option(help="Numbers of queries, separated by commas.")] = "1,25,100,250",
     rate: Annotated[float, typer.Option(min=20.0, help="Rows a second at which all sides are compared.")] = 2000.0,
     seconds: Annotated[float, typer.Option(min=1.0, help="Seconds of input that are measured in a trial.")] = 8.0,
-    sides: Annotated[str, typer.Option(help="What is compared.")] = ",".join(SIDES),
+    sides: Annotated[str, typer.Option(help="The sides to compare.")] = ",".join(SIDES),
     sinks: Annotated[str, typer.Option(help="Where outputs go: parquet, noop or both.")] = "both",
     trials: Annotated[
-        int, typer.Option(min=1, help="Trials with the first kind of sink, after a first one; the other has one.")
+        int, typer.Option(min=1, help="Trials with the first kind of sink, after a warm-up; the other has one.")
     ] = 2,
     loaded: Annotated[int, typer.Option(min=0, help="The number of queries that is also fed at --rates.")] = 250,
-    rates: Annotated[str, typer.Option(help="Rows a second for these, ascending.")] = "20000,40000,80000",
+    rates: Annotated[str, typer.Option(help="Rates for --loaded, in rows a second, ascending.")] = "20000,40000,80000",
     train: Annotated[int, typer.Option(min=0, help="Rows of a train against the floor; 0: no such trains.")] = 100_000,
-    limit: Annotated[float, typer.Option(min=1.0, help="Seconds until a side that does not get going is left.")] = 40.0,
+    limit: Annotated[float, typer.Option(min=1.0, help="Seconds that a side has to get going.")] = 40.0,
     master: Annotated[str, typer.Option(help="Spark master.")] = "local[*]",
 ) -> Result:
     """The same Parquet files are dropped into a folder of each side, one side after the other: Freshet; a streaming
-    query for each query; one streaming query whose foreachBatch runs them in turn; NumPy without Spark. Measured is
-    the time from the arrival of a file to output that can be read. Then many queries are fed at higher rates, and
-    Freshet's CPU time for long trains is compared with the floor's.
+    query for each query; one streaming query with a foreachBatch that runs them in turn; NumPy without Spark. The
+    benchmark measures the time from the arrival of a file to readable output. Then many queries are fed at higher
+    rates, and Freshet's CPU time for long trains is compared with the floor's.
     """
     from freshet.bench.many.figures import comparison_figures, floor_figures, load_figures
-    from freshet.bench.many.grid import Grid
+    from freshet.bench.many.grid import TrialGrid
 
     asked, high = [int(each) for each in numbers(queries, "--queries")], numbers(rates, "--rates")
     chosen = tuple(each.strip() for each in sides.split(","))
@@ -54,7 +54,7 @@ def many(
     if sinks not in SINKS:
         raise UserError(f"--sinks must be one of {', '.join(SINKS)}")
     kinds = SINKS[sinks]
-    grid = Grid(stage, chosen, kinds, trials, rate, tuple(sorted(high)), seconds, train, limit, master)
+    grid = TrialGrid(stage, chosen, kinds, trials, rate, tuple(sorted(high)), seconds, train, limit, master)
     for count in sorted(asked):
         grid.measure(count, count == loaded)
     figures = comparison_figures(grid.found, rate)
@@ -81,11 +81,11 @@ def numbers(text: str, option: str) -> Sequence[float]:
     return found
 
 
-def _silent(found: Found) -> dict[str, str]:
+def _silent(found: TrialFigures) -> dict[str, str]:
     return {f"{place.name}_{place.rate:g}": reason for place, reason in sorted(found.silent.items())}
 
 
-def _conditions(found: Found, rate: float, limit: float, train: int) -> dict[str, Any]:
+def _conditions(found: TrialFigures, rate: float, limit: float, train: int) -> dict[str, Any]:
     from freshet.bench.many.files import INTERVAL
     from freshet.bench.many.freshet_side import LOOK, POLICY, ROLL
     from freshet.bench.many.grid import TRAINS, WARM_TRAINS

@@ -1,4 +1,4 @@
-"""Whether the sides of ``freshet bench many`` gave the same rows: each must have given those of the floor."""
+"""Checks that the sides of ``freshet bench many`` gave the same rows: each must have given those of the floor."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from freshet.bench.many.files import Files
-from freshet.bench.many.floor import Columns, answer
+from freshet.bench.many.floor import TrainColumns, answer
 from freshet.bench.many.queries import ManyQuery
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
-    """What a query has given, whatever the order of its rows.
+class GivenRows:
+    """What a query has given, in whatever order its rows came.
 
     Args:
         files: The input that it has read, by the numbers of files.
-        rows: How many rows came out.
+        rows: Number of output rows.
         digest: The sum of the hashes of all rows.
     """
 
@@ -43,33 +43,33 @@ def digest(table: pa.Table) -> int:
     return int(np.sum(hashes, dtype=np.uint64))
 
 
-def answer_of(files: Iterable[int], table: pa.Table) -> Answer:
-    """From all rows that came out."""
-    return Answer(tuple(sorted(files)), table.num_rows, digest(table))
+def answer_of(files: Iterable[int], table: pa.Table) -> GivenRows:
+    """The answer from all output rows."""
+    return GivenRows(tuple(sorted(files)), table.num_rows, digest(table))
 
 
-def answer_in(files: Iterable[int], paths: Sequence[Path]) -> Answer:
-    """From the Parquet files that hold what came out."""
+def answer_in(files: Iterable[int], paths: Sequence[Path]) -> GivenRows:
+    """The answer from the Parquet files with the output."""
     if not paths:
-        return Answer(tuple(sorted(files)), 0, 0)
+        return GivenRows(tuple(sorted(files)), 0, 0)
     tables = [pq.read_table(path, partitioning=None, use_threads=False) for path in paths]
     return answer_of(files, pa.concat_tables(tables))
 
 
 def parquet_below(folder: Path) -> list[Path]:
-    """The Parquet files below a folder; those of Spark have markers and checksums beside them."""
+    """The Parquet files below a folder; Spark leaves markers and checksums beside its own."""
     return [path for path in sorted(folder.rglob("*.parquet")) if path.is_file() and path.name[0] not in "._"]
 
 
 class Expected:
-    """The right answers, by the floor; those to the same input are computed once."""
+    """The right answers, by the floor; answers to the same input are computed once."""
 
     def __init__(self, queries: Sequence[ManyQuery], files: Files) -> None:
         self._queries, self._files = queries, files
-        self._known: dict[tuple[int, ...], list[Answer]] = {}
-        self._columns: dict[tuple[int, ...], Columns] = {}
+        self._known: dict[tuple[int, ...], list[GivenRows]] = {}
+        self._columns: dict[tuple[int, ...], TrainColumns] = {}
 
-    def check(self, side: str, answers: Sequence[Answer]) -> int:
+    def check(self, side: str, answers: Sequence[GivenRows]) -> int:
         """Returns how many rows were checked.
 
         Raises:
@@ -85,11 +85,11 @@ class Expected:
                 )
         return sum(found.rows for found in answers)
 
-    def _answer(self, number: int, files: tuple[int, ...]) -> Answer:
+    def _answer(self, number: int, files: tuple[int, ...]) -> GivenRows:
         if files not in self._columns:
             rows = [pq.read_table(path) for path in self._files.paths(files)]
             if not rows:
-                return Answer(files, 0, 0)
-            self._columns[files] = Columns(pa.concat_tables(rows))
+                return GivenRows(files, 0, 0)
+            self._columns[files] = TrainColumns(pa.concat_tables(rows))
         batch = answer(self._queries[number], self._columns[files])
-        return Answer(files, batch.num_rows, digest(pa.table(batch)))
+        return GivenRows(files, batch.num_rows, digest(pa.table(batch)))

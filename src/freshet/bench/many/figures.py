@@ -10,9 +10,9 @@ import numpy as np
 
 from freshet.bench.figures import Spread, extremes, over
 from freshet.bench.many.side import Backlog
-from freshet.bench.many.trial import Outcome
+from freshet.bench.many.trial import TrialOutcome
 
-MEASURES: Final[Mapping[str, Callable[[Outcome], float]]] = {
+MEASURES: Final[Mapping[str, Callable[[TrialOutcome], float]]] = {
     "mean_s": lambda outcome: float(outcome.waits.mean()),
     "p95_s": lambda outcome: float(np.percentile(outcome.waits, 95)),
     "rounds_per_s": lambda outcome: outcome.rounds,
@@ -25,7 +25,7 @@ MEASURES: Final[Mapping[str, Callable[[Outcome], float]]] = {
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class Place:
+class TrialKey:
     """Where a trial belongs: queries, kind of sink, rate and side."""
 
     queries: int
@@ -35,45 +35,45 @@ class Place:
 
     @property
     def name(self) -> str:
-        """The end of its figures' names.
+        """The end of the names of its figures.
 
-        >>> Place(25, "parquet", 2000.0, "freshet").name
+        >>> TrialKey(25, "parquet", 2000.0, "freshet").name
         'freshet_25_parquet'
         """
         return f"{self.side}_{self.queries}_{self.sink}"
 
 
 @dataclass(slots=True)
-class Found:
-    """All that was measured.
+class TrialFigures:
+    """Everything that was measured.
 
     Args:
-        outcomes: Of trials.
-        backlogs: Of trains that waited, by side and number of queries.
+        outcomes: Outcomes of trials.
+        backlogs: Results with waiting trains, by side and number of queries.
         silent: Why a side did not get going.
     """
 
-    outcomes: dict[Place, list[Outcome]] = field(default_factory=dict)
+    outcomes: dict[TrialKey, list[TrialOutcome]] = field(default_factory=dict)
     backlogs: dict[tuple[str, int], list[Backlog]] = field(default_factory=dict)
-    silent: dict[Place, str] = field(default_factory=dict)
+    silent: dict[TrialKey, str] = field(default_factory=dict)
 
-    def means(self, place: Place) -> list[float]:
+    def means(self, place: TrialKey) -> list[float]:
         """Mean waits of the trials at a place."""
         return [MEASURES["mean_s"](outcome) for outcome in self.outcomes.get(place, ())]
 
-    def sunk(self, place: Place) -> list[float]:
-        """Mean waits up to the sinks behind an output, where there are any."""
+    def sunk(self, place: TrialKey) -> list[float]:
+        """Mean waits up to the sinks behind an output, if there are any."""
         return [float(outcome.sunk.mean()) for outcome in self.outcomes.get(place, ()) if outcome.sunk is not None]
 
 
-def comparison_figures(found: Found, rate: float) -> dict[str, float | Spread]:
-    """Of all sides at one rate."""
+def comparison_figures(found: TrialFigures, rate: float) -> dict[str, float | Spread]:
+    """Figures of all sides at one rate."""
     figures: dict[str, float | Spread] = {}
     for place, outcomes in sorted(found.outcomes.items()):
         if place.rate != rate:
             continue
         if place.side in ("queries", "foreach"):
-            own = Place(place.queries, place.sink, rate, "freshet")
+            own = TrialKey(place.queries, place.sink, rate, "freshet")
             end = "" if place.sink == "parquet" else f"_{place.sink}"
             for name, ours in {"latency": found.means(own), "sunk": found.sunk(own)}.items():
                 if ours:
@@ -84,8 +84,8 @@ def comparison_figures(found: Found, rate: float) -> dict[str, float | Spread]:
     return figures
 
 
-def outcome_figures(name: str, outcomes: Sequence[Outcome]) -> dict[str, float | Spread]:
-    """Of trials at a place."""
+def outcome_figures(name: str, outcomes: Sequence[TrialOutcome]) -> dict[str, float | Spread]:
+    """Figures of trials at a place."""
     figures: dict[str, float | Spread] = {
         f"{measure}_{name}": extremes([value(outcome) for outcome in outcomes]) for measure, value in MEASURES.items()
     }
@@ -98,10 +98,10 @@ def outcome_figures(name: str, outcomes: Sequence[Outcome]) -> dict[str, float |
 
 
 def load_figures(
-    found: Found, queries: int, sinks: Sequence[str], rate: float, compared: float
+    found: TrialFigures, queries: int, sinks: Sequence[str], rate: float, compared: float
 ) -> dict[str, float | Spread]:
-    """Of many queries at other rates than that at which all sides were compared; ``rate`` was the first of them.
-    Names without a suffix: of the first kind of sink."""
+    """Figures of many queries at rates other than the one at which all sides were compared; ``rate`` was the first of
+    them. Names without a suffix are of the first kind of sink."""
     figures: dict[str, float | Spread] = {}
     for sink in sinks:
         end = "" if sink == sinks[0] else f"_{sink}"
@@ -120,8 +120,8 @@ def load_figures(
     return figures
 
 
-def floor_figures(found: Found, queries: int) -> dict[str, float | Spread]:
-    """CPU time for trains that wait, against that of the floor."""
+def floor_figures(found: TrialFigures, queries: int) -> dict[str, float | Spread]:
+    """CPU time for waiting trains, against that of the floor."""
     ours, floor = (found.backlogs.get((side, queries), []) for side in ("freshet", "floor"))
     if not ours or not floor:
         return {}

@@ -15,17 +15,17 @@ from freshet.bench.many.queries import make_rows
 from freshet.bench.rig.checkpoints import name_of
 
 INTERVAL: Final = 0.25
-"""Seconds between files: few enough that a micro-batch which takes long is not slowed down by opening small files."""
+"""Seconds between files: long enough that opening small files does not slow down a long micro-batch."""
 
 
 @dataclass(frozen=True, slots=True)
 class Files:
-    """Files of equally many rows; the number of a file says which: ``number * rows`` is its first id.
+    """Files with the same number of rows each. The number of a file tells its rows: ``number * rows`` is its first id.
 
     Args:
         folder: Where they lie.
-        rows: Rows of each.
-        count: How many there are.
+        rows: Number of rows of each.
+        count: Number of files.
     """
 
     folder: Path
@@ -45,7 +45,7 @@ class Files:
         return [self.folder / name_of(number) for number in numbers]
 
     def drop(self, numbers: Sequence[int], target: Path, interval: float = INTERVAL) -> list[float]:
-        """Brings files into a folder, one after each interval: hidden first, then renamed.
+        """Brings files into a folder, one after each interval: first hidden, then renamed.
 
         Returns:
             When each of them arrived: the moment before its rename.

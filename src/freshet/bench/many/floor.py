@@ -1,8 +1,8 @@
 """The floor of ``freshet bench many``: the same queries by NumPy and Arrow, without SQL, log or Spark.
 
-It is what a careful engineer writes by hand: texts are read as codes of a dictionary, a condition on a text is decided
-once for each entry of the dictionary, sums and products that several queries need are computed once per train, and
-only rows that pass are projected.
+It is what a careful engineer would write by hand. Texts are read as codes of a dictionary, a condition on a text is
+decided once for each entry of the dictionary, sums and products that several queries need are computed once per train,
+and only rows that pass are projected.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from numpy.typing import NDArray
 from freshet.bench.many.queries import LEAST, MOST, ManyQuery, Predicate
 
 Mask = NDArray[np.bool_]
-Places = NDArray[np.intp]
+RowPlaces = NDArray[np.intp]
 TEXTS: Final = ("host", "proto")
 _MARGIN: Final = 0.01
-"""By how much the selectivity that is found may lie outside the range that is wanted: rows are drawn."""
+"""How far the measured selectivity may lie outside the wanted range: rows are drawn at random."""
 
 
-class Columns:
-    """The columns of a train as arrays; texts as codes, missing numbers as NaN."""
+class TrainColumns:
+    """The columns of a train as arrays: texts as codes, missing numbers as NaN."""
 
     def __init__(self, table: pa.Table) -> None:
         self.rows = table.num_rows
@@ -36,13 +36,13 @@ class Columns:
         self.v, self.w = table["v"].to_numpy(), table["w"].to_numpy()
         self.sum = self.v + self.w
         self.bits = self.size * 8
-        self.codes: dict[str, Places] = {}
+        self.codes: dict[str, RowPlaces] = {}
         self.entries: dict[str, pa.Array] = {}
         self._texts: dict[str, NDArray[np.str_]] = {}
         for name in TEXTS:
             column = table[name].combine_chunks()
             coded = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
-            # As NumPy wants its indices, lest it converts them for every query.
+            # In the type that NumPy wants for indices, so that it does not convert them for every query.
             self.codes[name] = coded.indices.to_numpy().astype(np.intp)
             self.entries[name] = coded.dictionary
             self._texts[name] = np.array(coded.dictionary.to_pylist(), dtype=np.str_)
@@ -63,23 +63,23 @@ class Columns:
         return found
 
 
-Form = Callable[[Columns, Predicate], Mask]
+FloorForm = Callable[[TrainColumns, Predicate], Mask]
 
 
-def _among(columns: Columns, predicate: Predicate) -> Mask:
+def _among(columns: TrainColumns, predicate: Predicate) -> Mask:
     [name] = predicate.columns
     if name in TEXTS:
         return columns.by_entry(name, lambda texts: np.isin(texts, predicate.constants))
     return np.isin(columns.number(name), np.array(predicate.constants, dtype=np.int32))
 
 
-def _between(columns: Columns, predicate: Predicate) -> Mask:
+def _between(columns: TrainColumns, predicate: Predicate) -> Mask:
     values, (low, high) = columns.number(predicate.columns[0]), predicate.constants
     inside: Mask = (values >= low) & (values <= high)
     return inside
 
 
-FORMS: Final[Mapping[str, Form]] = {
+FORMS: Final[Mapping[str, FloorForm]] = {
     # Comparisons with NaN are false, as those with NULL are.
     "below": lambda columns, p: columns.number(p.columns[0]) < p.constants[0],
     "at_least": lambda columns, p: columns.number(p.columns[0]) >= p.constants[0],
@@ -98,7 +98,7 @@ FORMS: Final[Mapping[str, Form]] = {
     "between": _between,
 }
 
-PROJECTIONS: Final[Mapping[str, Callable[[Columns, Places], pa.Array]]] = {
+PROJECTIONS: Final[Mapping[str, Callable[[TrainColumns, RowPlaces], pa.Array]]] = {
     "k": lambda columns, at: pa.array(columns.k[at]),
     "w": lambda columns, at: _or_null(columns.w[at]),
     "host": lambda columns, at: columns.entries["host"].take(pa.array(columns.codes["host"][at])),
@@ -114,20 +114,20 @@ def _or_null(values: NDArray[np.float64]) -> pa.Array:
     return pa.array(values, from_pandas=True)
 
 
-def answer(query: ManyQuery, columns: Columns) -> pa.RecordBatch:
+def answer(query: ManyQuery, columns: TrainColumns) -> pa.RecordBatch:
     """The rows of a query's output."""
     first, second = query.predicates
     at = np.flatnonzero(FORMS[first.form](columns, first) & FORMS[second.form](columns, second))
     return pa.record_batch([pa.array(columns.ids[at]), PROJECTIONS[query.expression](columns, at)], names=["id", "x"])
 
 
-def read(path: Path) -> Columns:
+def read(path: Path) -> TrainColumns:
     """A train from a Parquet file."""
-    return Columns(pq.read_table(path, read_dictionary=list(TEXTS), use_threads=False, memory_map=True))
+    return TrainColumns(pq.read_table(path, read_dictionary=list(TEXTS), use_threads=False, memory_map=True))
 
 
 def write(answers: Iterable[pa.RecordBatch], path: Path) -> None:
-    """All outputs of a train in one file, an Arrow IPC stream for each, synced to disk."""
+    """Writes all outputs of a train to one file, an Arrow IPC stream for each, synced to disk."""
     with path.open("wb") as file:
         for batch in answers:
             with pa.ipc.new_stream(file, batch.schema) as stream:
@@ -140,9 +140,9 @@ def check_selectivities(queries: Sequence[ManyQuery], table: pa.Table) -> None:
     """Refuses queries that let more or fewer rows pass than they should.
 
     Raises:
-        RuntimeError: With the first such query.
+        RuntimeError: Names the first such query.
     """
-    columns = Columns(table)
+    columns = TrainColumns(table)
     for query in queries:
         share = answer(query, columns).num_rows / columns.rows
         if not LEAST - _MARGIN <= share <= MOST + _MARGIN:

@@ -11,21 +11,21 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
-from freshet.bench.many.answers import Answer, answer_of
+from freshet.bench.many.answers import GivenRows, answer_of
 from freshet.bench.many.floor import answer, read, write
-from freshet.bench.many.side import Backlog, Notes, Opening, Setting
+from freshet.bench.many.side import Backlog, Notes, Opening, SideSetting
 from freshet.bench.rig.checkpoints import number_of
 from freshet.bench.rig.meter import ByKind
 
 LOOK: Final = 0.005
-"""Seconds between looks into the folder."""
+"""Seconds between two looks into the folder."""
 _AGAIN: Final = 0.05
 
 
 class FloorSide:
     """A thread that looks into the folder; all outputs of a file go into one file, synced to disk."""
 
-    def __init__(self, setting: Setting) -> None:
+    def __init__(self, setting: SideSetting) -> None:
         self._queries = setting.queries
 
     def open(self, opening: Opening) -> int:
@@ -69,7 +69,7 @@ class FloorSide:
         ready = np.array([self._ended.get(number, np.nan) for number in range(files)])
         return Notes(np.tile(ready, (len(self._queries), 1)), np.sort(list(self._ended.values())))
 
-    def answers(self, files: int) -> list[Answer]:
+    def answers(self, files: int) -> list[GivenRows]:
         found: list[list[pa.Table]] = [[] for _ in self._queries]
         for path in sorted(self._opening.output.glob("*.arrow")):
             with path.open("rb") as file:
@@ -82,13 +82,13 @@ class FloorSide:
         self._thread.join()
 
     def work_off(self, opening: Opening, files: Sequence[Path], warm: int) -> Backlog:
-        """Answers files one after the other; the first ``warm`` and the last two are not measured, as on the other
+        """Answers files one after the other. The first ``warm`` and the last two are not measured, as on the other
         side."""
         self._opening = opening
         opening.output.mkdir()
         for path in files[:warm]:
             self._answer(path)
-        # One process does it all, and its own clock is finer than the system's ticks of all processes.
+        # One process does all the work, and its own clock is finer than the system's ticks for all processes.
         began, before = time.time(), time.process_time()
         measured = files[warm : len(files) - 2]
         for path in measured:

@@ -13,23 +13,23 @@ import numpy as np
 import pyarrow.parquet as pq
 
 from freshet.app import App
-from freshet.bench.many.answers import Answer, answer_in, answer_of, parquet_below
-from freshet.bench.many.places import Places
+from freshet.bench.many.answers import GivenRows, answer_in, answer_of, parquet_below
+from freshet.bench.many.places import QueryProgress
 from freshet.bench.many.queries import SCHEMA, STREAM, ManyQuery
-from freshet.bench.many.side import HEAP, Backlog, Notes, Opening, Setting, Times
+from freshet.bench.many.side import HEAP, Backlog, Notes, Opening, SideSetting, Times
 from freshet.bench.rig.meter import ByKind, ProcessMeter
 from freshet.log import LogReader, Retention
 
 if TYPE_CHECKING:
-    from freshet.app.run import Run
+    from freshet.app.running.run import Run
 
 POLICY: Final = "everything"
 LOOK: Final = 0.02
-"""Seconds between looks into the folder."""
+"""Seconds between two looks into the folder."""
 ROLL: Final = 1.0
 """Seconds for which a sink gathers rows."""
 TRAIN: Final = 500_000
-"""Most rows of a train, where nothing is said."""
+"""Default maximum number of rows of a train."""
 _KEEP: Final = Retention(history_age=None, history_bytes=None, bound_bytes=None)
 _AGAIN: Final = 0.05
 _SOON: Final = 0.005
@@ -38,7 +38,7 @@ _SOON: Final = 0.005
 class FreshetSide:
     """An application; its output is a log, with a Parquet sink for each query or without."""
 
-    def __init__(self, setting: Setting) -> None:
+    def __init__(self, setting: SideSetting) -> None:
         from freshet.spark.session.session import open_session
 
         self._queries, self._master = setting.queries, setting.master
@@ -62,7 +62,7 @@ class FreshetSide:
         for query in queries:
             sink = {"kind": "parquet", "path": str(opening.output / query.name), "every": ROLL}
             app.query(query.name, query.sql, sinks=[sink] if opening.sinks else [])
-        self._places = Places(queries)
+        self._places = QueryProgress(queries)
         self._run = app.start(master=self._master)
         self._run.observe(self._places)
 
@@ -72,11 +72,11 @@ class FreshetSide:
             if time.monotonic() > until:
                 return False
             time.sleep(_AGAIN)
-            self._running.wait(0.0)  # raises what has ended the engine
+            self._running.wait(0.0)  # raises the error that has ended the engine
         return True
 
     def _is_done(self, rows: int) -> bool:
-        """Whether all is in the log, and in the sinks."""
+        """Whether everything is in the log and in the sinks."""
         return self._passed(rows) and self._running.sunk()
 
     def _passed(self, rows: int) -> bool:
@@ -96,7 +96,7 @@ class FreshetSide:
         return Notes(ready, moments[1:], self._sunk(files) if self._opening.sinks else None)
 
     def _ends(self, files: int) -> Times:
-        """For each file the offset behind its last row."""
+        """For each file, the offset behind its last row."""
         numbers = self._running.read(STREAM)["id"].to_numpy() // self._opening.rows
         ends = np.full(files, np.inf)
         ends[numbers] = np.arange(1, len(numbers) + 1)
@@ -110,7 +110,7 @@ class FreshetSide:
                 sunk[place, np.unique(ids // self._opening.rows)] = moment
         return sunk
 
-    def answers(self, files: int) -> list[Answer]:
+    def answers(self, files: int) -> list[GivenRows]:
         numbers = range(files)
         if self._opening.sinks:
             folders = [self._opening.output / query.name for query in self._queries]
@@ -122,8 +122,8 @@ class FreshetSide:
         self._run = None
 
     def work_off(self, opening: Opening, files: Sequence[Path], warm: int) -> Backlog:
-        """Takes files into the log while no query runs, then answers them, a train for each; the first ``warm`` and the
-        last ones are not measured, so that at both ends equally much has begun and is not committed."""
+        """Takes files into the log while no query runs, then answers them, one train for each. The first ``warm`` and
+        the last ones are not measured, so that both ends have the same amount of begun but uncommitted work."""
         rows = len(files) * opening.rows
         self._start(opening, ())
         meter = ProcessMeter()
@@ -142,7 +142,7 @@ class FreshetSide:
         return Backlog(done, last.time - first.time, last.cpu - first.cpu, taken_in.times(done / rows))
 
     def _mark(self, rows: int) -> _Mark:
-        """Where things stand when so many rows are answered."""
+        """The present figures, once this many rows are answered."""
         _until(lambda: self._passed(rows))
         last = self._places.commits[-1]
         return _Mark(last.time, last.least, ProcessMeter().cpu())

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from freshet.bench.interleave import interleave
-from freshet.bench.many.figures import MEASURES, Found, Place
+from freshet.bench.many.figures import MEASURES, TrialFigures, TrialKey
 from freshet.bench.many.rig import STREAMING, Rig
 from freshet.bench.many.side import Backlog
 from freshet.bench.many.trial import NotGoing
@@ -15,24 +15,24 @@ from freshet.bench.stage import Stage
 
 WARM_TRAINS: Final = 6
 TRAINS: Final = 8
-"""Trains that are measured against the floor, between those that warm up and the last two."""
+"""Number of trains that are measured against the floor, between the warm-up and the last two."""
 HALVINGS: Final = 3
-"""How often the least of the high rates is halved where Freshet does not keep up with it."""
+"""How often the lowest of the high rates is halved if Freshet does not keep up with it."""
 
 
 @dataclass(slots=True)
-class Grid:
+class TrialGrid:
     """What is to be measured.
 
     Args:
-        stage: Where it plays.
+        stage: The stage of the benchmark.
         sides: Which sides.
         sinks: Which kinds of sinks, ``parquet`` and ``noop``.
-        trials: Trials of each side with the first kind of sink, after one that is not measured; with the other there is
-            one.
+        trials: Number of trials of each side with the first kind of sink, after one that is not measured. With the
+            other kind there is one.
         rate: Rows a second at which all sides are compared.
         rates: Rows a second for many queries, ascending.
-        seconds: Of input, in a trial.
+        seconds: Seconds of input in a trial.
         train: Rows of a train against the floor; 0: there are none.
         limit: Seconds after which a side is given up.
         master: Spark master.
@@ -48,14 +48,14 @@ class Grid:
     train: int
     limit: float
     master: str
-    found: Found = field(default_factory=Found)
+    found: TrialFigures = field(default_factory=TrialFigures)
 
     def measure(self, queries: int, loaded: bool) -> None:
-        """All trials with a number of queries.
+        """Runs all trials with a number of queries.
 
         Args:
-            queries: How many.
-            loaded: Whether they are fed at high rates, too, and with long trains.
+            queries: Number of queries.
+            loaded: Whether they are also fed at high rates, and with long trains.
         """
         with Rig(self.stage, queries, self.master, self.seconds, self.limit) as rig:
             for sink in self.sinks:
@@ -69,41 +69,41 @@ class Grid:
     def _compare(self, rig: Rig, sink: str) -> None:
         first = sink == self.sinks[0]
         rounds = self.trials if first else 1
-        # The floor has no sinks: its trials with one kind are those with the other.
+        # The floor has no sinks: its trials with one kind count for the other, too.
         sides = [side for side in self.sides if first or side != "floor"]
-        places = {side: Place(rig.queries, sink, self.rate, side) for side in sides}
+        places = {side: TrialKey(rig.queries, sink, self.rate, side) for side in sides}
         trials = {side: self._trial(rig, place) for side, place in places.items()}
         with self.stage.steps(f"{rig.queries} queries, {self.rate:g} rows/s, {sink}", rounds + first) as advance:
             if first:
                 interleave(trials, 1, advance)
-                # What it takes to make Java warm is no side's fault.
+                # No side is to blame for what it takes to warm Java up.
                 for place in places.values():
                     self.found.outcomes.pop(place, None)
             interleave(trials, rounds, advance)
 
     def _load(self, rig: Rig, sink: str) -> None:
-        """Freshet at ascending rates until it does not keep up; the other sides once, at the first rate."""
+        """Runs Freshet at ascending rates until it does not keep up; the other sides once, at the first rate."""
         first, rounds = self.rates[0], self.trials if sink == self.sinks[0] else 1
-        own = Place(rig.queries, sink, first, "freshet")
+        own = TrialKey(rig.queries, sink, first, "freshet")
         with self.stage.steps(f"{rig.queries} queries, {first:g} rows/s, {sink}", rounds) as advance:
             for _ in range(rounds):
                 self._trial(rig, own)()
                 advance()
         for side in self.sides if sink == self.sinks[0] else ():
             if side != "freshet":
-                self._trial(rig, Place(rig.queries, sink, first, side))()
+                self._trial(rig, TrialKey(rig.queries, sink, first, side))()
         lower = [first / 2**times for times in range(1, HALVINGS + 1)]
         for rate in self.rates[1:] if self._kept_up(own) else lower:
-            place = Place(rig.queries, sink, rate, "freshet")
+            place = TrialKey(rig.queries, sink, rate, "freshet")
             self._trial(rig, place)()
             if self._kept_up(place) != self._kept_up(own):
                 break
 
-    def _kept_up(self, place: Place) -> bool:
+    def _kept_up(self, place: TrialKey) -> bool:
         outcomes = self.found.outcomes.get(place, ())
         return bool(outcomes) and all(outcome.kept_up for outcome in outcomes)
 
-    def _trial(self, rig: Rig, place: Place) -> Callable[[], None]:
+    def _trial(self, rig: Rig, place: TrialKey) -> Callable[[], None]:
         def run() -> None:
             reason = self._hopeless(place)
             try:
@@ -124,7 +124,7 @@ class Grid:
 
         return run
 
-    def _hopeless(self, place: Place) -> str | None:
+    def _hopeless(self, place: TrialKey) -> str | None:
         """Why a trial is not worth its time: the side did not get going with fewer queries or a lower rate."""
         for other in self.found.silent:
             if (
@@ -152,5 +152,5 @@ class Grid:
             interleave({side: work_off(side) for side in ("freshet", "floor")}, self.trials, advance)
 
 
-def _title(place: Place) -> str:
+def _title(place: TrialKey) -> str:
     return f"{place.side}, {place.queries} queries, {place.rate:g} rows/s, {place.sink}"

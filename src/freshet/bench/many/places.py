@@ -1,4 +1,4 @@
-"""How far the queries of ``freshet bench many`` are, as the engine of Freshet's side tells it."""
+"""How far the queries of ``freshet bench many`` have come, as the engine of Freshet's side reports it."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from freshet.engine.events import Committed
 
 
 class Reached(NamedTuple):
-    """A moment, and how many rows of the stream each query has answered then."""
+    """A moment, and how many rows of the stream each query has answered by then."""
 
     time: float
     places: tuple[int, ...]
 
     @property
     def least(self) -> int:
-        """Of the slowest query."""
+        """The number of the slowest query."""
         return min(self.places, default=0)
 
 
-class Places:
-    """An observer that notes after every commit how far each query is; each reads the stream, and nothing else.
+class QueryProgress:
+    """An observer that notes after every commit how far each query has come; each reads only the stream.
 
     Args:
         queries: The queries.
@@ -35,7 +35,7 @@ class Places:
         self.commits = [Reached(-math.inf, tuple(self._places.values()))]
 
     def tell(self, event: Event) -> None:
-        """Something happened."""
+        """Takes an event."""
         if isinstance(event, Committed):
             for chain in event.chains:
                 ends = [train.end for train in chain.trains if train.stream == STREAM]

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from freshet.model import UserError
-from freshet.plots import DOTS, Point, draw_line, label_ends, new_figure, plain_numbers
+from freshet.plots import DOTS, PlotPoint, draw_line, label_ends, new_figure, plain_numbers
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -49,23 +49,23 @@ def draw(document: Mapping[str, Any]) -> Figure:
 
 
 def _lines(axes: Axes, document: Mapping[str, Any], measure: str) -> None:
-    """The figures of all sides; one of them has no point where it never got going."""
-    ends: list[tuple[str, Point, int]] = []
+    """Draws the figures of all sides; a side has no point where it never got going."""
+    ends: list[tuple[str, PlotPoint, int]] = []
     for side, (label, number) in SIDES.items():
         lines = [points for sink in _SINKS if (points := _points(document, f"{measure}_{side}", sink, axes, number))]
         if lines:
-            # The label of a side stands at the line that goes furthest.
+            # The label of a side is at its longest line.
             ends.append((label, max((points[-1] for points in lines), key=lambda point: point.place), number))
     plain_numbers(axes)
     axes.set_xticks(_counts(document))
     label_ends(axes, ends)
 
 
-def _points(document: Mapping[str, Any], figure: str, sink: str, axes: Axes, number: int) -> list[Point]:
+def _points(document: Mapping[str, Any], figure: str, sink: str, axes: Axes, number: int) -> list[PlotPoint]:
     """Draws the line of a side with one kind of sink; returns its points."""
     figures, spread = document["figures"], document["spread"]
     points = [
-        Point(count, figures[name], *spread.get(name, [figures[name]] * 2))
+        PlotPoint(count, figures[name], *spread.get(name, [figures[name]] * 2))
         for count in _counts(document)
         if (name := f"{figure}_{count}_{sink}") in figures
     ]

@@ -17,25 +17,25 @@ HOSTS: Final = tuple(f"{region}-{number:02}" for region in REGIONS for number in
 PROTOCOLS: Final = ("arp", "dns", "ftp", "http", "icmp", "ntp", "ssh", "tls")
 KEYS: Final = 1000
 SIZES: Final = (40, 1500)
-"""Least and greatest size."""
+"""Minimum and maximum size."""
 NULLS: Final = 0.25
 """Share of rows without a ``w``."""
 LEAST, MOST = 0.05, 0.10
-"""Selectivity of a query."""
+"""Range of the selectivity of a query."""
 
-Draw = np.random.Generator
+QueryDraw = np.random.Generator
 
 
 @dataclass(frozen=True, slots=True)
 class Predicate:
-    """A condition in SQL, and in words for those who evaluate it without SQL.
+    """A condition in SQL, and in parts for those who evaluate it without SQL.
 
     Args:
-        form: What kind of condition.
-        columns: What it looks at.
-        constants: What it compares with.
+        form: The kind of condition.
+        columns: The columns that it looks at.
+        constants: The constants that it compares with.
         sql: The text.
-        share: Of all rows, those that pass.
+        share: The share of all rows that pass.
     """
 
     form: str
@@ -62,7 +62,7 @@ class ManyQuery:
 
     @property
     def sql(self) -> str:
-        """The text, the same for everybody."""
+        """The text, the same for all sides."""
         where = " AND ".join(predicate.sql for predicate in self.predicates)
         return f"SELECT id, {EXPRESSIONS[self.expression]} AS x FROM {STREAM} WHERE {where}"
 
@@ -77,47 +77,47 @@ EXPRESSIONS: Final = {
     "v_w": "v - w",
     "v_v": "v * v",
 }
-"""What a query may give beside the id."""
+"""What a query may select besides the id."""
 
-# Forms whose share cannot be chosen freely.
+# Forms with a share that cannot be chosen freely.
 
 
-def _same_text(draw: Draw) -> Predicate:
+def _same_text(draw: QueryDraw) -> Predicate:
     text = str(draw.choice(PROTOCOLS))
     return Predicate("equal", ("proto",), (text,), f"proto = '{text}'", 1 / len(PROTOCOLS))
 
 
-def _other_text(draw: Draw) -> Predicate:
+def _other_text(draw: QueryDraw) -> Predicate:
     text = str(draw.choice(PROTOCOLS))
     return Predicate("unequal", ("proto",), (text,), f"proto <> '{text}'", 1 - 1 / len(PROTOCOLS))
 
 
-def _texts(draw: Draw) -> Predicate:
+def _texts(draw: QueryDraw) -> Predicate:
     some = tuple(sorted(str(each) for each in draw.choice(PROTOCOLS, int(draw.integers(2, 6)), replace=False)))
     listed = ", ".join(f"'{each}'" for each in some)
     return Predicate("among", ("proto",), some, f"proto IN ({listed})", len(some) / len(PROTOCOLS))
 
 
-def _prefix(draw: Draw) -> Predicate:
+def _prefix(draw: QueryDraw) -> Predicate:
     text = f"{draw.choice(REGIONS)}-"
     return Predicate("prefix", ("host",), (text,), f"host LIKE '{text}%'", 1 / len(REGIONS))
 
 
-def _remainder(draw: Draw) -> Predicate:
+def _remainder(draw: QueryDraw) -> Predicate:
     by = int(draw.choice((4, 5, 8, 10)))
     rest = int(draw.integers(by))
     return Predicate("remainder", ("k",), (by, rest), f"k % {by} = {rest}", 1 / by)
 
 
-def _null(draw: Draw) -> Predicate:
+def _null(draw: QueryDraw) -> Predicate:
     return Predicate("null", ("w",), (), "w IS NULL", NULLS)
 
 
-def _not_null(draw: Draw) -> Predicate:
+def _not_null(draw: QueryDraw) -> Predicate:
     return Predicate("not_null", ("w",), (), "w IS NOT NULL", 1 - NULLS)
 
 
-FIXED: Final[Sequence[Callable[[Draw], Predicate]]] = (
+FIXED: Final[Sequence[Callable[[QueryDraw], Predicate]]] = (
     _same_text,
     _other_text,
     _texts,
@@ -127,35 +127,35 @@ FIXED: Final[Sequence[Callable[[Draw], Predicate]]] = (
     _not_null,
 )
 
-# Forms that are given a share; None where they cannot have it.
+# Forms that get a share; None if they cannot have it.
 
-Chosen = Callable[[Draw, float], Predicate | None]
+Chosen = Callable[[QueryDraw, float], Predicate | None]
 
 
-def _below(draw: Draw, share: float) -> Predicate | None:
+def _below(draw: QueryDraw, share: float) -> Predicate | None:
     bound = round(share, 4)
     return Predicate("below", ("v",), (bound,), f"v < {_double(bound)}", bound)
 
 
-def _at_least(draw: Draw, share: float) -> Predicate | None:
+def _at_least(draw: QueryDraw, share: float) -> Predicate | None:
     bound = round(1 - share, 4)
     return Predicate("at_least", ("v",), (bound,), f"v >= {_double(bound)}", 1 - bound)
 
 
-def _w_above(draw: Draw, share: float) -> Predicate | None:
+def _w_above(draw: QueryDraw, share: float) -> Predicate | None:
     bound = round(1 - share / (1 - NULLS), 4)
     if bound < 0.0:
         return None
     return Predicate("above", ("w",), (bound,), f"w > {_double(bound)}", (1 - bound) * (1 - NULLS))
 
 
-def _between(draw: Draw, share: float) -> Predicate | None:
+def _between(draw: QueryDraw, share: float) -> Predicate | None:
     width = max(1, round(share * KEYS))
     low = int(draw.integers(KEYS - width + 1))
     return Predicate("between", ("k",), (low, low + width - 1), f"k BETWEEN {low} AND {low + width - 1}", width / KEYS)
 
 
-def _listed(draw: Draw, share: float) -> Predicate | None:
+def _listed(draw: QueryDraw, share: float) -> Predicate | None:
     count = round(share * KEYS)
     if not 0 < count <= 200:
         return None
@@ -163,21 +163,21 @@ def _listed(draw: Draw, share: float) -> Predicate | None:
     return Predicate("among", ("k",), some, f"k IN ({', '.join(map(str, some))})", count / KEYS)
 
 
-def _larger(draw: Draw, share: float) -> Predicate | None:
+def _larger(draw: QueryDraw, share: float) -> Predicate | None:
     low, high = SIZES
     count = max(1, round(share * (high - low + 1)))
     bound = high - count
     return Predicate("above", ("size",), (bound,), f"size > {bound}", count / (high - low + 1))
 
 
-def _many_bits(draw: Draw, share: float) -> Predicate | None:
+def _many_bits(draw: QueryDraw, share: float) -> Predicate | None:
     low, high = SIZES
     count = max(1, round(share * (high - low + 1)))
     bound = (low + count) * 8
     return Predicate("bits_below", ("size",), (bound,), f"size * 8 < {bound}", count / (high - low + 1))
 
 
-def _large_sum(draw: Draw, share: float) -> Predicate | None:
+def _large_sum(draw: QueryDraw, share: float) -> Predicate | None:
     # The sum of two uniform numbers is above 2 - t with probability t² / 2, for t up to 1.
     share /= 1 - NULLS
     if share > 0.5:
@@ -195,7 +195,7 @@ def _double(value: float) -> str:
 
 
 def make_queries(count: int, seed: int = 0) -> list[ManyQuery]:
-    """Queries whose selectivity is from 5 to 10 %; the first ones are the same for every count.
+    """Queries with a selectivity from 5 to 10 %; the first ones are the same for every count.
 
     >>> for query in make_queries(2, seed=1):
     ...     print(query.sql)
@@ -206,7 +206,7 @@ def make_queries(count: int, seed: int = 0) -> list[ManyQuery]:
     return [_query(f"q{number}", draw) for number in range(count)]
 
 
-def _query(name: str, draw: Draw) -> ManyQuery:
+def _query(name: str, draw: QueryDraw) -> ManyQuery:
     while True:
         wanted = draw.uniform(LEAST + 0.005, MOST - 0.005)
         first = _first(draw, wanted)
@@ -219,8 +219,8 @@ def _query(name: str, draw: Draw) -> ManyQuery:
             return query
 
 
-def _first(draw: Draw, wanted: float) -> Predicate | None:
-    """One that leaves room for a second predicate."""
+def _first(draw: QueryDraw, wanted: float) -> Predicate | None:
+    """A predicate that leaves room for a second one."""
     if draw.random() < 0.5:
         found: Predicate | None = _pick(FIXED, draw)(draw)
     else:
@@ -228,7 +228,7 @@ def _first(draw: Draw, wanted: float) -> Predicate | None:
     return found if found is not None and found.share > wanted else None
 
 
-def _pick(forms: Sequence[Any], draw: Draw) -> Any:
+def _pick(forms: Sequence[Any], draw: QueryDraw) -> Any:
     return forms[int(draw.integers(len(forms)))]
 
 

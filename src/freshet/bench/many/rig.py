@@ -14,31 +14,31 @@ from freshet.bench.many.floor import check_selectivities
 from freshet.bench.many.floor_side import FloorSide
 from freshet.bench.many.freshet_side import FreshetSide
 from freshet.bench.many.queries import make_queries, make_rows
-from freshet.bench.many.side import Backlog, Opening, Remote, Setting, Side, SideFailed, SideHangs
+from freshet.bench.many.side import Backlog, Opening, Remote, Side, SideFailed, SideHangs, SideSetting
 from freshet.bench.many.streaming_sides import ForeachSide, QueriesSide
-from freshet.bench.many.trial import WARM, Feed, NotGoing, Outcome, run_trial
+from freshet.bench.many.trial import WARM, Feed, NotGoing, TrialOutcome, run_trial
 from freshet.bench.stage import Stage
 
-SIDES: Final[Mapping[str, Callable[[Setting], Side]]] = {
+SIDES: Final[Mapping[str, Callable[[SideSetting], Side]]] = {
     "freshet": FreshetSide,
     "queries": QueriesSide,
     "foreach": ForeachSide,
     "floor": FloorSide,
 }
-"""What is compared: (a), (b), (c) and (d)."""
+"""The sides that are compared: (a), (b), (c) and (d)."""
 STREAMING: Final = ("queries", "foreach")
 _SELECTED: Final = 20_000
-"""Rows with which selectivities are checked."""
+"""Number of rows with which selectivities are checked."""
 
 
 class Rig:
-    """The sides over a number of queries; their processes are started when they are needed first.
+    """The sides over a number of queries; a side's process starts when it is first needed.
 
     Args:
-        stage: Where it plays.
-        queries: How many queries.
+        stage: The stage of the benchmark.
+        queries: Number of queries.
         master: Spark master.
-        seconds: Of input in a trial, behind what warms up.
+        seconds: Seconds of input in a trial, after the warm-up.
         limit: Seconds after which a side that has not got going is given up.
     """
 
@@ -48,7 +48,7 @@ class Rig:
         self._folder = stage.folder / f"{queries}-queries"
         asked = tuple(make_queries(queries))
         check_selectivities(asked, make_rows(0, _SELECTED))
-        self._setting = Setting(asked, master, stage.logs)
+        self._setting = SideSetting(asked, master, stage.logs)
         self._remotes: dict[str, Remote] = {}
         self._feeds: dict[int, tuple[Files, Expected]] = {}
         self._trials = 0
@@ -67,7 +67,7 @@ class Rig:
             if side in self._remotes:
                 self._remotes.pop(side).end()
 
-    def trial(self, side: str, rate: float, sinks: bool) -> Outcome:
+    def trial(self, side: str, rate: float, sinks: bool) -> TrialOutcome:
         """Runs a trial.
 
         Raises:
@@ -87,7 +87,7 @@ class Rig:
             raise
 
     def work_off(self, side: str, rows: int, trains: int, warm: int) -> Backlog:
-        """Has a side work off trains that wait; the first ``warm`` and the last two are not measured."""
+        """Makes a side work off waiting trains; the first ``warm`` and the last two are not measured."""
         folder = self._folder / f"trains-of-{rows}"
         files = Files(folder, rows, trains) if folder.exists() else Files.write(folder, rows, trains)
         opening = Opening(self._next(), rows, False, self._limit, train=rows)

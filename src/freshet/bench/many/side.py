@@ -1,7 +1,7 @@
 """A side of ``freshet bench many`` in a process of its own, with a Spark of its own.
 
 So the CPU time and the memory of a side are those of its processes, no side profits from Java code that another one
-made hot, and one that hangs can be ended. The process lives through all trials with the same number of queries, and
+made hot, and a side that hangs can be ended. The process lives through all trials with the same number of queries, and
 is idle while other sides are at work.
 """
 
@@ -21,20 +21,20 @@ import numpy as np
 import psutil
 from numpy.typing import NDArray
 
-from freshet.bench.many.answers import Answer
+from freshet.bench.many.answers import GivenRows
 from freshet.bench.many.queries import ManyQuery
 from freshet.bench.rig.meter import ByKind
 
 HEAP: Final = "2g"
-"""Of every side's JVM."""
+"""Heap of every side's JVM."""
 GRACE: Final = 60.0
-"""Seconds that a call may take beyond its own limit before the side is taken for hung."""
+"""Seconds that a call may take beyond its own limit before the side counts as hung."""
 
 Times = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
-class Setting:
+class SideSetting:
     """What a side is started with.
 
     Args:
@@ -53,11 +53,11 @@ class Opening:
     """What a trial is opened with.
 
     Args:
-        folder: Empty; the side watches ``input`` in it.
-        rows: Rows of an input file.
+        folder: An empty folder; the side watches ``input`` in it.
+        rows: Number of rows of an input file.
         sinks: Whether outputs go to Parquet.
-        limit: Seconds after which it gives up to start more queries.
-        train: Most rows of a train; None: as many as wait.
+        limit: Seconds after which it stops starting more queries.
+        train: Maximum number of rows of a train; None: as many as wait.
     """
 
     folder: Path
@@ -84,7 +84,7 @@ class Notes:
     Args:
         ready: For each query and input file, when its output could be read; NaN: not yet.
         rounds: When each step or micro-batch ended.
-        sunk: As ``ready``, for the Parquet sink behind an output that could be read before; None: there is none.
+        sunk: Like ``ready``, for the Parquet sink behind an output that could be read before; None: there is none.
     """
 
     ready: Times
@@ -97,8 +97,8 @@ class Backlog:
     """How a backlog was worked off.
 
     Args:
-        rows: Of the input, that were measured.
-        seconds: For which.
+        rows: Number of input rows that were measured.
+        seconds: Seconds that they took.
         answering: CPU time from the log to the output.
         taking_in: CPU time from the files to the log.
     """
@@ -116,12 +116,12 @@ class Side(Protocol):
         """Starts all queries over an empty folder; returns how many could be started within the limit."""
 
     def wait(self, files: int, seconds: float) -> bool:
-        """Waits until every query has answered so many files; returns whether that is so."""
+        """Waits until every query has answered this many files; returns whether that is so."""
 
     def notes(self, files: int) -> Notes:
-        """What is known, of so many files."""
+        """What is known of the first ``files`` files."""
 
-    def answers(self, files: int) -> list[Answer]:
+    def answers(self, files: int) -> list[GivenRows]:
         """What every query has given."""
 
     def close(self) -> None:
@@ -136,7 +136,7 @@ class Remote:
         setting: What it is made with.
     """
 
-    def __init__(self, make: Callable[[Setting], Side], setting: Setting) -> None:
+    def __init__(self, make: Callable[[SideSetting], Side], setting: SideSetting) -> None:
         context = multiprocessing.get_context("spawn")
         self._connection, theirs = context.Pipe()
         self._process = context.Process(target=serve, args=(theirs, make, setting), name=make.__name__)
@@ -146,7 +146,7 @@ class Remote:
         self._receive(GRACE * 2)
 
     def call(self, name: str, *arguments: Any, within: float = 0.0) -> Any:
-        """Calls a method; ``within`` is how long it may take by itself.
+        """Calls a method; ``within`` is how long the method itself may take.
 
         Raises:
             SideHangs: It takes far longer.
@@ -166,7 +166,7 @@ class Remote:
         return value
 
     def end(self) -> None:
-        """Ends the process and all that it has started."""
+        """Ends the process and everything that it has started."""
         with suppress(psutil.NoSuchProcess):
             family = [*self.process.children(recursive=True), self.process]
             for process in family:
@@ -185,7 +185,7 @@ class SideHangs(SideFailed):
     """A side did not answer in time."""
 
 
-def serve(connection: Connection, make: Callable[[Setting], Side], setting: Setting) -> None:
+def serve(connection: Connection, make: Callable[[SideSetting], Side], setting: SideSetting) -> None:
     """The loop of a side's process, until the other end is gone."""
     try:
         side = make(setting)
@@ -202,5 +202,5 @@ def serve(connection: Connection, make: Callable[[Setting], Side], setting: Sett
     except Exception:
         connection.send((False, traceback.format_exc()))
     finally:
-        # Whatever still runs in threads of Spark is of no interest any more; the JVM ends with its standard input.
+        # What still runs in Spark's threads does not matter any more; the JVM ends with its standard input.
         os._exit(0)

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from freshet.bench.many.answers import Answer, answer_in, parquet_below
+from freshet.bench.many.answers import GivenRows, answer_in, parquet_below
 from freshet.bench.many.queries import SCHEMA, STREAM
-from freshet.bench.many.side import HEAP, Notes, Opening, Setting, Times
+from freshet.bench.many.side import HEAP, Notes, Opening, SideSetting, Times
 from freshet.bench.rig.checkpoints import Checkpoint, written
 from freshet.bench.rig.streaming import StreamingRig
 
@@ -24,11 +24,11 @@ _SETTINGS: Final = {"spark.driver.memory": HEAP, "spark.scheduler.mode": "FAIR"}
 
 
 class _Streaming(ABC):
-    """What both sides share: a session, and queries that are looked at by their checkpoints."""
+    """What both sides share: a session, and queries that are observed by their checkpoints."""
 
     _rig: StreamingRig
 
-    def __init__(self, setting: Setting) -> None:
+    def __init__(self, setting: SideSetting) -> None:
         from freshet.spark.session.session import open_session
 
         self._queries = setting.queries
@@ -53,7 +53,7 @@ class _Streaming(ABC):
 
     @abstractmethod
     def _is_done(self, files: int) -> bool:
-        """Whether every query has answered so many files."""
+        """Whether every query has answered this many files."""
 
     def close(self) -> None:
         self._rig.stop()
@@ -85,7 +85,7 @@ class QueriesSide(_Streaming):
         rounds = [moment for checkpoint in self._checkpoints for moment in checkpoint.batches.values()]
         return Notes(ready, np.sort(rounds))
 
-    def answers(self, files: int) -> list[Answer]:
+    def answers(self, files: int) -> list[GivenRows]:
         return [
             answer_in(checkpoint.answered(), written(marks) if marks else [])
             for checkpoint, marks in zip(self._checkpoints, self._marks, strict=True)
@@ -93,7 +93,7 @@ class QueriesSide(_Streaming):
 
 
 class ForeachSide(_Streaming):
-    """One streaming query whose ``foreachBatch`` keeps the micro-batch in memory and runs the queries in turn."""
+    """One streaming query with a ``foreachBatch`` that keeps the micro-batch in memory and runs the queries in turn."""
 
     def _start(self, opening: Opening) -> int:
         self._opening = opening
@@ -129,8 +129,8 @@ class ForeachSide(_Streaming):
     def _answered(self, ended: Mapping[int, float]) -> dict[int, float]:
         return {number: moment for batch, moment in ended.items() for number in self._checkpoint.files(batch)}
 
-    def answers(self, files: int) -> list[Answer]:
-        def answer(place: int) -> Answer:
+    def answers(self, files: int) -> list[GivenRows]:
+        def answer(place: int) -> GivenRows:
             ended = dict(self._ended[place])
             paths = [path for batch in ended for path in parquet_below(self._folder(place, batch))]
             return answer_in(self._answered(ended), paths)
@@ -139,7 +139,7 @@ class ForeachSide(_Streaming):
 
 
 def times(answered: Mapping[int, float], files: int) -> Times:
-    """When each of so many files was answered.
+    """When each of the first ``files`` files was answered.
 
     >>> times({1: 7.5}, 2)
     array([nan, 7.5])

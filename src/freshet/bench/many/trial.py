@@ -1,4 +1,4 @@
-"""A trial of ``freshet bench many``: a side is fed for some seconds, and what it did is put into numbers."""
+"""A trial of ``freshet bench many``: a side is fed for some seconds, and its work is put into numbers."""
 
 from __future__ import annotations
 
@@ -16,32 +16,33 @@ from freshet.bench.many.side import Notes, Opening, Remote, Times
 from freshet.bench.rig.meter import ByKind, ProcessMeter
 
 WARM: Final = 12
-"""Files that come before those that are measured."""
+"""Number of files before those that are measured."""
 SAMPLE: Final = 1.0
-"""Seconds between looks at the memory."""
+"""Seconds between two looks at the memory."""
 
 
 class NotGoing(Exception):
-    """A side did not get going within its time limit; says how far it came."""
+    """A side did not get going within its time limit; the text says how far it came."""
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class TrialOutcome:
     """What a side did in a trial.
 
     Args:
-        queries: How many there are.
+        queries: Number of queries.
         rate: Rows a second that came.
         waits: Seconds from arrival to readable output, for each query and file.
-        sunk: As ``waits``, to the Parquet sink behind such an output; None: there is none.
-        answered: Share of files and queries that were answered; below 1, the others wait at least as long as is said.
+        sunk: Like ``waits``, to the Parquet sink behind such an output; None: there is none.
+        answered: Share of files and queries that were answered. If it is below 1, the others waited at least as long as
+            ``waits`` says.
         rounds: Rounds a second; in a round each query is answered once.
-        cpu: CPU time for each million of rows of the input and queries.
-        peak_mb: Greatest memory.
-        driver_mb: Greatest memory of the driver alone.
+        cpu: CPU time per million of input rows times queries.
+        peak_mb: Peak memory.
+        driver_mb: Peak memory of the driver alone.
         driver_growth_mb: How much the memory of the driver grew in the trial.
-        checked: Rows of the output that were compared with those of the floor.
-        backlogs: Rows that wait for the slowest query, at the arrival of each file.
+        checked: Number of output rows that were compared with those of the floor.
+        backlogs: Number of rows that wait for the slowest query, at the arrival of each file.
     """
 
     queries: int
@@ -59,8 +60,8 @@ class Outcome:
 
     @property
     def kept_up(self) -> bool:
-        """Whether the backlog did not grow: its mean in the last third of the feed is at most that in the third before
-        and one file."""
+        """Whether the backlog did not grow: its mean in the last third of the feed is at most that in the third before,
+        plus one file."""
         third = len(self.backlogs) // 3
         before, last = self.backlogs[-2 * third : -third], self.backlogs[-third:]
         return self.answered == 1.0 and bool(last.mean() <= before.mean() + self.rate * INTERVAL)
@@ -68,14 +69,14 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Feed:
-    """What a side is fed with in a trial.
+    """The input of a side in a trial.
 
     Args:
         files: The input; the first :data:`WARM` are not measured.
         rate: Rows a second.
         sinks: Whether outputs go to Parquet.
-        limit: Seconds for each of: to start all queries, to answer the first files, to answer the others after the
-            last has come.
+        limit: Seconds for each of these: to start all queries, to answer the first files, and to answer the others
+            after the last has come.
     """
 
     files: Files
@@ -88,11 +89,11 @@ class Feed:
         return Opening(folder, self.files.rows, self.sinks, self.limit)
 
 
-def run_trial(side: str, remote: Remote, feed: Feed, queries: int, folder: Path, expected: Expected) -> Outcome:
-    """Opens a side in a folder that is gone afterwards, feeds it, checks its answers and closes it.
+def run_trial(side: str, remote: Remote, feed: Feed, queries: int, folder: Path, expected: Expected) -> TrialOutcome:
+    """Opens a side in a folder that is deleted afterwards, feeds it, checks its answers and closes it.
 
     Raises:
-        NotGoing: It could not start all queries, or not answer the first files.
+        NotGoing: It could not start all queries, or could not answer the first files.
         RuntimeError: It gave wrong answers.
     """
     opening = feed.opening(folder)
@@ -116,7 +117,7 @@ def _start(remote: Remote, feed: Feed, queries: int, opening: Opening) -> None:
         raise NotGoing(f"not all queries had answered the first {WARM * INTERVAL:g} s of input after {seconds:g} s")
 
 
-def _measure(side: str, remote: Remote, feed: Feed, queries: int, opening: Opening, expected: Expected) -> Outcome:
+def _measure(side: str, remote: Remote, feed: Feed, queries: int, opening: Opening, expected: Expected) -> TrialOutcome:
     total = feed.files.count
     meter = ProcessMeter(remote.process)
     before = meter.cpu()
@@ -132,10 +133,10 @@ def _measure(side: str, remote: Remote, feed: Feed, queries: int, opening: Openi
     answered = float(np.mean(~np.isnan(ready)))
     until = np.nanmax(ready) if answered == 1.0 else now
     rounds = np.count_nonzero((notes.rounds > arrivals[0]) & (notes.rounds <= until))
-    # A streaming query for each query: a micro-batch answers one of them.
+    # With a streaming query for each query, a micro-batch answers one of them.
     per_round = queries if side == "queries" else 1
     millions = len(arrivals) * feed.files.rows * queries * answered / 1e6
-    return Outcome(
+    return TrialOutcome(
         queries=queries,
         rate=feed.rate,
         waits=waits(ready, arrivals, now),
@@ -152,7 +153,7 @@ def _measure(side: str, remote: Remote, feed: Feed, queries: int, opening: Openi
 
 
 def waits(ready: Times, arrivals: Times, now: float) -> Times:
-    """Seconds for which answers were waited for; those that are not there yet are waited for still.
+    """Seconds from arrival to answer; missing answers are still waited for.
 
     >>> waits(np.array([[11.0, np.nan]]), np.array([10.0, 11.0]), 13.0)
     array([[1., 2.]])
@@ -162,7 +163,7 @@ def waits(ready: Times, arrivals: Times, now: float) -> Times:
 
 
 def backlogs(ready: Times, arrivals: Times) -> Times:
-    """Files that wait for the slowest query, at the arrival of each; the one that arrives is counted.
+    """Number of files that wait for the slowest query at the arrival of each file, which counts, too.
 
     >>> backlogs(np.array([[1.5, 2.5, 3.5], [2.5, 2.5, np.nan]]), np.array([1.0, 2.0, 3.0]))
     array([1., 2., 1.])

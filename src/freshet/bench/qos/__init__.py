@@ -10,7 +10,7 @@ import numpy as np
 import typer
 
 from freshet.bench.figures import Spread, mean
-from freshet.bench.freshness.load import Costs, Delivery
+from freshet.bench.freshness.load import LoadBatch, MeasuredCosts
 from freshet.bench.freshness.model import predict_qos
 from freshet.bench.freshness.queries import Question
 from freshet.bench.qos.load import LINKS, LONG, LOOSE, TIGHT, Storm, asked, tight_ones
@@ -25,22 +25,22 @@ if TYPE_CHECKING:
     from freshet.bench.freshness.study import Played, Study
 
 POLICIES: Final = {"slope_slack": "slope-slack-push(1)", "fixed": "fixed-priority-push(1)", "rr": "rr"}
-"""All run one query per step, whole queues, and decide before every step."""
+"""All of them run one query per step over whole queues, and decide before every step."""
 STREAMS: Final = tuple(f"s{number}" for number in range(1, 6))
 _FIRST_ROWS: Final = 5_000
 _FEW: Final = 60
-"""Arrivals of a run below which policies have little to decide, and promises of the two kinds are not far apart."""
+"""With fewer arrivals in a run, policies have little to decide, and the promises of the two kinds are close."""
 
 
 @dataclass(frozen=True, slots=True)
 class QosRound:
     """A repetition: all policies over the same arrivals, with the same curves."""
 
-    events: Sequence[Delivery]
+    events: Sequence[LoadBatch]
     curves: Mapping[str, Curve]
     played: Mapping[str, Played]
     predicted: Mapping[str, Qos]
-    costs: Costs
+    costs: MeasuredCosts
 
 
 @bench("What answers are worth on Spark while the load fluctuates, under three policies.", takes="about ten minutes")
@@ -49,13 +49,13 @@ def qos(
     seconds: Annotated[float, typer.Option(min=1.0, help="Seconds of a run.")] = 34.0,
     repetitions: Annotated[int, typer.Option(min=1, help="Repetitions; each runs every policy.")] = 5,
     queries: Annotated[int, typer.Option(min=2, help="Queries, half of them tight.")] = 10,
-    warm_up: Annotated[int, typer.Option(min=1, help="Rounds of small steps before; Java compiles meanwhile.")] = 8,
-    seed: Annotated[int, typer.Option(min=0, help="Of queries and arrivals.")] = 0,
+    warm_up: Annotated[int, typer.Option(min=1, help="Rounds of small steps before, while Java compiles.")] = 8,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of queries and arrivals.")] = 0,
     master: Annotated[str, typer.Option(help="Spark master; one core is one worker, as simulated.")] = "local[1]",
 ) -> Result:
     """Half of the queries have a tight latency curve, half a loose one. Costs and overhead are measured first. Then a
     calm of 60 % of the capacity, a storm of 130 % and another calm are played under slope-slack, fixed priorities (both
-    with push-through) and round robin in turns, over the same arrivals, one query per step. The simulator gets the
+    with push-through) and round robin in turn, over the same arrivals, one query per step. The simulator gets the
     measured costs and the same arrivals.
     """
     from freshet.bench.freshness.study import Study
@@ -73,13 +73,13 @@ def qos(
                 rounds.append(_round(study, questions, load, costs, seed * 1000 + number, advance))
                 if len(rounds[-1].events) < _FEW:
                     stage.say(f"only {len(rounds[-1].events)} arrivals: take more --seconds or a less busy machine")
-                # The machine's speed drifts: the next arrivals are sized by what was measured last.
+                # The machine's speed drifts: the next arrivals are sized by the last measurement.
                 costs = rounds[-1].costs
     return Result.of(_figures(rounds, questions), _conditions(rounds, load, questions))
 
 
-def _calibrate(stage: Stage, study: Study, questions: Sequence[Question], load: Storm, warm_up: int) -> Costs:
-    """What rows and steps cost, with trains of the sizes that they will have."""
+def _calibrate(stage: Stage, study: Study, questions: Sequence[Question], load: Storm, warm_up: int) -> MeasuredCosts:
+    """Measures what rows and steps cost, with trains of their later sizes."""
     with stage.steps("warming up", warm_up) as advance:
         for _ in range(warm_up):
             study.work_off(create("rr"), 100)
@@ -87,14 +87,19 @@ def _calibrate(stage: Stage, study: Study, questions: Sequence[Question], load: 
     with stage.steps("calibrating", 3) as advance:
         rows = _FIRST_ROWS
         for times in (1, 1, LONG):
-            costs = Costs.of(study.work_off(create("rr"), times * rows))
+            costs = MeasuredCosts.of(study.work_off(create("rr"), times * rows))
             rows = min(load.rows(costs, questions), 40 * _FIRST_ROWS)
             advance()
     return costs
 
 
 def _round(
-    study: Study, questions: Sequence[Question], load: Storm, known: Costs, seed: int, advance: Callable[[], None]
+    study: Study,
+    questions: Sequence[Question],
+    load: Storm,
+    known: MeasuredCosts,
+    seed: int,
+    advance: Callable[[], None],
 ) -> QosRound:
     events, curves = load.events(known, questions, seed), load.curves(known, questions)
     study.set_curves(curves)
@@ -103,10 +108,10 @@ def _round(
     played = {}
     for name in names[turn:] + names[:turn]:
         policy = create(POLICIES[name])
-        # What is left at the end is answered in the policy's own order, so that every tuple counts as it was served.
+        # The policy's own order works off what is left at the end, so that every tuple counts as it was served.
         played[name] = study.play(policy, events, load.seconds, settle=policy)
         advance()
-    costs = Costs.of([step for each in played.values() for step in each.steps]).over(known)
+    costs = MeasuredCosts.of([step for each in played.values() for step in each.steps]).over(known)
     lags = np.mean([each.lags for each in played.values()], axis=0)
     predicted = {
         name: predict_qos(create(text), events, lags, questions, costs, curves) for name, text in POLICIES.items()

@@ -2,5 +2,5 @@
 Streaming over folders of files (:mod:`~freshet.bench.rig.streaming`), rows that come when they are due
 (:mod:`~freshet.bench.rig.feed`), and a meter of processes (:mod:`~freshet.bench.rig.meter`).
 
-The first two import PySpark: import them inside of functions, so that ``--help`` comes at once.
+The first two import PySpark: import them inside functions, so that ``--help`` comes at once.
 """

@@ -1,4 +1,4 @@
-"""How far a streaming query is, as its checkpoint tells: which files were in which micro-batch, and when it ended."""
+"""How far a streaming query has come, by its checkpoint: which files each micro-batch had, and when it ended."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ class Checkpoint:
     """The checkpoint of a streaming query over a folder of files, read from outside.
 
     Args:
-        folder: Of the checkpoint.
-        marks: Where the query leaves a file for each micro-batch that can be read; by default its own commits.
+        folder: Folder of the checkpoint.
+        marks: Where the query leaves a file for each readable micro-batch; by default its own commits.
     """
 
     def __init__(self, folder: Path, marks: Path | None = None) -> None:
@@ -36,7 +36,7 @@ class Checkpoint:
 
     @property
     def batches(self) -> dict[int, float]:
-        """When each micro-batch could be read: the moment at which its mark got its name."""
+        """When each micro-batch became readable: the moment at which its mark got its name."""
         for batch, path in numbered(self._marks).items():
             if batch not in self._ended:
                 self._ended[batch] = path.stat().st_ctime
@@ -47,7 +47,7 @@ class Checkpoint:
         if batch not in self._files:
             path = numbered(self.folder / "sources" / "0")[batch]
             entries = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()[1:]]
-            # Every tenth file repeats all before it.
+            # Every tenth file repeats all earlier ones.
             self._files[batch] = tuple(number_of(each["path"]) for each in entries if each["batchId"] == batch)
         return self._files[batch]
 
@@ -69,7 +69,7 @@ def numbered(folder: Path) -> dict[int, Path]:
 
 
 def written(marks: Path) -> list[Path]:
-    """The Parquet files that a streaming query's file sink says are part of its output, by its own log."""
+    """The Parquet files that are part of a streaming query's output, according to its file sink's own log."""
     found = []
     for path in numbered(marks).values():
         entries = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()[1:]]

@@ -26,20 +26,20 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 KEEP: Final = Retention(history_age=None, history_bytes=None, bound_bytes=None)
-"""Neither side of a comparison cleans up behind itself while it is measured."""
+"""Neither side of a comparison cleans up while it is measured."""
 NO_HISTORY: Final = Retention(history_age=0.0, history_bytes=0, bound_bytes=None)
 
 
 class EngineRig:
-    """An engine over a log of its own; its state folder is gone afterwards.
+    """An engine over a log of its own; its state folder is deleted afterwards.
 
     Args:
         session: Where it runs.
         state: Its state folder.
         streams: What queries read.
-        slots: Units that may run at once; the times of steps mean something only where it is one.
-        most_rows: Rows of a train.
-        retention: Of streams and outputs.
+        slots: Maximum number of units at once; the times of steps mean something only if it is one.
+        most_rows: Maximum number of rows of a train.
+        retention: Retention of streams and outputs.
     """
 
     def __init__(
@@ -102,7 +102,7 @@ class EngineRig:
         self.log.collect()
 
     def append(self, chunk: Chunk, arrival: float | None = None) -> None:
-        """Brings rows into the log as a source does: durably, as one segment for each stream. From any thread.
+        """Brings rows into the log as a source does: durably, as one segment for each stream. Any thread may call it.
 
         Args:
             chunk: The rows.
@@ -115,7 +115,7 @@ class EngineRig:
         self._clock.wake()
 
     def work_off(self, policy: Policy | None = None) -> list[StepNote]:
-        """Runs until nothing waits any more; returns the steps that it took."""
+        """Runs until nothing waits any more; returns the steps that ran."""
         if policy is not None:
             self.engine.set_policy(policy)
         self._notes.begin()
@@ -125,16 +125,16 @@ class EngineRig:
     def play(
         self, arrivals: Iterable[Arrival], start: float, seconds: float, policy: Policy | None = None
     ) -> tuple[list[StepNote], list[float]]:
-        """Runs for some seconds, while rows come when they are due; what is left then waits on.
+        """Runs for some seconds while rows come when they are due; what is left then continues to wait.
 
         Args:
             arrivals: What comes.
             start: When that begins, in seconds since the epoch.
-            seconds: When it ends, after that.
+            seconds: Seconds after which it ends.
             policy: The scheduler; None: as before.
 
         Returns:
-            The steps that were committed, and for each arrival the seconds from due to durably in the log.
+            The committed steps, and for each arrival the seconds from due to durably in the log.
         """
         if policy is not None:
             self.engine.set_policy(policy)

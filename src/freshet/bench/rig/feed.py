@@ -19,10 +19,10 @@ def feed(arrivals: Iterable[Arrival], start: float, take: Callable[[Chunk, float
     Args:
         arrivals: What comes, in order.
         start: When it begins, in seconds since the epoch.
-        take: Is given rows and when they were due; returns when they are there.
+        take: Gets rows and the time at which they were due; returns when they are stored.
 
     Returns:
-        Seconds from due to there, by arrival.
+        By arrival, the seconds from when it was due to when it was stored.
 
     >>> came = []
     >>> lags = feed([(0.0, {}), (0.01, {})], time.time(), lambda chunk, due: came.append(time.time() >= due))

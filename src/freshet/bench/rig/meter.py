@@ -1,4 +1,4 @@
-"""The process meter: CPU time, private memory and open files of a process and all that it has started, by kind."""
+"""The process meter: CPU time, private memory and open files of a process and its descendants, by kind."""
 
 from __future__ import annotations
 
@@ -34,23 +34,23 @@ class ByKind:
 
     @property
     def total(self) -> float:
-        """All of it."""
+        """The sum over all kinds."""
         return self.driver + self.jvm + self.workers
 
     def __sub__(self, other: ByKind) -> ByKind:
         return ByKind(self.driver - other.driver, self.jvm - other.jvm, self.workers - other.workers)
 
     def times(self, factor: float) -> ByKind:
-        """A part of it."""
+        """A multiple of it."""
         return ByKind(self.driver * factor, self.jvm * factor, self.workers * factor)
 
 
 @dataclass(frozen=True, slots=True)
-class Memory(ByKind):
-    """Megabytes of pages that only the process holds and that are no copy of a file, and open files.
+class ProcessMemory(ByKind):
+    """Megabytes of pages that only the process holds and that are no copy of a file, and the number of open files.
 
-    Pages of files (libraries, segments) are the system's to drop, and who shares them depends on what else runs on the
-    machine: with the last other JVM, 20 MB of libraries would seem to be new.
+    The system may drop pages of files (libraries, segments), and other programs on the machine may share them: when the
+    last other JVM ends, 20 MB of libraries would seem to be new.
     """
 
     worker_processes: int = 0
@@ -69,28 +69,28 @@ class ProcessMeter:
         self._process = process or psutil.Process()
 
     def cpu(self) -> ByKind:
-        """Seconds of CPU, in user mode and in the system; of those that have ended and were waited for, too."""
+        """Seconds of CPU, in user mode and in the system, including ended processes that were waited for."""
         return ByKind(**{kind: sum(each) for kind, each in self._each(lambda one: sum(one.cpu_times()[:4])).items()})
 
-    def memory(self) -> Memory:
-        """What is held now."""
+    def memory(self) -> ProcessMemory:
+        """The memory that is held now."""
         found = self._each(lambda one: (_own(one), one.num_fds()))
         sizes = {kind: sum(size for size, _ in each) for kind, each in found.items()}
         files = sum(count for each in found.values() for _, count in each)
-        return Memory(**sizes, worker_processes=len(found["workers"]), open_files=files)
+        return ProcessMemory(**sizes, worker_processes=len(found["workers"]), open_files=files)
 
     def _each(self, look: Callable[[psutil.Process], T]) -> dict[str, list[T]]:
         found: dict[str, list[T]] = {kind: [] for kind in KINDS}
         found["driver"].append(look(self._process))
         for child in self._process.children(recursive=True):
-            # A worker may end while one looks at it; then the one that forked it has its seconds.
+            # A worker may end while we look at it; then its parent has its seconds.
             with suppress(psutil.NoSuchProcess, psutil.AccessDenied):
                 found["jvm" if child.name().startswith("java") else "workers"].append(look(child))
         return found
 
     @contextmanager
-    def watching(self, every: float) -> Iterator[list[Memory]]:
-        """Looks at the memory now and then, until the end; each look holds up the processes for some milliseconds.
+    def watching(self, every: float) -> Iterator[list[ProcessMemory]]:
+        """Looks at the memory now and then, until the end; each look stops the processes for some milliseconds.
 
         Yields:
             What was seen so far.
@@ -116,10 +116,10 @@ class ProcessMeter:
             thread.join()
 
 
-def peak(seen: list[Memory]) -> ByKind:
-    """The greatest of each kind, whenever that was.
+def peak(seen: list[ProcessMemory]) -> ByKind:
+    """The peak of each kind, whenever it was.
 
-    >>> peak([Memory(1.0, 5.0), Memory(2.0, 4.0)])
+    >>> peak([ProcessMemory(1.0, 5.0), ProcessMemory(2.0, 4.0)])
     ByKind(driver=2.0, jvm=5.0, workers=0.0)
     """
     return ByKind(*(max(getattr(each, kind) for each in seen) for kind in KINDS))
@@ -133,18 +133,18 @@ def _own(process: psutil.Process) -> float:
         lines = Path(f"/proc/{process.pid}/{_ROLLUP.name}").read_text(encoding="ascii").splitlines()
     except (FileNotFoundError, ProcessLookupError):
         raise psutil.NoSuchProcess(process.pid) from None
-    # One that has ended and was not waited for yet has a file without lines.
+    # A process that has ended and was not yet waited for has a file without lines.
     return sum(int(line.split()[1]) for line in lines if line.startswith("Private_Dirty:")) * 1024 / _MB
 
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """What is in use, not what is held in reserve.
+    """What is in use, without reserves.
 
     Args:
         heap: Megabytes that are reachable on the JVM's heap.
         code: Megabytes of classes and compiled code in the JVM.
-        blocks: Blocks of memory that Python holds in this process.
+        blocks: Number of memory blocks that Python holds in this process.
     """
 
     heap: float
@@ -153,7 +153,7 @@ class Kept:
 
 
 def measure_kept() -> Callable[[], Kept]:
-    """What measures, by full collections, what this process and its Spark keep."""
+    """Returns a function that measures, by full collections, what this process and its Spark keep."""
     from pyspark import SparkContext
 
     context = SparkContext._active_spark_context

@@ -1,4 +1,4 @@
-"""What steps took, noted by an observer of the engine."""
+"""Notes how long steps took, as an observer of the engine."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ from freshet.engine.lines import CANCELLED
 from freshet.model import OperatorRun, UnitResult
 
 PARTS: Final = ("decide", "plan", "job", "hand_over", "commit")
-"""Of a step. ``decide``: queues, meters, policy and binding; ``plan``: finding the plan and describing the train to it;
-``job``: Spark's job with the durable output file; ``hand_over``: between the engine's thread and the executor's;
-``commit``: cursors and output in the store."""
+"""The parts of a step. ``decide``: queues, meters, policy and binding; ``plan``: finding the plan and describing the
+train to it; ``job``: Spark's job with the durable output file; ``hand_over``: between the engine's thread and the
+executor's; ``commit``: cursors and output in the store."""
 
 
 @dataclass(frozen=True, slots=True)
 class StepNote:
-    """One step, from the moment the engine could begin it to the end of its commit.
+    """One step, from the moment at which the engine could begin it to the end of its commit.
 
     Args:
-        seconds: All of it.
-        work: Seconds in operators, on the clock of a wall.
-        members: How many chains it ran.
+        seconds: All of its time.
+        work: Seconds in operators, by the wall clock.
+        members: Number of chains that it ran.
         runs: What the operators did, by name.
-        parts: Its seconds by part (:data:`PARTS`), which add up to them.
+        parts: Its seconds by part (:data:`PARTS`); they add up to ``seconds``.
         submitted: When the executor got it, on the counter of :func:`time.perf_counter`.
-        committed: When it was committed, on the same.
-        written: Rows by output and queue.
+        committed: When it was committed, on the same counter.
+        written: Number of rows by output and queue.
     """
 
     seconds: float
@@ -45,12 +45,12 @@ class StepNote:
 
     @property
     def overhead(self) -> float:
-        """All that is not work: deciding, planning, Spark's job, the file, the commit."""
+        """Everything that is not work: deciding, planning, Spark's job, the file, the commit."""
         return self.seconds - self.work
 
 
 class NotingClock(RealClock):
-    """The clock on the wall; notes when a wait ends."""
+    """The wall clock; it notes when a wait ends."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -64,7 +64,7 @@ class NotingClock(RealClock):
 
 
 class StepNotes:
-    """An observer that keeps a note of each step. Where several run at once, the times of their parts overlap.
+    """An observer that keeps a note of each step. If several run at once, the times of their parts overlap.
 
     Args:
         clock: The engine's.
@@ -77,15 +77,15 @@ class StepNotes:
         self.steps: list[StepNote] = []
 
     def begin(self) -> None:
-        """Forgets what was; the engine may begin a step from now on."""
+        """Forgets earlier notes; the engine may begin a step from now on."""
         self.steps = []
         self._clock.free = time.perf_counter()
 
     def tell(self, event: Event) -> None:
-        """Notes a point.
+        """Notes an event.
 
         Raises:
-            RuntimeError: A step could not run: what is measured would mean nothing.
+            RuntimeError: A step could not run, so the measurement would mean nothing.
         """
         now = time.perf_counter()
         match event:
@@ -106,7 +106,7 @@ class StepNotes:
         runs = [run for chain in result.chains for run in chain.operators]
         seconds = sum(run.seconds for run in runs)
         work = max(0.0, result.finished - result.started - result.overhead)
-        # Tasks side by side: their seconds count by what they took of the time that passed.
+        # Tasks run side by side: their seconds count by the wall time that they took.
         share = work / seconds if seconds else 1.0
         noted = tuple(
             (

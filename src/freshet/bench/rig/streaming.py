@@ -19,14 +19,14 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
 
     Sink = Literal["parquet", "noop"] | Callable[[DataFrame, int], None]
-    """The file sink, the one that keeps nothing, or code for each micro-batch."""
+    """The file sink, the sink that keeps nothing, or code for each micro-batch."""
 
 
 class StreamingRig:
-    """Streaming queries, each with a checkpoint. What it wrote is gone afterwards.
+    """Streaming queries, each with a checkpoint. What they wrote is deleted afterwards.
 
-    A query that waits lists its folders a hundred times a second. So where it matters, files are written while none
-    runs: the kindest case for Structured Streaming.
+    A waiting query lists its folders a hundred times a second. So if it matters, files are written while no query
+    runs: that is the best case for Structured Streaming.
 
     Args:
         session: Where they run.
@@ -57,7 +57,7 @@ class StreamingRig:
         return self.folder / "checkpoints" / query
 
     def write(self, chunk: Chunk, due: float = 0.0) -> None:
-        """Brings rows in, a file for each stream: hidden first, then renamed. When they were ``due`` is in no file."""
+        """Brings rows in, a file for each stream: first hidden, then renamed. ``due`` is in no file."""
         for name, rows in chunk.items():
             hidden = self.folder / name / f"_{name_of(self._files)}"
             pq.write_table(rows, hidden)
@@ -71,13 +71,13 @@ class StreamingRig:
                 file.unlink()
 
     def source(self, stream: str, most_files: int | None = None) -> DataFrame:
-        """A stream as a streaming DataFrame, with at most so many files in a micro-batch."""
+        """A stream as a streaming DataFrame, with at most ``most_files`` files in a micro-batch."""
         reader = self.session.readStream.schema(self.streams[stream])
         reader = reader if most_files is None else reader.option("maxFilesPerTrigger", most_files)
         return reader.parquet(str(self.folder / stream))
 
     def start(self, name: str, rows: DataFrame, sink: Sink) -> StreamingQuery:
-        """Starts a query, or has it go on where it was stopped."""
+        """Starts a query, or continues it where it was stopped."""
         writer = rows.writeStream.option("checkpointLocation", str(self.checkpoint(name)))
         if sink == "parquet":
             writer = writer.format("parquet").option("path", str(self.output(name)))
@@ -87,7 +87,7 @@ class StreamingRig:
         return self._running[-1]
 
     def run(self, name: str, rows: DataFrame, sink: Sink) -> list[Any]:
-        """Has a query work off the files that are there; returns what Spark reports of its micro-batches."""
+        """Makes a query work off the files that are there; returns what Spark reports of its micro-batches."""
         query = self.start(name, rows, sink)
         try:
             query.processAllAvailable()
@@ -96,7 +96,7 @@ class StreamingRig:
             self.stop()
 
     def check(self) -> None:
-        """Raises where a query has ended by itself."""
+        """Raises if a query has ended by itself."""
         for query in self._running:
             if not query.isActive:
                 raise RuntimeError(f"a streaming query has ended: {query.exception()}")
@@ -105,7 +105,7 @@ class StreamingRig:
         """Ends all queries."""
 
         def stop(query: StreamingQuery) -> None:
-            with suppress(Exception):  # one that was in a micro-batch complains of being stopped
+            with suppress(Exception):  # a query in a micro-batch complains when it is stopped
                 query.stop()
 
         with ThreadPoolExecutor(8) as pool:

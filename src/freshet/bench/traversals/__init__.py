@@ -28,15 +28,15 @@ def traversals(
     stage: Stage,
     rows: Annotated[int, typer.Option(min=1, help="Rows of a train.")] = 400_000,
     links: Annotated[int, typer.Option(min=1, help="Length of the arithmetic in the shared filter.")] = 8,
-    rounds: Annotated[int, typer.Option(min=1, help="Rounds that are measured; in each, every traversal.")] = 5,
+    rounds: Annotated[int, typer.Option(min=1, help="Measured rounds; each has every traversal.")] = 5,
     trains: Annotated[int, typer.Option(min=1, help="Trains that a traversal works off in a round.")] = 3,
     warm_up: Annotated[int, typer.Option(min=1, help="Rounds before: Java compiles, and costs are learned.")] = 3,
     master: Annotated[str, typer.Option(help="Spark master; one core is one worker.")] = "local[1]",
 ) -> Result:
-    """Two queries begin with the same dear filter, which they share (`share = "always"`); each goes on with
-    arithmetic of its own that is dearer, that of one twice as dear. Trains are worked off one after the other under
-    `aaat-min-cost`, `aaat-min-latency` and `aaat-min-memory` in turns. A latency below 1 says that answers leave
-    earlier, jobs below 1 that there are fewer, memory below 1 that fewer bytes wait.
+    """Two queries begin with the same expensive filter and share it (`share = "always"`). Each continues with
+    arithmetic of its own that is more expensive, twice as expensive for one as for the other. Trains are worked off one
+    after the other under `aaat-min-cost`, `aaat-min-latency` and `aaat-min-memory` in turn. A latency below 1 says that
+    answers leave earlier, jobs below 1 that there are fewer, memory below 1 that fewer bytes wait.
     """
     from freshet.bench.traversals.rig import TraversalRig
 
@@ -55,7 +55,7 @@ def _side(rig: TraversalRig, policy: Policy, tables: Sequence[pa.Table]) -> Call
 
 
 def figures_of(found: Mapping[str, Sequence[Sequence[Worked]]]) -> dict[str, float | Spread]:
-    """Figures from what each traversal did, by round and train.
+    """Computes figures from what each traversal did, by round and train.
 
     Raises:
         RuntimeError: Answers differ.
@@ -71,7 +71,7 @@ def figures_of(found: Mapping[str, Sequence[Sequence[Worked]]]) -> dict[str, flo
         "memory_min_memory_vs_min_latency": ratio(memory["min_memory"], memory["min_latency"]),
         "answers_equal": 1,
     }
-    # Of the same time for all: what waits nowhere any more counts as nothing.
+    # Over the same time for all: bytes that no longer wait count as nothing.
     longest = max(each.seconds for rounds in found.values() for trains in rounds for each in trains)
     for name in found:
         figures[f"latency_ms_{name}"] = _by_round(latency[name]).times(1e3)

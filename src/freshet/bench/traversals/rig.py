@@ -1,4 +1,4 @@
-"""Two queries behind a shared dear filter, on Spark: trains one after the other, under one policy after the other."""
+"""Two queries behind a shared expensive filter, on Spark: one train after the other, one policy after the other."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 
 STREAM: Final = "s"
 SHARE_KEPT: Final = 0.1
-"""Of the rows that the shared filter lets through."""
+"""Share of the rows that the shared filter lets through."""
 
 
 def texts(links: int) -> dict[str, str]:
-    """The queries: the same filter, then arithmetic of their own, so much that it takes three times as long as the
-    filter for ``quick`` and six times as long for ``slow``.
+    """The queries: the same filter, then arithmetic of their own. It takes three times as long as the filter for
+    ``quick``, and six times as long for ``slow``.
 
     >>> list(texts(1)), texts(1)["quick"].startswith("SELECT id, ")
     (['quick', 'slow'], True)
@@ -36,12 +36,12 @@ def texts(links: int) -> dict[str, str]:
     return {name: f"SELECT id, {column} AS x FROM {STREAM} WHERE {where}" for name, column in own.items()}
 
 
-class Waiting:
-    """An observer that adds up the bytes that wait, by the time for which they do; what is being processed waits until
-    it is committed.
+class WaitingBytes:
+    """An observer that adds up waiting bytes times the time for which they wait; what is in progress waits until it is
+    committed.
 
     Args:
-        rig: Whose queues they wait in.
+        rig: The rig with the queues in which they wait.
     """
 
     def __init__(self, rig: EngineRig) -> None:
@@ -49,12 +49,12 @@ class Waiting:
         self.begin()
 
     def begin(self) -> None:
-        """A train comes."""
+        """Begins a train."""
         self.byte_seconds, self._bytes = 0.0, 0
         self._last = time.perf_counter()
 
     def tell(self, event: Event) -> None:
-        """Something happened."""
+        """Takes an event."""
         now = time.perf_counter()
         self.byte_seconds += self._bytes * (now - self._last)
         edges = (edge for operator in self._rig.engine.board.operators for edge in operator.edges)
@@ -65,7 +65,7 @@ class Waiting:
 
 @dataclass(frozen=True, slots=True)
 class Worked:
-    """What a train took: its jobs, mean latency, byte-seconds of what waited, seconds, and the answers."""
+    """What a train took: its jobs, mean latency, byte-seconds of waiting, seconds, and the answers."""
 
     jobs: int
     latency: float
@@ -89,13 +89,13 @@ class TraversalRig(EngineRig):
         )
         self._names = tuple(texts(links))
         self.add_queries(texts(links), "always")
-        self._waiting = Waiting(self)
+        self._waiting = WaitingBytes(self)
         self.engine.observers.append(self._waiting)
-        # What the first jobs wait for is not what a step costs.
+        # What the first jobs wait for is not part of a step's cost.
         self.executor.warm_up()
 
     def train(self, policy: Policy, rows: pa.Table) -> Worked:
-        """Brings a train in and has it worked off."""
+        """Brings a train in and works it off."""
         self.log.collect()
         firsts = {name: self.log.end(name) for name in self._names}
         began = time.perf_counter()

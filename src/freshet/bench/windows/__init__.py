@@ -27,7 +27,7 @@ _THIN: Final = 5_000.0
 """Rows a second that fill a window before that."""
 _FIRST: Final = {"freshet": 400_000.0, "streaming": 40_000.0}
 _MOST: Final = 1_000_000.0
-"""Rows a second of a replay, at most: what a disk and ten minutes allow."""
+"""Maximum rows a second of a replay: what a disk and ten minutes allow."""
 _PROBES: Final = 3
 HEAP: Final = "8g"
 
@@ -37,9 +37,9 @@ class Replay:
     """How fast a replay went."""
 
     rate: float
-    """Rows for each second of event time."""
+    """Rows per second of event time."""
     seconds: float
-    """That it took for the seconds of event time that are timed."""
+    """Seconds that the timed part of event time took."""
     rows_out: int
 
     @property
@@ -51,27 +51,27 @@ class Replay:
 @bench("Sliding aggregates and joins, against Structured Streaming.", takes="about fifteen minutes")
 def windows(
     stage: Stage,
-    rounds: Annotated[int, typer.Option(min=1, help="Rounds that are measured; in each, both sides.")] = 3,
+    rounds: Annotated[int, typer.Option(min=1, help="Measured rounds; each has both sides.")] = 3,
     live: Annotated[float, typer.Option(min=5.0, help="Seconds of a live feed.")] = 20.0,
     case: Annotated[list[str] | None, typer.Option(help="Only this case, window or join.", show_default=False)] = None,
     master: Annotated[str, typer.Option(help="Spark master.")] = "local[*]",
 ) -> Result:
-    """Rows are replayed as fast as they are worked off. For each side a rate is looked for at which a second of event
-    time takes about a second: the highest that it sustains. Then both sides are replayed at their rates, in turns; and
-    both are fed live, at half the lower rate, to see how long answers take.
+    """Rows are replayed as fast as they are worked off. For each side the benchmark looks for a rate at which a second
+    of event time takes about a second: the highest that it sustains. Then both sides are replayed at their rates, in
+    turn. Both are also fed live, at half the lower rate, to see how long answers take.
     """
-    from freshet.bench.windows.sides import Freshet, Streaming
+    from freshet.bench.windows.sides import FreshetWindows, StreamingWindows
 
     cases = [each for each in CASES if case is None or each.name in case]
     if len(cases) < len(case or ()):
         raise UserError(f"--case must be one of {', '.join(each.name for each in CASES)}")
     figures: dict[str, float | Spread] = {}
     notes: dict[str, Any] = {}
-    # Structured Streaming keeps the state of a join in the heap, and Java's default would not hold it.
+    # Structured Streaming keeps the state of a join in the heap, and Java's default heap would not hold it.
     with stage.spark("windows", master, {"spark.driver.memory": HEAP}) as session:
         sides: dict[str, WindowSide] = {
-            "freshet": Freshet(session, stage.folder),
-            "streaming": Streaming(session, stage.folder / "streaming"),
+            "freshet": FreshetWindows(session, stage.folder),
+            "streaming": StreamingWindows(session, stage.folder / "streaming"),
         }
         check(cases, sides)
         for each in cases:
@@ -95,7 +95,7 @@ def _measure(
 
 
 def check(cases: Iterable[Case], sides: Mapping[str, WindowSide]) -> None:
-    """Both sides must answer alike: over the same rows, and a later one that closes all of their windows."""
+    """Checks that both sides answer alike, over the same rows and a later one that closes all of their windows."""
     for case in cases:
         rows = [case.rows(EPOCH + second, EPOCH + second + 1, 2_000.0) for second in range(5)]
         later = [case.rows(EPOCH + 200, EPOCH + 201, 100.0)]
@@ -120,7 +120,7 @@ def _replays(
 
 
 def _find_rates(stage: Stage, case: Case, sides: Mapping[str, WindowSide]) -> dict[str, float]:
-    """Looks for the rates at which a second of event time takes about a second; that warms Java up, too."""
+    """Looks for the rates at which a second of event time takes about a second; this also warms Java up."""
     rates = {}
     with stage.steps(f"{case.name}: looking for rates", _PROBES * len(sides)) as advance:
         for name, side in sides.items():

@@ -1,4 +1,4 @@
-"""The rows and queries of ``freshet bench windows``, in Freshet's words and in Structured Streaming's."""
+"""The rows and queries of ``freshet bench windows``, for Freshet and for Structured Streaming."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ EPOCH: Final = 1_700_000_000
 """Event time of the first row of a replay; a multiple of the slide."""
 _MATCHED: Final = 0.5
 _SPAN: Final = NEAR / 2
-"""Seconds by which the second row of a pair is behind the first, at most."""
+"""Maximum number of seconds by which the second row of a pair is behind the first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class Case:
         streams: Schemas by stream; each has the event time ``ts``.
         sql: The query.
         ready: Columns of its output; an output tuple can be known when event time is past the greatest of them.
-        late: Seconds that must pass after that because rows may come so late.
+        late: Seconds that must pass after that, because rows may come this late.
     """
 
     name: str
@@ -66,7 +66,7 @@ class Case:
         if self is SLIDING:
             keys = draw.integers(0, GROUPS, len(numbers)).astype(np.int32)
             return {"a": pa.table({"ts": times, "k": keys, "v": draw.random(len(numbers))})}
-        # Half of the second rows name a first row of the last seconds, the others none at all.
+        # Half of the second rows name a first row of the last seconds, the others name none.
         back = numbers - draw.integers(0, max(int(_SPAN * each), 1), len(numbers))
         named = np.where(draw.random(len(numbers)) < _MATCHED, back, -numbers - 1)
         return {
@@ -75,7 +75,7 @@ class Case:
         }
 
     def streaming(self, streams: Mapping[str, DataFrame]) -> DataFrame:
-        """The same as a streaming DataFrame."""
+        """The same query as a streaming DataFrame."""
         from pyspark.sql import functions as F
 
         marked = {name: rows.withWatermark("ts", f"{LATENESS} seconds") for name, rows in streams.items()}

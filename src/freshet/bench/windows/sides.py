@@ -1,4 +1,4 @@
-"""Freshet and Structured Streaming over the same windows: a replay as fast as it goes, and a live feed."""
+"""Freshet and Structured Streaming over the same windows: a replay at full speed, and a live feed."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ OUT: Final = "out"
 CHUNK: Final = 0.25
 """Seconds of a live feed that come at once."""
 BATCH_SECONDS: Final = 5
-"""Seconds of event time in a micro-batch of a replay: about the time that one takes at the rate that is sustained."""
+"""Seconds of event time in a micro-batch of a replay: about the time that one takes at the sustained rate."""
 
 
 class WindowSide(Protocol):
-    """A system under test; every call begins from nothing."""
+    """A system under test; every call starts from nothing."""
 
     def replay(self, case: Case, before: Sequence[Chunk], timed: Sequence[Chunk]) -> tuple[float, int]:
-        """Works ``before`` off, then ``timed``; returns the seconds of the latter, and how many rows came out."""
+        """Works off ``before``, then ``timed``; returns the seconds of the latter, and the number of output rows."""
 
     def live(self, case: Case, rate: float, seconds: float) -> list[float]:
         """Feeds rows at the pace of their event time; returns how long each output tuple took, in seconds, from when
@@ -43,7 +43,7 @@ class WindowSide(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Freshet:
+class FreshetWindows:
     """An engine over a log of its own."""
 
     session: SparkSession
@@ -77,7 +77,7 @@ class Freshet:
 
 
 class _Ends:
-    """Notes how far the output is after each commit."""
+    """Notes how far the output has come after each commit."""
 
     def __init__(self, log: Log) -> None:
         self._log = log
@@ -91,7 +91,7 @@ class _Ends:
 
 
 @dataclass(frozen=True, slots=True)
-class Streaming:
+class StreamingWindows:
     """A streaming query from folders of Parquet files to one folder for each batch, with a checkpoint."""
 
     session: SparkSession

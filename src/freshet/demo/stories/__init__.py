@@ -1,7 +1,7 @@
-"""The stories that ``freshet demo`` tells: one file each, found by itself, with a card called ``CARD``.
+"""The stories that ``freshet demo`` tells: one file each, with a card called ``CARD``, and found automatically.
 
 A story runs an application for about a minute, shows it, and ends with a picture and a few words. To add one, add a
-file here. Whatever it needs beside that (an application file, figures, words) is up to it.
+file here. What else it needs (an application file, figures, words) is up to the story.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from typing import Any, Protocol
 from freshet.model import UserError
 
 Watch = Callable[[Mapping[str, Any], float], None]
-"""Is shown the report of a run, with the seconds since the story began."""
+"""Gets the report of a run, and the seconds since the story began."""
 
 
-class Stage(Protocol):
+class StoryTeller(Protocol):
     """Where a story is told: a terminal, or a file."""
 
     def say(self, text: str) -> None:
@@ -28,15 +28,15 @@ class Stage(Protocol):
         ...
 
     def check(self) -> None:
-        """Raises where somebody wants the story to end; call it now and then."""
+        """Raises if somebody wants the story to end; call it now and then."""
         ...
 
     def screen(self, phase: Callable[[float], str], urgent: str) -> AbstractContextManager[Watch]:
-        """Shows a run while it goes on.
+        """Shows a run while it lasts.
 
         Args:
             phase: Says what happens at a time of the story.
-            urgent: The phase that is to stand out.
+            urgent: The phase that stands out.
         """
         ...
 
@@ -62,9 +62,9 @@ class Wishes:
     """How somebody wants a story.
 
     Args:
-        seconds: How long it goes on; None: as long as the story likes.
-        quick: Rather a short one.
-        policy: Instead of the policy of its application.
+        seconds: How long it lasts; None: the story's own length.
+        quick: Whether to tell a short one.
+        policy: A policy instead of that of its application.
     """
 
     seconds: float | None = None
@@ -79,14 +79,14 @@ class StoryCard:
     Args:
         name: ``freshet demo NAME`` tells it.
         summary: One line for ``freshet demo --list``.
-        text: Gives the application file, for ``--show``.
-        tell: Tells it on a stage, with its state in a folder.
+        text: Returns the application file, for ``--show``.
+        tell: Tells the story on a stage, with its state in a folder.
     """
 
     name: str
     summary: str
     text: Callable[[], str]
-    tell: Callable[[Path, Wishes, Stage], Told]
+    tell: Callable[[Path, Wishes, StoryTeller], Told]
 
 
 def cards() -> dict[str, StoryCard]:
@@ -100,7 +100,7 @@ def cards() -> dict[str, StoryCard]:
 
 
 def find_card(name: str) -> StoryCard:
-    """The story of a name.
+    """The story with a name.
 
     >>> find_card("floot")
     Traceback (most recent call last):

@@ -1,4 +1,4 @@
-"""The flood: a network monitor of 25 queries is given more packets than the machine can answer."""
+"""The flood: a network monitor of 25 queries gets more packets than the machine can answer."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any, Final
 
 from freshet.demo.calibration import measure
+from freshet.demo.finished import FinishedDemo
 from freshet.demo.monitor import text
 from freshet.demo.play import play
 from freshet.demo.plot import save
-from freshet.demo.seen import Seen
-from freshet.demo.stories import Stage, StoryCard, Wishes
+from freshet.demo.stories import StoryCard, StoryTeller, Wishes
 from freshet.demo.story import Story
 from freshet.demo.words import paragraphs
 
@@ -31,7 +31,7 @@ machine can answer. Then not all queries can be fresh: the scheduling policy dec
 class Flooded:
     """The flood, when it is over."""
 
-    seen: Seen
+    seen: FinishedDemo
 
     def save(self, path: Path) -> None:
         """Draws the picture."""
@@ -46,8 +46,8 @@ class Flooded:
         return self.seen.to_json()
 
 
-def tell(folder: Path, wishes: Wishes, stage: Stage) -> Flooded:
-    """Finds out what the machine sustains, and lets three times that come for a while."""
+def tell(folder: Path, wishes: Wishes, stage: StoryTeller) -> Flooded:
+    """Finds out what the machine sustains, and sends three times that for a while."""
     seconds = wishes.seconds or (QUICK if wishes.quick else SECONDS)
 
     def indented(line: str) -> None:

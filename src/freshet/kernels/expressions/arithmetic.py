@@ -1,4 +1,4 @@
-"""+ - * / % and unary minus; what overflows or divides by zero is NULL and one error, as in Spark's ``try_add``."""
+"""+ - * / % and unary minus; an overflow or a division by zero gives NULL and one error, as in Spark's ``try_add``."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from freshet.kernels.expressions.conversion import convert
 from freshet.kernels.expressions.frame import Frame
 from freshet.kernels.expressions.intervals import INTERVAL, shifted
 from freshet.kernels.expressions.literals import cast_literal, number
-from freshet.kernels.expressions.node import Evaluate, Node, Rule, Scope
+from freshet.kernels.expressions.node import Evaluate, Node, Rule, RuleScope
 from freshet.kernels.expressions.overflow import add, multiply, subtract
 from freshet.kernels.expressions.types import (
     DOUBLE,
     DTYPES,
     VOID,
-    common_type,
     is_decimal,
     is_integral,
     is_numeric,
     name,
+    promoted,
 )
 from freshet.kernels.expressions.unsupported import Unsupported
 from freshet.kernels.expressions.value import Mask, Value, both, fail_where, total
 
 Kernel = Callable[[Any, Any], tuple[Any, Mask | None]]
-"""Gives the results and where they are wrong (None: nowhere)."""
+"""Returns the results, and the rows where they are wrong (None: nowhere)."""
 
 
 def _plain(function: Callable[[Any, Any], Any]) -> Kernel:
@@ -73,18 +73,23 @@ def operate(sign: str, left: Node, right: Node) -> Node:
     return Node(kind, f"({left.key}{sign}{right.key})", evaluate, (left, right), _COSTS[sign])
 
 
-def negative(node: Node) -> Node:
-    """Unary minus; the smallest integer has no opposite."""
+def turned(label: str, node: Node, function: Callable[[Any], Any]) -> Node:
+    """Unary minus or ``abs``, which fail for the smallest integer: it has no opposite."""
     if not is_numeric(node.kind) or is_decimal(node.kind):
-        raise Unsupported(f"- of {name(node.kind)}")
+        raise Unsupported(f"{label} of {name(node.kind)}")
     smallest = np.iinfo(DTYPES[node.kind].name).min if is_integral(node.kind) else None
 
     def evaluate(frame: Frame) -> Value:
         value = node(frame)
-        opposite = Value(np.negative(value.values), value.valid, value.errors)
-        return opposite if smallest is None else fail_where(opposite, value.values == smallest)
+        made = Value(function(value.values), value.valid, value.errors)
+        return made if smallest is None else fail_where(made, value.values == smallest)
 
-    return Node(node.kind, f"-({node.key})", evaluate, (node,))
+    return Node(node.kind, f"{label}({node.key})", evaluate, (node,))
+
+
+def negative(node: Node) -> Node:
+    """Unary minus."""
+    return turned("-", node, np.negative)
 
 
 def _result(sign: str, left: pa.DataType, right: pa.DataType) -> pa.DataType:
@@ -93,7 +98,7 @@ def _result(sign: str, left: pa.DataType, right: pa.DataType) -> pa.DataType:
             raise Unsupported(f"{sign} of {name(kind)}")
     if left == VOID and right == VOID:
         return DOUBLE
-    kind = common_type(left, right)
+    kind = promoted(left, right)
     if is_decimal(kind):
         raise Unsupported(f"{sign} of decimals")
     return DOUBLE if sign == "/" else kind
@@ -107,7 +112,7 @@ def _operand(node: Node, kind: pa.DataType) -> Evaluate:
     return lambda frame: value
 
 
-def _negative_rule(scope: Scope, expression: exp.Neg) -> Node:
+def _negative_rule(scope: RuleScope, expression: exp.Neg) -> Node:
     inner = expression.this
     # The sign belongs to the literal: -2147483648 is an INT although 2147483648 is none.
     if isinstance(inner, exp.Literal) and not inner.is_string:

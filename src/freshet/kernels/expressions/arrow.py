@@ -1,4 +1,4 @@
-"""Between Arrow arrays and values, with as few copies as possible."""
+"""Conversions between Arrow arrays and values, with as few copies as possible."""
 
 from __future__ import annotations
 
@@ -6,16 +6,12 @@ from typing import Final
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from freshet.kernels.expressions.text import Text
+from freshet.kernels.expressions.text import Text, gather
 from freshet.kernels.expressions.types import BOOLEAN, DTYPES, STRING
 from freshet.kernels.expressions.value import Index, Mask, Value
 
-_INDEX: Final = pa.int64()
 _from_buffers: Final = pa.Array.from_buffers
-_TAKE: Final = pc.get_function("take")
-_UNCHECKED: Final = pc.TakeOptions(boundscheck=False)
 
 
 def decode(array: pa.Array, encode: bool = False) -> Value:
@@ -59,7 +55,7 @@ def encode(value: Value, kind: pa.DataType) -> pa.Array:
 
 
 def take(value: Value, index: Index) -> Value:
-    """The rows of a value with the given numbers; their errors are not carried along: they were counted before."""
+    """The rows of a value with the given numbers, without their errors, which were counted before."""
     values, valid = value.values, value.valid
     if valid is not None:
         valid = valid[index]
@@ -67,8 +63,12 @@ def take(value: Value, index: Index) -> Value:
         return Value(values[index], valid)
     if type(values) is Text:
         return Value(values.take(index), valid)
-    rows = _from_buffers(_INDEX, len(index), [None, pa.py_buffer(index)], 0)
-    return Value(_TAKE.call([values, rows], _UNCHECKED), valid)
+    return Value(gather(values, index), valid)
+
+
+def one_array(column: pa.ChunkedArray) -> pa.Array:
+    """A column in one piece."""
+    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
 
 
 def _valid(array: pa.Array) -> Mask | None:

@@ -1,4 +1,4 @@
-"""Comparisons of an integer column with any exact number, said in the column's own type."""
+"""Comparisons of an integer column with any exact number, expressed in the column's own type."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Bound(NamedTuple):
 
 
 def bound(sign: str, number: Decimal, dtype: np.dtype[np.generic]) -> Bound | bool:
-    """The comparison in the column's type, or its answer where every value of that type has the same.
+    """The comparison in the column's type, or its answer if all values of that type have the same.
 
     >>> bound("<", Decimal("1.5"), np.dtype(np.int8)).sign, bound("<", Decimal(300), np.dtype(np.int8))
     ('<', True)

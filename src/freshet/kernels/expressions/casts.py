@@ -1,4 +1,4 @@
-"""CAST and TRY_CAST between numbers, booleans, times and, where that is exact, text; what does not fit is an error."""
+"""CAST and TRY_CAST between numbers, booleans, times and, if exact, text; a value that does not fit is an error."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from freshet.kernels.expressions.arrow import decode, encode
 from freshet.kernels.expressions.conversion import MICROS_PER_DAY, convert
 from freshet.kernels.expressions.frame import Frame
 from freshet.kernels.expressions.literals import NUMBERS, TIMES, cast_literal
-from freshet.kernels.expressions.node import Function, Node, Rule, Scope, fixed
+from freshet.kernels.expressions.node import FunctionRule, Node, Rule, RuleScope, fixed
 from freshet.kernels.expressions.types import (
     BIGINT,
     BOOLEAN,
@@ -36,17 +36,17 @@ from freshet.kernels.expressions.unsupported import Unsupported
 from freshet.kernels.expressions.value import Mask, Value, fail_where
 from freshet.sql.parse.dialect import Suffixed
 
-Kernel = Callable[[Any], tuple[Any, Mask | None]]
-"""Gives the results and where they are wrong (None: nowhere)."""
+CastKernel = Callable[[Any], tuple[Any, Mask | None]]
+"""Returns the results, and the rows where they are wrong (None: nowhere)."""
 
 _TARGETS: Final = {**NUMBERS, **TIMES, exp.DataType.Type.BOOLEAN: BOOLEAN, exp.DataType.Type.TEXT: STRING}
 _MICROS: Final = 1_000_000
 _LAST_DAY: Final = (2**63 - 1) // MICROS_PER_DAY
-"""The last day that has timestamps, counted from 1970; there are as many before it."""
+"""The last day that has timestamps, counted from 1970; the first is as many days before 1970."""
 
 
 def cast(node: Node, kind: pa.DataType, counted: bool = True) -> Node:
-    """The node as a value of another type; NULL where it does not fit, and an error unless that was asked for.
+    """The node as a value of another type; NULL where it does not fit, which is an error if ``counted``.
 
     >>> from freshet.kernels.expressions.node import literal
     >>> cast(literal(DOUBLE, 1.75), pa.int8())(Frame(1, [])).values.tolist()
@@ -69,7 +69,7 @@ def cast(node: Node, kind: pa.DataType, counted: bool = True) -> Node:
     return Node(kind, f"{'' if counted else 'TRY_'}CAST({node.key},{kind})", evaluate, (node,), 2.0)
 
 
-def _kernel(source: pa.DataType, target: pa.DataType) -> Kernel:
+def _kernel(source: pa.DataType, target: pa.DataType) -> CastKernel:
     numeric = is_integral(target) or is_fractional(target)
     if source == BOOLEAN and numeric:
         return _plain(DTYPES[target])
@@ -88,8 +88,8 @@ def _kernel(source: pa.DataType, target: pa.DataType) -> Kernel:
 
 
 def _loses_digits(source: pa.DataType, target: pa.DataType) -> bool:
-    """An int that becomes a float and then a double keeps all its digits in Spark, whose optimizer drops the cast
-    between. So its value hangs on what is around it, and is left to Spark."""
+    """Whether a float has too few digits for all integers. If such a float becomes a double, Spark's optimizer drops
+    the cast between and keeps all digits. So the value depends on the context, and is left to Spark."""
     return target == FLOAT and DTYPES[source].itemsize > 2
 
 
@@ -97,11 +97,11 @@ def _holds(source: pa.DataType, target: pa.DataType) -> bool:
     return is_fractional(target) or DTYPES[source].itemsize <= DTYPES[target].itemsize
 
 
-def _plain(dtype: np.dtype[np.generic]) -> Kernel:
+def _plain(dtype: np.dtype[np.generic]) -> CastKernel:
     return lambda values: (values.astype(dtype), None)
 
 
-def _narrow(dtype: np.dtype[np.generic]) -> Kernel:
+def _narrow(dtype: np.dtype[np.generic]) -> CastKernel:
     def kernel(values: Any) -> tuple[Any, Mask]:
         made = values.astype(dtype)
         return made, np.not_equal(made, values)
@@ -109,7 +109,7 @@ def _narrow(dtype: np.dtype[np.generic]) -> Kernel:
     return kernel
 
 
-def _truncate(dtype: np.dtype[np.generic]) -> Kernel:
+def _truncate(dtype: np.dtype[np.generic]) -> CastKernel:
     """Towards zero. As in Spark the limits are compared as doubles, so that 2**63 becomes the largest bigint."""
     limits = np.iinfo(dtype.name)
     low, high = float(limits.min), float(limits.max)
@@ -133,7 +133,7 @@ _INFINITE: Final = {f"{sign}{word}": float(f"{sign}inf") for sign in ("", "+", "
 _NAMED: Final = {**_INFINITE, "nan": float("nan")}
 
 
-def _from_text(target: pa.DataType) -> Kernel:
+def _from_text(target: pa.DataType) -> CastKernel:
     dtype = DTYPES[target]
     if target == DOUBLE:
         return lambda text: text.numbers(parse_double, dtype)
@@ -142,7 +142,7 @@ def _from_text(target: pa.DataType) -> Kernel:
 
 
 def parse_whole(word: str, low: int, high: int) -> int | None:
-    """The integer that a text says, None where it says none within the limits.
+    """The integer in a text; None if there is none within the limits.
 
     >>> parse_whole(" +07 ", -128, 127), parse_whole("1.0", -128, 127)
     (7, None)
@@ -158,7 +158,7 @@ def parse_whole(word: str, low: int, high: int) -> int | None:
 
 
 def parse_double(word: str) -> float | None:
-    """The double that a text says to Java, None where it says none.
+    """The double that Java reads from a text; None if it reads none.
 
     >>> parse_double("1e3d"), parse_double("-Inf"), parse_double("0x1p-1"), parse_double("e")
     (1000.0, -inf, 0.5, None)
@@ -201,7 +201,7 @@ def _midnights(values: Any) -> tuple[Any, Mask]:
     return days * MICROS_PER_DAY, np.abs(days) > _LAST_DAY
 
 
-_TIME_KERNELS: Final[dict[tuple[pa.DataType, pa.DataType], Kernel]] = {
+_TIME_KERNELS: Final[dict[tuple[pa.DataType, pa.DataType], CastKernel]] = {
     (DATE, TIMESTAMP): _midnights,
     (DATE, TIMESTAMP_NTZ): _midnights,
     (TIMESTAMP, DATE): _days,
@@ -214,7 +214,7 @@ _TIME_KERNELS: Final[dict[tuple[pa.DataType, pa.DataType], Kernel]] = {
 }
 
 
-def _cast_rule(scope: Scope, expression: exp.Cast) -> Node:
+def _cast_rule(scope: RuleScope, expression: exp.Cast) -> Node:
     try:
         return cast_literal(expression)
     except Unsupported:
@@ -227,7 +227,7 @@ def _cast_rule(scope: Scope, expression: exp.Cast) -> Node:
         return cast(scope.compile(inner), target, counted=not isinstance(expression, exp.TryCast))
 
 
-def _named(kind: pa.DataType) -> Function:
+def _named(kind: pa.DataType) -> FunctionRule:
     return fixed(1, lambda node: cast(node, kind))
 
 
@@ -236,7 +236,7 @@ RULES: Final[dict[type[exp.Expression], Rule]] = {
     exp.TryCast: _cast_rule,
     Suffixed: _cast_rule,
 }
-FUNCTIONS: Final[dict[str, Function]] = {
+FUNCTIONS: Final[dict[str, FunctionRule]] = {
     "tinyint": _named(pa.int8()),
     "smallint": _named(pa.int16()),
     "int": _named(INT),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from decimal import Decimal
+from functools import reduce
 from typing import Any, Final
 
 import numpy as np
@@ -14,43 +15,43 @@ from freshet.kernels.expressions.bounds import Bound, bound, is_bigint
 from freshet.kernels.expressions.conversion import convert
 from freshet.kernels.expressions.frame import Frame
 from freshet.kernels.expressions.literals import moment
-from freshet.kernels.expressions.node import Node, Rule, Scope, literal, reuse
+from freshet.kernels.expressions.node import Node, Rule, RuleScope, literal, reuse
 from freshet.kernels.expressions.text import COMPARE
 from freshet.kernels.expressions.types import (
     BOOLEAN,
     DTYPES,
     STRING,
     VOID,
-    common_type,
     is_datetime,
     is_decimal,
     is_fractional,
     is_integral,
     name,
+    promoted,
 )
 from freshet.kernels.expressions.unsupported import Unsupported
 from freshet.kernels.expressions.value import Mask, Value, both, total
 from freshet.kernels.superbox.text_tests import TEXT_COST, text_test
 
-Test = Callable[[Any, Any], Mask]
+Comparison = Callable[[Any, Any], Mask]
 Floats = npt.NDArray[np.float64]
 
 _FLIPPED: Final = {"=": "=", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
-_PLAIN: Final[dict[str, Test]] = {
+_PLAIN: Final[dict[str, Comparison]] = {
     "=": np.equal, "<>": np.not_equal, "<": np.less, "<=": np.less_equal, ">": np.greater, ">=": np.greater_equal,
 }  # fmt: skip
 
 
-def compare(scope: Scope, sign: str, left: Node, right: Node) -> Node:
+def compare(scope: RuleScope, sign: str, left: Node, right: Node) -> Node:
     """The comparison of two nodes, after the implicit casts that Spark makes."""
     if left.kind == VOID or right.kind == VOID:
-        return _unknown(sign, left, right)
+        return unknown(f"({left.key}{sign}{right.key})", left, right)
     if left.is_constant and not right.is_constant:
         return compare(scope, _FLIPPED[sign], right, left)
     left, right = _dates(left, right)
     if _is_exact(left) and _is_exact(right) and right.is_constant:
         return _compare_exact(sign, left, right)
-    kind = common_type(left.kind, right.kind)
+    kind = promoted(left.kind, right.kind)
     left, right = convert(left, kind), convert(right, kind)
     if kind == STRING:
         return _compare_text(scope, sign, left, right)
@@ -61,7 +62,7 @@ def compare(scope: Scope, sign: str, left: Node, right: Node) -> Node:
     return _compare_columns(sign, left, right)
 
 
-def same(scope: Scope, left: Node, right: Node) -> Node:
+def same(scope: RuleScope, left: Node, right: Node) -> Node:
     """<=>: equal, or both NULL."""
     if left.is_null or right.is_null:
         return _both_null(left, right)
@@ -89,18 +90,18 @@ def _both_null(left: Node, right: Node) -> Node:
     return Node(BOOLEAN, f"SAME({left.key},{right.key})", evaluate, (left, right))
 
 
-def _unknown(sign: str, left: Node, right: Node) -> Node:
-    """A comparison with NULL; the other side is still evaluated, for its errors."""
+def unknown(key: str, *parts: Node) -> Node:
+    """A test that is always NULL; its parts are still evaluated, for their errors."""
 
     def evaluate(frame: Frame) -> Value:
         nothing = np.zeros(frame.rows, np.bool_)
-        return Value(nothing, nothing, total(left(frame).errors, right(frame).errors))
+        return Value(nothing, nothing, reduce(total, [part(frame).errors for part in parts]))
 
-    return Node(BOOLEAN, f"({left.key}{sign}{right.key})", evaluate, (left, right))
+    return Node(BOOLEAN, key, evaluate, parts)
 
 
 def _dates(left: Node, right: Node) -> tuple[Node, Node]:
-    """A literal string beside a date or timestamp becomes one."""
+    """A literal string beside a date or timestamp becomes a date or timestamp."""
     if is_datetime(left.kind) and right.kind == STRING and right.is_constant:
         return left, moment(right.constant, left.kind)
     if is_datetime(right.kind) and left.kind == STRING and left.is_constant:
@@ -151,7 +152,7 @@ def _bounded(node: Node, limit: Bound) -> Callable[[Frame], Value]:
     return evaluate
 
 
-def _compare_text(scope: Scope, sign: str, left: Node, right: Node) -> Node:
+def _compare_text(scope: RuleScope, sign: str, left: Node, right: Node) -> Node:
     key = f"({left.key}{sign}{right.key})"
     if not right.is_constant or left.is_constant:
         return Node(
@@ -185,8 +186,8 @@ def _compare_constant(sign: str, left: Node, right: Node) -> Node:
     return Node(BOOLEAN, f"({left.key}{sign}{right.key})", evaluate, (left,))
 
 
-def _above_constant(sign: str) -> Test:
-    """NaN is above every literal, while NumPy says that it compares with nothing: ask for the opposite."""
+def _above_constant(sign: str) -> Comparison:
+    """NaN is above every literal, but to NumPy every comparison with NaN is false: ask for the opposite."""
     opposite = {">": np.less_equal, ">=": np.less}.get(sign)
     if opposite is None:
         return _PLAIN[sign]
@@ -203,7 +204,7 @@ def _compare_columns(sign: str, left: Node, right: Node) -> Node:
     return Node(BOOLEAN, f"({left.key}{sign}{right.key})", _pairwise(left, right, test), (left, right))
 
 
-def _pairwise(left: Node, right: Node, test: Test) -> Callable[[Frame], Value]:
+def _pairwise(left: Node, right: Node, test: Comparison) -> Callable[[Frame], Value]:
     def evaluate(frame: Frame) -> Value:
         one, two = left(frame), right(frame)
         return Value(test(one.values, two.values), both(one.valid, two.valid), total(one.errors, two.errors))
@@ -211,14 +212,14 @@ def _pairwise(left: Node, right: Node, test: Test) -> Callable[[Frame], Value]:
     return evaluate
 
 
-def _nan_aware(sign: str) -> Test:
+def _nan_aware(sign: str) -> Comparison:
     def equal(a: Floats, b: Floats) -> Mask:
         return np.equal(a, b) | (np.isnan(a) & np.isnan(b))
 
     def less(a: Floats, b: Floats) -> Mask:
         return np.less(a, b) | (np.isnan(b) & ~np.isnan(a))
 
-    tests: dict[str, Test] = {
+    tests: dict[str, Comparison] = {
         "=": equal,
         "<>": lambda a, b: ~equal(a, b),
         "<": less,
@@ -229,7 +230,7 @@ def _nan_aware(sign: str) -> Test:
     return tests[sign]
 
 
-def _side(scope: Scope, expression: exp.Expression) -> Node:
+def _side(scope: RuleScope, expression: exp.Expression) -> Node:
     # Spark reads `a = b IS NULL` as `(a = b) IS NULL` and `a = b < c` as `(a = b) < c`; sqlglot does not.
     if isinstance(expression, exp.Is | exp.In | exp.Between | exp.Not | exp.Predicate):
         raise Unsupported("a comparison of a comparison without parentheses")

@@ -27,7 +27,7 @@ from freshet.kernels.expressions import (
     strings,
     times,
 )
-from freshet.kernels.expressions.node import Function, Node, Rule
+from freshet.kernels.expressions.node import FunctionRule, Node, Rule
 from freshet.kernels.expressions.own import own_call
 from freshet.kernels.expressions.types import DTYPES
 from freshet.kernels.expressions.unsupported import Unsupported
@@ -51,7 +51,7 @@ RULES: Final[dict[type[exp.Expression], Rule]] = {
 }
 """By type of sqlglot's expressions."""
 
-FUNCTIONS: Final[dict[str, Function]] = {
+FUNCTIONS: Final[dict[str, FunctionRule]] = {
     **conditional.FUNCTIONS,
     **casts.FUNCTIONS,
     **mathematics.FUNCTIONS,
@@ -61,7 +61,7 @@ FUNCTIONS: Final[dict[str, Function]] = {
 """By the name of a function in lower case."""
 
 _ENCODE_FROM: Final = 4
-"""A column of text is worth a dictionary when it is tested so often."""
+"""Minimum number of tests of a text column that make a dictionary worthwhile."""
 
 _SAME_ESCAPES: Final = re.compile(r"\\[\\'\"nt]")
 """Escapes in strings that Spark and sqlglot read alike."""
@@ -123,9 +123,9 @@ class Compiler:
         return self._sets.setdefault(node.key, NumberSets(node.key, DTYPES[node.kind]))
 
     def settle(self) -> frozenset[int]:
-        """All has been compiled: gives the columns of text that are worth a dictionary.
+        """Ends the compilation; returns the columns of text that are worth a dictionary.
 
-        Tests that are done together cost one bit per row, so that none is put off until there are few survivors.
+        Tests that are done together cost one bit per row, so none of them waits until there are few survivors.
         """
         encoded = frozenset(column for column, count in self.text_tests.items() if count >= _ENCODE_FROM)
         together: list[TextTests | NumberSets] = [self._tests[column] for column in encoded if column in self._tests]
@@ -137,7 +137,7 @@ class Compiler:
         return encoded
 
     def release(self) -> None:
-        """Lets go of what is only needed while compiling, and would make cycles with the nodes."""
+        """Drops references that are only needed while compiling and would form cycles with the nodes."""
         for tests in self._tests.values():
             tests.nodes.clear()
         for sets in self._sets.values():

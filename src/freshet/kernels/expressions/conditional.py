@@ -16,7 +16,7 @@ from freshet.kernels.expressions.comparisons import compare
 from freshet.kernels.expressions.conversion import convert
 from freshet.kernels.expressions.frame import Frame
 from freshet.kernels.expressions.logic import boolean, is_null, negation
-from freshet.kernels.expressions.node import Function, Node, Rule, Scope, fixed, literal, quiet
+from freshet.kernels.expressions.node import FunctionRule, Node, Rule, RuleScope, fixed, literal, quiet
 from freshet.kernels.expressions.text import Text
 from freshet.kernels.expressions.types import DTYPES, VOID, common_of
 from freshet.kernels.expressions.unsupported import Unsupported
@@ -24,16 +24,16 @@ from freshet.kernels.expressions.value import Mask, Value, total, truth
 
 Errors = npt.NDArray[np.int32] | None
 Fill = Callable[[Sequence[Value | None], Sequence[Mask], int], Value]
-"""Makes one column of the results (None: a literal) and the places where each of them stands."""
+"""Makes one column from the results (None: a literal) and the rows of each of them."""
 
 
 def choose(word: str, branches: Sequence[tuple[Node, Node]], default: Node) -> Node:
     """The result of the first branch whose condition is true, or the default.
 
     Args:
-        word: What it is called in messages.
+        word: Its name in messages.
         branches: Conditions and results.
-        default: The result where no condition is true.
+        default: The result if no condition is true.
     """
     results = [*(result for _, result in branches), default]
     kind = common_of(result.kind for result in results)
@@ -52,13 +52,13 @@ def choose(word: str, branches: Sequence[tuple[Node, Node]], default: Node) -> N
         made = fill(values, places, frame.rows)
         return Value(made.values, made.valid, errors, made.array)
 
-    # The number of conditions tells apart what else would read alike: COALESCE(a, b) and CASE WHEN a THEN b.
+    # The number of conditions distinguishes keys that would otherwise be alike: COALESCE(a, b), CASE WHEN a THEN b.
     parts = ",".join(node.key for node in (*conditions, *results))
     return Node(kind, f"CHOOSE{len(conditions)}({parts})", evaluate, (*conditions, *results), 3.0 * len(results))
 
 
 def _places(conditions: Sequence[Node], frame: Frame) -> tuple[list[Mask], Errors]:
-    """Where each result stands, the default's place last, and the errors of the conditions that were reached."""
+    """The rows of each result, with those of the default last, and the errors of the conditions that were reached."""
     places: list[Mask] = []
     errors: Errors = None
     rest = np.ones(frame.rows, np.bool_)
@@ -117,19 +117,14 @@ def coalesce(nodes: Sequence[Node]) -> Node:
     return choose("COALESCE", [(negation(is_null(node)), quiet(node)) for node in nodes[:-1]], nodes[-1])
 
 
-def null_if(scope: Scope, node: Node, other: Node) -> Node:
-    """NULL where both are equal."""
-    return choose("NULLIF", [(compare(scope, "=", node, other), literal(VOID, None))], quiet(node))
-
-
-def _case_rule(scope: Scope, expression: exp.Case) -> Node:
+def _case_rule(scope: RuleScope, expression: exp.Case) -> Node:
     branches, default = expression.args["ifs"], expression.args.get("default")
     results = [scope.compile(branch.args["true"]) for branch in branches]
     otherwise = literal(VOID, None) if default is None else scope.compile(default)
     return choose("CASE", list(zip(_conditions(scope, expression), results, strict=True)), otherwise)
 
 
-def _conditions(scope: Scope, expression: exp.Case) -> list[Node]:
+def _conditions(scope: RuleScope, expression: exp.Case) -> list[Node]:
     nodes = [scope.compile(branch.this) for branch in expression.args["ifs"]]
     if expression.this is None:
         return nodes
@@ -137,13 +132,13 @@ def _conditions(scope: Scope, expression: exp.Case) -> list[Node]:
     return [compare(scope, "=", operand if number == 0 else quiet(operand), node) for number, node in enumerate(nodes)]
 
 
-def _if(scope: Scope, nodes: Sequence[Node]) -> Node:
+def _if(scope: RuleScope, nodes: Sequence[Node]) -> Node:
     if len(nodes) not in (2, 3):
         raise Unsupported("IF without two or three arguments")
     return choose("IF", [(nodes[0], nodes[1])], nodes[2] if len(nodes) == 3 else literal(VOID, None))
 
 
-def _coalesce(scope: Scope, nodes: Sequence[Node]) -> Node:
+def _coalesce(scope: RuleScope, nodes: Sequence[Node]) -> Node:
     if not nodes:
         raise Unsupported("COALESCE without arguments")
     return coalesce(nodes) if len(nodes) > 1 else nodes[0]
@@ -153,14 +148,16 @@ def _nvl2(tested: Node, there: Node, missing: Node) -> Node:
     return choose("NVL2", [(negation(is_null(tested)), there)], missing)
 
 
-def _null_if(scope: Scope, nodes: Sequence[Node]) -> Node:
+def _null_if(scope: RuleScope, nodes: Sequence[Node]) -> Node:
+    """NULL where both are equal."""
     if len(nodes) != 2:
         raise Unsupported("NULLIF without two arguments")
-    return null_if(scope, *nodes)
+    node, other = nodes
+    return choose("NULLIF", [(compare(scope, "=", node, other), literal(VOID, None))], quiet(node))
 
 
 RULES: Final[dict[type[exp.Expression], Rule]] = {exp.Case: _case_rule}
-FUNCTIONS: Final[dict[str, Function]] = {
+FUNCTIONS: Final[dict[str, FunctionRule]] = {
     "if": _if,
     "coalesce": _coalesce,
     "nvl": fixed(2, lambda *nodes: coalesce(nodes)),

@@ -51,7 +51,7 @@ def _double_of_decimal(node: Node, kind: pa.DataType) -> Node:
 
 
 def nearest_doubles(decimals: pa.Array) -> npt.NDArray[np.float64]:
-    """The double nearest to each decimal, as Java has it; a cast of Arrow can be one bit off.
+    """The double nearest to each decimal, as in Java; a cast by Arrow can be one bit off.
 
     >>> nearest_doubles(pa.array([None, "1.10"]).cast(pa.decimal128(38, 2))).tolist()
     [0.0, 1.1]
@@ -63,7 +63,7 @@ def nearest_doubles(decimals: pa.Array) -> npt.NDArray[np.float64]:
     words = np.frombuffer(decimals.buffers()[1] or b"", np.int64).reshape(-1, 2)
     words = words[decimals.offset : decimals.offset + len(decimals)]
     low, high, scale = words[:, 0], words[:, 1], decimals.type.scale
-    # Two numbers that are exact have a quotient that is rounded once.
+    # The quotient of two exact numbers is rounded only once.
     exact = (high == low >> 63) & (np.abs(low) <= _EXACT_INTEGERS) & (scale <= _EXACT_POWERS)
     made: npt.NDArray[np.float64] = low / 10.0**scale
     for place in np.flatnonzero(~exact).tolist():

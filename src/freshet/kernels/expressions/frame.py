@@ -8,31 +8,32 @@ from typing import Any
 
 import pyarrow as pa
 
-from freshet.kernels.expressions.arrow import decode, take
+from freshet.kernels.expressions.arrow import decode, one_array, take
 from freshet.kernels.expressions.value import Index, Value
 
 
 class Frame:
-    """Columns by number, and the values of expressions that more than one place asks for (by their key)."""
+    """Columns by number, and the values of expressions that are used more than once (by their key)."""
 
-    __slots__ = ("_index", "_load", "_root", "_values", "bits", "cache", "rows")
+    __slots__ = ("_load", "_root", "_values", "bits", "cache", "index", "rows")
 
     def __init__(self, rows: int, values: list[Value | None], load: Callable[[int], Value] | None = None) -> None:
         self.rows = rows
         self.cache: dict[str, Value] = {}
         self.bits: dict[tuple[str, int], Any] = {}
-        """What tests that are done together keep of it (see :class:`~freshet.kernels.superbox.lookup.NumberSets`)."""
+        """Results of tests that are done together (see :class:`~freshet.kernels.superbox.lookup.NumberSets`)."""
         self._values = values
         self._load = load
         self._root: Frame | None = None
-        self._index: Index | None = None
+        self.index: Index | None = None
+        """The numbers of its rows in the frame that it was taken from, if it was taken from one."""
 
     @classmethod
     def of_table(cls, table: pa.Table, encode: AbstractSet[int] = frozenset()) -> Frame:
-        """The columns of a table; those of text whose number is in ``encode`` get a dictionary."""
+        """The columns of a table; text columns whose number is in ``encode`` get a dictionary."""
 
         def load(column: int) -> Value:
-            return decode(_one_array(table.column(column)), column in encode)
+            return decode(one_array(table.column(column)), column in encode)
 
         return cls(table.num_rows, [None] * table.num_columns, load)
 
@@ -40,29 +41,18 @@ class Frame:
         """The value of a column."""
         value = self._values[number]
         if value is None:
-            if self._root is not None and self._index is not None:
-                value = take(self._root.column(number), self._index)
+            if self._root is not None and self.index is not None:
+                value = take(self._root.column(number), self.index)
             else:
                 assert self._load is not None
                 value = self._load(number)
             self._values[number] = value
         return value
 
-    @property
-    def index(self) -> Index | None:
-        """Numbers of its rows in the frame that it was taken from; None: it was not."""
-        return self._index
-
     def take(self, index: Index) -> Frame:
         """The rows with the given numbers; a column is gathered when it is used."""
-        if self._root is not None and self._index is not None:
-            return self._root.take(self._index[index])
+        if self._root is not None and self.index is not None:
+            return self._root.take(self.index[index])
         frame = Frame(len(index), [None] * len(self._values))
-        frame._root, frame._index = self, index
+        frame._root, frame.index = self, index
         return frame
-
-
-def _one_array(column: pa.ChunkedArray) -> pa.Array:
-    if column.num_chunks == 1:
-        return column.chunk(0)
-    return pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], column.type)

@@ -11,7 +11,7 @@ from sqlglot import exp
 
 from freshet.kernels.expressions.conversion import MICROS_PER_DAY
 from freshet.kernels.expressions.frame import Frame
-from freshet.kernels.expressions.node import Node, Rule, Scope, literal
+from freshet.kernels.expressions.node import Node, Rule, literal
 from freshet.kernels.expressions.overflow import add, subtract
 from freshet.kernels.expressions.types import TIMESTAMP, TIMESTAMP_NTZ, name
 from freshet.kernels.expressions.unsupported import Unsupported
@@ -59,8 +59,4 @@ def shifted(sign: str, left: Node, right: Node) -> Node:
     return Node(left.kind, f"({left.key}{sign}{right.key})", evaluate, (left,), 3.0)
 
 
-def _rule(scope: Scope, expression: exp.Interval) -> Node:
-    return interval(expression)
-
-
-RULES: Final[dict[type[exp.Expression], Rule]] = {exp.Interval: _rule}
+RULES: Final[dict[type[exp.Expression], Rule]] = {exp.Interval: lambda scope, expression: interval(expression)}

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 from sqlglot import exp
 
-from freshet.kernels.expressions.node import Node, Rule, Scope, literal
+from freshet.kernels.expressions.node import Node, Rule, RuleScope, literal
 from freshet.kernels.expressions.types import (
     BIGINT,
     BOOLEAN,
@@ -68,7 +68,7 @@ def number(text: str) -> Node:
 
 
 def moment(text: str, kind: pa.DataType) -> Node:
-    """A date or timestamp written in full; Spark knows more spellings, which are left to it.
+    """A date or timestamp written in full; other spellings are left to Spark.
 
     >>> moment("1970-01-02", DATE).constant, moment("1970-01-01 00:00:01.5", TIMESTAMP).constant
     (1, 1500000)
@@ -102,7 +102,7 @@ def cast_literal(expression: exp.Cast, sign: str = "") -> Node:
     if inner.is_string or target not in NUMBERS or (sign and inside):
         raise Unsupported("CAST")
     node = _as(NUMBERS[target], f"-{inner.this}" if inside else f"{sign}{inner.this}")
-    # A decimal has no negative zero, so neither has its cast; with an exponent it is a double, which has one.
+    # A decimal has no negative zero, and neither has its cast. With an exponent it is a double, which has one.
     exact = inside and "e" not in inner.this.lower()
     return literal(node.kind, 0.0) if exact and node.constant == 0.0 and is_fractional(node.kind) else node
 
@@ -115,7 +115,7 @@ def _as(kind: pa.DataType, text: str) -> Node:
     return literal(kind, int(text))
 
 
-def _literal(scope: Scope, expression: exp.Literal) -> Node:
+def _literal(scope: RuleScope, expression: exp.Literal) -> Node:
     return literal(STRING, expression.this) if expression.is_string else number(expression.this)
 
 
@@ -132,7 +132,7 @@ def _finite(value: float) -> float:
 
 def _float(text: str) -> float:
     value = float(text)
-    # Rounding twice (to double, then to float) differs from rounding once only on the middle between two floats.
+    # Rounding twice (to double, then to float) differs from rounding once only midway between two floats.
     if np.float64(value).view(np.int64) & 0x1FFFFFFF == 0x10000000 and Decimal(text) != Decimal(value):
         raise Unsupported(f"{text} as a float")
     with np.errstate(over="ignore"):

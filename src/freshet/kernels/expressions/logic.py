@@ -9,7 +9,7 @@ from sqlglot import exp
 
 from freshet.kernels.expressions.conversion import convert
 from freshet.kernels.expressions.frame import Frame
-from freshet.kernels.expressions.node import Node, Rule, Scope
+from freshet.kernels.expressions.node import Node, Rule, RuleScope
 from freshet.kernels.expressions.types import BOOLEAN, VOID, name
 from freshet.kernels.expressions.unsupported import Unsupported
 from freshet.kernels.expressions.value import Mask, Value, total
@@ -23,7 +23,7 @@ def boolean(node: Node, place: str) -> Node:
 
 
 def connect(word: str, left: Node, right: Node, lazy: bool = True) -> Node:
-    """AND or OR. The right side counts its errors only where the left does not decide (``lazy``), as Spark skips it."""
+    """AND or OR. If ``lazy``, errors of the right side count only where the left does not decide, as in Spark."""
     left, right = boolean(left, word), boolean(right, word)
     decisive = word == "OR"
     join = np.logical_or if decisive else np.logical_and
@@ -85,7 +85,7 @@ def _known(value: Value) -> Mask | np.bool_:
     return np.True_ if value.valid is None else value.valid
 
 
-def _is_rule(scope: Scope, expression: exp.Is) -> Node:
+def _is_rule(scope: RuleScope, expression: exp.Is) -> Node:
     node, what = scope.compile(expression.this), expression.expression
     if isinstance(what, exp.Null):
         return is_null(node)

@@ -1,6 +1,6 @@
 """Functions of numbers whose results are exact, and so equal to Spark's bit by bit.
 
-exp, ln, log10 and pow are left to Spark: their last bit differs between Java and C. round to decimals is, too: it
+exp, ln, log10 and pow are left to Spark: their last bit differs between Java and C. So is round to decimals, which
 rounds the digits that Java would print.
 """
 
@@ -13,11 +13,11 @@ import numpy as np
 import pyarrow.compute as pc
 from sqlglot import exp
 
-from freshet.kernels.expressions.arithmetic import negative, operate
+from freshet.kernels.expressions.arithmetic import negative, operate, turned
 from freshet.kernels.expressions.arrow import decode
 from freshet.kernels.expressions.conversion import convert
 from freshet.kernels.expressions.frame import Frame
-from freshet.kernels.expressions.node import Function, Node, Rule, Scope, fixed
+from freshet.kernels.expressions.node import FunctionRule, Node, Rule, RuleScope, fixed
 from freshet.kernels.expressions.types import (
     BIGINT,
     BOOLEAN,
@@ -38,20 +38,7 @@ Merge = Callable[[Value, Value], Value]
 _BEYOND_BIGINT: Final = 2.0**63
 
 
-def absolute(node: Node) -> Node:
-    """The smallest integer has no opposite, so no absolute value."""
-    _check(node, "abs")
-    smallest = np.iinfo(DTYPES[node.kind].name).min if is_integral(node.kind) else None
-
-    def evaluate(frame: Frame) -> Value:
-        value = node(frame)
-        made = Value(np.abs(value.values), value.valid, value.errors)
-        return made if smallest is None else fail_where(made, value.values == smallest)
-
-    return Node(node.kind, f"abs({node.key})", evaluate, (node,))
-
-
-def _to_bigint(label: str, kernel: Callable[[Any], Any]) -> Function:
+def _to_bigint(label: str, kernel: Callable[[Any], Any]) -> FunctionRule:
     """Ceil or floor, which give a bigint; NaN gives 0, as a cast in Java would."""
 
     def function(node: Node) -> Node:
@@ -71,7 +58,7 @@ def _to_bigint(label: str, kernel: Callable[[Any], Any]) -> Function:
     return fixed(1, function)
 
 
-def _round(scope: Scope, nodes: Sequence[Node]) -> Node:
+def _round(scope: RuleScope, nodes: Sequence[Node]) -> Node:
     """Half away from zero, to a whole number. A double x.5 is exact, and so is the distance to it."""
     if len(nodes) not in (1, 2) or (len(nodes) == 2 and nodes[1].constant != 0):
         raise Unsupported("round to decimals")
@@ -92,7 +79,7 @@ def _round(scope: Scope, nodes: Sequence[Node]) -> Node:
     return Node(node.kind, f"round({node.key})", evaluate, (node,), 6.0)
 
 
-def _of_double(label: str, kernel: Callable[[Any], Any], cost: float) -> Function:
+def _of_double(label: str, kernel: Callable[[Any], Any], cost: float) -> FunctionRule:
     def function(node: Node) -> Node:
         _check(node, label)
         wide = convert(node, DOUBLE)
@@ -107,15 +94,15 @@ def _of_double(label: str, kernel: Callable[[Any], Any], cost: float) -> Functio
 
 
 def _sign(values: Any) -> Any:
-    """Of a zero it is that zero, of NaN that NaN."""
+    """The sign; a zero keeps its sign, and NaN stays NaN."""
     return np.where(values == 0, values, np.sign(values))
 
 
 _SQUARE: Final = _of_double("square", lambda values: values * values, 2.0)
 
 
-def _power(scope: Scope, nodes: Sequence[Node]) -> Node:
-    """Only the square is the same product everywhere."""
+def _power(scope: RuleScope, nodes: Sequence[Node]) -> Node:
+    """The square: no other power is the same everywhere."""
     if len(nodes) != 2 or nodes[1].constant != 2:
         raise Unsupported("pow with an exponent other than 2")
     return _SQUARE(scope, nodes[:1])
@@ -134,11 +121,11 @@ def is_nan(node: Node) -> Node:
     return Node(BOOLEAN, f"isnan({node.key})", evaluate, (node,))
 
 
-def _extreme(label: str) -> Function:
-    """Greatest and least pass over NULL; NaN is the largest, and of equal values the first stays."""
+def _extreme(label: str) -> FunctionRule:
+    """Greatest and least ignore NULL; NaN is the largest, and the first of equal values is kept."""
     largest = label == "greatest"
 
-    def function(scope: Scope, nodes: Sequence[Node]) -> Node:
+    def function(scope: RuleScope, nodes: Sequence[Node]) -> Node:
         kind = common_of(node.kind for node in nodes)
         if len(nodes) < 2 or kind == VOID or (kind not in DTYPES and kind != STRING):
             raise Unsupported(f"{label} of {name(kind)}")
@@ -185,7 +172,7 @@ def _better_text(largest: bool) -> Merge:
 
 
 def whole_quotient(left: Node, right: Node) -> Node:
-    """DIV: a bigint, cut off towards zero; by zero, and the smallest bigint by -1, it is an error."""
+    """DIV: a bigint, rounded towards zero; division by zero, or of the smallest bigint by -1, is an error."""
     for node in (left, right):
         if not is_integral(node.kind):
             raise Unsupported(f"DIV of {name(node.kind)}")
@@ -210,8 +197,8 @@ def _check(node: Node, label: str) -> None:
 RULES: Final[dict[type[exp.Expression], Rule]] = {
     exp.IntDiv: lambda scope, e: whole_quotient(scope.compile(e.this), scope.compile(e.expression)),
 }
-FUNCTIONS: Final[dict[str, Function]] = {
-    "abs": fixed(1, absolute),
+FUNCTIONS: Final[dict[str, FunctionRule]] = {
+    "abs": fixed(1, lambda node: turned("abs", node, np.abs)),
     "negative": fixed(1, negative),
     "ceil": _to_bigint("ceil", np.ceil),
     "ceiling": _to_bigint("ceil", np.ceil),

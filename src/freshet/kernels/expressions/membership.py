@@ -12,12 +12,12 @@ import pyarrow.compute as pc
 from sqlglot import exp
 
 from freshet.kernels.expressions.bounds import Bound, bound
-from freshet.kernels.expressions.comparisons import check_scale, compare
+from freshet.kernels.expressions.comparisons import check_scale, compare, unknown
 from freshet.kernels.expressions.conversion import convert
 from freshet.kernels.expressions.frame import Frame
 from freshet.kernels.expressions.literals import moment
 from freshet.kernels.expressions.logic import connect
-from freshet.kernels.expressions.node import Node, Rule, Scope, quiet
+from freshet.kernels.expressions.node import Node, Rule, RuleScope, quiet
 from freshet.kernels.expressions.types import (
     BOOLEAN,
     DTYPES,
@@ -34,21 +34,21 @@ from freshet.kernels.expressions.value import Value
 from freshet.kernels.superbox.text_tests import text_test
 
 
-def among(scope: Scope, node: Node, items: Sequence[Node]) -> Node:
-    """IN: NULL where nothing is found and the list holds a NULL."""
+def among(scope: RuleScope, node: Node, items: Sequence[Node]) -> Node:
+    """IN: NULL where the value is not found and the list holds a NULL."""
     if not all(item.is_constant for item in items):
         raise Unsupported("IN with anything but literals")
     items = [_moment(item, node) for item in items]
     known = [item for item in items if not item.is_null]
     key = f"IN({node.key};{','.join(item.key for item in items)})"
     if node.kind == VOID or not known:
-        return _unknown(key, node)
+        return unknown(key, node)
     found = _found(scope, key, node, known)
     return found if len(known) == len(items) else _only_true(found)
 
 
 def _only_true(found: Node) -> Node:
-    """What is not found may be the NULL of the list."""
+    """NULL instead of FALSE: a value that is not found may equal the NULL of the list."""
 
     def evaluate(frame: Frame) -> Value:
         value = found(frame)
@@ -58,7 +58,7 @@ def _only_true(found: Node) -> Node:
     return Node(BOOLEAN, f"{found.key}?", evaluate, (found,), 0.3)
 
 
-def _found(scope: Scope, key: str, node: Node, known: Sequence[Node]) -> Node:
+def _found(scope: RuleScope, key: str, node: Node, known: Sequence[Node]) -> Node:
     """Whether a value is one of the literals, in their common type."""
     if is_integral(node.kind) and _exact(known):
         return _among_numbers(scope, key, node, _whole(node, known))
@@ -72,7 +72,7 @@ def _found(scope: Scope, key: str, node: Node, known: Sequence[Node]) -> Node:
     return _among_numbers(scope, key, convert(node, kind), np.array(constants, DTYPES[kind]))
 
 
-def _among_numbers(scope: Scope, key: str, node: Node, numbers: np.ndarray[Any, Any]) -> Node:
+def _among_numbers(scope: RuleScope, key: str, node: Node, numbers: np.ndarray[Any, Any]) -> Node:
     sets = scope.sets_of(node)
     slot = sets.add(key, numbers)
 
@@ -90,20 +90,12 @@ def _exact(known: Sequence[Node]) -> bool:
 
 
 def _whole(node: Node, known: Sequence[Node]) -> np.ndarray[Any, Any]:
-    """The literals that an integer column can hold at all, in its type."""
+    """The literals that an integer column can hold, in its type."""
     for item in known:
         check_scale(item)
     dtype = DTYPES[node.kind]
     bounds = (bound("=", Decimal(item.constant), dtype) for item in known)
     return np.array([item.constant for item in bounds if isinstance(item, Bound)], dtype)
-
-
-def _unknown(key: str, node: Node) -> Node:
-    def evaluate(frame: Frame) -> Value:
-        nothing = np.zeros(frame.rows, np.bool_)
-        return Value(nothing, nothing, node(frame).errors)
-
-    return Node(BOOLEAN, key, evaluate, (node,))
 
 
 def _moment(item: Node, node: Node) -> Node:
@@ -112,18 +104,18 @@ def _moment(item: Node, node: Node) -> Node:
     return item
 
 
-def between(scope: Scope, node: Node, low: Node, high: Node) -> Node:
+def between(scope: RuleScope, node: Node, low: Node, high: Node) -> Node:
     """BETWEEN: two comparisons, with the errors of each of its three parts counted once."""
     return connect("AND", compare(scope, ">=", node, low), compare(scope, "<=", quiet(node), high), lazy=False)
 
 
-def _in_rule(scope: Scope, expression: exp.In) -> Node:
+def _in_rule(scope: RuleScope, expression: exp.In) -> Node:
     if not expression.expressions:
         raise Unsupported("IN with a query")
     return among(scope, scope.compile(expression.this), [scope.compile(e) for e in expression.expressions])
 
 
-def _between_rule(scope: Scope, expression: exp.Between) -> Node:
+def _between_rule(scope: RuleScope, expression: exp.Between) -> Node:
     if expression.args.get("symmetric"):
         raise Unsupported("BETWEEN SYMMETRIC")
     parts = (expression.this, expression.args["low"], expression.args["high"])

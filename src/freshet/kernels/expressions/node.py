@@ -20,10 +20,10 @@ from freshet.kernels.superbox.lookup import NumberSets, TextTests
 Evaluate = Callable[[Frame], Value]
 
 VARIABLE: Final = object()
-"""Says that a node is no constant (None would say NULL)."""
+"""Marks a node that is no constant (None would mean NULL)."""
 
 GATHER_COST: Final = 3.0
-"""Cost of gathering one column at a survivor, where comparing one number costs 1."""
+"""Cost of gathering one value of a surviving row, where comparing one number costs 1."""
 
 
 class Node:
@@ -34,9 +34,9 @@ class Node:
         key: Equal for equal expressions over the same columns.
         evaluate: Computes it.
         inputs: The nodes that it is made of.
-        cost: What it does itself per row; comparing one number is 1.
-        constant: Its value where it is a literal (None is NULL).
-        column: Its number where it is a column.
+        cost: Its own cost per row, without its inputs; comparing one number costs 1.
+        constant: Its value if it is a literal (None is NULL).
+        column: Its number if it is a column.
     """
 
     __slots__ = ("column", "columns", "constant", "cost", "evaluate", "key", "kind", "shared")
@@ -73,7 +73,7 @@ class Node:
         return self.constant is None
 
     def __call__(self, frame: Frame) -> Value:
-        """Its value over a frame, computed once per frame where several places use it."""
+        """Its value over a frame, computed only once per frame if several places use it."""
         if not self.shared:
             return self.evaluate(frame)
         value = frame.cache.get(self.key)
@@ -88,7 +88,7 @@ class Node:
         return (self.cost + GATHER_COST * len(self.columns)) * survivors < self.cost * rows
 
 
-class Scope(Protocol):
+class RuleScope(Protocol):
     """What rules see of the compiler."""
 
     text_tests: Counter[int]
@@ -107,17 +107,17 @@ class Scope(Protocol):
         """The node of a column."""
 
 
-Rule = Callable[[Scope, Any], Node]
+Rule = Callable[[RuleScope, Any], Node]
 """Compiles one type of sqlglot's expressions."""
 
-Function = Callable[[Scope, Sequence[Node]], Node]
+FunctionRule = Callable[[RuleScope, Sequence[Node]], Node]
 """Compiles the call of a function, given its arguments."""
 
 
-def fixed(count: int, function: Callable[..., Node]) -> Function:
-    """A function of exactly so many arguments, which are given to it one by one."""
+def fixed(count: int, function: Callable[..., Node]) -> FunctionRule:
+    """A function of exactly ``count`` arguments, which it gets one by one."""
 
-    def call(scope: Scope, nodes: Sequence[Node]) -> Node:
+    def call(scope: RuleScope, nodes: Sequence[Node]) -> Node:
         if len(nodes) != count:
             raise Unsupported(f"a function of {count} with {len(nodes)} arguments")
         return function(*nodes)
@@ -126,13 +126,13 @@ def fixed(count: int, function: Callable[..., Node]) -> Function:
 
 
 def reuse(node: Node) -> Node:
-    """The node, which is going to be evaluated a second time over the same frame."""
+    """The node, marked because it will be evaluated a second time over the same frame."""
     node.shared = not node.is_constant and node.column is None
     return node
 
 
 def quiet(node: Node) -> Node:
-    """The node without its errors, for a second place where its value is used but was counted before."""
+    """The node without its errors, for a second use: the first use counts them."""
     if not reuse(node).shared:
         return node
 
@@ -144,7 +144,7 @@ def quiet(node: Node) -> Node:
 
 
 def literal(kind: pa.DataType, constant: Any) -> Node:
-    """The node of a literal; evaluated by itself it fills a column.
+    """The node of a literal; evaluated on its own, it fills a column.
 
     >>> literal(pa.int32(), 7)(Frame(2, [])).values.tolist()
     [7, 7]

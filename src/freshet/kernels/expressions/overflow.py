@@ -1,4 +1,4 @@
-"""Integer arithmetic that says where it overflowed; both sides have the same type and one may be a single number."""
+"""Integer arithmetic that tells where it overflowed; both sides have one type, and one may be a single number."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from freshet.kernels.expressions.value import Mask
 
 
 def add(a: Any, b: Any) -> tuple[Any, Mask]:
-    """The sum, and where it is wrong: where both sides have a sign that the sum has not.
+    """The sum, and where it is wrong: where both sides have the same sign and the sum has the other.
 
     >>> total, wrong = add(np.array([1, 127], np.int8), np.int8(1))
     >>> total.tolist(), wrong.tolist()
@@ -39,8 +39,8 @@ def multiply(a: Any, b: Any) -> tuple[Any, Mask | None]:
     result = np.multiply(a, b)
     if _magnitude(a) * _magnitude(b) < 2**63:
         return result, None
-    # A product that wrapped around is off by 2**64 at least, so dividing it by one side cannot give the other;
-    # the one exception is -1 times the smallest integer, where the division wraps around as well.
+    # A product that wrapped around is off by at least 2**64, so dividing it by one side cannot give the other. The
+    # one exception is -1 times the smallest integer, where the division wraps around as well.
     divisor = np.where((a == 0) | (a == -1), 1, a)
     wrong = (result // divisor != b) & (divisor == a) & (a != 1)
     return result, wrong | ((a == -1) & (b == np.iinfo(np.int64).min))

@@ -1,4 +1,4 @@
-"""Calls of the user's own functions, which see Arrow arrays."""
+"""Calls of the user's own functions, which work on Arrow arrays."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ import numpy as np
 
 from freshet.kernels.expressions.arrow import decode, encode
 from freshet.kernels.expressions.frame import Frame
-from freshet.kernels.expressions.node import Node, Scope
+from freshet.kernels.expressions.node import Node, RuleScope
 from freshet.kernels.expressions.types import name
 from freshet.kernels.expressions.unsupported import Unsupported
 from freshet.kernels.expressions.value import Value, total
 from freshet.model.functions import Function, Vectorised
 
 _COST: Final = 50.0
-"""Of a row, where comparing one number costs 1: nobody knows, but it is Python."""
+"""Assumed cost of a row, where comparing one number costs 1: the function is Python."""
 
 
-def own_call(function: Function, scope: Scope, arguments: Sequence[Node]) -> Node:
-    """The node of a call; a row for which the function raises is NULL, with an error."""
+def own_call(function: Function, scope: RuleScope, arguments: Sequence[Node]) -> Node:
+    """The node of a call; if the function raises for a row, the row is NULL, with an error."""
     if not isinstance(function, Vectorised):
         raise Unsupported(f"function {function.name}")
     for node, wanted in zip(arguments, function.takes, strict=True):

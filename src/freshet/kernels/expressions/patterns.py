@@ -1,4 +1,4 @@
-"""LIKE with a literal pattern: a test of the beginning, the end or a part if that is all, else a regular expression."""
+"""LIKE with a literal pattern: a test of the beginning, the end or a part if that is enough, else a regex."""
 
 from __future__ import annotations
 
@@ -11,30 +11,30 @@ import pyarrow.compute as pc
 from sqlglot import exp
 
 from freshet.kernels.expressions.logic import negation
-from freshet.kernels.expressions.node import Node, Rule, Scope
+from freshet.kernels.expressions.node import Node, Rule, RuleScope
 from freshet.kernels.expressions.types import STRING, name
 from freshet.kernels.expressions.unsupported import Unsupported
 from freshet.kernels.superbox.text_tests import text_test
 
 MANY: Final = "%"
 ONE: Final = "_"
-Token = tuple[str, bool]
+PatternToken = tuple[str, bool]
 """Characters, and whether they are a wildcard."""
 
 
-def tokens(pattern: str, escape: str) -> list[Token]:
+def tokens(pattern: str, escape: str) -> list[PatternToken]:
     """The literal pieces and wildcards of a pattern.
 
     >>> tokens("a!%b%", "!")
     [('a%b', False), ('%', True)]
     """
-    pieces: list[Token] = []
+    pieces: list[PatternToken] = []
     characters = iter(pattern)
     for character in characters:
         wild = character in (MANY, ONE) and character != escape
         if character == escape:
             character = next(characters, "")
-            # To Spark this is an error of the query, which it reports itself.
+            # Spark treats this as an error in the query, and reports it itself.
             if character not in (MANY, ONE, escape):
                 raise Unsupported("LIKE with an escape of an ordinary character")
         if pieces and not wild and not pieces[-1][1]:
@@ -67,21 +67,21 @@ def matcher(pattern: str, escape: str = "\\") -> Callable[[pa.Array], pa.Array]:
     return lambda array: pc.match_substring_regex(array, rf"(?s)\A{regex}\z")
 
 
-def like(scope: Scope, node: Node, pattern: Node, escape: str = "\\") -> Node:
-    """LIKE, which is NULL where the text is."""
+def like(scope: RuleScope, node: Node, pattern: Node, escape: str = "\\") -> Node:
+    """LIKE, which is NULL where the text is NULL."""
     if node.kind != STRING or pattern.kind != STRING:
         raise Unsupported(f"LIKE of {name(node.kind)} and {name(pattern.kind)}")
     return text_test(scope, f"LIKE({node.key},{pattern.key},{escape!r})", node, matcher(pattern.constant, escape))
 
 
-def _like_rule(scope: Scope, expression: exp.Like, escape: str = "\\") -> Node:
+def _like_rule(scope: RuleScope, expression: exp.Like, escape: str = "\\") -> Node:
     if not isinstance(expression.expression, exp.Literal):
         raise Unsupported("LIKE with anything but a literal")
     node = like(scope, scope.compile(expression.this), scope.compile(expression.expression), escape)
     return negation(node) if expression.args.get("negate") else node
 
 
-def _escape_rule(scope: Scope, expression: exp.Escape) -> Node:
+def _escape_rule(scope: RuleScope, expression: exp.Escape) -> Node:
     character = expression.expression
     if not isinstance(expression.this, exp.Like) or not isinstance(character, exp.Literal) or len(character.this) != 1:
         raise Unsupported("ESCAPE with anything but a character after LIKE")

@@ -1,4 +1,4 @@
-"""References to columns, and what only passes a value on."""
+"""References to columns, and expressions that only pass a value on."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ from typing import Final
 
 from sqlglot import exp
 
-from freshet.kernels.expressions.node import Node, Rule, Scope
+from freshet.kernels.expressions.node import Node, Rule, RuleScope
 from freshet.kernels.expressions.unsupported import Unsupported
 
 
-def _column(scope: Scope, expression: exp.Column) -> Node:
+def _column(scope: RuleScope, expression: exp.Column) -> Node:
     if expression.table or not isinstance(expression.this, exp.Identifier):
         raise Unsupported(f"{expression.sql('spark')}: a field or a qualified name")
     return scope.resolve(expression.name)
 
 
-def _inner(scope: Scope, expression: exp.Paren | exp.Alias) -> Node:
+def _inner(scope: RuleScope, expression: exp.Paren | exp.Alias) -> Node:
     return scope.compile(expression.this)
 
 

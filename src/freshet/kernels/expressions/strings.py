@@ -11,7 +11,7 @@ from sqlglot import exp
 
 from freshet.kernels.expressions.arrow import decode
 from freshet.kernels.expressions.frame import Frame
-from freshet.kernels.expressions.node import Function, Node, Rule, Scope, fixed
+from freshet.kernels.expressions.node import FunctionRule, Node, Rule, RuleScope, fixed
 from freshet.kernels.expressions.types import INT, STRING, is_integral, name
 from freshet.kernels.expressions.unsupported import Unsupported
 from freshet.kernels.expressions.value import Value, total
@@ -62,10 +62,10 @@ _SMALL: Final = "\u019b\u0264\u1c8a\ua7cd\ua7cf\ua7d3\ua7d5\ua7db" + "".join(
 _CAPITAL: Final = "\ua7dc\ua7cb\u1c89\ua7cc\ua7ce\ua7d2\ua7d4\ua7da" + "".join(
     map(chr, [*range(0x10D50, 0x10D66), *range(0x16EA0, 0x16EB9)])
 )
-"""Letters whose other case Spark knows and a Python with an older Unicode does not."""
+"""Letters whose other case Spark knows, but not a Python with an older Unicode."""
 
 
-def _case(label: str, ascii_only: ArrowFunction, full: Callable[[str], str], newer: dict[int, int]) -> Function:
+def _case(label: str, ascii_only: ArrowFunction, full: Callable[[str], str], newer: dict[int, int]) -> FunctionRule:
     """Either case; Arrow maps one character to one, while ß has the capital form SS."""
 
     def change(array: pa.Array) -> pa.Array:
@@ -76,12 +76,12 @@ def _case(label: str, ascii_only: ArrowFunction, full: Callable[[str], str], new
     return _simple(label, STRING, change)
 
 
-def _simple(label: str, kind: pa.DataType, function: ArrowFunction) -> Function:
+def _simple(label: str, kind: pa.DataType, function: ArrowFunction) -> FunctionRule:
     return fixed(1, lambda node: mapped(f"{label}({node.key})", _text(node, label), kind, function))
 
 
 def part(node: Node, start: int, length: int = _LONGEST) -> Node:
-    """``substring``: from 1, or from the end where the start is negative; what lies before the text is empty."""
+    """``substring``: counts from 1, or from the end if the start is negative; positions before the text are empty."""
     first = start - 1 if start > 0 else start
     stop: int | None = first + length
     if length <= 0:
@@ -95,7 +95,7 @@ def part(node: Node, start: int, length: int = _LONGEST) -> Node:
     return mapped(f"substring({node.key},{first},{stop})", _text(node, "substring"), STRING, cut)
 
 
-def _substring(scope: Scope, nodes: Sequence[Node]) -> Node:
+def _substring(scope: RuleScope, nodes: Sequence[Node]) -> Node:
     if len(nodes) not in (2, 3):
         raise Unsupported("substring without two or three arguments")
     return part(nodes[0], *(_whole(node, "substring") for node in nodes[1:]))
@@ -142,7 +142,7 @@ def _replace(node: Node, old: Node, new: Node) -> Node:
 
 
 def position(node: Node, part_of_it: Node) -> Node:
-    """``instr``: the number of the first character where a part begins, from 1; 0 where there is none."""
+    """``instr``: the position, from 1, at which a part first begins; 0 if it does not occur."""
     word = _word(part_of_it, "instr")
 
     def find(array: pa.Array) -> pa.Array:
@@ -153,8 +153,8 @@ def position(node: Node, part_of_it: Node) -> Node:
     return mapped(f"instr({node.key},{word!r})", _text(node, "instr"), INT, find)
 
 
-def _test_of(label: str, answer: Callable[[pa.Array, str], pa.Array]) -> Function:
-    def function(scope: Scope, nodes: Sequence[Node]) -> Node:
+def _test_of(label: str, answer: Callable[[pa.Array, str], pa.Array]) -> FunctionRule:
+    def function(scope: RuleScope, nodes: Sequence[Node]) -> Node:
         if len(nodes) != 2:
             raise Unsupported(f"{label} without two arguments")
         word = _word(nodes[1], label)
@@ -164,7 +164,7 @@ def _test_of(label: str, answer: Callable[[pa.Array, str], pa.Array]) -> Functio
     return function
 
 
-def _trim_rule(scope: Scope, expression: exp.Trim) -> Node:
+def _trim_rule(scope: RuleScope, expression: exp.Trim) -> Node:
     side, characters = expression.args.get("position"), expression.args.get("expression")
     function = {"LEADING": pc.utf8_ltrim, "TRAILING": pc.utf8_rtrim}.get(str(side or "").upper(), pc.utf8_trim)
     word = " " if characters is None else _word(scope.compile(characters), "trim")
@@ -174,23 +174,19 @@ def _trim_rule(scope: Scope, expression: exp.Trim) -> Node:
     return mapped(f"trim({side},{word!r},{node.key})", node, STRING, lambda array: function(array, word))
 
 
-def _substring_rule(scope: Scope, expression: exp.Substring) -> Node:
+def _substring_rule(scope: RuleScope, expression: exp.Substring) -> Node:
     parts = [expression.this, expression.args.get("start"), expression.args.get("length")]
     return _substring(scope, [scope.compile(each) for each in parts if each is not None])
 
 
-def _position_rule(scope: Scope, expression: exp.StrPosition) -> Node:
+def _position_rule(scope: RuleScope, expression: exp.StrPosition) -> Node:
     if expression.args.get("position") is not None or expression.args.get("occurrence") is not None:
         raise Unsupported("position from a place on")
     return position(scope.compile(expression.this), scope.compile(expression.args["substr"]))
 
 
-def _joined_rule(scope: Scope, expression: exp.DPipe) -> Node:
+def _joined_rule(scope: RuleScope, expression: exp.DPipe) -> Node:
     return concat([scope.compile(expression.this), scope.compile(expression.expression)])
-
-
-def _concat(scope: Scope, nodes: Sequence[Node]) -> Node:
-    return concat(nodes)
 
 
 def _spaces(function: Any) -> ArrowFunction:
@@ -207,7 +203,7 @@ RULES: Final[dict[type[exp.Expression], Rule]] = {
     exp.StrPosition: _position_rule,
     exp.DPipe: _joined_rule,
 }
-FUNCTIONS: Final[dict[str, Function]] = {
+FUNCTIONS: Final[dict[str, FunctionRule]] = {
     "upper": _UPPER,
     "ucase": _UPPER,
     "lower": _LOWER,
@@ -221,7 +217,7 @@ FUNCTIONS: Final[dict[str, Function]] = {
     "substr": _substring,
     "left": fixed(2, _left),
     "right": fixed(2, _right),
-    "concat": _concat,
+    "concat": lambda scope, nodes: concat(nodes),
     "replace": fixed(3, _replace),
     "instr": fixed(2, position),
     "locate": fixed(2, lambda word, node: position(node, word)),

@@ -10,11 +10,10 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from freshet.kernels.expressions.value import Mask
+from freshet.kernels.expressions.value import Index, Mask
 
-Test = Callable[[pa.Array], pa.Array]
+TextTest = Callable[[pa.Array], pa.Array]
 
-_INDEX: Final = pa.int64()
 _TAKE: Final = pc.get_function("take")
 _UNCHECKED: Final = pc.TakeOptions(boundscheck=False)
 
@@ -26,8 +25,8 @@ COMPARE: Final[dict[str, Callable[[Any, Any], pa.Array]]] = {
 class Text:
     """An Arrow array of strings.
 
-    A column that several predicates test is encoded as a dictionary once; a test then looks at each different
-    string once and at small integers for the rows. The answers at NULL mean nothing.
+    A column that several predicates test is encoded as a dictionary once. A test then reads each distinct string once,
+    and small integers for the rows. Answers at NULL mean nothing.
 
     >>> Text(pa.array(["b", "a", "b"]), encode=True).test(lambda words: pc.greater_equal(words, "b")).tolist()
     [True, False, True]
@@ -38,10 +37,10 @@ class Text:
     def __init__(self, array: pa.Array | None, encode: bool = False) -> None:
         self.encode = encode
         self.bits: dict[int, Any] = {}
-        """What tests that are done together keep of it (see :class:`~freshet.kernels.superbox.lookup.TextTests`)."""
+        """Results of tests that are done together (see :class:`~freshet.kernels.superbox.lookup.TextTests`)."""
         self._array = array
         self._source: Text | None = None
-        self._index: npt.NDArray[np.int64] | None = None
+        self._index: Index | None = None
         self._words: pa.Array | None = None
         self._codes: npt.NDArray[np.int32] | None = None
         self._numbers: dict[str, int] | None = None
@@ -55,18 +54,17 @@ class Text:
         if self._array is None:
             assert self._source is not None
             assert self._index is not None
-            rows = pa.Array.from_buffers(_INDEX, len(self._index), [None, pa.py_buffer(self._index)], 0)
-            self._array = _TAKE.call([self._source.array, rows], _UNCHECKED)
+            self._array = gather(self._source.array, self._index)
         return self._array
 
-    def take(self, index: npt.NDArray[np.int64]) -> Text:
+    def take(self, index: Index) -> Text:
         """The rows with the given numbers; a dictionary stays one."""
         text = Text(None, self._codes is not None)
         text._source, text._index = self, index
         return text
 
     def equal(self, literal: str) -> Mask:
-        """The rows that are a literal.
+        """The rows that equal a literal.
 
         >>> Text(pa.array(["b", "a", "b"]), encode=True).equal("b").tolist()
         [True, False, True]
@@ -81,10 +79,10 @@ class Text:
         return np.equal(codes, self._numbers.get(literal, -1))
 
     def compare_text(self, sign: str, other: Text) -> Mask:
-        """The rows that stand in a relation to those of another column."""
+        """The rows for which a comparison with another column is true."""
         return as_mask(COMPARE[sign](self.array, other.array))
 
-    def test(self, test: Test) -> Mask:
+    def test(self, test: TextTest) -> Mask:
         """The rows for which an Arrow predicate is true."""
         if not self.encode:
             return as_mask(test(self.array))
@@ -101,7 +99,7 @@ class Text:
         return function(words).take(pa.array(codes, mask=_nulls(self.array)))
 
     def numbers(self, function: Callable[[str], Any], dtype: np.dtype[np.generic]) -> tuple[Any, Mask]:
-        """A number of each string, computed once per different string, and where the function gives None."""
+        """A number for each string, computed once per distinct string, and the rows for which it is None."""
         words, codes = self.parts()
         made = [function(word) for word in words.to_pylist()]
         wrong = np.array([number is None for number in made], np.bool_)
@@ -111,7 +109,7 @@ class Text:
         return values.take(codes), wrong.take(codes)
 
     def parts(self) -> tuple[pa.Array, npt.NDArray[np.int32]]:
-        """The different strings, and the number of each row's among them (at NULL it means nothing)."""
+        """The distinct strings, and for each row the number of its string (at NULL it means nothing)."""
         if self._source is not None and self._index is not None and self._codes is None and self.encode:
             self._words, codes = self._source.parts()
             self._codes = codes.take(self._index)
@@ -122,12 +120,18 @@ class Text:
         return self._words, self._codes
 
 
+def gather(array: pa.Array, index: Index) -> pa.Array:
+    """The rows of an array with the given numbers, which must exist."""
+    rows = pa.Array.from_buffers(pa.int64(), len(index), [None, pa.py_buffer(index)], 0)
+    return _TAKE.call([array, rows], _UNCHECKED)
+
+
 def _nulls(array: pa.Array) -> Mask | None:
     return None if array.null_count == 0 else as_mask(array.is_null())
 
 
 def as_mask(answers: pa.Array) -> Mask:
-    """The answers of an Arrow predicate; what it says of NULL means nothing."""
+    """The answers of an Arrow predicate; its answers at NULL mean nothing."""
     if answers.null_count:
         answers = answers.fill_null(False)
     mask: Mask = answers.to_numpy(zero_copy_only=False)

@@ -11,7 +11,7 @@ import pyarrow as pa
 from freshet.kernels.expressions.casts import cast
 from freshet.kernels.expressions.conversion import MICROS_PER_DAY
 from freshet.kernels.expressions.frame import Frame
-from freshet.kernels.expressions.node import Function, Node, fixed
+from freshet.kernels.expressions.node import FunctionRule, Node, fixed
 from freshet.kernels.expressions.types import (
     BIGINT,
     DATE,
@@ -26,14 +26,14 @@ from freshet.kernels.expressions.types import (
 from freshet.kernels.expressions.unsupported import Unsupported
 from freshet.kernels.expressions.value import Value, both, total
 
-Kernel = Callable[[Any], Any]
+TimeKernel = Callable[[Any], Any]
 
 _SECOND: Final = 1_000_000
 _MINUTE: Final = 60 * _SECOND
 _HOUR: Final = 60 * _MINUTE
 
 
-def _mapped(label: str, node: Node, kind: pa.DataType, kernel: Kernel, cost: float = 10.0) -> Node:
+def _mapped(label: str, node: Node, kind: pa.DataType, kernel: TimeKernel, cost: float = 10.0) -> Node:
     def evaluate(frame: Frame) -> Value:
         value = node(frame)
         return Value(kernel(value.values).astype(DTYPES[kind], copy=False), value.valid, value.errors)
@@ -41,7 +41,7 @@ def _mapped(label: str, node: Node, kind: pa.DataType, kernel: Kernel, cost: flo
     return Node(kind, f"{label}({node.key})", evaluate, (node,), cost)
 
 
-def _of_day(label: str, kernel: Kernel) -> Function:
+def _of_day(label: str, kernel: TimeKernel) -> FunctionRule:
     """A field of a date; a timestamp becomes its date first."""
     return fixed(1, lambda node: _mapped(label, _date(node, label), INT, kernel))
 
@@ -52,7 +52,7 @@ def _date(node: Node, label: str) -> Node:
     return cast(node, DATE)
 
 
-def _of_time(label: str, kind: pa.DataType, kernel: Kernel) -> Function:
+def _of_time(label: str, kind: pa.DataType, kernel: TimeKernel) -> FunctionRule:
     """A number made of a timestamp."""
     return fixed(1, lambda node: _mapped(label, _checked(node, label, TIMESTAMP), kind, kernel))
 
@@ -86,7 +86,7 @@ def _week_start(values: Any) -> Any:
     return days - (days + 3) % 7
 
 
-_DAY_STARTS: Final[dict[str, Kernel]] = {
+_DAY_STARTS: Final[dict[str, TimeKernel]] = {
     **dict.fromkeys(("year", "yyyy", "yy"), lambda days: _first_day(days, "Y")),
     "quarter": _quarter_start,
     **dict.fromkeys(("month", "mon", "mm"), lambda days: _first_day(days, "M")),
@@ -134,13 +134,13 @@ def _unit(node: Node) -> str:
 
 
 def _relabel(node: Node) -> Node:
-    """``timestamp_micros``; of the arrival it is what now() becomes."""
+    """``timestamp_micros``; now() becomes this function of the arrival."""
     if not is_integral(node.kind):
         raise Unsupported(f"timestamp_micros of {name(node.kind)}")
     return _mapped("timestamp_micros", node, TIMESTAMP, lambda values: values, 0.0 if node.kind == BIGINT else 1.0)
 
 
-def _shifted(sign: str) -> Function:
+def _shifted(sign: str) -> FunctionRule:
     """``date_add`` and ``date_sub``, which wrap around silently as in Spark."""
 
     def function(node: Node, days: Node) -> Node:
@@ -170,7 +170,7 @@ def _distance(end: Node, start: Node) -> Node:
     return Node(INT, f"datediff({end.key},{start.key})", evaluate, (end, start), 2.0)
 
 
-_DAY_FIELDS: Final[dict[str, Kernel]] = {
+_DAY_FIELDS: Final[dict[str, TimeKernel]] = {
     "year": lambda days: _whole(days, "Y") + 1970,
     "quarter": lambda days: _whole(days, "M") % 12 // 3 + 1,
     "month": lambda days: _whole(days, "M") % 12 + 1,
@@ -180,7 +180,7 @@ _DAY_FIELDS: Final[dict[str, Kernel]] = {
     "dayofweek": lambda days: (days.astype(np.int64) + 4) % 7 + 1,
     "weekday": lambda days: (days.astype(np.int64) + 3) % 7,
 }
-_TIME_FIELDS: Final[dict[str, tuple[pa.DataType, Kernel]]] = {
+_TIME_FIELDS: Final[dict[str, tuple[pa.DataType, TimeKernel]]] = {
     "hour": (INT, lambda micros: micros % MICROS_PER_DAY // _HOUR),
     "minute": (INT, lambda micros: micros % _HOUR // _MINUTE),
     "second": (INT, lambda micros: micros % _MINUTE // _SECOND),
@@ -189,7 +189,7 @@ _TIME_FIELDS: Final[dict[str, tuple[pa.DataType, Kernel]]] = {
     "unix_seconds": (BIGINT, lambda micros: micros // _SECOND),
 }
 
-FUNCTIONS: Final[dict[str, Function]] = {
+FUNCTIONS: Final[dict[str, FunctionRule]] = {
     **{label: _of_day(label, kernel) for label, kernel in _DAY_FIELDS.items()},
     **{label: _of_time(label, kind, kernel) for label, (kind, kernel) in _TIME_FIELDS.items()},
     "date_trunc": fixed(2, truncate),

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from freshet.kernels.expressions.unsupported import Unsupported
 from freshet.model import UserError
-from freshet.model.numbers import INTEGERS, common_number, is_number
+from freshet.model.numbers import INTEGERS, common_type
 from freshet.model.schema import type_text
 
 BOOLEAN: Final = pa.bool_()
@@ -71,27 +71,23 @@ def name(kind: pa.DataType) -> str:
         return str(kind)
 
 
-def common_type(left: pa.DataType, right: pa.DataType) -> pa.DataType:
-    """The least common type of ANSI mode; NULL takes the other's type.
+def promoted(left: pa.DataType, right: pa.DataType) -> pa.DataType:
+    """The type in which two values meet in ANSI mode; NULL takes the other's type.
 
-    An integer and a float meet as double, because float would lose digits of the integer. A decimal (here
-    always a literal) and an integer have no common type in the compiled subset.
+    A decimal (here always a literal) and an integer do not meet in the compiled subset.
 
-    >>> str(common_type(pa.int32(), pa.float32())), str(common_type(pa.int8(), pa.int64()))
+    >>> str(promoted(pa.int32(), pa.float32())), str(promoted(pa.null(), pa.int64()))
     ('double', 'int64')
     """
-    if left == right or right == VOID:
-        return left
-    if left == VOID:
-        return right
-    alike = is_fractional(left) or is_fractional(right) or (is_integral(left) and is_integral(right))
-    if alike and is_number(left) and is_number(right):
-        return common_number(left, right)
-    if is_datetime(left) and is_datetime(right):
-        return TIMESTAMP if TIMESTAMP in (left, right) else TIMESTAMP_NTZ
-    raise Unsupported(f"{name(left)} with {name(right)}")
+    if VOID in (left, right):
+        return right if left == VOID else left
+    # In the session's time zone, UTC, both kinds of timestamps are one number.
+    kind = TIMESTAMP if {left, right} == {TIMESTAMP, TIMESTAMP_NTZ} else common_type(left, right)
+    if kind == VOID or (is_decimal(kind) and left != right):
+        raise Unsupported(f"{name(left)} with {name(right)}")
+    return kind
 
 
 def common_of(kinds: Iterable[pa.DataType]) -> pa.DataType:
-    """The least common type of several; decimals come last, as only beside a float or double they have one here."""
-    return reduce(common_type, sorted(kinds, key=is_decimal), VOID)
+    """The least common type of several. Decimals come last: here they have a common type only with float or double."""
+    return reduce(promoted, sorted(kinds, key=is_decimal), VOID)

@@ -17,10 +17,10 @@ class Value:
 
     Args:
         values: A NumPy array, or for types without one a :class:`~freshet.kernels.expressions.text.Text` or Arrow
-            array. What stands at a NULL means nothing.
-        valid: Where it is not NULL; None says that no value is NULL, so that mask work is skipped entirely.
-        errors: Evaluation errors per row; None says that there was none.
-        array: The Arrow array that it was decoded from, to be passed on as it is.
+            array. Values at NULL mean nothing.
+        valid: The rows that are not NULL; None: no value is NULL, so that no masks are computed.
+        errors: Number of evaluation errors per row; None: there were none.
+        array: The Arrow array that it was decoded from, if it can be passed on unchanged.
     """
 
     __slots__ = ("array", "errors", "valid", "values")
@@ -46,7 +46,7 @@ def both(left: Mask | None, right: Mask | None) -> Mask | None:
 
 
 def total(left: npt.NDArray[np.int32] | None, right: npt.NDArray[np.int32] | None) -> npt.NDArray[np.int32] | None:
-    """Errors of two parts of an expression together."""
+    """The errors of two parts of an expression, added up."""
     if left is None:
         return right
     return left if right is None else left + right

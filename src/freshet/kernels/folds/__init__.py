@@ -4,7 +4,7 @@ A compiled fold has no memory of its own. It is given tuples and the rows of its
 out, what it appends to the state and how much of it goes.
 """
 
-from freshet.kernels.folds.compile import compile_fold
-from freshet.kernels.folds.folded import CompiledFold, Folded
+from freshet.kernels.folds.compile import compile_fold, compile_rows
+from freshet.kernels.folds.folded import CompiledFold, CompiledRows, Folded
 
-__all__ = ["CompiledFold", "Folded", "compile_fold"]
+__all__ = ["CompiledFold", "CompiledRows", "Folded", "compile_fold", "compile_rows"]

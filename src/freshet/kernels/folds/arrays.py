@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from freshet.kernels.expressions.arrow import encode
+from freshet.kernels.expressions.arrow import encode, one_array
 from freshet.kernels.expressions.value import Mask, Value
 
 Ints = npt.NDArray[np.int64]
@@ -18,12 +18,11 @@ Floats = npt.NDArray[np.float64]
 
 def flat(table: pa.Table, column: str) -> pa.Array:
     """A column in one piece."""
-    chunked = table.column(column)
-    return chunked.chunk(0) if chunked.num_chunks == 1 else chunked.combine_chunks()
+    return one_array(table.column(column))
 
 
 def arrow(values: npt.NDArray[Any], kind: pa.DataType, valid: Mask | None = None) -> pa.Array:
-    """Numbers as an Arrow array of a type with the same layout.
+    """An Arrow array of numbers, of a type with the same memory layout.
 
     >>> arrow(np.array([1, 2]), pa.timestamp("us"), np.array([True, False])).null_count
     1
@@ -32,7 +31,7 @@ def arrow(values: npt.NDArray[Any], kind: pa.DataType, valid: Mask | None = None
 
 
 def join(arrays: Sequence[pa.Array]) -> pa.Array:
-    """Several arrays of one type as one."""
+    """Joins several arrays of one type to one array."""
     return arrays[0] if len(arrays) == 1 else pa.concat_arrays(arrays)
 
 
@@ -44,12 +43,12 @@ def select(table: pa.Table, keep: Mask | None) -> pa.Table:
 
 
 def take(array: pa.Array, index: Ints) -> pa.Array:
-    """Rows of an array by number."""
+    """The rows of an array with the given numbers."""
     return array.take(pa.array(index))
 
 
 def repeat(counts: Ints) -> Ints:
-    """Each position as often as it counts.
+    """Each position, repeated as often as its count says.
 
     >>> repeat(np.array([2, 0, 1])).tolist()
     [0, 0, 2]
@@ -58,7 +57,7 @@ def repeat(counts: Ints) -> Ints:
 
 
 def expand(lo: Ints, hi: Ints) -> tuple[Ints, Ints]:
-    """The members of each range ``[lo, hi)``, and to which range each belongs.
+    """The members of each range ``[lo, hi)``, and the range that each belongs to.
 
     >>> [each.tolist() for each in expand(np.array([4, 0]), np.array([6, 1]))]
     [[4, 5, 0], [0, 0, 1]]

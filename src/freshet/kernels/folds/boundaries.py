@@ -1,4 +1,4 @@
-"""Sorted panes: at which boundaries their groups have an answer, and which panes it is made of."""
+"""Sorted panes: the boundaries at which their groups have an answer, and the panes that make it up."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class SortedPanes:
 
     Args:
         codes: Number of each pane's group.
-        size: Bound on these numbers.
+        size: Upper bound of these numbers.
         first: First boundary at which each pane counts.
         last: Last one.
     """
@@ -34,15 +34,15 @@ class SortedPanes:
         self.size = size
         self.codes, self.first = codes[self.order], first[self.order]
         self.last = last[self.order]
-        # Panes of one length, or of two where the slide does not divide the window, are then sorted by their ends, too.
+        # Panes have one length, or two if the slide does not divide the window. So they are also sorted by their ends.
         self._ends = running_maximum(self.codes, size, self.last)
 
     def places(self, after: int | None, until: int | None, which: Mask | None = None) -> Places:
-        """The boundaries after one and up to another at which some of the panes count (None: without limit)."""
+        """The boundaries in ``(after, until]`` at which some of the panes count (None: without limit)."""
         chosen = slice(None) if which is None else np.flatnonzero(which[self.order])
         codes, first, last = self.codes[chosen], self.first[chosen], self.last[chosen]
         ends = self._ends if which is None else running_maximum(codes, self.size, last)
-        # What an earlier pane of the group covers is not counted again.
+        # Boundaries that an earlier pane of the group covers are not counted again.
         first = np.maximum(first, previous(codes, ends, first - 1) + 1)
         first = first if after is None else np.maximum(first, after + 1)
         last = last if until is None else np.minimum(last, until)

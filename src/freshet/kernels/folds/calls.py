@@ -1,4 +1,4 @@
-"""What the calls of a fold need, and how they are answered from it: Spark's types and treatment of NULL."""
+"""The partials that the calls of a fold need, and how they give the answers, with Spark's types and its NULL rules."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ _WHOLE: Final = pa.int64()
 
 @dataclass(frozen=True)
 class Detail:
-    """What a call needs beyond partials of fixed size: the distinct values of a column, or counts of their buckets."""
+    """What a call needs besides partials of fixed size: the distinct values of a column, or counts of their buckets."""
 
     column: str
     what: Literal["values", "buckets"]
 
 
 Wanted = tuple[Detail, float]
-"""A detail and the share that is asked of it (0 for a number of distinct values)."""
+"""A detail and the quantile's share (0 for a number of distinct values)."""
 
 
 @dataclass(frozen=True)
@@ -40,9 +40,9 @@ class Answer:
 
     Args:
         field: Column that it gives out.
-        partials: What it needs.
-        wanted: The detail that it needs: its numbers of distinct values, or the buckets of its quantiles.
-        finish: The answers and the number of overflows, from the partials and the detail's numbers.
+        partials: The partials that it needs.
+        finish: Computes the answers and the number of overflows from the partials and the detail's numbers.
+        wanted: The detail that it needs: numbers of distinct values, or the buckets of its quantiles.
     """
 
     field: pa.Field
@@ -62,7 +62,7 @@ class Calls:
         self.fields: Final = [answer.field for answer in self.answers]
 
     def finish(self, partials: Sequence[Loaded], details: Mapping[Wanted, Ints]) -> tuple[list[pa.Array], int]:
-        """The columns that the calls give out, and how many of their values overflowed."""
+        """The columns that the calls give out, and the number of values that overflowed."""
         found = dict(zip(self.partials, partials, strict=False))
         columns, errors = [], 0
         for answer in self.answers:

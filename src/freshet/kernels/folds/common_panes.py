@@ -1,9 +1,9 @@
-"""Sliding aggregates over the same tuples and with the same keys: one look at each tuple for all of them.
+"""Sliding aggregates over the same tuples and with the same keys: each tuple is read once for all of them.
 
-Tuples are merged once, for stretches of time so short that the panes of every aggregate are made of whole ones: as long
-as the greatest common divisor of all slides and sizes. What is kept of them is what any of the aggregates needs, each
-partial once. From then on each goes its own way, over far fewer rows. (Paired windows over common panes, as in
-S. Krishnamurthy et al., "On-the-fly sharing for streamed aggregation", SIGMOD 2006.)
+Tuples are merged once into short stretches of time, so that the panes of every aggregate consist of whole stretches.
+The length of a stretch is the greatest common divisor of all slides and sizes. A stretch keeps every partial that any
+aggregate needs, once. From then on each aggregate works alone, over far fewer rows. (Paired windows over common panes,
+as in S. Krishnamurthy et al., "On-the-fly sharing for streamed aggregation", SIGMOD 2006.)
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ from freshet.kernels.folds.times import micros
 from freshet.model import ARRIVAL, Panes
 
 _WORTH: Final = 0.5
-"""Where merging leaves more of the rows than that, it costs more than it saves."""
+"""If merging leaves a larger share of the rows than this, it costs more than it saves."""
 
 Names = Mapping[str, str]
-"""Columns of one aggregate's input, and how they are called in the common one."""
+"""Columns of one aggregate's input, with their names in the common input."""
 
 
 class CommonPanes:
@@ -58,7 +58,7 @@ class CommonPanes:
         self._details: Final = {detail: pane_detail(detail, kinds, schema) for detail in wanted}
 
     def make(self, table: pa.Table) -> list[list[PaneRows]] | None:
-        """For each aggregate the rows of each of its state streams; None where each had better look for itself."""
+        """For each aggregate the rows of each of its state streams; None if merging would not pay."""
         start, known = micros(table, self._time)
         if known is not None and not known.all():
             table, start = select(table, known), start[known]
@@ -79,7 +79,7 @@ class CommonPanes:
     def _rows_of(
         self, fold: CompiledPanes, names: Names, cells: PaneRows, details: Mapping[Detail, PaneRows]
     ) -> list[PaneRows]:
-        """An aggregate's part of what is common."""
+        """The part of the common rows that one aggregate needs."""
         places = [self._keys.index(names[key]) for key in fold.operator.keys]
         partials = [cells.partials[self._partials.index(_renamed(each, names))] for each in fold.partials]
         rows = [PaneRows(cells.start, None, [cells.keys[place] for place in places], partials)]
@@ -91,7 +91,7 @@ class CommonPanes:
 
 
 def common_width(folds: Sequence[Panes]) -> int:
-    """Microseconds for which the tuples of several sliding aggregates can be merged.
+    """Length, in microseconds, of the stretches into which tuples of several sliding aggregates can be merged.
 
     >>> from freshet.model import Lifetime
     >>> common_width([Panes("a", Lifetime("ts", 60), 20), Panes("b", Lifetime("ts", 40), 40)])
@@ -107,7 +107,7 @@ def _merged(rows: PaneRows, detail: PaneDetail, width: int) -> PaneRows:
 
 
 def _renamed(partial: Partial, names: Names) -> Partial:
-    # What has no column, or goes by the arrival, is about the tuple itself.
+    # A partial without a column, or over the arrival, is about the tuple itself.
     column = partial.column if partial.column is None else names.get(partial.column, partial.column)
     return replace(partial, column=column)
 

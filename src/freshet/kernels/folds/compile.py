@@ -1,38 +1,42 @@
-"""Folds compiled."""
+"""Operators compiled, each by the file of its kind."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final
+from typing import Any, Final
 
 import pyarrow as pa
 
-from freshet.kernels.folds.folded import CompiledFold
+from freshet.kernels.folds.folded import CompiledFold, CompiledRows
 from freshet.kernels.folds.join import CompiledJoin
 from freshet.kernels.folds.moving import CompiledMoving
+from freshet.kernels.folds.own import CompiledOwnFold
 from freshet.kernels.folds.panes import CompiledPanes
 from freshet.kernels.folds.running import CompiledRunning
-from freshet.model import Fold, Join, Moving, Panes
+from freshet.kernels.own_operator import CompiledOwn
+from freshet.kernels.table_join import CompiledLookup
+from freshet.model import Join, Lookup, Moving, Operator, Panes
+from freshet.model.operators import Own, OwnFold
 
 
-def compile_fold(operator: Fold, *inputs: pa.Schema) -> CompiledFold:
+def compile_fold(operator: Operator, *inputs: pa.Schema) -> CompiledFold:
     """A fold that runs over Arrow tables.
 
-    Cut the input into trains as you like and run them in their order: the rows that were given out are the same (to
-    rounding of floating-point sums), given that
+    Cut the input into trains as you like and run them in their order. The fold gives out the same rows (up to rounding
+    of floating-point sums), provided that
 
     - ``states`` of a run are what the runs before it left: rows dropped from the low end, then rows appended;
-    - ``before`` is the ``after`` of the previous run, and ``after`` holds for what is still to come *after this run*:
-      where a unit has tuples for several ports of a fold, the watermark of a port moves only with or after the run of
-      that port. It is enough that all runs but the last have an ``after`` equal to ``before``;
+    - ``before`` is the ``after`` of the previous run, and ``after`` holds for the tuples that come *after this run*. If
+      a unit has tuples for several ports of a fold, the watermark of a port moves only with or after the run of that
+      port. It is enough that all runs but the last have an ``after`` equal to ``before``;
     - watermarks are true: no later tuple of a port has a time before the port's watermark.
 
-    A tuple without a time, or whose validity ends when it begins, is valid at no time: no fold gives out anything for
-    it, except that a window of ROWS does not look at times. :data:`~freshet.model.operators.panes.WINDOW_START` is NULL
-    where a column says how long tuples are valid.
+    A tuple is never valid if it has no time, or if its validity ends when it begins. No fold gives out anything for
+    it, except that a window of ROWS ignores times. :data:`~freshet.model.operators.panes.WINDOW_START` is NULL if a
+    column says how long tuples are valid.
 
-    Answers are exact for counts, integers, decimals, minima and maxima: a sum overflows if its result does, in
-    whatever order its parts came. Quantiles are within half a percent of the value whose rank is the one asked for.
+    Answers are exact for counts, integers, decimals, minima and maxima: a sum overflows only if its result does, in
+    whatever order its parts came. Quantiles are within half a percent of the value that has the requested rank.
 
     Args:
         operator: The fold.
@@ -49,7 +53,18 @@ def compile_fold(operator: Fold, *inputs: pa.Schema) -> CompiledFold:
     >>> folded.output.select(["k", "n"]).to_pylist(), folded.appended[0].num_rows
     ([{'k': 'a', 'n': 2}], 1)
     """
-    return KERNELS[type(operator)](operator, *inputs)
+    compiled: CompiledFold = KERNELS[type(operator)](operator, *inputs)
+    return compiled
+
+
+def compile_rows(operator: Operator, schema: pa.Schema) -> CompiledRows:
+    """An operator that is neither plain nor a fold, over tuples of a schema.
+
+    Raises:
+        UserError: A column has a type that the operator cannot use.
+    """
+    compiled: CompiledRows = KERNELS[type(operator)](operator, schema)
+    return compiled
 
 
 def _moving(operator: Moving, schema: pa.Schema) -> CompiledFold:
@@ -57,9 +72,12 @@ def _moving(operator: Moving, schema: pa.Schema) -> CompiledFold:
     return CompiledRunning(operator, schema) if unbounded else CompiledMoving(operator, schema)
 
 
-KERNELS: Final[dict[type[Fold], Callable[..., CompiledFold]]] = {
+KERNELS: Final[dict[type[Operator], Callable[..., Any]]] = {
+    Lookup: CompiledLookup,
+    Own: CompiledOwn,
     Panes: CompiledPanes,
     Moving: _moving,
     Join: CompiledJoin,
+    OwnFold: CompiledOwnFold,
 }
-"""How each kind of fold is compiled from its operator and the columns of its inputs; a new kind is entered here."""
+"""Compiles each kind that is not plain from its operator and its inputs' columns; add a new kind here."""

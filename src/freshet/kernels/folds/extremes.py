@@ -1,4 +1,4 @@
-"""Minima and maxima, of all types as one: every value stands for an integer in the same order."""
+"""Minima and maxima, for all types in one way: every value is mapped to an integer in the same order."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Extreme(Partial):
 
     which: Literal["min", "max"]
     field: str | None = None
-    """Column of the state, where it has a name of its own."""
+    """The column of the state, if it has a special name."""
 
     @property
     def fields(self) -> list[pa.Field]:
@@ -85,7 +85,7 @@ def _original(numbers: Ints, dtype: np.dtype[Any]) -> npt.NDArray[Any]:
 
 
 def _flip(bits: Ints) -> Ints:
-    """The larger the magnitude of a negative double, the larger its bits: turn these around, or back."""
+    """Reverses the order of negative doubles, whose bits grow with their magnitude; a second call undoes the first."""
     return bits ^ ((bits >> 63) & _MAGNITUDE)
 
 

@@ -1,26 +1,29 @@
-"""What a compiled fold is, and what a run of it gives."""
+"""The protocols of compiled operators, and the result of a run of a fold."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import pyarrow as pa
 
+if TYPE_CHECKING:
+    from freshet.kernels.table_join import Version
+
 Watermarks = Sequence[int | None]
-"""For each port a lower bound, in microseconds, on the event times of the tuples that did not run yet; None: none."""
+"""For each port a lower bound, in microseconds, on the event times of tuples that are still to come; None: no bound."""
 
 
 @dataclass(frozen=True, slots=True)
 class Folded:
-    """What a run of a fold gave out and what it does to its state.
+    """The output of a run of a fold, and the changes of its state.
 
     Args:
         output: The rows that it gives out, with the arrival as last column.
         appended: New rows of each state stream.
-        dropped: Rows that go from the low end of each state stream, of those that were there before the run.
-        errors: Results that overflowed; they are NULL.
+        dropped: Number of rows from before the run to drop from the low end of each state stream.
+        errors: Number of results that overflowed; they are NULL.
     """
 
     output: pa.Table
@@ -29,16 +32,32 @@ class Folded:
     errors: int = 0
 
 
+class CompiledRows(Protocol):
+    """An operator without a state that needs more than expressions, for tuples of a known schema."""
+
+    @property
+    def output(self) -> pa.Schema:
+        """Columns that it gives out, without the arrival."""
+
+    def run(self, table: pa.Table, versions: Sequence[Version]) -> tuple[pa.Table, int]:
+        """The rows that it makes of tuples, in their order, and the number of evaluation errors.
+
+        Args:
+            table: The input columns and the arrival; it may have no rows.
+            versions: The versions that are kept of the table that it reads, in order.
+        """
+
+
 class CompiledFold(Protocol):
     """A fold for tuples of a known schema; it remembers nothing between runs."""
 
     @property
     def output(self) -> pa.Schema:
-        """Columns that it gives out, the arrival apart."""
+        """Columns that it gives out, without the arrival."""
 
     @property
     def states(self) -> tuple[pa.Schema, ...]:
-        """Schemas of its state streams, the arrival last."""
+        """Schemas of its state streams, with the arrival as last column."""
 
     def run(
         self, table: pa.Table, states: Sequence[pa.Table], before: Watermarks, after: Watermarks, port: int = 0
@@ -54,7 +73,4 @@ class CompiledFold(Protocol):
         """
 
     def merged(self, number: int, rows: pa.Table) -> pa.Table:
-        """The rows of a state stream, those in one that can be; it is asked for when they are written anew."""
-
-    def due(self, states_nonempty: bool, before: Watermarks, after: Watermarks) -> bool:
-        """Whether a run without tuples could give something out."""
+        """The rows of a state stream, merged as far as possible; called when the stream is rewritten."""

@@ -1,4 +1,4 @@
-"""Rows with equal keys get equal numbers, where equal means what it means to Spark's GROUP BY."""
+"""Rows with equal keys get equal numbers; keys are equal if they are equal in Spark's GROUP BY."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from freshet.kernels.folds.arrays import Ints, arrow
 from freshet.model import UserError
 
 _FEW: Final = 1 << 16
-"""So many numbers may be unused without harm."""
+"""Number of group numbers that may be unused without harm."""
 
 
 def check_key(schema: pa.Schema, column: str) -> None:
@@ -26,7 +26,7 @@ def check_key(schema: pa.Schema, column: str) -> None:
 
 
 def canonical(array: pa.Array) -> pa.Array:
-    """Equal floating-point numbers get equal bits: there is one NaN and no negative zero.
+    """Gives equal floating-point numbers equal bits: there is one NaN and no negative zero.
 
     >>> canonical(pa.array([-0.0, None])).to_pylist()
     [0.0, None]
@@ -38,7 +38,7 @@ def canonical(array: pa.Array) -> pa.Array:
 
 
 def encode_groups(columns: Sequence[pa.Array | Ints], rows: int) -> tuple[Ints, int]:
-    """Numbers of the rows' groups, and a bound on them that is proportional to the rows.
+    """Group numbers of the rows, and an upper bound of these numbers that is proportional to the rows.
 
     >>> encode_groups([pa.array(["a", "b", None, "a"]), np.array([1, 1, 1, 1])], 4)[0].tolist()
     [0, 1, 2, 0]
@@ -62,7 +62,7 @@ def used(codes: Ints, size: int) -> tuple[Ints, int]:
 
 
 def examples(codes: Ints, size: int) -> Ints:
-    """For each group the number of one row of it; what stands at an unused number means nothing."""
+    """For each group the number of one of its rows; entries of unused group numbers mean nothing."""
     rows = np.zeros(size, np.int64)
     rows[codes] = np.arange(len(codes))
     return rows
@@ -86,7 +86,7 @@ def _column(column: pa.Array | Ints) -> tuple[Ints, int]:
 
 
 def _integers(values: Ints, valid: npt.NDArray[np.bool_] | None = None, column: Any = None) -> tuple[Ints, int]:
-    """Distance from the smallest, where the numbers lie close together."""
+    """The distance from the smallest number, if the numbers lie close together."""
     some = values if valid is None else values[valid]
     if not len(some):
         return np.zeros(len(values), np.int64), 1

@@ -1,4 +1,4 @@
-"""Which tuples of two tables join: those with equal keys that are valid at the same time."""
+"""Finds the tuples of two tables that join: those with equal keys that are valid at the same time."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from freshet.model.operators import FROM, UNTIL
 
 
 def pairs(probe: pa.Table, buffer: pa.Table, keys: Sequence[str]) -> Iterator[tuple[Ints, Ints]]:
-    """Numbers of the rows of both tables that join, some at a time.
+    """Numbers of the rows of both tables that join, a batch at a time.
 
     Args:
         probe: Rows with keys and with :data:`FROM` and :data:`UNTIL`.
@@ -35,7 +35,7 @@ def pairs(probe: pa.Table, buffer: pa.Table, keys: Sequence[str]) -> Iterator[tu
 
 
 def partnered(probe: pa.Table, buffer: pa.Table, keys: Sequence[str]) -> Mask:
-    """Which rows of a table join with any row of another one."""
+    """The rows of a table that join with any row of another one."""
     has: Mask = np.zeros(probe.num_rows, np.bool_)
     for rows, _ in pairs(probe, buffer, keys):
         has[rows] = True
@@ -43,7 +43,7 @@ def partnered(probe: pa.Table, buffer: pa.Table, keys: Sequence[str]) -> Mask:
 
 
 def _search(probe: pa.Table, buffer: pa.Table, keys: Sequence[str]) -> tuple[Ints, Ints, Windows] | None:
-    """Rows of the probe in a good order, rows of the buffer in theirs, and which of these each of those may meet."""
+    """Rows of the probe in a good order, sorted rows of the buffer, and for each of the former its window."""
     rows, start, end = _chosen(probe, keys)
     if not len(rows):
         return None
@@ -59,7 +59,7 @@ def _search(probe: pa.Table, buffer: pa.Table, keys: Sequence[str]) -> tuple[Int
     other, other_start, other_end, others = other[meet], other_start[meet], other_end[meet], others[meet]
     order = sort_rows(other, size, other_start)
     other, other_start, other_end = other[order], other_start[order], other_end[order]
-    # Looking up neighbours one after the other is much faster than jumping about.
+    # Searching in sorted order is much faster than jumping about.
     near = sort_rows(code, size, start)
     code, start, end = code[near], start[near], end[near]
     latest = running_maximum(other, size, other_end)
@@ -73,7 +73,7 @@ def _search(probe: pa.Table, buffer: pa.Table, keys: Sequence[str]) -> tuple[Int
 
 
 def _chosen(table: pa.Table, keys: Sequence[str], within: tuple[int, int] | None = None) -> tuple[Ints, Ints, Ints]:
-    """Numbers of the rows with keys that are valid within some time, with their validity."""
+    """Numbers and validity of the rows that have all keys and are valid within some time."""
     start, end = numbers(table, FROM), numbers(table, UNTIL)
     keep = reduce(both, (valid_of(flat(table, key)) for key in keys), None)
     if within is not None:

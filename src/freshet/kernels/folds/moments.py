@@ -1,7 +1,7 @@
 """Variances, from the number, the mean and the sum of squared deviations of each part.
 
-Parts are merged as T. F. Chan, G. H. Golub and R. J. LeVeque do ("Updating formulae and a pairwise algorithm for
-computing sample variances", 1979), all at once, so that nothing cancels out however large the mean is.
+Parts are merged as in T. F. Chan, G. H. Golub and R. J. LeVeque, "Updating formulae and a pairwise algorithm for
+computing sample variances", 1979, but all at once. So nothing cancels out, however large the mean is.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from freshet.kernels.folds.partials import Loaded, Partial, ones
 from freshet.kernels.folds.sums import doubles
 
 SPREADS: Final = {"var_pop": (0, False), "var_samp": (1, False), "stddev_pop": (0, True), "stddev_samp": (1, True)}
-"""For each function how many observations the mean has used up, and whether the root is taken."""
+"""For each function the number of observations to subtract for the mean, and whether to take the root."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class Moments(Partial):
 
 
 def finish_spread(function: str, loaded: Loaded) -> pa.Array:
-    """A variance or its root; NULL where there are too few observations."""
+    """A variance or its root; NULL if there are too few observations."""
     count, _, squares = loaded.arrays
     used, root = SPREADS[function]
     with np.errstate(invalid="ignore"):

@@ -1,9 +1,9 @@
-"""Aggregates for each tuple over those before it.
+"""Aggregates for each tuple over the tuples before it.
 
-All kinds of windows are one: tuples of a group have a *place*, and a tuple sees those with a place in
-``(place - size, place]`` that came no later than it did. The place is the event time, or the number of the tuple in its
-partition. Sorted by group, place and offset, what a tuple sees is a range that ends with itself, but for tuples in it
-that came later; where nothing is late there are none.
+All kinds of windows work the same way. Tuples of a group have a *place*: the event time, or the number of the tuple in
+its partition. A tuple sees the tuples with a place in ``(place - size, place]`` that came no later than it did. Sorted
+by group, place and offset, these tuples form a range that ends with the tuple itself. The range may contain tuples that
+came later, which it does not see; if nothing is late, there are none.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from freshet.kernels.folds.groups import check_key, encode_groups
 from freshet.kernels.folds.moving_details import distinct, quantiles
 from freshet.kernels.folds.sorting import Runs, running_maximum, sort_rows, stable_order
 from freshet.kernels.folds.times import check_time, earliest, micros
-from freshet.kernels.folds.upkeep import keep_up
+from freshet.kernels.folds.upkeep import keep_live
 from freshet.kernels.folds.windows import Windows
 from freshet.model import ARRIVAL, Moving
 
@@ -55,21 +55,14 @@ class CompiledMoving:
         output, errors = self._whole.empty_table(), 0
         if fresh.num_rows:
             output, errors = self._answers(table, rows, state.num_rows)
-        live = self._live(rows, after)
-        if live is None:
-            appended, dropped = keep_up(state, None, fresh)
-        else:
-            appended, dropped = keep_up(state, live[: state.num_rows], select(fresh, live[state.num_rows :]))
+        appended, dropped = keep_live(state, fresh, self._live(rows, after))
         return Folded(output, (appended,), (dropped,), errors)
 
     def merged(self, number: int, rows: pa.Table) -> pa.Table:
         return rows
 
-    def due(self, states_nonempty: bool, before: Watermarks, after: Watermarks) -> bool:
-        return False
-
     def _fresh(self, table: pa.Table) -> tuple[pa.Table, pa.Table]:
-        """The tuples that have a time, and what may be seen of them later."""
+        """The tuples that have a time, and the same as rows of the state."""
         times, known = micros(table, self._operator.time)
         if self._operator.rows is not None:
             known = None
@@ -80,7 +73,7 @@ class CompiledMoving:
         return table, pa.Table.from_arrays(columns, schema=self.states[0])
 
     def _answers(self, table: pa.Table, rows: pa.Table, old: int) -> tuple[pa.Table, int]:
-        """What each new tuple sees, among the remembered and the new ones."""
+        """The answer for each new tuple, from the remembered and the new ones that it sees."""
         columns = {name: flat(rows, f"column_{place}") for place, name in enumerate(self._columns)}
         order, codes, new, windows = self._windows(rows, columns, old)
         index = pa.array(order)
@@ -96,7 +89,7 @@ class CompiledMoving:
         return pa.Table.from_arrays([*carried, *results, flat(table, ARRIVAL)], schema=self._whole), errors
 
     def _windows(self, rows: pa.Table, columns: dict[str, pa.Array], old: int) -> tuple[Ints, Ints, Ints, Windows]:
-        """The order of the rows; in that order their groups, the numbers of the new ones, and what these see."""
+        """The order of the rows; in that order their groups, the numbers of the new rows, and the windows of these."""
         names = (*self._operator.keys, *(self._operator.partition if self._operator.rows is not None else ()))
         codes, size = encode_groups([columns[name] for name in names], rows.num_rows)
         places, width = self._places(rows, columns)
@@ -118,7 +111,7 @@ class CompiledMoving:
         return self._numbers(columns, rows.num_rows, False), self._operator.rows
 
     def _numbers(self, columns: dict[str, pa.Array], count: int, from_end: bool) -> Ints:
-        """Which tuple of its partition each one is."""
+        """The number of each tuple within its partition."""
         partition = [columns[name] for name in self._operator.partition]
         codes, size = encode_groups(partition, count)
         order = stable_order(codes, size)
@@ -141,7 +134,7 @@ class CompiledMoving:
         return found
 
     def _live(self, rows: pa.Table, after: Watermarks) -> Mask | None:
-        """Which tuples a later one may still see; None: all."""
+        """The tuples that a later one may still see; None: all."""
         if self._operator.rows is not None:
             columns = {name: flat(rows, f"column_{place}") for place, name in enumerate(self._columns)}
             live: Mask = self._numbers(columns, rows.num_rows, True) < self._operator.rows - 1

@@ -17,18 +17,18 @@ from freshet.kernels.folds.windows import Windows
 
 
 class _Known:
-    """Windows over the rows whose value is not NULL."""
+    """Windows over the rows that have a value, which is to say not NULL."""
 
     def __init__(self, values: pa.Array, windows: Windows) -> None:
         valid = valid_of(values)
         self.valid = np.ones(len(values), np.bool_) if valid is None else valid
         self.places = np.concatenate([np.zeros(1, np.int64), np.cumsum(self.valid)])
-        """How many rows with a value lie before each row."""
+        """The number of rows with a value before each row."""
         self.lo, self.mid = self.places[windows.lo], self.places[windows.mid]
         self._windows = windows
 
     def tails(self) -> Iterator[tuple[int, int, Ints, Ints]]:
-        """Some windows at a time, the rows (of those with a value) beyond their ``mid`` that they see, and which do."""
+        """A part of the windows at a time; the rows with a value that they see beyond ``mid``, and who sees each."""
         for begin, end, some in self._windows.parts():
             index, ids = some.tail()
             keep = self.valid[index]
@@ -36,10 +36,10 @@ class _Known:
 
 
 def distinct(values: pa.Array, codes: Ints, windows: Windows) -> Ints:
-    """How many distinct values the rows of each window have.
+    """The number of distinct values in each window.
 
-    In ``[lo, mid)`` these are the rows whose value did not occur before, from ``lo`` on; of the other rows, those
-    whose value does not occur in ``[lo, mid)``.
+    In ``[lo, mid)`` each row counts whose value did not occur before it, from ``lo`` on. Beyond ``mid`` each distinct
+    value counts that does not occur in ``[lo, mid)``.
     """
     known = _Known(values, windows)
     both, size = encode_groups([codes, values], len(values))

@@ -1,4 +1,4 @@
-"""Distinct values and quantiles at boundaries, each from a state stream of its own."""
+"""Distinct values and quantiles at boundaries; each has a state stream of its own."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ _COUNT: Final = Count(None, pa.int64())
 
 @dataclass(frozen=True)
 class PaneDetail:
-    """Values, or buckets of values, as further keys of panes.
+    """Values, or buckets of values, as additional keys of panes.
 
     Args:
-        detail: What it is about.
-        stream: Where it is remembered.
+        detail: The column, and whether its values or their buckets are kept.
+        stream: The state stream that keeps them.
     """
 
     detail: Detail
     stream: PaneStream
 
     def rows(self, table: pa.Table, start: Ints, until: Ints | None, keys: Sequence[pa.Array]) -> PaneRows:
-        """Tuples as rows of its stream; those whose value is NULL have no part in them."""
+        """The tuples as rows of its stream, without those whose value is NULL."""
         values, arrivals = flat(table, self.detail.column), flat(table, ARRIVAL)
         valid = valid_of(values)
         if valid is not None:
@@ -49,7 +49,7 @@ class PaneDetail:
         return PaneRows(start, until, [*keys, more], [_COUNT.lift(values), NEWEST.lift(arrivals)])
 
     def answer(self, panes: pa.Table, codes: Ints, size: int, places: Places, shares: Sequence[float]) -> list[Ints]:
-        """For each share what is asked at each place: the number of distinct values, or the bucket of the quantile."""
+        """For each share the answer at each place: the number of distinct values, or the bucket of the quantile."""
         first, last, more = numbers(panes, FIRST), numbers(panes, LAST), flat(panes, self.stream.keys[-1])
         if self.detail.what == "values":
             return [_distinct(codes, size, more, first, last, places)] * len(shares)
@@ -66,7 +66,7 @@ def pane_detail(detail: Detail, keys: Sequence[pa.DataType], schema: pa.Schema) 
 
 
 def _distinct(codes: Ints, size: int, values: pa.Array, first: Ints, last: Ints, places: Places) -> Ints:
-    """Counts, for each place, the stretches of boundaries that cover it; each value has at most one at a time."""
+    """Counts, for each place, the stretches of boundaries that cover it; stretches of one value do not overlap."""
     if not len(codes):
         return np.zeros(len(places.codes), np.int64)
     both, many = encode_groups([codes, values], len(codes))
@@ -86,7 +86,7 @@ def _sorted_runs(codes: Ints, size: int, values: Ints) -> Runs:
 
 
 def _quantiles(panes: SortedPanes, bucket: Ints, count: Ints, at: Places, shares: Sequence[float]) -> list[Ints]:
-    """The bucket in which each quantile lies, at each place; 0 where there is no value."""
+    """The bucket of each quantile at each place; 0 if there is no value."""
     bucket, count = bucket[panes.order], count[panes.order]
     results = [np.zeros(len(at.codes), np.int64) for _ in shares]
     for begin, end, index, ids in panes.windows(at).pairs():

@@ -1,4 +1,4 @@
-"""What panes are made of: tuples, or what tuples that are close together amount to."""
+"""The rows that panes are made of: tuples, or merged tuples that are close together."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from freshet.kernels.folds.partials import Loaded, Partial
 
 
 class PaneRows(NamedTuple):
-    """Rows of one state stream before it is known at which boundaries they count.
+    """Rows of one state stream before the boundaries at which they count are known.
 
     Args:
-        start: Since when each is valid.
-        until: Until when, where a column says it; None: the window does.
-        keys: What panes are grouped by.
-        partials: What is kept of the rows.
+        start: When each row becomes valid.
+        until: When each row ceases to be valid, if a column says so; None: the window size decides.
+        keys: The columns by which panes are grouped.
+        partials: The partials of the rows.
     """
 
     start: Ints
@@ -39,7 +39,7 @@ class PaneRows(NamedTuple):
         return PaneRows(self.start[keep], until, keys, [loaded.take(places) for loaded in self.partials])
 
     def merged(self, width: int, partials: Sequence[Partial], most: float) -> PaneRows | None:
-        """One row for each group and stretch of time of this width; None where that were more than ``most``."""
+        """One row for each group and stretch of time of this width; None if there were more than ``most`` rows."""
         cells = self.start // width
         codes, size = encode_groups([cells, *self.keys], len(cells))
         codes, size = used(codes, size)

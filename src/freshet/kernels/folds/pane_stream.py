@@ -1,7 +1,7 @@
-"""A state stream of panes: what the tuples of a group that count at the same boundaries amount to.
+"""A state stream of panes: merged tuples of a group that count at the same boundaries.
 
-A tuple counts at the boundaries ``first ... last`` (as multiples of the slide), a pane is all tuples with the
-same ones. Panes are never cut, so whatever a boundary needs is a set of whole panes.
+A tuple counts at the boundaries ``first ... last`` (as multiples of the slide). A pane is all tuples of a group with
+the same boundaries. Panes are never cut, so the answer at a boundary comes from a set of whole panes.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class PaneStream:
 
     Args:
         keys: Types of the columns that are equal within a pane.
-        partials: What is kept of its tuples; the greatest arrival is kept besides.
+        partials: The partials of its tuples; the greatest arrival is added.
     """
 
     def __init__(self, keys: Sequence[pa.DataType], partials: Sequence[Partial]) -> None:
@@ -44,12 +44,12 @@ class PaneStream:
         self.schema: Final = pa.schema(fields)
 
     def make(self, first: Ints, last: Ints, keys: Sequence[pa.Array], rows: Sequence[Loaded]) -> pa.Table:
-        """The panes of some rows, which may be tuples or panes."""
+        """The panes of some rows, which may themselves be tuples or panes."""
         codes, size = self._codes(first, last, keys)
         return self._merge(first, last, keys, rows, codes, size)
 
     def compact(self, panes: pa.Table, forced: bool) -> pa.Table | None:
-        """The panes with equal ones merged; where not forced, None unless at least half of them go."""
+        """The panes with equal ones merged; unless forced, None if more than half of them would stay."""
         first, last, keys = numbers(panes, FIRST), numbers(panes, LAST), self.columns(panes)
         codes, size = self._codes(first, last, keys)
         if not forced and 2 * size > len(first):
@@ -65,7 +65,7 @@ class PaneStream:
         return [partial.load([flat(panes, field.name) for field in partial.fields]) for partial in self.partials]
 
     def _codes(self, first: Ints, last: Ints, keys: Sequence[pa.Array]) -> tuple[Ints, int]:
-        # The lengths of panes, unlike their ends, are few: usually one or two.
+        # Panes have many ends, but few lengths: usually one or two.
         return used(*encode_groups([first, last - first, *keys], len(first)))
 
     def _merge(

@@ -1,7 +1,7 @@
 """Aggregates at boundaries, from panes that are merged and never recomputed.
 
-Panes as in J. Li et al., "No pane, no gain: efficient evaluation of sliding-window aggregates over data streams",
-SIGMOD Record 34(1), 2005, only that they are not cut at fixed places: a pane is what counts at the same boundaries.
+Panes are as in J. Li et al., "No pane, no gain: efficient evaluation of sliding-window aggregates over data streams",
+SIGMOD Record 34(1), 2005, except that they are not cut at fixed places: a pane is all tuples with the same boundaries.
 """
 
 from __future__ import annotations
@@ -18,10 +18,9 @@ from freshet.kernels.folds.boundaries import Places, SortedPanes
 from freshet.kernels.folds.calls import Calls, Wanted
 from freshet.kernels.folds.folded import Folded, Watermarks
 from freshet.kernels.folds.groups import canonical, check_key, encode_groups, examples
-from freshet.kernels.folds.pane_details import PaneDetail, pane_detail
+from freshet.kernels.folds.pane_details import pane_detail
 from freshet.kernels.folds.pane_rows import PaneRows
 from freshet.kernels.folds.pane_stream import FIRST, LAST, PaneStream, numbers
-from freshet.kernels.folds.partials import Partial
 from freshet.kernels.folds.times import check_time, earliest, ends, micros, time_type
 from freshet.kernels.folds.upkeep import keep_up
 from freshet.model import ARRIVAL, Panes
@@ -35,33 +34,21 @@ class CompiledPanes:
         check_time(schema, operator.validity.time)
         for key in operator.keys:
             check_key(schema, key)
-        self._operator: Final = operator
+        self.operator: Final = operator
         self._calls: Final = Calls(operator.calls, schema)
         kinds = [schema.field(key).type for key in operator.keys]
         self._panes: Final = PaneStream(kinds, self._calls.partials)
-        self._details: Final = tuple(pane_detail(detail, kinds, schema) for detail in self._calls.details)
-        self._streams: Final = (self._panes, *(detail.stream for detail in self._details))
+        self.partials: Final = self._panes.partials
+        """What is kept of the tuples of a pane, the greatest arrival last."""
+        self.details: Final = tuple(pane_detail(detail, kinds, schema) for detail in self._calls.details)
+        """What is kept in state streams of its own: distinct values, and the buckets of quantiles."""
+        self._streams: Final = (self._panes, *(detail.stream for detail in self.details))
         self._time: Final = time_type(schema, operator.validity.time)
         keys = [pa.field(key, kind) for key, kind in zip(operator.keys, kinds, strict=True)]
         ends = [pa.field(WINDOW_START, self._time), pa.field(WINDOW_END, self._time)]
         self.output: Final = pa.schema([*keys, *self._calls.fields, *ends])
         self.states: Final = tuple(stream.schema for stream in self._streams)
         self._whole: Final = self.output.append(pa.field(ARRIVAL, pa.int64()))
-
-    @property
-    def operator(self) -> Panes:
-        """What it computes."""
-        return self._operator
-
-    @property
-    def partials(self) -> tuple[Partial, ...]:
-        """What is kept of the tuples of a pane, the greatest arrival last."""
-        return self._panes.partials
-
-    @property
-    def details(self) -> tuple[PaneDetail, ...]:
-        """What is kept besides."""
-        return self._details
 
     def run(
         self, table: pa.Table, states: Sequence[pa.Table], before: Watermarks, after: Watermarks, port: int = 0
@@ -71,12 +58,12 @@ class CompiledPanes:
     def run_rows(
         self, rows: Sequence[PaneRows], states: Sequence[pa.Table], before: Watermarks, after: Watermarks
     ) -> Folded:
-        """The same with rows for each state stream, which may stand for many tuples each."""
+        """The same with rows for each state stream; a row may stand for many tuples."""
         done, closed = self._closed(before), self._closed(after)
         fresh = [self._fresh(*each, done) for each in zip(self._streams, rows, strict=True)]
         output, errors = self._whole.empty_table(), 0
         closes = _is_later(closed, done)
-        early = self._operator.emit == "changes" and fresh[0].num_rows > 0
+        early = self.operator.emit == "changes" and fresh[0].num_rows > 0
         if closes or early:
             output, errors = self._emit(states, fresh, done, closed if closes else done, early)
         kept = [self._keep(*each, closed) for each in zip(self._streams, states, fresh, strict=True)]
@@ -88,32 +75,29 @@ class CompiledPanes:
         assert merged is not None
         return merged
 
-    def due(self, states_nonempty: bool, before: Watermarks, after: Watermarks) -> bool:
-        return states_nonempty and _is_later(self._closed(after), self._closed(before))
-
     def _closed(self, watermarks: Watermarks) -> int | None:
         """The last boundary that has passed."""
         watermark = earliest(watermarks)
-        return None if watermark is None else (watermark - self._operator.offset) // self._operator.slide
+        return None if watermark is None else (watermark - self.operator.offset) // self.operator.slide
 
     def _rows(self, table: pa.Table) -> list[PaneRows]:
-        """The tuples, as rows for each state stream."""
-        start, known = micros(table, self._operator.validity.time)
+        """The tuples as rows for each state stream."""
+        start, known = micros(table, self.operator.validity.time)
         until = None
-        if self._operator.validity.size is None:
-            until, ends = micros(table, self._operator.validity.until)
+        if self.operator.validity.size is None:
+            until, ends = micros(table, self.operator.validity.until)
             known = both(known, ends)
         if known is not None and not known.all():
             table, start = select(table, known), start[known]
             until = None if until is None else until[known]
-        keys = [canonical(flat(table, key)) for key in self._operator.keys]
+        keys = [canonical(flat(table, key)) for key in self.operator.keys]
         lifted = [partial.lift(flat(table, partial.column or ARRIVAL)) for partial in self.partials]
         tuples = PaneRows(start, until, keys, lifted)
-        return [tuples, *(detail.rows(table, start, until, keys) for detail in self._details)]
+        return [tuples, *(detail.rows(table, start, until, keys) for detail in self.details)]
 
     def _fresh(self, stream: PaneStream, rows: PaneRows, done: int | None) -> pa.Table:
         """The panes of new rows."""
-        slide, offset = self._operator.slide, self._operator.offset
+        slide, offset = self.operator.slide, self.operator.offset
         first, last = (rows.start - offset) // slide + 1, (self._ends_of(rows) - offset) // slide
         counts: Mask = first <= last
         if done is not None:
@@ -123,7 +107,7 @@ class CompiledPanes:
         return stream.make(first, last, rows.keys, rows.partials)
 
     def _ends_of(self, rows: PaneRows) -> Ints:
-        size = self._operator.validity.size
+        size = self.operator.validity.size
         if size is not None:
             return ends(rows.start, size)
         assert rows.until is not None
@@ -132,7 +116,7 @@ class CompiledPanes:
     def _emit(
         self, states: Sequence[pa.Table], fresh: Sequence[pa.Table], done: int | None, closed: int | None, early: bool
     ) -> tuple[pa.Table, int]:
-        """The answers at the boundaries that closed and, if early, at the later ones that new tuples count at."""
+        """The answers at the boundaries that closed and, if early, at later boundaries of new tuples."""
         until = None if early else closed
         panes = [_within(pair, done, until) for pair in zip(states, fresh, strict=True)]
         if not panes[0].num_rows:
@@ -156,21 +140,21 @@ class CompiledPanes:
         self, panes: Sequence[pa.Table], codes: Sequence[Ints], size: int, places: Places
     ) -> dict[Wanted, Ints]:
         found: dict[Wanted, Ints] = {}
-        for detail, some, code in zip(self._details, panes, codes, strict=True):
+        for detail, some, code in zip(self.details, panes, codes, strict=True):
             shares = [share for wanted, share in self._calls.wanted if wanted == detail.detail]
             answers = detail.answer(some, code, size, places, shares)
             found |= {(detail.detail, share): answer for share, answer in zip(shares, answers, strict=True)}
         return found
 
     def _groups(self, panes: Sequence[pa.Table]) -> tuple[list[Ints], int, list[pa.Array]]:
-        """Numbers of the groups of all streams' panes, a bound on them, and the keys of the first stream's."""
+        """Group numbers of all streams' panes, an upper bound of them, and the keys of the first stream's panes."""
         keys = [[flat(some, name) for name in self._panes.keys] for some in panes]
         counts = [some.num_rows for some in panes]
         codes, size = encode_groups([join(columns) for columns in zip(*keys, strict=True)], sum(counts))
         return np.split(codes, np.cumsum(counts)[:-1]), size, keys[0]
 
     def _ends(self, boundaries: Ints) -> list[pa.Array]:
-        times, size = boundaries * self._operator.slide + self._operator.offset, self._operator.validity.size
+        times, size = boundaries * self.operator.slide + self.operator.offset, self.operator.validity.size
         start = pa.nulls(len(times), self._time) if size is None else arrow(times - size, self._time)
         return [start, arrow(times, self._time)]
 
@@ -195,5 +179,5 @@ def _counting(panes: pa.Table, done: int | None, until: int | None) -> Mask:
 
 
 def _within(tables: Sequence[pa.Table], done: int | None, until: int | None) -> pa.Table:
-    """The panes that count at a boundary after one and up to another."""
+    """The panes that count at a boundary in ``(done, until]``."""
     return pa.concat_tables([select(table, _counting(table, done, until)) for table in tables])

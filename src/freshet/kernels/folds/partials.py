@@ -1,8 +1,8 @@
-"""Partial aggregates: what is remembered of some tuples, so that more can be added without looking at them again.
+"""Partial aggregates: what is kept of tuples, so that more tuples can be added without reading them again.
 
-A partial has three forms. In the state it is a few Arrow columns. In memory (:class:`Loaded`) it is NumPy arrays with
-one entry for each row; a single tuple is *lifted* to that form too. *Reducing* adds up rows with the same number,
-whichever they stand for: tuples, partials of panes, or blocks of panes.
+In the state, a partial is a few Arrow columns. In memory (:class:`Loaded`) it is NumPy arrays with one entry for each
+row; a single tuple is *lifted* to that form. *Reducing* adds up rows with the same number, whether they stand for
+tuples, partials of panes, or blocks of panes.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Array = npt.NDArray[Any]
 
 
 class Loaded(NamedTuple):
-    """Partials in memory: arrays of equal length, and the sorted words that they number, if they do."""
+    """Partials in memory: arrays of equal length, and the sorted words if the arrays hold numbers of words."""
 
     arrays: tuple[Array, ...]
     words: pa.Array | None = None
@@ -35,7 +35,7 @@ class Loaded(NamedTuple):
 
 
 def concatenate(parts: Sequence[Loaded]) -> Loaded:
-    """Rows that share their words, one after the other."""
+    """Joins rows that have the same words, one part after the other."""
     if len(parts) == 1:
         return parts[0]
     arrays = zip(*(part.arrays for part in parts), strict=True)
@@ -44,7 +44,7 @@ def concatenate(parts: Sequence[Loaded]) -> Loaded:
 
 @dataclass(frozen=True)
 class Partial(ABC):
-    """A kind of partial over a column; equal ones are kept once, however many calls need them.
+    """A kind of partial over a column; equal partials are kept once, however many calls need them.
 
     Args:
         column: Its argument; None: the tuples themselves.
@@ -54,7 +54,7 @@ class Partial(ABC):
     column: str | None
     kind: pa.DataType
     is_integral: ClassVar[bool] = False
-    """Whether its arrays are integers that are added: then a range is a difference of two running sums."""
+    """Whether its arrays are integers that are added: then the sum of a range is a difference of two running sums."""
 
     @property
     @abstractmethod
@@ -63,28 +63,28 @@ class Partial(ABC):
 
     @abstractmethod
     def lift(self, values: pa.Array) -> Loaded:
-        """The tuples with these arguments, each by itself."""
+        """The partials of single tuples with these arguments."""
 
     @abstractmethod
     def reduce(self, loaded: Loaded, ids: Ints, groups: int) -> Loaded:
-        """Rows with equal numbers together; a group without rows is as if all its arguments were NULL."""
+        """Merges rows with equal numbers; in a group without rows, all arguments count as NULL."""
 
     def load(self, columns: Sequence[pa.Array]) -> Loaded:
-        """From the columns of the state."""
+        """Reads partials from the columns of the state."""
         return Loaded(tuple(decode(column).values for column in columns))
 
     def store(self, loaded: Loaded) -> list[pa.Array]:
-        """To the columns of the state."""
+        """The columns of the state for partials."""
         return [arrow(a, field.type) for a, field in zip(loaded.arrays, self.fields, strict=True)]
 
     def name(self, part: str) -> str:
-        """A column of the state."""
+        """The name of a column of the state."""
         return f"{type(self).__name__.lower()}({self.column or '*'}).{part}"
 
 
 @dataclass(frozen=True)
 class Count(Partial):
-    """How many arguments are not NULL, or how many tuples there are."""
+    """The number of arguments that are not NULL, or the number of tuples."""
 
     is_integral: ClassVar[bool] = True
 
@@ -100,7 +100,7 @@ class Count(Partial):
 
 
 def valid_of(values: pa.Array) -> Mask | None:
-    """Where an argument is not NULL; None: everywhere."""
+    """The rows whose argument is not NULL; None: all rows."""
     return decode(values).valid
 
 

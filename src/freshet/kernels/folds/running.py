@@ -54,6 +54,3 @@ class CompiledRunning:
 
     def merged(self, number: int, rows: pa.Table) -> pa.Table:
         return rows
-
-    def due(self, states_nonempty: bool, before: Watermarks, after: Watermarks) -> bool:
-        return False

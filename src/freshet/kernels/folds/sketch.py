@@ -25,14 +25,14 @@ ERROR: Final = 0.005
 """Largest relative error of a quantile."""
 _GAMMA: Final = (1 + ERROR) / (1 - ERROR)
 _SHIFT: Final = 100_000
-"""Makes the bucket of every positive double, which lies between -74,500 and 71,000, a positive number."""
+"""Added to the bucket of a positive double, which lies between -74,500 and 71,000, to make it positive."""
 _INFINITE: Final = 1 << 20
 _NAN: Final = _INFINITE + 1
 _WHOLE: Final = 2.0**63
 
 
 def buckets(values: pa.Array) -> Ints:
-    """The bucket of each value, in the order of the values; that of a NULL means nothing.
+    """The bucket of each value; larger values have larger buckets. The bucket of a NULL means nothing.
 
     >>> np.argsort(buckets(pa.array([float("nan"), 3.0, -3.0, 0.0, -200.0, float("inf")]))).tolist()
     [4, 2, 3, 1, 5, 0]
@@ -57,17 +57,17 @@ def middles(places: Ints) -> Floats:
 
 
 def rank(share: float, counts: Ints) -> Ints:
-    """How many of the sorted values the quantile leaves behind it, as Spark counts them."""
+    """The rank of a quantile, from 0, among the sorted values, as Spark counts."""
     ranks: Ints = np.clip(np.ceil(share * counts).astype(np.int64), 1, np.maximum(counts, 1)) - 1
     return ranks
 
 
 def finish_quantile(kind: pa.DataType, places: Ints, least: Loaded, greatest: Loaded) -> pa.Array:
-    """Quantiles in the type of the argument, never outside of what was seen.
+    """Quantiles in the type of the argument, within the range of the arguments.
 
     Args:
         kind: The type.
-        places: Buckets that they fall into.
+        places: The buckets of the quantiles.
         least: The smallest argument of each group.
         greatest: The greatest.
     """
@@ -78,7 +78,7 @@ def finish_quantile(kind: pa.DataType, places: Ints, least: Loaded, greatest: Lo
         return _decimals(kind, guess, low, high)
     lows, highs = decode(low).values, decode(high).values
     if is_fractional(kind):
-        # A greatest value that is NaN bounds nothing; a guess that is NaN stays one.
+        # If the greatest value is NaN, it is no bound; a guess that is NaN stays NaN.
         bounded = np.maximum(np.minimum(guess, np.where(np.isnan(highs), np.inf, highs)), lows)
     else:
         whole = np.clip(np.rint(guess), -_WHOLE, np.nextafter(_WHOLE, 0)).astype(np.int64)

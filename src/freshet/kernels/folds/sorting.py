@@ -1,4 +1,4 @@
-"""Rows sorted by group and then by a number, and how to find one's way in them."""
+"""Rows sorted by group and then by a number, and searches in them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _ROOM: Final = 1 << 62
 
 
 def stable_order(codes: Ints, size: int) -> Ints:
-    """Sorts small numbers, keeping the order of equal ones: NumPy sorts 16 bits at a time by counting.
+    """Sorts small numbers and keeps the order of equal ones: NumPy sorts 16 bits at a time by counting.
 
     >>> stable_order(np.array([1, 0, 1, 0]), 2).tolist()
     [1, 3, 0, 2]
@@ -26,7 +26,7 @@ def stable_order(codes: Ints, size: int) -> Ints:
 
 
 def sort_rows(codes: Ints, size: int, values: Ints) -> Ints:
-    """The order by group, by number, and by place."""
+    """The order of rows by group, then by number, then by place."""
     if len(values) < 2 or bool((values[1:] >= values[:-1]).all()):
         return stable_order(codes, size)
     low, high = int(values.min()), int(values.max())
@@ -38,7 +38,7 @@ def sort_rows(codes: Ints, size: int, values: Ints) -> Ints:
 
 
 class Runs:
-    """Sorted rows: the groups ascend, and the numbers within each group.
+    """Sorted rows: groups ascend, and numbers ascend within each group.
 
     >>> runs = Runs(np.array([0, 0, 1]), 2, np.array([5, 7, 6]))
     >>> runs.first(np.array([0, 0, 1]), np.array([6, 8, -9])).tolist()
@@ -55,7 +55,7 @@ class Runs:
         self._packed = codes * self._span + self._place(values)
 
     def first(self, codes: Ints, values: Ints) -> Ints:
-        """The first row of each group asked for whose number is not smaller than the one asked for."""
+        """For each group and value, the first row of the group with a number that is at least the value."""
         return np.searchsorted(self._packed, codes * self._span + self._place(values))
 
     def _place(self, values: Ints) -> Ints:
@@ -65,7 +65,7 @@ class Runs:
 
 
 def running_maximum(codes: Ints, size: int, values: Ints) -> Ints:
-    """For each of the sorted rows the greatest number up to it in its group.
+    """For each of the sorted rows, the greatest number in its group up to that row.
 
     >>> running_maximum(np.array([0, 0, 1]), 2, np.array([9, 8, 1])).tolist()
     [9, 9, 1]
@@ -81,7 +81,7 @@ def running_maximum(codes: Ints, size: int, values: Ints) -> Ints:
 
 
 def previous(codes: Ints, values: Ints, nothing: Ints | int) -> Ints:
-    """For each of the sorted rows the number of the row before it in its group."""
+    """For each of the sorted rows, the number of the row before it in its group; else ``nothing``."""
     before = np.empty_like(values)
     before[1:] = values[:-1]
     first = np.ones(len(codes), np.bool_)

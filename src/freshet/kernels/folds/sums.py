@@ -1,7 +1,7 @@
-"""Sums. Integers and decimals are exact in any order: an overflow is one of the result, never of a part.
+"""Sums. Integers and decimals are exact in any order: only the result can overflow, never a part.
 
-A whole number is kept as limbs of 32 bits, each in 64: two for a bigint, four for a decimal. Limbs are added up
-by themselves (two thousand million rows fit) and carried over when they are stored.
+A whole number is kept as limbs of 32 bits in integers of 64: two for a bigint, four for a decimal. Each limb is summed
+separately (two thousand million rows fit). Carries are added when the sum is stored.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from freshet.kernels.folds.partials import Loaded, Partial, add_up, ones
 
 _LIMB: Final = 0xFFFFFFFF
 Finished = tuple[pa.Array, int]
-"""A result, and how many of its rows overflowed."""
+"""A result, and the number of its rows that overflowed."""
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,7 @@ def carry(limbs: Sequence[Ints]) -> list[Ints]:
 
 
 def finish_sum(kind: pa.DataType, loaded: Loaded) -> Finished:
-    """The sum in Spark's type for it."""
+    """The sum in the type that Spark gives it."""
     count, *rest = loaded.arrays
     some = count > 0
     if kind == pa.float64():
@@ -106,7 +106,7 @@ def finish_sum(kind: pa.DataType, loaded: Loaded) -> Finished:
 
 
 def finish_average(kind: pa.DataType, scale: int, loaded: Loaded) -> Finished:
-    """The average; decimals are rounded half up to four more digits than the argument's ``scale``, as far as fits."""
+    """The average; decimals are rounded half up to four more digits than the argument's ``scale``, at most 38."""
     count, *rest = loaded.arrays
     some = count > 0
     if is_decimal(kind):
@@ -147,7 +147,7 @@ def _halves(limbs: Sequence[Ints]) -> tuple[Ints, Ints]:
 
 
 def _within(low: Ints, high: Ints, precision: int) -> Mask:
-    """Whether 128 bits hold at most so many decimal digits."""
+    """Whether numbers of 128 bits have at most ``precision`` decimal digits."""
     parts = low.view(np.uint64)
     largest, smallest = 10**precision - 1, 1 - 10**precision
     small = (high < largest >> 64) | ((high == largest >> 64) & (parts <= np.uint64(largest & (2**64 - 1))))

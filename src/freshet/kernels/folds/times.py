@@ -1,4 +1,4 @@
-"""Event times as microseconds: when tuples are valid, and how far time has come."""
+"""Event times as microseconds: when tuples are valid, and how far time has advanced."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _LATEST: Final = np.iinfo(np.int64).max
 
 
 class Spans(NamedTuple):
-    """The validity ``[start, end)`` of each tuple; what is not ``known`` is valid at no time."""
+    """The validity ``[start, end)`` of each tuple; a tuple that is not ``known`` is never valid."""
 
     start: Ints
     end: Ints
@@ -35,7 +35,7 @@ def check_time(schema: pa.Schema, column: str | None) -> None:
 
 
 def time_type(schema: pa.Schema, column: str | None) -> pa.DataType:
-    """The type of boundaries: that of the time column where it holds timestamps.
+    """The type of boundaries: that of the time column if it holds timestamps.
 
     >>> str(time_type(pa.schema({"ts": pa.timestamp("us")}), "ts")), str(time_type(pa.schema({}), None))
     ('timestamp[us]', 'timestamp[us, tz=UTC]')
@@ -57,7 +57,7 @@ def micros(table: pa.Table, column: str | None) -> tuple[Ints, Mask | None]:
 
 
 def spans(table: pa.Table, validity: Lifetime) -> Spans:
-    """When the tuples of a table are valid; an end that no timestamp can hold is the last moment there is."""
+    """The validity of the tuples of a table; an end beyond all timestamps becomes the last timestamp."""
     start, known = micros(table, validity.time)
     if validity.size is None:
         end, others = micros(table, validity.until)
@@ -66,7 +66,7 @@ def spans(table: pa.Table, validity: Lifetime) -> Spans:
 
 
 def ends(start: Ints, size: int) -> Ints:
-    """When tuples that are valid for so long cease to be.
+    """The ends of the validity of tuples that are valid for ``size`` microseconds.
 
     >>> ends(np.array([5, 2**63 - 2]), 10).tolist() == [15, 2**63 - 1]
     True
@@ -76,7 +76,7 @@ def ends(start: Ints, size: int) -> Ints:
 
 
 def earliest(watermarks: Sequence[int | None]) -> int | None:
-    """The watermark of several ports together.
+    """The common watermark of several ports: the earliest, if all are known.
 
     >>> earliest([5, 3]), earliest([5, None])
     (3, None)

@@ -1,4 +1,4 @@
-"""What happens to a state stream: rows that nobody needs any more go from its low end, or it is written anew."""
+"""Upkeep of a state stream: rows that are no longer needed are dropped from its low end, or it is rewritten."""
 
 from __future__ import annotations
 
@@ -11,25 +11,24 @@ from freshet.kernels.expressions.value import Mask
 from freshet.kernels.folds.arrays import select
 
 SMALL: Final = 128
-"""Rows that are not worth a second look."""
+"""States of at most this number of rows are not worth merging."""
 
 Compact = Callable[[pa.Table, bool], pa.Table | None]
-"""The rows with equal ones merged; where not forced, None unless at least half of them go."""
+"""The rows with equal ones merged; unless forced, None if more than half of them would stay."""
 
 
 def keep_up(
     state: pa.Table, live: Mask | None, fresh: pa.Table, compact: Compact | None = None
 ) -> tuple[pa.Table, int]:
-    """The rows to append to a state stream, and how many to drop from its low end.
+    """The rows to append to a state stream, and the number of rows to drop from its low end.
 
-    The stream is written anew where most rows that would stay are dead. Rows that could be merged are looked for when
-    the number of rows passes a power of two, up or down: so the state is never more than eight times what it needs to
-    be (up to half of it dead, and up to three of four live rows still to be merged), and the looking costs a constant
-    per row.
+    The stream is rewritten if most of the rows that would stay are dead. Rows are merged when their number passes a
+    power of two, up or down. So the state is at most eight times as large as it needs to be: up to half of its rows
+    are dead, and up to three of four live rows can still be merged. The cost of merging is constant per row.
 
     Args:
-        state: Its live range.
-        live: Which rows of it are still needed; None: all.
+        state: The rows of the stream.
+        live: The rows of it that are still needed; None: all.
         fresh: New rows.
         compact: Merges rows that can be merged.
 
@@ -44,12 +43,19 @@ def keep_up(
         dropped = int(live.argmax()) if live.any() else len(live)
         dead = int((~live[dropped:]).sum())
     stays = state.num_rows - dropped
-    anew = 2 * dead > stays
+    rewrite = 2 * dead > stays
     rows = stays + fresh.num_rows
-    if compact is not None and stays and rows > SMALL and (anew or rows.bit_length() != state.num_rows.bit_length()):
-        merged = compact(pa.concat_tables([select(state, live), fresh]), anew)
+    if compact is not None and stays and rows > SMALL and (rewrite or rows.bit_length() != state.num_rows.bit_length()):
+        merged = compact(pa.concat_tables([select(state, live), fresh]), rewrite)
         if merged is not None:
             return merged, state.num_rows
-    if anew:
+    if rewrite:
         return pa.concat_tables([select(state, live), fresh]), state.num_rows
     return fresh, dropped
+
+
+def keep_live(state: pa.Table, fresh: pa.Table, live: Mask | None) -> tuple[pa.Table, int]:
+    """The same, where ``live`` covers the old rows and then the new ones, of which only live ones are appended."""
+    if live is None:
+        return keep_up(state, None, fresh)
+    return keep_up(state, live[: state.num_rows], select(fresh, live[state.num_rows :]))

@@ -2,8 +2,8 @@
 
 As in F. Claude and G. Navarro, "The wavelet matrix", SPIRE 2012.
 
-Bit by bit, from the highest, the numbers are split into those with a 0 and those with a 1. Counts of zeros up to
-each place say where a range goes, so a question costs one step for each bit, whatever the length of its range.
+Bit by bit, from the highest, the numbers are split into those with a 0 and those with a 1. The number of zeros up to
+each place tells where a range goes. So a query takes one step for each bit, whatever the length of its range.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from freshet.kernels.folds.arrays import Ints
 
 
 class Wavelet:
-    """Numbers that are not negative, to be asked about ranges of their places.
+    """Answers queries about ranges of an array of numbers, none of which is negative.
 
     >>> some = Wavelet(np.array([5, 1, 4, 1]))
     >>> some.below(np.array([0, 1]), np.array([4, 3]), np.array([5, 4])).tolist()
@@ -25,14 +25,14 @@ class Wavelet:
     def __init__(self, numbers: Ints) -> None:
         self._bits = int(numbers.max()).bit_length() if len(numbers) else 0
         self._zeros: list[npt.NDArray[np.int32]] = []
-        """For each bit, how many numbers up to each place have a 0."""
+        """For each bit, the number of zeros up to each place."""
         for bit in reversed(range(self._bits)):
             is_zero = (numbers >> bit) & 1 == 0
             self._zeros.append(np.concatenate([np.zeros(1, np.int32), np.cumsum(is_zero, dtype=np.int32)]))
             numbers = np.concatenate([numbers[is_zero], numbers[~is_zero]])
 
     def below(self, lo: Ints, hi: Ints, limits: Ints) -> Ints:
-        """How many numbers in each range ``[lo, hi)`` are smaller than its limit."""
+        """The number of numbers in each range ``[lo, hi)`` that are smaller than its limit."""
         found = np.where(limits >= 1 << self._bits, hi - lo, 0)
         for bit, zeros in zip(reversed(range(self._bits)), self._zeros, strict=True):
             before_lo, before_hi = zeros[lo], zeros[hi]
@@ -43,13 +43,13 @@ class Wavelet:
         return found
 
     def smallest(self, lo: Ints, hi: Ints, ranks: Ints, extra: Ints, ids: Ints) -> Ints:
-        """The number of a rank (from 0) in each range and the extra numbers that belong to it.
+        """The number with a rank (from 0) among those in each range and the extra numbers that belong to it.
 
         Args:
             lo: First place of each range.
             hi: Its end.
-            ranks: The rank that is asked for.
-            extra: Further numbers, smaller than 2 to the power of the bits of the greatest.
+            ranks: The rank for each range.
+            extra: Additional numbers; none has more bits than the greatest number of the array.
             ids: The range to which each of them belongs.
 
         >>> some = Wavelet(np.array([5, 1, 4]))

@@ -1,7 +1,7 @@
-"""Many overlapping ranges of sorted rows, reduced without going over the same rows again and again.
+"""Reduces many overlapping ranges of sorted rows without reading the same rows again and again.
 
-Where the ranges are long, rows are first reduced in blocks of 2, 4, 8, ...; a range is then a few blocks of each size.
-Nothing is ever subtracted but integers, so floating-point sums do not cancel out.
+If the ranges are long, rows are first reduced in blocks of 2, 4, 8, ...; a range is then a few blocks of each size.
+Only integers are ever subtracted, so floating-point sums do not cancel out.
 """
 
 from __future__ import annotations
@@ -16,19 +16,19 @@ from freshet.kernels.folds.arrays import Ints, expand
 from freshet.kernels.folds.partials import Loaded, Partial, concatenate
 
 CHUNK: Final = 1 << 20
-"""About so many (window, row) pairs are in memory at a time."""
+"""Approximate number of (window, row) pairs in memory at a time."""
 Sees = Callable[[Ints, Ints], Mask]
-"""Whether each of some windows sees each of some rows."""
+"""Whether windows see rows, given as pairs of a row and a window."""
 
 
 class Windows:
-    """Windows over sorted rows: all rows in ``[lo, mid)``, and of those in ``[mid, hi)`` the ones that it sees.
+    """Windows over sorted rows: a window has all rows in ``[lo, mid)``, and those in ``[mid, hi)`` that it sees.
 
     Args:
         lo: First row of each window.
-        mid: End of the rows that it sees without asking.
+        mid: End of the rows that it certainly sees.
         hi: End of the rows that it may see.
-        sees: Asked with numbers of rows and of windows; not needed where ``mid`` is ``hi``.
+        sees: Whether windows see rows, by their numbers; not needed if ``mid`` is ``hi``.
     """
 
     def __init__(self, lo: Ints, mid: Ints, hi: Ints, sees: Sees | None = None) -> None:
@@ -36,7 +36,7 @@ class Windows:
         self._sees = sees
 
     def reduce(self, partials: Sequence[Partial], rows: Sequence[Loaded]) -> list[Loaded]:
-        """For each partial, the rows of each window together."""
+        """For each partial, the reduced rows of each window."""
         if not partials:
             return []
         high = self._height(len(rows[0].arrays[0]))
@@ -54,7 +54,7 @@ class Windows:
         return [concatenate(result) for result in results]
 
     def pairs(self) -> Iterator[tuple[int, int, Ints, Ints]]:
-        """Windows from a first to an end, the rows that they see, and the windows (from 0) that see these."""
+        """Begin and end of a part of the windows, the rows that these see, and for each row its window in the part."""
         for begin, end in self._chunks(0):
             some = self._part(begin, end)
             index, ids = _join(expand(some.lo, some.mid), some.tail())
@@ -69,7 +69,7 @@ class Windows:
         return index[seen], ids[seen]
 
     def parts(self) -> Iterator[tuple[int, int, Windows]]:
-        """The same windows, as many at a time as memory allows for what lies beyond ``mid``."""
+        """The same windows in parts that are small enough to hold the rows beyond ``mid`` in memory."""
         for begin, end in _cut(self.hi - self.mid + 8):
             yield begin, end, self._part(begin, end)
 
@@ -79,7 +79,7 @@ class Windows:
         return Windows(self.lo[begin:end], self.mid[begin:end], self.hi[begin:end], some)
 
     def _height(self, rows: int) -> int:
-        """Number of block sizes; 0: windows are taken row by row, because that is less work than making blocks."""
+        """Number of block sizes; 0: windows are reduced row by row, which is less work than making blocks."""
         lengths = self.mid - self.lo
         high = int(lengths.max(initial=1)).bit_length() - 1
         return high if lengths.sum() > 2 * (rows + 2 * high * len(lengths)) else 0
@@ -89,7 +89,7 @@ class Windows:
         return _cut((np.minimum(lengths, 2 * high) if high else lengths) + self.hi - self.mid + 1)
 
     def _blocks(self, rows: int, high: int) -> tuple[Ints, Ints]:
-        """The blocks that make up ``[lo, mid)``, and the windows to which they belong."""
+        """The blocks that make up ``[lo, mid)``, and the windows that they belong to."""
         if not high:
             return expand(self.lo, self.mid)
         index, ids = [], []
@@ -128,7 +128,7 @@ def _join(one: tuple[Ints, Ints], two: tuple[Ints, Ints]) -> tuple[Ints, Ints]:
 
 
 def _cut(sizes: Ints) -> Iterator[tuple[int, int]]:
-    """Consecutive positions whose sizes add up to about :data:`CHUNK`, or single ones; none at all are one piece."""
+    """Pieces of consecutive positions whose sizes add up to about :data:`CHUNK`; without positions, one empty piece."""
     total = np.cumsum(sizes)
     begin, spent = 0, 0
     if not len(sizes):

@@ -1,4 +1,4 @@
-"""How many rows a query may give out in a unit: found while they are made, before they fill the memory."""
+"""The maximum number of rows that a query may give out in a unit, checked before they fill the memory."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class TooManyRows(FreshetError):
 
 @contextmanager
 def allowance(rows_in: int, per_row: int | None) -> Iterator[None]:
-    """Within it, :func:`check_rows` allows so many rows out for each row in; None: any number.
+    """Within it, :func:`check_rows` allows ``per_row`` rows out for each row in; None: any number.
 
     >>> with allowance(10, 2):
     ...     check_rows(20)
@@ -37,7 +37,7 @@ def allowance(rows_in: int, per_row: int | None) -> Iterator[None]:
 
 
 def check_rows(rows: int) -> None:
-    """Raises where so many rows are more than allowed."""
+    """Raises if this number of rows is more than allowed."""
     most = _MOST.get()
     if rows > most:
         raise TooManyRows(f"more than {most:,.0f} rows")

@@ -16,20 +16,20 @@ from freshet.kernels.expressions.logic import boolean
 from freshet.kernels.expressions.node import Node
 from freshet.kernels.expressions.unsupported import Unsupported
 from freshet.kernels.expressions.value import Index, Value
-from freshet.kernels.superbox.survivors import Survivors
-from freshet.model import ARRIVAL, Filter, Project
+from freshet.kernels.superbox.surviving_rows import Survivors
+from freshet.model import ARRIVAL, Operator
 
 
 class ChainOutput(NamedTuple):
-    """What a chain made of a train.
+    """The output of a chain for a train.
 
     Args:
         batch: The tuples that came out, with their arrival as last column.
-        passed: Tuples that came out of each operator.
-        nanos: Nanoseconds spent in each operator. Expressions that chains share are charged to the first of them,
-            projections that chains make together to each by its rows.
-        errors: Evaluation errors of the tuples that reached the failing operator.
-        failure: Set where the chain raised; its batch is then empty.
+        passed: Number of tuples that came out of each operator.
+        nanos: Nanoseconds spent in each operator. A shared expression is charged to the first chain that uses it; a
+            common projection is charged to each chain in proportion to its rows.
+        errors: Number of evaluation errors of the tuples that reached the failing operator.
+        failure: The error, if the chain raised one; its batch is then empty.
     """
 
     batch: pa.RecordBatch
@@ -40,14 +40,14 @@ class ChainOutput(NamedTuple):
 
 
 class Selected(NamedTuple):
-    """What the filters that a chain begins with let through, and what they did."""
+    """The rows that passed the filters at the beginning of a chain, with figures for each filter."""
 
     survivors: Survivors
     passed: list[int]
     nanos: list[int]
 
     def places(self) -> Index | None:
-        """Numbers of the rows that are left; None where none or all are, which are not worth being gathered."""
+        """Numbers of the rows that are left; None if none or all are left, because then there is nothing to gather."""
         return self.survivors.gather().index if self.survivors.count else None
 
 
@@ -57,23 +57,23 @@ class CompiledChain:
     Args:
         operators: Filters and projections, in their order.
         schema: Columns of the input, ARRIVAL last.
-        compiler: Of the input's columns; chains over the same input share it, and with it what they compute.
+        compiler: Compiler of the input's columns. Chains over the same input share it, and so share equal expressions.
     """
 
     __slots__ = ("_empty", "_filters", "_kinds", "_rest", "_steps", "alike", "schema")
 
-    def __init__(self, operators: Sequence[Filter | Project], schema: pa.Schema, compiler: Compiler) -> None:
+    def __init__(self, operators: Sequence[Operator], schema: pa.Schema, compiler: Compiler) -> None:
         steps: list[Node | list[Node]] = []
         inner = Compiler(())
         for operator in operators:
-            if isinstance(operator, Filter):
-                steps.append(boolean(compiler.text(operator.predicate), "filter"))
+            if operator.keeps is not None:
+                steps.append(boolean(compiler.text(operator.keeps), "filter"))
                 continue
-            if not isinstance(operator, Project):
+            if operator.makes is None:
                 raise Unsupported(type(operator).__name__.upper())
-            nodes = [compiler.text(text) for _, text in operator.columns]
+            nodes = [compiler.text(text) for _, text in operator.makes]
             nodes.append(compiler.resolve(ARRIVAL))
-            names = [*(name for name, _ in operator.columns), ARRIVAL]
+            names = [*(name for name, _ in operator.makes), ARRIVAL]
             steps.append(nodes)
             schema = pa.schema([pa.field(n, node.kind) for n, node in zip(names, nodes, strict=True)])
             inner.release()
@@ -84,7 +84,7 @@ class CompiledChain:
         self._filters = list(takewhile(lambda step: isinstance(step, Node), steps))
         self._rest = steps[len(self._filters) :]
         self.alike = self._likeness()
-        """Equal for chains whose outputs can be made together; None: not this one's."""
+        """Equal for chains whose outputs can be made together; None: this chain runs by itself."""
         self._kinds = tuple(schema.types)
         self._empty = schema.empty_table().to_batches() or [
             pa.RecordBatch.from_arrays([pa.array([], kind) for kind in self._kinds], schema=schema)
@@ -97,13 +97,13 @@ class CompiledChain:
         return (*self.schema.names, *(node.key for node in nodes)) if isinstance(nodes, list) else None
 
     def select(self, frame: Frame) -> Selected:
-        """Runs the filters that the chain begins with."""
+        """Runs the filters at the beginning of the chain."""
         selected = Selected(Survivors(frame), [], [])
         self._run(self._filters, selected)
         return selected
 
     def finish(self, selected: Selected) -> ChainOutput:
-        """Runs all that comes after."""
+        """Runs the operators after those filters."""
         self._run(self._rest, selected)
         began = perf_counter_ns()
         batch = self._batch(selected.survivors)
@@ -112,7 +112,7 @@ class CompiledChain:
         return ChainOutput(batch, tuple(selected.passed), tuple(selected.nanos), selected.survivors.errors)
 
     def project(self, frame: Frame) -> list[Value]:
-        """The columns of the output, where the chain ends in one projection or none."""
+        """The columns of the output, for a chain with at most one projection, which is its end."""
         if not self._rest:
             return [frame.column(number) for number in range(len(self._kinds))]
         nodes = self._rest[0]
@@ -120,7 +120,7 @@ class CompiledChain:
         return [node(frame) for node in nodes]
 
     def output(self, selected: Selected, batch: pa.RecordBatch, nanos: int, errors: int) -> ChainOutput:
-        """The output whose columns were made elsewhere by :meth:`project`, in so many nanoseconds."""
+        """The output with columns that :meth:`project` made elsewhere, in ``nanos`` nanoseconds."""
         passed, spent = selected.passed, selected.nanos
         if self._rest:
             passed, spent = [*passed, batch.num_rows], [*spent, nanos]

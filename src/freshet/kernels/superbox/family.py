@@ -1,4 +1,4 @@
-"""Which chains go through the same filters to sliding aggregates that can share panes."""
+"""Finds chains with the same filters and with sliding aggregates that can share panes."""
 
 from __future__ import annotations
 
@@ -9,30 +9,38 @@ import pyarrow as pa
 
 from freshet.kernels.superbox.chain import ChainOutput
 from freshet.kernels.superbox.pipeline import head
-from freshet.model import ARRIVAL, Filter, Operator, Panes, Project
+from freshet.model import ARRIVAL, Operator, Panes, Project
 
-Operators = Sequence[Operator]
+Operators = tuple[Operator, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """Chains that are alike up to a sliding aggregate, but for the order of filters and the columns they project.
+    """Chains that are alike up to a sliding aggregate, except for the order of filters and the projected columns.
 
     Args:
         members: Numbers of the chains.
-        names: For each of them its columns, and how they are called where all of them are computed together.
-        chains: First the one that computes all columns. Then those that tell how many tuples each filter lets through
-            where filters stand in another order.
-        counted: For each member, which of these tells that.
+        panes: Their sliding aggregates.
+        names: For each chain the names of its columns, with their names in the common projection.
+        chains: First the chain that computes all columns. Then one for each other order of the filters, which counts
+            how many tuples each filter lets through.
+        counted: For each member, the number of the chain that has these counts.
     """
 
     members: tuple[int, ...]
+    panes: tuple[Panes, ...]
     names: Mapping[int, Mapping[str, str]]
-    chains: tuple[tuple[Filter | Project, ...], ...]
+    chains: tuple[Operators, ...]
     counted: Mapping[int, int]
 
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """The expressions by which all its aggregates are grouped."""
+        names, texts = self.names[self.members[0]], dict(self.chains[0][-1].makes or ())
+        return tuple(texts[names[key]] for key in self.panes[0].keys)
+
     def output(self, number: int, outputs: Sequence[ChainOutput]) -> ChainOutput:
-        """A member's output, from those of the chains; what was done for several is charged to each in part."""
+        """A member's output, from the outputs of the chains; the time of common work is divided among the members."""
         together, own = outputs[0], outputs[self.counted[number]]
         names = self.names[number]
         arrays = [together.batch.column(name) for name in names.values()]
@@ -43,9 +51,9 @@ class Family:
 
 
 def families(chains: Sequence[Operators]) -> list[Family]:
-    """The families of two and more.
+    """The families with at least two members.
 
-    >>> from freshet.model.operators import Lifetime
+    >>> from freshet.model.operators import Filter, Lifetime
     >>> def chain(*filters, key="k"):
     ...     columns = Project("i", (("ts", "ts"), ("k", key)))
     ...     return (*(Filter("f", each) for each in filters), columns, Panes("p", Lifetime("ts", 9), 3, ("k",)))
@@ -62,28 +70,35 @@ def families(chains: Sequence[Operators]) -> list[Family]:
 
 
 def _kind(operators: Operators) -> object:
-    """Equal for chains that can share panes; None where a chain cannot."""
-    before = head(operators)
-    panes = operators[len(before)] if len(before) < len(operators) else None
-    if not before or not isinstance(before[-1], Project) or not isinstance(panes, Panes):
+    """Equal for chains that can share panes; None if a chain cannot share."""
+    panes = _panes(operators)
+    if panes is None:
         return None
-    if panes.validity.size is None:
-        return None
-    columns = dict(before[-1].columns)
+    *before, project = head(operators)
+    columns = dict(project.makes or ())
     time = panes.validity.time
     keys = tuple(sorted(columns[key] for key in panes.keys))
-    return _normal(before[:-1]), None if time is None else columns.get(time, time), keys
+    return _normal(before), None if time is None else columns.get(time, time), keys
 
 
-def _normal(operators: Sequence[Filter | Project]) -> tuple[object, ...]:
-    """What operators do: filters that follow each other may change places."""
+def _panes(operators: Operators) -> Panes | None:
+    """The first sliding aggregate of a chain, if others can use the same panes."""
+    before = head(operators)
+    panes = operators[len(before)] if before and len(before) < len(operators) else None
+    if not isinstance(panes, Panes) or panes.validity.size is None or before[-1].makes is None:
+        return None
+    return panes
+
+
+def _normal(operators: Sequence[Operator]) -> tuple[object, ...]:
+    """What operators do, where the order of consecutive filters does not matter."""
     found: list[object] = []
     filters: set[str] = set()
     for operator in operators:
-        if isinstance(operator, Filter):
-            filters.add(operator.predicate)
+        if operator.keeps is not None:
+            filters.add(operator.keeps)
         else:
-            found += [frozenset(filters), operator.columns]
+            found += [frozenset(filters), operator.makes]
             filters = set()
     return (*found, frozenset(filters))
 
@@ -93,19 +108,19 @@ def _family(chains: Sequence[Operators], members: Sequence[int]) -> Family:
     called: dict[str, str] = {}
     names = {}
     for number, before in heads.items():
-        project = before[-1]
-        assert isinstance(project, Project)
-        names[number] = {name: called.setdefault(text, f"c{len(called)}") for name, text in project.columns}
+        columns = before[-1].makes or ()
+        names[number] = {name: called.setdefault(text, f"c{len(called)}") for name, text in columns}
     common = Project("common", tuple((name, text) for text, name in called.items()))
     orders = {tuple(_work(each) for each in before[:-1]): before[:-1] for before in heads.values()}
     places = {order: place for place, order in enumerate(orders)}
     counting = [(*before, common if place == 0 else _NOTHING) for place, before in enumerate(orders.values())]
     counted = {number: places[tuple(_work(each) for each in before[:-1])] for number, before in heads.items()}
-    return Family(tuple(members), names, tuple(counting), counted)
+    panes = tuple(each for number in members if (each := _panes(chains[number])) is not None)
+    return Family(tuple(members), panes, names, tuple(counting), counted)
 
 
-def _work(operator: Filter | Project) -> object:
-    return operator.predicate if isinstance(operator, Filter) else operator.columns
+def _work(operator: Operator) -> object:
+    return operator.keeps, operator.makes
 
 
 _NOTHING = Project("nothing", ())

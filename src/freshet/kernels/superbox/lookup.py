@@ -1,8 +1,8 @@
 """Tests of one column against literals, from many chains, done together.
 
 Every row is looked up once, whatever the number of tests: its value gives a row of a table of bits, one bit per test.
-Eight tests share one gather of bytes, and each test then looks at one bit. Thresholds are not treated so: comparing
-a thousand doubles takes a microsecond, and finding their places among sorted thresholds twenty.
+Eight tests share one gather of bytes, and each test then looks at one bit. Thresholds are tested one by one: comparing
+a thousand doubles takes a microsecond, but finding their places among sorted thresholds takes twenty.
 """
 
 from __future__ import annotations
@@ -15,29 +15,29 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from freshet.kernels.expressions.frame import Frame
-from freshet.kernels.expressions.text import Test, Text, as_mask
+from freshet.kernels.expressions.text import Text, TextTest, as_mask
 from freshet.kernels.expressions.value import Index, Mask
 
 if TYPE_CHECKING:
     from freshet.kernels.expressions.node import Node
 
 Bits = npt.NDArray[np.uint8]
-Numbers = npt.NDArray[Any]
-Find = Callable[[Numbers], Index]
+NumberArray = npt.NDArray[Any]
+Find = Callable[[NumberArray], Index]
 
 SHARED_COST: Final = 0.5
 """Cost of one bit per row, where comparing one number costs 1."""
 TOGETHER: Final = 3
-"""From so many tests on they are done together."""
+"""Minimum number of tests that are done together."""
 _FEW: Final = 6
-"""Up to so many literals are compared one after the other where a test is alone."""
+"""Maximum number of literals that a test by itself compares one after the other."""
 _WIDEST: Final = 1 << 16
-"""Integers whose sets span no more are looked up by position."""
+"""Maximum range of integers that are looked up by position."""
 _MOST_WORDS: Final = 1 << 16
 
 
 def pick(column: Bits, slot: int) -> Mask:
-    """The answers of one of the eight tests in a column of bytes."""
+    """The answers to one of the eight tests in a column of bytes."""
     return np.not_equal(np.bitwise_and(column, np.uint8(1 << slot % 8)), 0)
 
 
@@ -57,10 +57,10 @@ class NumberSets:
 
     def __init__(self, key: str, dtype: np.dtype[np.generic]) -> None:
         self.nodes: list[Node] = []
-        """The nodes of the tests, whose cost hangs on how many they are."""
+        """The nodes of the tests; their cost depends on their number."""
         self._key = key
         self._dtype = dtype
-        self._sets: list[Numbers] = []
+        self._sets: list[NumberArray] = []
         self._slots: dict[str, int] = {}
         self._find: Find | None = None
         self._table: Bits = np.zeros((1, 1), np.uint8)
@@ -68,16 +68,16 @@ class NumberSets:
     def __len__(self) -> int:
         return len(self._sets)
 
-    def add(self, key: str, numbers: Numbers) -> int:
-        """Takes the set of a test; gives its number, the same for the same test."""
+    def add(self, key: str, numbers: NumberArray) -> int:
+        """Adds the set of a test; returns its number, the same for the same test."""
         if key not in self._slots:
             self._slots[key] = len(self._sets)
             self._sets.append(numbers)
             self._find = None
         return self._slots[key]
 
-    def find(self, frame: Frame, values: Numbers, slot: int) -> Mask:
-        """Where the values of a frame are in a set."""
+    def find(self, frame: Frame, values: NumberArray, slot: int) -> Mask:
+        """The rows of a frame whose value is in a set."""
         if len(self._sets) < TOGETHER:
             return _among(values, self._sets[slot])
         find = self._find or self._build()
@@ -93,14 +93,14 @@ class NumberSets:
     def _build(self) -> Find:
         known = np.unique(np.concatenate(self._sets)).astype(self._dtype)
         answers = np.array([np.isin(known, numbers) for numbers in self._sets], np.bool_).T
-        # Behind the known numbers comes the row of all others.
+        # The last row is for all other numbers.
         others = np.zeros((1, len(self._sets)), np.bool_)
         self._table = np.asfortranarray(_pack(np.concatenate([answers, others])))
         self._find = _by_position(known) if _is_dense(known) else _by_search(known)
         return self._find
 
 
-def _among(values: Numbers, numbers: Numbers) -> Mask:
+def _among(values: NumberArray, numbers: NumberArray) -> Mask:
     if not 0 < len(numbers) <= _FEW:
         return np.isin(values, numbers)
     found: Mask = np.equal(values, numbers[0])
@@ -109,16 +109,16 @@ def _among(values: Numbers, numbers: Numbers) -> Mask:
     return found
 
 
-def _is_dense(known: Numbers) -> bool:
+def _is_dense(known: NumberArray) -> bool:
     return known.dtype.kind == "i" and len(known) > 0 and int(known[-1]) - int(known[0]) < _WIDEST
 
 
-def _by_position(known: Numbers) -> Find:
+def _by_position(known: NumberArray) -> Find:
     low, high = known[0], known[-1]
     places = np.full(int(high) - int(low) + 1, len(known), np.int64)
     places[known.astype(np.int64) - int(low)] = np.arange(len(known))
 
-    def find(values: Numbers) -> Index:
+    def find(values: NumberArray) -> Index:
         inside = np.clip(values, low, high)
         found = places.take(inside.astype(np.int64, copy=False) - int(low))
         return np.where(inside == values, found, len(known))
@@ -126,11 +126,11 @@ def _by_position(known: Numbers) -> Find:
     return find
 
 
-def _by_search(known: Numbers) -> Find:
+def _by_search(known: NumberArray) -> Find:
     if len(known) == 0:
         return lambda values: np.zeros(len(values), np.int64)
 
-    def find(values: Numbers) -> Index:
+    def find(values: NumberArray) -> Index:
         place = np.minimum(np.searchsorted(known, values), len(known) - 1)
         return np.where(known.take(place) == values, place, len(known))
 
@@ -138,7 +138,7 @@ def _by_search(known: Numbers) -> Find:
 
 
 class TextTests:
-    """Tests of one column of text. Answers for a word are kept: the words of a stream come again and again.
+    """Tests of one column of text. The answers for a word are kept, because words of a stream come again and again.
 
     >>> import pyarrow.compute as pc
     >>> tests = TextTests()
@@ -150,8 +150,8 @@ class TextTests:
 
     def __init__(self) -> None:
         self.nodes: list[Node] = []
-        """The nodes of the tests, whose cost hangs on how many they are."""
-        self._tests: list[Test] = []
+        """The nodes of the tests; their cost depends on their number."""
+        self._tests: list[TextTest] = []
         self._slots: dict[str, int] = {}
         self._rows: dict[str, int] = {}
         self._table: Bits = np.zeros((0, 1), np.uint8)
@@ -159,8 +159,8 @@ class TextTests:
     def __len__(self) -> int:
         return len(self._tests)
 
-    def add(self, key: str, test: Test) -> int:
-        """Takes an Arrow predicate; gives its number, the same for the same test."""
+    def add(self, key: str, test: TextTest) -> int:
+        """Adds an Arrow predicate; returns its number, the same for the same test."""
         if key not in self._slots:
             self._slots[key] = len(self._tests)
             self._tests.append(test)
@@ -168,7 +168,7 @@ class TextTests:
         return self._slots[key]
 
     def find(self, text: Text, slot: int) -> Mask:
-        """Where a test is true."""
+        """The rows for which a test is true."""
         if len(self._tests) < TOGETHER or not text.encode:
             return text.test(self._tests[slot])
         words, codes = text.parts()
@@ -184,7 +184,7 @@ class TextTests:
         return pick(bits, slot)
 
     def _answers(self, words: Sequence[str]) -> Bits:
-        """The bits of words, of which those that are new are tested."""
+        """The bits of words; only new words are tested."""
         new = [word for word in words if word not in self._rows]
         if new:
             if not self._rows or len(self._rows) + len(new) > _MOST_WORDS:

@@ -1,7 +1,7 @@
-"""The outputs of many chains, made together where chains project alike.
+"""The outputs of many chains, made together if the chains have equal projections.
 
-A chain lets through a few rows of a train, and to gather and project them apart costs more in calls than in work. So
-the rows of all chains with equal projections are gathered behind each other; each chain's output is a slice.
+A chain lets only a few rows of a train pass. To gather and project them chain by chain costs more in calls than in
+work. So the rows of all chains with equal projections are gathered one after the other; each chain's output is a slice.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from freshet.kernels.expressions.value import Index
 from freshet.kernels.superbox.chain import ChainOutput, CompiledChain, Selected
 
 _MOST_ROWS: Final = 1 << 16
-"""Rows that are projected at a time: beyond that arrays leave the caches, and calls cost nothing any more."""
+"""Number of rows to project at a time: larger arrays do not fit the caches, and calls no longer matter."""
 
 
 class _Waiting(NamedTuple):
-    """A chain whose filters have run: its number, and the rows that are left."""
+    """A chain whose filters have run: its number, and the rows that passed."""
 
     number: int
     selected: Selected
@@ -88,7 +88,7 @@ class Outputs:
             return {}
         try:
             return self._together(waiting, frame)
-        except Exception:  # one of them raises, so that each must find out for itself
+        except Exception:  # one of them raises: run each by itself to find out which
             return {each.number: self._run_alone(each.number, frame) for each in waiting}
 
     def _together(self, waiting: Sequence[_Waiting], frame: Frame) -> dict[int, ChainOutput]:

@@ -1,37 +1,37 @@
-"""What a chain does behind its filters: folds and lookups in turn with compiled pieces, over states and tables."""
+"""The part of a chain behind its first filters: folds, lookups and the compiled pieces between them."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
+from itertools import groupby, takewhile
 from time import perf_counter_ns
-from typing import Final
+from typing import Final, NamedTuple
 
 import pyarrow as pa
 
-from freshet.kernels.folds import CompiledFold, Folded, compile_fold
+from freshet.kernels.folds import CompiledFold, CompiledRows, compile_fold, compile_rows
 from freshet.kernels.folds.pane_rows import PaneRows
 from freshet.kernels.folds.panes import CompiledPanes
-from freshet.kernels.own_operator import CompiledOwn
 from freshet.kernels.superbox.program import Program
-from freshet.kernels.table_join import CompiledLookup, Version
-from freshet.model import Filter, Fold, Lookup, Operator, Project, Train
-from freshet.model.operators import Own
+from freshet.kernels.table_join import Version
+from freshet.model import Operator, Train
+from freshet.model.schema import without_arrival
 
-Stateless = Filter | Project
 Tables = Mapping[str, Sequence[Version]]
-"""What is kept of each table, in order."""
+"""The versions of each table that are kept, in order."""
 MOST_PIECES: Final = 64
-"""Segments in which a state may lie, however small they are."""
+"""Number of segments that a state may always have, however small they are."""
 _SMALL_PIECE: Final = 2**18
 _LARGEST: Final = 2**28
 
 
 def is_scattered(state: Train) -> bool:
-    """Whether a state lies in so many small segments that it is worth writing it anew.
+    """Whether a state has so many small segments that it is worth rewriting.
 
-    A unit leaves at least one segment. The larger the state, the more of them it may have: so no more bytes are written
-    again than a small segment's for each unit. What one worker could hardly hold stays as it is.
+    Each unit adds at least one segment. A larger state may have more segments, so that on average a unit rewrites no
+    more bytes than a small segment has. A state that hardly fits into one worker is never rewritten.
 
     >>> from freshet.model import Segment
     >>> small = tuple(Segment("q.join.state", first, 1, first, 0, 0, f"{first}.arrows", 0, 500) for first in range(65))
@@ -44,13 +44,13 @@ def is_scattered(state: Train) -> bool:
 
 @dataclass
 class Memory:
-    """The state of one fold within a unit: what it was, and what the chains of the unit have made of it so far.
+    """The state of one fold within a unit: as it was, and as the chains of the unit have changed it so far.
 
     Args:
         states: The live rows of each state stream.
         before: Watermark of each port when the unit begins, in microseconds.
-        after: Watermark of each port when it has been processed.
-        fold: The fold; None: its rows are left as they are.
+        after: Watermark of each port when the unit has been processed.
+        fold: The fold; None: its rows are not merged.
     """
 
     states: list[pa.Table]
@@ -58,9 +58,9 @@ class Memory:
     after: tuple[int | None, ...]
     fold: CompiledFold | None = None
     appended: list[list[pa.Table]] = field(default_factory=list)
-    """New rows of each state stream that are not dropped again."""
+    """New rows of each state stream that have not been dropped again."""
     dropped: list[int] = field(default_factory=list)
-    """Rows that were there before the unit and go, from the low end of each state stream."""
+    """Number of rows from before the unit to drop from the low end of each state stream."""
 
     def __post_init__(self) -> None:
         self._old = [table.num_rows for table in self.states]
@@ -68,7 +68,7 @@ class Memory:
         self.dropped = [0 for _ in self.states]
 
     def change(self, appended: Sequence[pa.Table], dropped: Sequence[int]) -> None:
-        """Takes what one run of the fold did."""
+        """Applies the changes of one run of the fold."""
         for number, (rows, gone) in enumerate(zip(appended, dropped, strict=True)):
             kept = self.states[number].slice(gone)
             self.states[number] = pa.concat_tables([kept, rows]) if rows.num_rows else kept
@@ -79,10 +79,10 @@ class Memory:
                 self.appended[number].append(rows)
 
     def gather(self, ranges: Sequence[Train]) -> None:
-        """Writes the state streams anew that lie in many small segments.
+        """Rewrites the state streams that have many small segments.
 
         Args:
-            ranges: Where they lie.
+            ranges: The segments of each state stream.
         """
         for number, each in enumerate(ranges):
             if is_scattered(each):
@@ -106,7 +106,7 @@ def _without(tables: Sequence[pa.Table], rows: int) -> list[pa.Table]:
 
 @dataclass(frozen=True, slots=True)
 class Piped:
-    """What a chain made of a train; see :class:`~freshet.kernels.ChainOutput`."""
+    """The output of a chain for a train; see :class:`~freshet.kernels.ChainOutput`."""
 
     table: pa.Table | pa.RecordBatch
     passed: tuple[int, ...]
@@ -114,52 +114,51 @@ class Piped:
     errors: int = 0
 
 
+class _Given(NamedTuple):
+    """What an operator can read besides its tuples."""
+
+    memories: Mapping[str, Memory]
+    tables: Tables
+    rows: Sequence[PaneRows] | None
+
+
+_Kernel = Callable[[pa.Table, _Given], tuple[pa.Table, int]]
+"""Returns the rows that an operator gives out, and the number of evaluation errors."""
+
+
 class Rest:
-    """What comes behind the filters and projections that a chain begins with: folds, lookups, and what is between them.
+    """The operators behind the first filters and projections of a chain: folds, lookups, and all between them.
 
     Args:
-        operators: They.
-        columns: Columns in front of them, the arrival apart.
+        operators: The operators.
+        columns: Columns of their input, without the arrival.
 
     Raises:
         Unsupported: An expression is outside the compiled subset.
     """
 
     def __init__(self, operators: Sequence[Operator], columns: pa.Schema) -> None:
-        self._pieces: list[Program | tuple[str, CompiledFold | CompiledLookup | CompiledOwn]] = []
+        self._pieces: list[Program | _Kernel] = []
         self.folds: dict[str, CompiledFold] = {}
         """Its folds by name."""
         for piece in split(operators):
             if isinstance(piece, tuple):
                 program = Program([piece], columns)
                 self._pieces.append(program)
-                columns = pa.schema(list(program.schemas[0])[:-1])
-            elif isinstance(piece, Lookup):
-                lookup = CompiledLookup(piece, columns)
-                self._pieces.append((piece.table, lookup))
-                columns = lookup.output
-            elif isinstance(piece, Own):
-                own = CompiledOwn(piece, columns)
-                self._pieces.append((piece.name, own))
-                columns = own.output
-            else:
-                fold = compile_fold(piece, columns)
-                self._pieces.append((piece.name, fold))
-                self.folds[piece.name] = fold
+                columns = without_arrival(program.schemas[0])
+            elif piece.remembers:
+                fold = self.folds[piece.name] = compile_fold(piece, columns)
+                self._pieces.append(partial(_run_fold, piece.name, fold))
                 columns = fold.output
-        self.schema = columns
-        """Columns that it gives out, the arrival apart."""
+            else:
+                rows = compile_rows(piece, columns)
+                self._pieces.append(partial(_run_rows, piece.reads_table, rows))
+                columns = rows.output
 
     @property
     def is_empty(self) -> bool:
         """Whether there is nothing to do."""
         return not self._pieces
-
-    @property
-    def first(self) -> CompiledFold | CompiledLookup | CompiledOwn | None:
-        """The first of them."""
-        piece = self._pieces[0] if self._pieces else None
-        return piece[1] if isinstance(piece, tuple) else None
 
     def run(
         self,
@@ -168,13 +167,13 @@ class Rest:
         tables: Tables | None = None,
         rows: Sequence[PaneRows] | None = None,
     ) -> Piped:
-        """Runs them; the memories of the folds are changed.
+        """Runs them, which changes the memories of the folds.
 
         Args:
-            table: What comes in.
-            memories: Of its folds.
-            tables: That it joins with.
-            rows: What the first fold would make of the table, if that is known.
+            table: The input.
+            memories: The memories of its folds, by name.
+            tables: The tables that it joins with.
+            rows: The rows that the first fold would make of the input, if they are known.
         """
         passed: list[int] = []
         nanos: list[int] = []
@@ -190,57 +189,48 @@ class Rest:
                 nanos += output.nanos
                 errors += output.errors
                 continue
-            name, compiled = piece
-            if isinstance(compiled, CompiledLookup):
-                table, wrong = compiled.run(table, (tables or {}).get(name, ()))
-                errors += wrong
-            elif isinstance(compiled, CompiledOwn):
-                table = compiled.run(table)
-            else:
-                folded = _fold(compiled, table, memories[name], rows)
-                table, rows = folded.output, None
-                errors += folded.errors
+            table, wrong = piece(table, _Given(memories, tables or {}, rows))
+            rows = None
+            errors += wrong
             passed.append(table.num_rows)
             nanos.append(perf_counter_ns() - began)
         return Piped(table, tuple(passed), tuple(nanos), errors)
 
 
-def _fold(compiled: CompiledFold, table: pa.Table, memory: Memory, rows: Sequence[PaneRows] | None) -> Folded:
-    if rows is not None and isinstance(compiled, CompiledPanes):
-        folded = compiled.run_rows(rows, memory.states, memory.before, memory.after)
+def _run_fold(name: str, fold: CompiledFold, table: pa.Table, given: _Given) -> tuple[pa.Table, int]:
+    memory = given.memories[name]
+    if given.rows is not None and isinstance(fold, CompiledPanes):
+        folded = fold.run_rows(given.rows, memory.states, memory.before, memory.after)
     else:
-        folded = compiled.run(table, memory.states, memory.before, memory.after)
+        folded = fold.run(table, memory.states, memory.before, memory.after)
     memory.change(folded.appended, folded.dropped)
-    return folded
+    return folded.output, folded.errors
 
 
-def head(operators: Sequence[Operator]) -> tuple[Stateless, ...]:
-    """The filters and projections that a chain begins with.
+def _run_rows(read: str | None, compiled: CompiledRows, table: pa.Table, given: _Given) -> tuple[pa.Table, int]:
+    return compiled.run(table, () if read is None else given.tables.get(read, ()))
 
-    >>> from freshet.model.operators import Panes, Lifetime
+
+def head(operators: Sequence[Operator]) -> tuple[Operator, ...]:
+    """The plain operators at the beginning of a chain.
+
+    >>> from freshet.model.operators import Filter, Panes, Lifetime
     >>> head([Filter("f", "a"), Panes("q.panes", Lifetime("ts", 60), 60), Filter("g", "b")])
     (Filter(name='f', predicate='a'),)
     """
-    pieces = split(operators)
-    return pieces[0] if pieces and isinstance(pieces[0], tuple) else ()
+    return tuple(takewhile(lambda each: each.plain, operators))
 
 
-def split(operators: Sequence[Operator]) -> list[tuple[Stateless, ...] | Lookup | Own | Fold]:
-    """The pieces of a chain: runs of filters and projections, and each lookup, own operator and fold by itself.
+def split(operators: Sequence[Operator]) -> list[tuple[Operator, ...] | Operator]:
+    """The pieces of a chain: runs of plain operators, and each other operator by itself.
 
-    >>> from freshet.model.operators import Panes, Lifetime
+    >>> from freshet.model.operators import Filter, Lifetime, Panes, Project
     >>> panes = Panes("q.panes", Lifetime("ts", 60), 60)
     >>> [type(piece).__name__ for piece in split([Filter("f", "a"), Project("p", ()), panes, Filter("g", "b")])]
     ['tuple', 'Panes', 'tuple']
     """
-    pieces: list[tuple[Stateless, ...] | Lookup | Own | Fold] = []
-    for operator in operators:
-        if isinstance(operator, Filter | Project):
-            if pieces and isinstance(pieces[-1], tuple):
-                pieces[-1] = (*pieces[-1], operator)
-            else:
-                pieces.append((operator,))
-        else:
-            assert isinstance(operator, Lookup | Own | Fold), f"{operator.name} is on no path"
-            pieces.append(operator)
+    pieces: list[tuple[Operator, ...] | Operator] = []
+    for plain, group in groupby(operators, lambda each: each.plain):
+        some = tuple(group)
+        pieces += [some] if plain else some
     return pieces

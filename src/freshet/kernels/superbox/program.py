@@ -12,12 +12,13 @@ from freshet.kernels.expressions.frame import Frame
 from freshet.kernels.expressions.unsupported import Unsupported
 from freshet.kernels.superbox.chain import ChainOutput, CompiledChain
 from freshet.kernels.superbox.outputs import Outputs
-from freshet.model import ARRIVAL, Filter, Project
+from freshet.model import ARRIVAL, Operator
 
 
-def why_not(operators: Sequence[Filter | Project], schema: pa.Schema) -> str | None:
-    """Why a chain cannot be compiled, or None where it can.
+def why_not(operators: Sequence[Operator], schema: pa.Schema) -> str | None:
+    """Why a chain cannot be compiled; None: it can.
 
+    >>> from freshet.model import Filter
     >>> why_not([Filter("f", "v > 1")], pa.schema([("v", pa.float64())])) is None
     True
     >>> why_not([Filter("f", "v RLIKE 'x+'")], pa.schema([("v", pa.string())]))
@@ -35,18 +36,19 @@ class Program:
 
     Args:
         chains: Their operators.
-        schema: The input's columns; ARRIVAL is added where it is missing and always comes last.
+        schema: The input's columns; ARRIVAL is added if it is missing, and always comes last.
 
     Raises:
-        Unsupported: where a chain is outside the compiled subset (ask :func:`why_not` before).
+        Unsupported: A chain is outside the compiled subset (ask :func:`why_not` before).
 
+    >>> from freshet.model import Filter, Project
     >>> program = Program([[Filter("f", "v > 1.5"), Project("p", (("w", "v * 2"),))]], pa.schema([("v", pa.float64())]))
     >>> [output] = program.run(pa.table({"v": [1.0, 2.0, None], ARRIVAL: [10, 11, 12]}))
     >>> output.batch.to_pylist(), output.passed, output.errors
     ([{'w': 4.0, '__arrival': 11}], (1, 1), 0)
     """
 
-    def __init__(self, chains: Sequence[Sequence[Filter | Project]], schema: pa.Schema) -> None:
+    def __init__(self, chains: Sequence[Sequence[Operator]], schema: pa.Schema) -> None:
         fields = [field.with_nullable(True) for field in schema if field.name != ARRIVAL]
         self._schema = pa.schema([*fields, pa.field(ARRIVAL, pa.int64())])
         compiler = Compiler([(field.name, field.type) for field in self._schema])

@@ -1,7 +1,7 @@
-"""All chains of a step over one input: what they have in common is computed once.
+"""All chains of a step over one input, which compute common parts once.
 
-Chains share the columns they read and equal expressions (:class:`~freshet.kernels.superbox.program.Program`). Chains
-that go through the same filters to a sliding aggregate with the same keys share the filtered tuples and the panes, too
+Chains share the columns that they read and equal expressions (:class:`~freshet.kernels.superbox.program.Program`).
+Chains with the same filters and then a sliding aggregate with the same keys also share filtered tuples and panes
 (:class:`~freshet.kernels.folds.common_panes.CommonPanes`).
 """
 
@@ -21,7 +21,8 @@ from freshet.kernels.superbox.chain import ChainOutput
 from freshet.kernels.superbox.family import Family, families
 from freshet.kernels.superbox.pipeline import Memory, Piped, Rest, Tables, head
 from freshet.kernels.superbox.program import Program
-from freshet.model import ARRIVAL, Operator
+from freshet.model import Operator
+from freshet.model.schema import without_arrival
 
 Operators = tuple[Operator, ...]
 
@@ -31,11 +32,11 @@ class Begun:
     """A chain up to its first fold or lookup, or to its end.
 
     Args:
-        head: What came of it so far.
-        rest: What is left.
-        rows: The rows of the fold that comes next, where they were made for others, too.
-        nanos: Nanoseconds that these took.
-        table: What comes in, where the chain begins with a fold or lookup.
+        head: Its output so far; None if the chain begins with a fold or lookup.
+        rest: The operators that are left.
+        rows: Rows for the fold that comes next, if they were made for several chains together.
+        nanos: Nanoseconds that these rows took.
+        table: The input, if the chain begins with a fold or lookup.
     """
 
     head: ChainOutput | None
@@ -50,7 +51,7 @@ class Begun:
         return None if self.head is None else self.head.failure
 
     def finish(self, memories: Mapping[str, Memory], tables: Tables | None = None) -> Piped:
-        """Runs the rest; the memories of its folds are changed.
+        """Runs the rest, which changes the memories of its folds.
 
         Raises:
             RuntimeError: The chain failed before.
@@ -77,7 +78,7 @@ class Superbox:
     Raises:
         Unsupported: A chain has expressions that are not compiled.
 
-    >>> from freshet.model import Call, Filter, Panes, Project, Lifetime
+    >>> from freshet.model import ARRIVAL, Call, Filter, Lifetime, Panes, Project
     >>> def sliding(name, size, call):
     ...     columns = Project(f"{name}.input", (("ts", "ts"), ("k", "k"), ("v", "v * 2")))
     ...     return (Filter(f"{name}.filter", "v > 0"), columns, Panes(name, Lifetime("ts", size), 10, ("k",), (call,)))
@@ -118,11 +119,6 @@ class Superbox:
         """The chains that share panes, by their numbers."""
         return tuple(family.members for family in self._families)
 
-    @property
-    def schemas(self) -> tuple[pa.Schema, ...]:
-        """Columns that the chains give out, the arrival apart."""
-        return tuple(rest.schema for rest in self._rests)
-
     def folds(self, number: int) -> Mapping[str, CompiledFold]:
         """The folds of a chain by name."""
         return self._rests[number].folds
@@ -140,7 +136,7 @@ class Superbox:
         self, family: Family, common: CommonPanes, outputs: Sequence[ChainOutput], table: pa.Table
     ) -> dict[int, Begun]:
         together = outputs[0]
-        # Whose error it was, or whether filters could change places, only each chain by itself can tell.
+        # Only a run of each chain by itself shows whose error it was, and whether the order of filters matters.
         if any(each.failure or each.errors or each.batch.num_rows != together.batch.num_rows for each in outputs):
             return {number: Begun(self._run_alone(number, table), self._rests[number]) for number in family.members}
         began = perf_counter_ns()
@@ -159,12 +155,11 @@ class Superbox:
 
     def _columns(self, place: int) -> pa.Schema:
         assert self._program is not None
-        return pa.schema(list(self._program.schemas[place])[:-1])
+        return without_arrival(self._program.schemas[place])
 
     def _schemas(self) -> dict[int, pa.Schema]:
-        """The columns in front of each chain's first fold or lookup."""
-        whole = pa.schema([field for field in self._schema if field.name != ARRIVAL])
-        found = {number: whole for number, begin in enumerate(self._heads) if not begin}
+        """The input columns of each chain's first fold or lookup."""
+        found = {number: without_arrival(self._schema) for number, begin in enumerate(self._heads) if not begin}
         found |= {number: self._columns(place) for number, place in self._plain.items()}
         for family, at in zip(self._families, self._begins, strict=True):
             for number in family.members:
@@ -173,6 +168,6 @@ class Superbox:
         return found
 
     def _panes(self, number: int) -> CompiledPanes:
-        first = self._rests[number].first
+        first = next(iter(self.folds(number).values()))
         assert isinstance(first, CompiledPanes)
         return first

@@ -1,12 +1,12 @@
-"""Predicates of text and literals: of a column that many chains test, all together."""
+"""Predicates of text against literals; all tests of one column are done together."""
 
 from __future__ import annotations
 
 from typing import Final
 
 from freshet.kernels.expressions.frame import Frame
-from freshet.kernels.expressions.node import Node, Scope
-from freshet.kernels.expressions.text import Test
+from freshet.kernels.expressions.node import Node, RuleScope
+from freshet.kernels.expressions.text import TextTest
 from freshet.kernels.expressions.types import BOOLEAN
 from freshet.kernels.expressions.value import Value
 
@@ -14,8 +14,8 @@ TEXT_COST: Final = 15.0
 """Cost of comparing a string, where comparing one number costs 1."""
 
 
-def text_test(scope: Scope, key: str, node: Node, test: Test) -> Node:
-    """The rows of text for which an Arrow predicate is true; NULL where the text is."""
+def text_test(scope: RuleScope, key: str, node: Node, test: TextTest) -> Node:
+    """The rows of text for which an Arrow predicate is true; NULL where the text is NULL."""
     if node.column is None:
 
         def evaluate(frame: Frame) -> Value:

@@ -17,7 +17,7 @@ from freshet.log.intake.asides import Asides
 from freshet.log.segments.retention import Limits
 from freshet.log.segments.segment import SegmentWriter, read_segment
 from freshet.log.store.commits import Commits
-from freshet.log.store.records import Heartbeat
+from freshet.log.store.records import HeartbeatRecord
 from freshet.log.store.state import StreamState
 from freshet.log.store.store import Transaction
 from freshet.model import ARRIVAL, Segment, SegmentFile
@@ -44,16 +44,16 @@ class Appends(Commits):
         newest: int | None = None,
         watermark: int | None = None,
     ) -> range:
-        """Appends tuples, what was set aside with them, and how far the source is; all durable at return, or none.
+        """Appends tuples, rows that were set aside, and the source's position. All is durable on return, or nothing.
 
         Args:
             stream: A declared stream.
             table: Its tuples, arrival last; an arrival before the stream's last one is moved up to it.
-            source_position: Where the source goes on after a restart.
+            source_position: Where the source continues after a restart.
             dead: Dead letters, one JSON line each.
             late: Late rows, one JSON line each.
             newest: Newest event time seen, in microseconds.
-            watermark: No tuple that comes later is from before this time, in microseconds; None: nobody knows.
+            watermark: No later tuple is older than this time, in microseconds; None if unknown.
 
         Returns:
             The offsets of the tuples.
@@ -119,18 +119,18 @@ class Appends(Commits):
         newest: int | None = None,
         watermark: int | None = None,
     ) -> range:
-        """As :meth:`append`, with tuples that others (tasks of Spark) have written to segment files of this folder.
+        """Like :meth:`append`, for tuples that Spark tasks have written to segment files of this folder.
 
-        Bounds do not stop it: the work is done. Ask :meth:`held_back` before.
+        Bounds do not stop it, because the work is done. Ask :meth:`held_back` before.
 
         Args:
             stream: A declared stream.
             files: Files that hold tuples of this stream alone, each with one arrival for all.
-            source_position: Where the source goes on after a restart.
+            source_position: Where the source continues after a restart.
             dead: Dead letters, one JSON line each.
             late: Late rows, one JSON line each.
             newest: Newest event time seen, in microseconds.
-            watermark: No tuple that comes later is from before this time, in microseconds; None: nobody knows.
+            watermark: No later tuple is older than this time, in microseconds; None if unknown.
 
         Raises:
             LogFull: The disk is full; nothing was taken in, and the same files may be adopted later.
@@ -155,7 +155,7 @@ class Appends(Commits):
                 raise
 
     def _not_before(self, stream: str, file: SegmentFile, last: int) -> SegmentFile:
-        """The file, or where time has moved on since it was written a copy whose tuples do not arrive before it did."""
+        """The file; or, if time has moved on since it was written, a copy with no arrival before ``last``."""
         if all(first >= last for *_, first, _ in file.members):
             return file
         writer = SegmentWriter(self._storage, self._name())
@@ -165,16 +165,16 @@ class Appends(Commits):
         return writer.finish()
 
     def last_arrival(self, stream: str) -> int:
-        """Arrival, in microseconds, before which no tuple of a stream can arrive any more."""
+        """The arrival, in microseconds, before which no further tuple of a stream can arrive."""
         with self._stream(stream) as found:
             return max(found.arrival, self._floor)
 
     def append_version(self, stream: str, content: pa.Buffer, position: Mapping[str, Any]) -> int:
         """Appends a version of a table, one tuple; returns its arrival.
 
-        It is after the arrival of every tuple in the log, and no tuple that is appended later, to whatever stream,
-        arrives before it. So the arrival of a tuple, and of all that is made of it, tells which version was there when
-        it was taken in.
+        Its arrival is after the arrival of every tuple in the log, and no later tuple of any stream arrives before it.
+        So the arrival of a tuple, and of everything that is made of it, tells which version was there when the tuple
+        was taken in.
 
         Raises:
             LogFull: The disk is full; nothing was taken in.
@@ -208,13 +208,13 @@ class Appends(Commits):
         tx.after(lambda: setattr(self, "_floor", arrival))
 
     def heartbeat(self, stream: str, time_us: int, *, lateness_us: int | None = None) -> None:
-        """Says that time has come so far and nothing came: the watermark moves on.
+        """Says that time has come this far and nothing came: the watermark moves on.
 
         Args:
             stream: A declared stream.
             time_us: The time that is reached, in microseconds.
-            lateness_us: Of a stream with event time: tuples may come that are older by so much. None: the stream's
-                time is the arrival, and no tuple after this arrives before it.
+            lateness_us: For a stream with event time, how much older a later tuple may be. None means that the stream's
+                time is the arrival, and no later tuple arrives before it.
         """
 
         def work(tx: Transaction) -> None:
@@ -228,21 +228,21 @@ class Appends(Commits):
             self._mark(tx, found, time_us - (lateness_us or 0))
             tx.after(lambda: _beat(found, column, time_us))
 
-        # Tuples whose lateness is being judged must not come behind it.
+        # A tuple must not come behind it while its lateness is being judged.
         with self._intake(stream):
             self._store.write(work)
 
-    def heartbeats(self, stream: str, first: int = 0) -> list[Heartbeat]:
-        """The watermarks that were entered from an offset on, at most one for each offset."""
+    def heartbeats(self, stream: str, first: int = 0) -> list[HeartbeatRecord]:
+        """The watermarks from an offset on, at most one for each offset."""
         found = self._state.stream(stream)
         rows = self._store.rows(
             "SELECT sequence, at, time FROM heartbeats WHERE stream = ? AND at >= ? ORDER BY sequence",
             (found.id, first),
         )
-        return [Heartbeat(*row) for row in rows]
+        return [HeartbeatRecord(*row) for row in rows]
 
     def source_position(self, stream: str) -> dict[str, Any] | None:
-        """Where the source of a stream goes on."""
+        """Where the source of a stream continues."""
         with self._stream(stream) as found:
             return found.position
 
@@ -252,7 +252,7 @@ class Appends(Commits):
             return found.newest
 
     def held_back(self, stream: str) -> str | None:
-        """Why a stream takes nothing in at present; None: it does."""
+        """Why a stream takes nothing in at present; None if it does."""
         free = self._storage.free_bytes()
         if free < self.limits.min_free_bytes:
             return f"{stream} is held back: {free:,} bytes of disk are free, {self.limits.min_free_bytes:,} must be"
@@ -264,7 +264,7 @@ class Appends(Commits):
 
     @contextmanager
     def _intake(self, stream: str) -> Iterator[Asides]:
-        """Appends to one stream happen one after the other."""
+        """Serialises appends to one stream."""
         with self._lock:
             self._state.stream(stream)  # says what is wrong
             intake = self._intakes[stream]
@@ -303,7 +303,7 @@ def _beat(stream: StreamState, column: str, time: int) -> None:
 
 
 def _monotone(table: pa.Table, last: int) -> pa.Table:
-    """Arrivals never go back within a stream, whatever the clocks of its sources did."""
+    """Makes arrivals never go back within a stream, whatever the clocks of its sources did."""
     if not table.num_rows or table.schema.names[-1] != ARRIVAL:
         return table
     arrivals = table.column(ARRIVAL).to_numpy()

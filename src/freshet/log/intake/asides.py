@@ -27,7 +27,7 @@ class Asides:
         return self._dead.write(map(json_line, dead)), self._late.write(map(json_line, late))
 
     def reset(self) -> None:
-        """Cuts off lines whose transaction did not happen."""
+        """Cuts off lines of a transaction that did not happen."""
         for lines, length in ((self._dead, self._stream.dead_bytes), (self._late, self._stream.late_bytes)):
             if lines.length != length:
                 lines.reset(length)

@@ -36,7 +36,7 @@ def cast(values: pa.Array, target: pa.DataType, zone: str) -> pa.Array:
     if _is_text(kind) and not pa.types.is_string(target) and not pa.types.is_binary(target):
         values = pc.utf8_trim_whitespace(values)
     if pa.types.is_integer(kind) and pa.types.is_decimal(target):
-        # Arrow asks for room for every integer, not for those that are there.
+        # Arrow would make room for every possible integer, not only for those that are there.
         values = values.cast(pa.decimal128(20, 0))
     rounding = pa.types.is_integer(kind) and pa.types.is_floating(target)
     options = pc.CastOptions(target, allow_float_truncate=rounding)
@@ -47,8 +47,8 @@ def cast(values: pa.Array, target: pa.DataType, zone: str) -> pa.Array:
 def castable(kind: pa.DataType) -> bool:
     """Whether Arrow may convert columns of a type by itself.
 
-    Of lists that are views it would read behind the end of their buffers; of other views, of runs and of unions it
-    knows few functions.
+        Arrow would read beyond the buffers of lists that are views. For other views, for runs and for unions it has
+        few functions.
 
     >>> castable(pa.list_(pa.large_string())), castable(pa.list_view(pa.int32())), castable(pa.string_view())
     (True, False, False)
@@ -70,12 +70,12 @@ _SINGLE: Final = (
 
 
 def _valid(values: pa.Array, make: Callable[[pa.Array], pa.Array]) -> pa.Array:
-    """What is made of the values, if it holds what its type says."""
+    """The result of ``make``, if it holds what its type says."""
     made = make(values)
     try:
         made.validate(full=True)
     except pa.ArrowInvalid:
-        # Of a part of a column Arrow judges the whole; a copy holds that part alone.
+        # Arrow judges the whole column even if it is given a part of it; a copy holds that part alone.
         made = make(values.take(pa.array(range(len(values)), pa.int64())))
         made.validate(full=True)
     return made

@@ -1,11 +1,11 @@
-"""Values as they come, to the types of a stream.
+"""Converts values as they come to the types of a stream.
 
-Numbers and texts are read as each other where nothing is lost (``"5"`` as 5, 5 as ``"5"``, 5.0 as 5; not 5.5
+Numbers and texts are read as each other if nothing is lost (``"5"`` as 5, 5 as ``"5"``, 5.0 as 5; not 5.5
 as 5), also within arrays, maps and structs. A timestamp may come as ISO 8601 text, as a number (seconds since the
-epoch, as in Spark's cast), or as a timestamp of any unit. One without a zone means the stream's time zone (see
+epoch, as in Spark's cast), or as a timestamp of any unit. A timestamp without a zone is in the stream's time zone (see
 :mod:`freshet.log.intake.zones`). A ``timestamp_ntz`` column holds the wall clock of that zone. Digits beyond
-microseconds are cut off. Values of NumPy and pandas are what they stand for; those that are missing there (``NaT``,
-``NA``) are NULL.
+microseconds are cut off. Values of NumPy and pandas are converted, too; missing values there (``NaT``, ``NA``) are
+NULL.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from freshet.log.intake.scalars import from_type
 from freshet.log.intake.shown import shown
 from freshet.model.schema import type_text
 
-Column: TypeAlias = tuple[pa.Array, set[int]]
-"""A column in its type, and the places of values that do not fit; they are NULL there."""
-Nested: TypeAlias = Callable[[Sequence[Any], set[type], pa.DataType, str], Column]
+Converted: TypeAlias = tuple[pa.Array, set[int]]
+"""A column in its type, and the places of values that do not fit; there the column is NULL."""
+Nested: TypeAlias = Callable[[Sequence[Any], set[type], pa.DataType, str], Converted]
 
 _NONE: Final = type(None)
 
@@ -34,8 +34,8 @@ _NONE: Final = type(None)
 def convert(values: pa.Array | Sequence[Any], field: pa.Field, zone: str) -> tuple[pa.Array, dict[int, str]]:
     """The values of a column in its type, and why some of them do not fit (they become NULL).
 
-    What fits is converted at once; only around a value that does not is the column taken apart. Nothing that a
-    value is or does ends the conversion, or the process.
+    Values that fit are converted at once; the column is taken apart only around a value that does not fit. No value can
+    end the conversion or the process, whatever it is or does.
 
     >>> array, reasons = convert(["1", "x", 3], pa.field("v", pa.int64()), "UTC")
     >>> array.to_pylist(), reasons
@@ -53,8 +53,8 @@ def _reason(value: Any, field: pa.Field) -> str:
     return f"column {field.name}: {shown(value)} is not of type {type_text(field.type)}"
 
 
-def _column(values: Sequence[Any], kind: pa.DataType, zone: str) -> Column:
-    """A column of Python's values. Each type of them is a column of its own for Arrow."""
+def _column(values: Sequence[Any], kind: pa.DataType, zone: str) -> Converted:
+    """A column of Python values. Arrow gets each type among them as a column of its own."""
     types, wrong = set(map(type, values)), set[int]()
     if not types <= PLAIN:
         values, wrong = _plain_values(values)
@@ -82,7 +82,7 @@ def _nested(kind: pa.DataType) -> Nested:
     return _structs if pa.types.is_struct(kind) else _scalars
 
 
-def _scalars(values: Sequence[Any], types: set[type], kind: pa.DataType, zone: str) -> Column:
+def _scalars(values: Sequence[Any], types: set[type], kind: pa.DataType, zone: str) -> Converted:
     if len(types) <= 1:
         python = next(iter(types), _NONE)
         return _parts(values, lambda part: from_type(part, python, kind, zone), kind)
@@ -97,8 +97,8 @@ def _scalars(values: Sequence[Any], types: set[type], kind: pa.DataType, zone: s
     return pa.concat_arrays(parts).take(pa.array(places)), wrong
 
 
-def _parts(values: Any, step: Callable[[Any], pa.Array], kind: pa.DataType) -> Column:
-    """All values at once, or where that fails each half on its own."""
+def _parts(values: Any, step: Callable[[Any], pa.Array], kind: pa.DataType) -> Converted:
+    """Converts all values at once; if that fails, each half on its own."""
     wrong: set[int] = set()
 
     def part(start: int, some: Any) -> list[pa.Array]:
@@ -122,7 +122,7 @@ def _is_null(value: Any) -> bool:
     return value is None or (isinstance(value, pa.Scalar) and not value.is_valid)
 
 
-def _lists(values: Sequence[Any], types: set[type], kind: pa.DataType, zone: str) -> Column:
+def _lists(values: Sequence[Any], types: set[type], kind: pa.DataType, zone: str) -> Converted:
     values, wrong = _only(values, types, {list, tuple})
     offsets = _offsets(values)
     items, misfits = _column(list(chain.from_iterable(filter(None, values))), kind.value_type, zone)
@@ -131,7 +131,7 @@ def _lists(values: Sequence[Any], types: set[type], kind: pa.DataType, zone: str
     return pa.ListArray.from_arrays(pa.array(offsets), items, kind, mask=_mask(values)), wrong
 
 
-def _maps(values: Sequence[Any], types: set[type], kind: pa.DataType, zone: str) -> Column:
+def _maps(values: Sequence[Any], types: set[type], kind: pa.DataType, zone: str) -> Converted:
     if not types <= {dict}:
         values = [list(value.items()) if type(value) is dict else value for value in values]
         return _pairs(values, set(map(type, values)), kind, zone)
@@ -140,7 +140,7 @@ def _maps(values: Sequence[Any], types: set[type], kind: pa.DataType, zone: str)
     return _map_column(_maps, values, offsets, keys, list(chain.from_iterable(map(dict.values, known))), kind, zone)
 
 
-def _pairs(values: Sequence[Any], types: set[type], kind: pa.DataType, zone: str) -> Column:
+def _pairs(values: Sequence[Any], types: set[type], kind: pa.DataType, zone: str) -> Converted:
     """Maps as lists of pairs."""
     values, wrong = _only(values, types, {list, tuple})
     wrong |= {place for place, value in enumerate(values) if value and not all(map(_is_pair, value))}
@@ -159,7 +159,7 @@ def _map_column(
     items: list[Any],
     kind: pa.DataType,
     zone: str,
-) -> Column:
+) -> Converted:
     key_column, misfits = _column(keys, kind.key_type, zone)
     item_column, more = _column(items, kind.item_type, zone)
     misfits |= more
@@ -174,7 +174,7 @@ def _is_pair(value: Any) -> bool:
     return type(value) in (list, tuple) and len(value) == 2
 
 
-def _structs(values: Sequence[Any], types: set[type], kind: pa.DataType, zone: str) -> Column:
+def _structs(values: Sequence[Any], types: set[type], kind: pa.DataType, zone: str) -> Converted:
     values, wrong = _only(values, types, {dict})
     parts, unreadable = [], set[int]()
     for field in kind:
@@ -188,7 +188,7 @@ def _structs(values: Sequence[Any], types: set[type], kind: pa.DataType, zone: s
 
 
 def members(rows: Sequence[dict[Any, Any] | None], name: str) -> tuple[list[Any], set[int]]:
-    """What mappings hold under a name, and the places of those that cannot be asked."""
+    """What mappings hold under a name, and the places of those that cannot be read."""
     try:
         return [None if row is None else row.get(name) for row in rows], set()
     except Exception:
@@ -203,8 +203,8 @@ def members(rows: Sequence[dict[Any, Any] | None], name: str) -> tuple[list[Any]
     return found, failed
 
 
-def _again(step: Nested, values: Sequence[Any], wrong: set[int], kind: pa.DataType, zone: str) -> Column:
-    """The column without the values whose parts do not fit."""
+def _again(step: Nested, values: Sequence[Any], wrong: set[int], kind: pa.DataType, zone: str) -> Converted:
+    """The column without the values that have a part that does not fit."""
     left = _without(values, wrong)
     array, more = step(left, set(map(type, left)) - {_NONE}, kind, zone)
     return array, wrong | more

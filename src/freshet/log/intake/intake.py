@@ -17,10 +17,11 @@ from freshet.log.log import Log
 from freshet.model import ARRIVAL, SegmentFile, Stream
 
 Rows: TypeAlias = pa.Table | pa.RecordBatch | Sequence[Mapping[str, Any]]
+"""Rows as the log takes them."""
 
 
 class Malformed(str):
-    """The text of a row that could not even be divided into columns, and why: it becomes a dead letter.
+    """The text of a row that could not be split into columns, and why; it becomes a dead letter.
 
     >>> Malformed("1,2,3", "3 fields, the header has 2").reason
     '3 fields, the header has 2'
@@ -45,12 +46,12 @@ class Receipt:
 
 
 class Intake:
-    """Takes rows into a declared stream. There is one for each stream; it may be used from any thread.
+    """Takes rows into a declared stream. There is one for each stream; any thread may use it.
 
-    A row that does not fit the schema is a dead letter: a value of another type (see
-    :mod:`freshet.log.intake.conversion`), a column that the stream does not have, an event time that is NULL. A column
-    that is missing is NULL. A row is late if its event time lies more than the stream's lateness before the newest
-    event time that came before it (a heartbeat's, too). Both kinds are kept, with the reason, in JSON lines in the
+    A row that does not fit the schema is a dead letter: it has a value of another type (see
+    :mod:`freshet.log.intake.conversion`), a column that the stream does not have, or a NULL event time. A missing
+    column is NULL. A row is late if its event time lies more than the stream's lateness before the newest
+    event time that came before it (in a row or a heartbeat). Both kinds are kept, with the reason, in JSON lines in the
     state folder.
 
     >>> import tempfile
@@ -71,7 +72,7 @@ class Intake:
         self._log = log
         self._stream = stream
         self.event_time = stream.event_time
-        """Column of the stream's event time; None: its time is the arrival."""
+        """Column of the stream's event time; None if its time is the arrival."""
         self._schema = stream.schema.append(pa.field(ARRIVAL, pa.int64()))
         self._lock = threading.Lock()
 
@@ -81,12 +82,12 @@ class Intake:
         arrivals: int | npt.NDArray[np.int64],
         source_position: Mapping[str, Any] | None = None,
     ) -> Receipt:
-        """Takes rows in, durably, with the place where the source goes on.
+        """Takes rows in, durably, together with the place where the source continues.
 
         Args:
             rows: The rows.
-            arrivals: When they arrived, microseconds since the epoch; one number, or one for each row.
-            source_position: Where the source goes on after a restart.
+            arrivals: When they arrived, in microseconds since the epoch; one number, or one for each row.
+            source_position: Where the source continues after a restart.
 
         Raises:
             LogFull: There is no room; nothing was taken in.
@@ -119,14 +120,14 @@ class Intake:
         late: Sequence[Mapping[str, Any]],
         source_position: Mapping[str, Any],
     ) -> Receipt:
-        """Takes in rows that lie in segment files already and were judged by :attr:`bar` when they were written.
+        """Takes in rows that already lie in segment files and were judged by :attr:`bar` when they were written.
 
         Args:
             files: The files; see :meth:`Log.adopt`.
             newest: Newest event time in them, in microseconds.
             dead: Dead letters.
             late: Late rows.
-            source_position: Where the source goes on after a restart.
+            source_position: Where the source continues after a restart.
         """
         with self._lock:
             known = self._log.newest(self._stream.name)
@@ -145,7 +146,7 @@ class Intake:
 
     @property
     def bar(self) -> int | None:
-        """Event time before which a row that comes now is late, in microseconds; None: none is."""
+        """Event time in microseconds; a row that comes now is late if it is older. None if no row is late."""
         newest, lateness = self._log.newest(self._stream.name), self._stream.lateness
         if self._stream.event_time is None or lateness is None:
             return None
@@ -153,11 +154,11 @@ class Intake:
         return max((bar for bar in bars if bar is not None), default=None)
 
     def heartbeat(self, time_us: int) -> bool:
-        """Says that time has come so far: a tuple that comes later is judged by it, as if a tuple of that time had
-        come. False where that is no news, or where nothing is ever late.
+        """Says that time has come this far. Later tuples are judged by it, as if a tuple of that time had come.
+        Returns False if that is not new, or if nothing is ever late.
 
         Args:
-            time_us: Event time, microseconds since the epoch; of a stream without event time the wall clock's.
+            time_us: Event time in microseconds since the epoch; for a stream without event time, the wall clock.
         """
         name, lateness = self._stream.name, self._stream.lateness
         if self._stream.event_time is None:
@@ -171,7 +172,7 @@ class Intake:
             return True
 
     def _watermark(self, newest: int | None, arrivals: npt.NDArray[np.int64]) -> int | None:
-        """From when on tuples may still come after these."""
+        """The time from which on tuples may still come after these."""
         if self._stream.event_time is None:
             return int(arrivals.max()) if len(arrivals) else None
         if self._stream.lateness is None or newest is None:
@@ -179,7 +180,7 @@ class Intake:
         return newest - round(self._stream.lateness * 1e6)
 
     def _columns(self, rows: pa.Table | Sequence[Mapping[str, Any]]) -> tuple[list[Any], dict[int, str]]:
-        """The columns of the schema, and for each row that does not fit the first reason."""
+        """The columns of the schema, and the first reason for each row that does not fit."""
         if isinstance(rows, pa.Table):
             found, reasons = rows, self._table_strangers(rows)
         else:
@@ -201,12 +202,12 @@ class Intake:
         strange = [name for name in names if name not in self._schema.names[:-1]]
         twice = [name for name in names if names.count(name) > 1]
         if twice:
-            return dict.fromkeys(range(len(rows)), f"column {twice[0]} stands twice")
+            return dict.fromkeys(range(len(rows)), f"column {twice[0]} appears twice")
         reason = f"the stream has no column {', '.join(strange)}"
         return dict.fromkeys(range(len(rows)), reason) if strange else {}
 
     def _mappings(self, rows: Sequence[Any]) -> tuple[Sequence[Any], dict[int, str]]:
-        """The rows as plain mappings, None for one that is none, and the reasons."""
+        """The rows as plain mappings (None for a row that is no mapping), and the reasons."""
         known = set(self._stream.schema.names)
         if set(map(type, rows)) <= {dict} and _all_within(rows, known):
             return rows, {}
@@ -249,7 +250,7 @@ class Intake:
         is_late = behind > round(self._stream.lateness * 1e6)
         closed = self._log.watermark(self._stream.name)
         if closed is not None:
-            # Said when the lateness was less; windows have been closed by it.
+            # It was set with a smaller lateness; windows have been closed by it.
             is_late |= times < closed
         reasons = {
             int(place): f"{lag / 1e6:g} s behind the newest event time; the lateness is {self._stream.lateness:g} s"
@@ -266,7 +267,7 @@ def _all_within(rows: Sequence[dict[Any, Any]], known: set[str]) -> bool:
 
 
 def _mapping(row: Any, known: set[str]) -> tuple[dict[Any, Any] | None, str | None]:
-    """A row as a plain mapping; and why it does not fit, where its columns say so."""
+    """A row as a plain mapping, and why it does not fit if its columns say so."""
     if isinstance(row, Malformed):
         return None, clean(row.reason)
     if not isinstance(row, Mapping):
@@ -278,7 +279,7 @@ def _mapping(row: Any, known: set[str]) -> tuple[dict[Any, Any] | None, str | No
 
 
 def _column(rows: pa.Table | Sequence[Any], field: pa.Field) -> tuple[Any, dict[int, str]]:
-    """A column as it came, chunked exactly if it already has the right type; and why rows do not say theirs."""
+    """A column as it came (chunked only if it already has the right type), and why rows do not give theirs."""
     if not isinstance(rows, pa.Table):
         values, failed = members(rows, field.name)
         return values, dict.fromkeys(failed, f"column {field.name}: it cannot be read")
@@ -291,7 +292,7 @@ def _column(rows: pa.Table | Sequence[Any], field: pa.Field) -> tuple[Any, dict[
 
 
 def _is_valid(column: pa.ChunkedArray) -> bool:
-    """Whether it holds what its type says: text that is not UTF-8 would be an error wherever it is read."""
+    """Whether it holds what its type says: text that is not UTF-8 would be an error for every reader."""
     try:
         column.validate(full=True)
     except pa.ArrowInvalid:
@@ -314,8 +315,8 @@ def _table_rows(table: pa.Table, places: Sequence[int]) -> list[dict[str, Any]]:
     try:
         return table.take(pa.array(places, pa.int64())).to_pylist()  # type: ignore[no-any-return]
     except Exception:
-        # Types that Arrow cannot take rows of, times that Python has no year for, text that is not UTF-8: value by
-        # value, so that the others are told.
+        # Arrow cannot take rows of some types, Python has no year for some times, and some text is not UTF-8: go
+        # value by value, so that the others are reported.
         columns = list(zip(table.schema.names, table.columns, strict=True))
         return [{name: _value(column, place) for name, column in columns} for place in places]
 
@@ -329,6 +330,6 @@ def _value(column: pa.ChunkedArray, place: int) -> Any:
 
 
 def _count(scalar: pa.Scalar) -> pa.Scalar:
-    """The number of days or of smaller units that a time is stored as."""
+    """The number of days or smaller units that a time is stored as."""
     days = pa.types.is_date32(scalar.type) or pa.types.is_time32(scalar.type)
     return scalar.cast(pa.int32() if days else pa.int64())

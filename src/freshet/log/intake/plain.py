@@ -1,7 +1,7 @@
-"""Values of any class as plain ones: the built-in types that Arrow takes without looking further.
+"""Turns values of any class into plain ones: the built-in types that Arrow takes without looking further.
 
-Arrow guesses a type from the values that it is given, and some mixtures (a NumPy time before a NumPy number, a list
-where a map should stand) end the process. So it is given nothing but columns of one built-in type.
+Arrow guesses a type from the values that it gets, and some mixtures (a NumPy time before a NumPy number, a list
+in place of a map) end the process. So it gets only columns of one built-in type.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def plain(value: Any) -> Any:
     """The value as a built-in type; the parts of a list or a mapping stay what they are.
 
     Raises:
-        TypeError: Nothing of the kind is in it. A value of a strange class may raise whatever it likes.
+        TypeError: The value is of no such kind. A value of an unknown class may raise anything.
 
     >>> plain(np.float32(0.5)), plain(np.datetime64("2024-01-02", "ns")), plain(bytearray(b"ab"))
     (0.5, datetime.datetime(2024, 1, 2, 0, 0), b'ab')
@@ -46,7 +46,7 @@ def plain(value: Any) -> Any:
 
 
 def is_missing(value: Any) -> bool:
-    """Whether it is one of the words that pandas has for NULL; only who has loaded pandas can have them.
+    """Whether it is one of pandas' values for NULL. They can only occur if pandas is loaded.
 
     >>> is_missing(None), is_missing(float("nan"))
     (False, False)
@@ -66,7 +66,7 @@ def _numpy_time(value: np.datetime64) -> datetime | None:
     micros = value.astype("datetime64[us]")
     if np.datetime_data(value.dtype)[0] not in _FINER and not np.isnat(value) and micros.astype(value.dtype) != value:
         raise OverflowError("a time that microseconds cannot count")
-    # A number where Python has no such year, which is then refused by its type.
+    # It stays a number if Python has no such year; its type then refuses it.
     return micros.item()  # type: ignore[no-any-return]
 
 
@@ -75,7 +75,7 @@ def _refused(value: Any) -> Any:
 
 
 _MAKERS: Final[Sequence[tuple[Any, Callable[[Any], Any]]]] = (
-    # Before int and float: NumPy's float64 is one of Python's, too.
+    # Before int and float: NumPy's float64 is also a Python float.
     (np.datetime64, _numpy_time),
     (np.timedelta64, _refused),
     (np.floating, float),

@@ -1,4 +1,4 @@
-"""Columns of one built-in type of Python, to the types of a stream."""
+"""Converts columns of one built-in Python type to the types of a stream."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _ARROW: Final[dict[type, pa.DataType]] = {
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND: Final = timedelta(microseconds=1)
 _DIGITS: Final = 76
-"""As many as Arrow's widest decimal has. It would write out the zeros of 1E+999999999 before it refuses that."""
+"""Digits of Arrow's widest decimal. Arrow would write out the zeros of 1E+999999999 before it refuses it."""
 
 
 def from_type(values: Sequence[Any], python: type, kind: pa.DataType, zone: str) -> pa.Array:
@@ -37,7 +37,7 @@ def from_type(values: Sequence[Any], python: type, kind: pa.DataType, zone: str)
     if python is Decimal:
         return _from_decimals(values, kind, zone)
     try:
-        # In its own type first: Arrow would cut 5.5 down to 5 without a word.
+        # In its own type first: Arrow would silently cut 5.5 down to 5.
         column = pa.array(values, _ARROW[python])
     except OverflowError:
         return _from_large(values, kind)
@@ -47,7 +47,7 @@ def from_type(values: Sequence[Any], python: type, kind: pa.DataType, zone: str)
 
 
 def _from_large(numbers: Sequence[int | None], kind: pa.DataType) -> pa.Array:
-    """Integers that 64 bits do not hold, where a type has room for them."""
+    """Integers that do not fit into 64 bits, for types that have room for them."""
     if pa.types.is_floating(kind):
         return _floats(numbers, kind)
     if pa.types.is_string(kind):
@@ -79,7 +79,7 @@ def _from_datetimes(values: Sequence[datetime | None], kind: pa.DataType, zone: 
     if not pa.types.is_timestamp(kind):
         return _from_times(values, naive, kind, zone)
     if naive == {False}:
-        # Arrow would leave out the parts of seconds of an offset.
+        # Arrow would drop the fractions of a second of an offset.
         micros = [None if value is None else (value - _EPOCH) // _MICROSECOND for value in values]
         return placed(pa.array(micros, pa.int64()).cast(MOMENT), kind, zone)
     clocks = pa.array(values, CLOCK)

@@ -1,4 +1,4 @@
-"""Values of any kind in messages and dead letters: short where they are endless, and never an error of their own."""
+"""Values of any kind in messages and dead letters: always short, and never an error of their own."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def shown(value: Any) -> str:
 
 
 def type_name(value: Any) -> str:
-    """The name of a value's class, also where the class would rather not tell.
+    """The name of a value's class, even if the class hides it.
 
     >>> type_name(5)
     'int'
@@ -43,7 +43,7 @@ def type_name(value: Any) -> str:
 
 
 def clean(text: str) -> str:
-    r"""Text that UTF-8 can hold: halves of characters are written as what they are.
+    r"""Text that UTF-8 can hold: halves of characters are written as escapes.
 
     >>> clean("a\ud800b")
     'a\\ud800b'
@@ -52,7 +52,7 @@ def clean(text: str) -> str:
 
 
 class _Repr(reprlib.Repr):
-    """As ``repr``, but no more of a structure than a message shows: it may hold itself."""
+    """Like ``repr``, but shows no more of a structure than a message needs: a structure may hold itself."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -65,7 +65,7 @@ class _Repr(reprlib.Repr):
         return super().repr1(x, level) if self._left >= 0 else "..."
 
     def repr_instance(self, x: Any, level: int) -> str:
-        # What its own repr would show of its parts has no end that we know.
+        # Its own repr might never come to an end.
         if isinstance(x, Mapping):
             return f"{type_name(x)}({self.repr_dict(x, level)})"
         if isinstance(x, Sequence | Set | np.ndarray):
@@ -82,9 +82,9 @@ class _Repr(reprlib.Repr):
 
 
 def jsonable(value: Any) -> Any:
-    r"""A value as strict JSON has it; what JSON has no word for (times, bytes, NaN) becomes a string.
+    r"""A value as strict JSON; what JSON cannot express (times, bytes, NaN) becomes a string.
 
-    Of a structure that is too deep or too large, or that holds itself, the rest is ``"..."``.
+    If a structure is too deep or too large, or holds itself, its rest is ``"..."``.
 
     >>> jsonable({"v": float("nan"), "at": datetime(2024, 1, 2), "raw": b"\xff"})
     {'v': 'nan', 'at': '2024-01-02T00:00:00', 'raw': 'ff'}
@@ -136,7 +136,7 @@ class _Jsonable:
 
 
 def _simple(value: Any) -> Any:
-    """Of a subclass the built-in type, so that nobody is asked again."""
+    """The built-in type of a subclass's value, so that its methods are not called again."""
     if value is None or isinstance(value, bool):
         return value
     if isinstance(value, str):

@@ -1,7 +1,7 @@
-"""Wall clocks and moments: one rule for every time without a zone, the one that Spark has.
+"""Wall clocks and moments: one rule for every time without a zone, the same as Spark's.
 
-Where clocks are put forward, a time that no clock shows moves on by the length of the gap: 02:30 becomes 03:30.
-Where they are put back, a time that clocks show twice means the first moment.
+When clocks are put forward, a time that no clock shows moves on by the length of the gap: 02:30 becomes 03:30.
+When they are put back, a time that clocks show twice means the first moment.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ CLOCK: Final = pa.timestamp("us")
 
 _EPOCH: Final = datetime(1970, 1, 1)
 _LISTED: Final = (datetime(2037, 1, 1) - _EPOCH) // timedelta(microseconds=1)
-"""Arrow knows the changes that a zone's file lists, which end with 2037, and not the rule for the years behind them."""
+"""Arrow knows the changes that a zone's file lists. They end with 2037; it does not know the rule for later years."""
 _CYCLE: Final = 146_097 * 86_400_000_000
-"""Microseconds in 400 years: then the calendar, and with it every rule, repeats."""
+"""Microseconds in 400 years: after that the calendar, and with it every rule, repeats."""
 
 
 def moments(clocks: pa.Array, zone: str, *, second: bool = False) -> pa.Array:
@@ -30,14 +30,14 @@ def moments(clocks: pa.Array, zone: str, *, second: bool = False) -> pa.Array:
     Args:
         clocks: Timestamps without a zone, in microseconds.
         zone: Name of the zone.
-        second: Take the second moment where there are two.
+        second: Take the second moment if there are two.
 
     >>> clocks = pa.array([datetime(2024, 3, 10, 2, 30), datetime(2024, 11, 3, 1, 30)], CLOCK)
     >>> [str(moment) for moment in moments(clocks, "America/New_York")]
     ['2024-03-10 07:30:00+00:00', '2024-11-03 05:30:00+00:00']
     """
     ambiguous = "latest" if second else "earliest"
-    # In a gap this is the last moment before it, whose offset counts for the whole gap.
+    # In a gap this is the last moment before it; its offset counts for the whole gap.
     near = pc.assume_timezone(clocks, zone, ambiguous=ambiguous, nonexistent="earliest")
     offsets = pc.subtract(pc.local_timestamp(near).cast(pa.int64()), near.cast(pa.int64()))
     found = pc.subtract(clocks.cast(pa.int64()), offsets)
@@ -55,7 +55,7 @@ def wall_clocks(times: pa.Array, zone: str) -> pa.Array:
 
 
 def _behind_lists(times: pa.Array, found: pa.Array, offset: Callable[[datetime], timedelta]) -> pa.Array:
-    """What Arrow found, but for times behind the lists of its zones their distance from what ``offset`` says."""
+    """What Arrow found; times beyond its lists of changes get their distance from what ``offset`` says."""
     numbers = times.cast(pa.int64())
     behind = pc.fill_null(pc.greater(numbers, _LISTED), False)
     if not pc.any(behind, min_count=0).as_py():

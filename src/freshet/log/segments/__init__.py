@@ -1,1 +1,1 @@
-"""Segment files: written, summed, read, rewritten and deleted."""
+"""Segment files: how they are written, summed, read, rewritten and deleted."""

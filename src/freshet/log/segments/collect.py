@@ -30,7 +30,7 @@ def collect(store: Store, state: LogState, storage: Storage, limits: Limits, now
     pressure = storage.free_bytes() < limits.min_free_bytes
     now_us = round(now * 1e6)
     store.write(lambda tx: _forget(tx, state, now_us, pressure, done), alone=True)
-    # A crash in between leaves files that the store does not know: orphans of the next collection.
+    # A crash in between leaves files that the store does not know; the next collection deletes them as orphans.
     for name in done.files:
         storage.delete(name)
     for name in _old_files(storage, now - limits.orphan_age):
@@ -53,7 +53,7 @@ def _forget(tx: Transaction, state: LogState, now_us: int, pressure: bool, done:
             _raise(tx, stream, floor, now_us, pressure, done)
     spent = state.spent(floors)
     tx.executemany("DELETE FROM segments WHERE sequence = ?", [(row,) for row in spent])
-    # The newest watermark at or below the oldest offset holds for it still.
+    # The newest watermark at or below the oldest offset still holds for that offset.
     raised = ((state.streams[name], floor) for name, floor in floors.items())
     kept = [(stream.id, at) for stream, floor in raised if (at := stream.marks.last_before(floor)) is not None]
     tx.executemany("DELETE FROM heartbeats WHERE stream = ? AND at < ?", kept)
@@ -80,7 +80,7 @@ def _raise(tx: Transaction, stream: StreamState, floor: int, now_us: int, pressu
 
 
 def _overtaken(stream: StreamState, floor: int) -> Iterator[ReaderState]:
-    # A parked reader is told when it comes back: once, not at every collection while it is out.
+    # A parked reader hears of it once, when it comes back, not at every collection while it is out.
     return (reader for reader in stream.readers.values() if reader.quarantined and reader.next < floor)
 
 

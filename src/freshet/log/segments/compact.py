@@ -1,7 +1,7 @@
-"""Rewriting files of which little is still needed.
+"""Rewrites files of which little is still needed.
 
-A step writes one file for all its members. Where one of 250 outputs waits for a slow sink, its few bytes would
-keep all the others' on the disk; so what is left of such files is copied, byte by byte, into a new one.
+A step writes one file for all its members. If one of 250 outputs waits for a slow sink, its few bytes would
+keep the bytes of all the others on the disk. So what is left of such files is copied, byte by byte, into a new one.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from freshet.log.store.tail import stamped
 from freshet.model import Segment
 
 SPARSE: Final = 4
-"""A file is sparse if at most one in so many of its bytes is needed."""
+"""A file is sparse if the needed share of its bytes is at most one over this number."""
 BATCH_BYTES: Final = 64 * 2**20
 
 Moved = dict[int, list[list[int]]]
@@ -31,7 +31,7 @@ Moved = dict[int, list[list[int]]]
 
 
 def compact(store: Store, state: LogState, storage: Storage, limits: Limits, now: float) -> list[str]:
-    """Moves what is left of old sparse files into one new file; returns the files that are retired by that."""
+    """Moves what is left of old sparse files into one new file; returns the files that this retires."""
     rows = _sparse_rows(store, state, round((now - limits.sparse_age) * 1e6))
     if not rows:
         return []
@@ -42,7 +42,7 @@ def compact(store: Store, state: LogState, storage: Storage, limits: Limits, now
             return []
         return store.write(lambda tx: _move(tx, state, moved, name, now + limits.orphan_age), alone=True)
     except (OSError, LogFull):
-        # Without room for the copy the files stay as they are, which harms nobody.
+        # Without room for the copy the files stay as they are; that does no harm.
         storage.delete(name)
         return []
 
@@ -71,7 +71,7 @@ def _copy(store: Store, state: LogState, storage: Storage, rows: Sequence[int], 
         try:
             kept = _kept(state, storage, file, members)
         except (Damaged, FileNotFoundError):
-            continue  # it stays where it is; who reads it is told
+            continue  # it stays where it is; its readers hear of the damage
         for member, content in kept:
             member[3] = align(sink)
             sink.write(content)
@@ -82,7 +82,7 @@ def _copy(store: Store, state: LogState, storage: Storage, rows: Sequence[int], 
 
 
 def _kept(state: LogState, storage: Storage, file: str, members: list[list[int]]) -> list[tuple[list[int], pa.Buffer]]:
-    """The members of a file that are needed, with their bytes, the checksums included."""
+    """The needed members of a file, with their bytes, including the checksums."""
     kept = []
     with storage.open(file) as source:
         content = source.read_buffer()
@@ -97,7 +97,7 @@ def _kept(state: LogState, storage: Storage, file: str, members: list[list[int]]
 
 def _move(tx: Transaction, state: LogState, moved: Moved, name: str, due: float) -> list[str]:
     retired: list[str] = []
-    # Since the copy retention may have removed a row, never added a member to one.
+    # Since the copy, retention may have removed a row, but never added a member to one.
     moved = {number: members for number, members in moved.items() if number in state.rows}
     tx.executemany(
         "UPDATE segments SET file = ?, bytes = ?, members = ? WHERE sequence = ?",

@@ -19,18 +19,18 @@ from freshet.model import ARRIVAL, Segment, Train
 _GROUP_ROWS: Final = 131_072
 _GROUP_BYTES: Final = 64 << 20
 _MOST_MAPPED: Final = 2048
-"""Segments of a row group, and files that are kept for later ones: a process may not map many more at once."""
+"""Maximum number of segments in a row group, and of files kept for later groups: a process may not map many more."""
 
 
 @dataclass(frozen=True, slots=True)
 class Export:
-    """A range that is to be a file.
+    """A range that is to become a file.
 
     Args:
         train: The range, with its segments.
-        path: What the file is to be called at last, in a folder that is there.
+        path: The final name of the file, in an existing folder.
         dispatch: Numbers that no other writer of this file has.
-        arrival: Whether the column of arrivals goes along.
+        arrival: Whether to include the column of arrivals.
     """
 
     train: Train
@@ -41,15 +41,15 @@ class Export:
 
 @dataclass(frozen=True, slots=True)
 class Exported:
-    """A hidden file that is complete and durable, but for its name."""
+    """A hidden file that is complete and durable, and only lacks its final name."""
 
     path: Path
     schema: pa.Schema
 
 
 def hidden_path(path: Path, dispatch: tuple[int, ...] = ()) -> Path:
-    """Where a file is written before it gets its name. The dispatch makes the hidden name this writer's alone: one that
-    is late, and was given up long ago, never touches the file of another.
+    """Where a file is written before it gets its name. The dispatch makes the hidden name unique to this writer: a late
+    writer that was given up long ago never touches the file of another.
 
     >>> hidden_path(Path("out/a-0-5.parquet"), (3, 17)).name
     '.a-0-5.parquet.3.17.open'
@@ -58,12 +58,12 @@ def hidden_path(path: Path, dispatch: tuple[int, ...] = ()) -> Path:
 
 
 def write_export(segments: Path, export: Export, mapped: Mapped | None = None) -> Exported:
-    """Writes the file of a range out of a folder of segments; nothing is left of one that cannot be completed.
+    """Writes the file of a range from a folder of segments; a file that cannot be completed leaves nothing behind.
 
     Args:
         segments: Where segment files live.
         export: What to write.
-        mapped: Segment files that are mapped already, for exports that are written together.
+        mapped: Segment files that are already mapped, for exports that are written together.
 
     Raises:
         Damaged: A segment is missing or is not what was written.
@@ -73,7 +73,7 @@ def write_export(segments: Path, export: Export, mapped: Mapped | None = None) -
 
 
 def write_parquet(path: Path, groups: Iterable[pa.Table]) -> Exported:
-    """Writes tables, at least one, as the row groups of a file, and makes its content durable."""
+    """Writes at least one table as the row groups of a file, and makes its content durable."""
     rest = iter(groups)
     group = next(rest)
     try:
@@ -92,7 +92,7 @@ def write_parquet(path: Path, groups: Iterable[pa.Table]) -> Exported:
 
 
 def row_groups(train: Train) -> Iterator[Train]:
-    """A train in parts, each worth a row group of its own, so that a long one is never in memory at once."""
+    """Splits a train into parts, each worth a row group, so that a long train is never in memory at once."""
     held: list[Segment] = []
     first, size = train.first, 0
     for segment in train.segments:

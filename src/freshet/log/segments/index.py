@@ -36,12 +36,12 @@ class StreamIndex:
         self.rows.append(row)
         self._ends.append(segment.end)
         self._sizes.append(total + segment.length)
-        # Wall clocks go back now and then; the order of appends does not.
+        # Wall clocks sometimes go back; the order of appends does not.
         self._appended.append(max(appended, self._appended[-1]) if self._appended else appended)
         self.end = segment.end
 
     def replace(self, segment: Segment) -> None:
-        """Says that a segment now lies elsewhere."""
+        """Records that a segment now lies elsewhere."""
         self.segments[bisect_right(self._ends, segment.first)] = segment
 
     def train(self, first: int, end: int) -> Train:

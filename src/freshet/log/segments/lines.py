@@ -14,16 +14,16 @@ from freshet.log.segments.storage import sync_folder, write_all
 from freshet.log.store.private import open_private
 
 _TRIES: Final = 5
-"""Times that lines are written to a file that vanishes meanwhile."""
+"""How often to write lines to a file that vanishes meanwhile."""
 
 
 class DurableLines:
-    r"""A text file whose durable length is kept elsewhere, in the transaction that the lines belong to.
+    r"""A text file with a durable length that is kept elsewhere, in the transaction that the lines belong to.
 
-    Lines that were written before a crash, but whose transaction did not happen, lie beyond that length and
-    are cut off when the file is opened again: every line is there exactly once.
+    Lines that were written before a crash, without their transaction, lie beyond that length. They
+    are cut off when the file is opened again, so every line is there exactly once.
 
-    Where somebody deletes, moves, replaces or shortens the file meanwhile, lines go on in what is then at its path;
+    If somebody deletes, moves, replaces or shortens the file meanwhile, lines continue in what is then at its path;
     ``missing`` says how much of what was written is no longer there.
 
     Args:
@@ -54,14 +54,14 @@ class DurableLines:
             self.missing = length
 
     def write(self, lines: Iterable[str]) -> int:
-        """Adds lines; returns the new length. They are durable when this returns and final when that length is."""
+        """Adds lines and returns the new length. They are durable on return, and final once that length is recorded."""
         content = "".join(line + "\n" for line in lines).encode()
         for _ in range(_TRIES) if content else ():
             self._write(content)
             if self._is_there():
                 self.length += len(content)
                 break
-            # Where the file was only moved away, the lines must not stand in both.
+            # Where the file was only moved away, the lines must not be in both.
             os.ftruncate(self._open(), self.length)
         else:
             if content:
@@ -78,16 +78,16 @@ class DurableLines:
         os.fsync(descriptor)
 
     def _is_there(self) -> bool:
-        """Whether the file that is open is the one at the path."""
+        """Whether the open file is the one at the path."""
         return same_file(self._open(), self.path)
 
     @property
     def vanished(self) -> int:
-        """How much of what is written is in a file that is no longer at the path."""
+        """How much of the written text is in a file that is no longer at the path."""
         return 0 if self._descriptor is None or self._is_there() else self.length
 
     def reset(self, length: int) -> None:
-        """Cuts off everything beyond a length. Where somebody has shortened the file, its end is the length."""
+        """Cuts off everything beyond a length. If somebody has shortened the file, its end is the length."""
         descriptor = self._open()
         size = os.fstat(descriptor).st_size
         if size > length:
@@ -115,7 +115,7 @@ class DurableLines:
 
 
 def same_file(descriptor: int, path: Path) -> bool:
-    """Whether what is open is what stands at a path, and not a file that was deleted or moved away."""
+    """Whether an open file is the one at a path, and not a file that was deleted or moved away."""
     try:
         found = os.stat(path)
     except (FileNotFoundError, NotADirectoryError):
@@ -133,7 +133,7 @@ def json_line(value: Mapping[str, Any]) -> str:
     """
     plain = jsonable(value)
     line = json.dumps(plain, ensure_ascii=False, allow_nan=False)
-    # Half a character has no UTF-8, but JSON has an escape for it.
+    # Half a character has no UTF-8 form, but JSON has an escape for it.
     return line if _encodes(line) else json.dumps(plain, allow_nan=False)
 
 

@@ -9,12 +9,12 @@ from typing import Protocol
 
 @dataclass(frozen=True, slots=True)
 class Retention:
-    """What a stream keeps. What a registered reader has not consumed is kept always, up to the bound.
+    """What a stream keeps. What a registered reader has not consumed is always kept, up to the bound.
 
     Args:
         history_age: Seconds for which consumed segments stay readable; None: as long as the bytes allow.
-        history_bytes: Consumed segments stay while they are among the newest so many bytes; None: no limit.
-        bound_bytes: With so many bytes waiting for a reader the stream takes nothing more in, and a quarantined
+        history_bytes: Consumed segments stay while they are within this number of newest bytes; None: no limit.
+        bound_bytes: When this many bytes wait for a reader, the stream takes nothing more in, and a quarantined
             reader begins to lose its oldest segments; None: no limit but the disk.
     """
 
@@ -28,10 +28,10 @@ class Limits:
     """Bounds of a whole log.
 
     Args:
-        min_free_bytes: Below so much free disk nothing is taken in; what is free is left to commits.
-        orphan_age: Seconds after which a file that the store does not know is deleted; long enough for the
+        min_free_bytes: With less free disk than this, nothing is taken in; what is free is left to commits.
+        orphan_age: Seconds after which a file that the store does not know is deleted. It is long enough for the
             files of a losing attempt, and for a file that is written and not yet committed.
-        sparse_age: Seconds after which a file of which little is needed is rewritten without the rest.
+        sparse_age: Seconds after which a file with few needed bytes is rewritten without the rest.
     """
 
     min_free_bytes: int = 128 * 2**20
@@ -40,7 +40,7 @@ class Limits:
 
 
 class Sizes(Protocol):
-    """What the rules ask a stream's index."""
+    """What the rules ask of a stream's index."""
 
     @property
     def oldest(self) -> int:
@@ -71,7 +71,7 @@ def keep_from(
         index: Segments of the stream.
         retention: Its rules.
         needed: Cursors of readers that are at work.
-        quarantined: Cursors of readers that hold data no longer than the bound allows.
+        quarantined: Cursors of readers that hold data only as far as the bound allows.
         now_us: The time.
         pressure: Whether the disk is nearly full: then only what readers at work need is kept.
     """

@@ -14,7 +14,7 @@ from freshet.model import ARRIVAL, Segment, SegmentFile, Train
 
 SUFFIX: Final = ".arrows"
 Mapped = dict[str, pa.Buffer]
-"""Contents of segment files by name: many ranges that are read together often lie in the same few files."""
+"""Contents of segment files by name: ranges that are read together often lie in the same few files."""
 _ALIGNMENT: Final = 64
 
 
@@ -23,7 +23,7 @@ class SegmentWriter:
 
     Args:
         folder: Where segment files live (a path, or any :class:`~freshet.log.segments.storage.Storage`).
-        name: Name of the file without its suffix; it must never be used twice, so it carries the attempt.
+        name: Name of the file without its suffix. It must never be used twice, so it carries the attempt.
         sums: Whether each segment ends with its checksum.
 
     >>> import tempfile
@@ -76,13 +76,13 @@ class SegmentWriter:
         return SegmentFile(self._name, content.size, tuple(self._members))
 
     def abort(self) -> None:
-        """Gives up what was added and not yet finished; harmless afterwards."""
+        """Discards what was added and not yet finished; it is harmless after :meth:`finish`."""
         self._members = []
         self._sink.close()
 
 
 def align(sink: pa.NativeFile) -> int:
-    """Pads to the boundary that vectorised code likes memory-mapped buffers to begin at; returns the place."""
+    """Pads to the boundary at which vectorised code wants memory-mapped buffers to begin; returns the place."""
     position = int(sink.tell())
     padding = -position % _ALIGNMENT
     if padding:
@@ -94,7 +94,7 @@ def read_segment(folder: Path | Storage, segment: Segment, first: int, end: int)
     """The rows of a segment with offsets in [first, end), memory-mapped, without a copy.
 
     Raises:
-        FileNotFoundError: The file is not there (any more).
+        FileNotFoundError: The file does not exist, or no longer.
         Damaged: It is not what was written.
     """
     storage = _storage(folder)
@@ -114,8 +114,8 @@ def read_train(
         folder: Where segment files live.
         train: The range.
         schema: With the arrival column; needed for an empty train.
-        checks: When to look at checksums.
-        mapped: Files that are mapped already; those that are not are added.
+        checks: When to check checksums.
+        mapped: Files that are already mapped; the others are added.
 
     Raises:
         FileNotFoundError: Retention has removed a file of the train.
@@ -138,10 +138,10 @@ def read_train(
 
 
 def check_segment(folder: Path | Storage, segment: Segment) -> None:
-    """Looks at the checksum of a segment, whether it was looked at before or not.
+    """Checks the checksum of a segment, even if it was checked before.
 
     Raises:
-        FileNotFoundError: The file is not there (any more).
+        FileNotFoundError: The file does not exist, or no longer.
         Damaged: It is not what was written.
     """
     storage = _storage(folder)
@@ -153,7 +153,7 @@ def _storage(folder: Path | Storage) -> Storage:
 
 
 def _map(storage: Storage, name: str) -> pa.Buffer:
-    # The buffer keeps the mapping alive, also after the file has been closed and deleted.
+    # The buffer keeps the mapping alive, even after the file has been closed and deleted.
     with storage.open(name) as file:
         return file.read_buffer()
 

@@ -24,30 +24,30 @@ class StoredFile:
 
 
 class Storage(Protocol):
-    """Immutable files with names. An object store needs nothing more than this to carry a log."""
+    """Immutable files with names. An object store needs no more than this to carry a log."""
 
     def put(self, name: str, content: pa.Buffer) -> None:
-        """Writes a new file; it is durable when this returns, and leaves nothing behind when this raises."""
+        """Writes a new file. It is durable when this returns; if this raises, nothing is left behind."""
 
     def open(self, name: str) -> pa.NativeFile:
-        """Opens a file for reading at any place; ``FileNotFoundError`` where there is none."""
+        """Opens a file for reading at any place; raises ``FileNotFoundError`` if there is none."""
 
     def size(self, name: str) -> int | None:
-        """Bytes of a file; None where there is none."""
+        """Bytes of a file; None if there is none."""
 
     def delete(self, name: str) -> None:
-        """Deletes a file; one that is gone already is no error."""
+        """Deletes a file; it is no error if the file is already gone."""
 
     def list(self) -> Iterator[StoredFile]:
         """All files."""
 
     def free_bytes(self) -> int:
-        """Room that is left."""
+        """Free bytes."""
 
 
 @dataclass(frozen=True)
 class PosixStorage:
-    """A folder on a local disk, or on one that all hosts of a cluster share. Readers memory-map the files.
+    """A folder on a local disk, or on a disk that all hosts of a cluster share. Readers memory-map the files.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -103,7 +103,7 @@ class PosixStorage:
 
 
 def write_all(descriptor: int, content: memoryview) -> None:
-    """Writes all of it, however little the system takes at a time."""
+    """Writes all of the content, however little the system takes at a time."""
     content = content.cast("B")
     while content:
         content = content[os.write(descriptor, content) :]

@@ -1,13 +1,14 @@
-"""Checksums of segments: damage is told before Arrow sees the bytes.
+"""Checksums of segments: damage is noticed before Arrow sees the bytes.
 
-Arrow pads its streams to multiples of eight bytes. A segment ends with nine more, its sum. One of an earlier version
-ends with four, or with none where no sums were written; its length tells so. One without a sum is taken as it is.
+Arrow pads its streams to multiples of eight bytes. A segment ends with nine more bytes, its sum. A segment of an
+earlier version ends with four more, or with none if no sums were written; its length tells which. A segment without a
+sum is accepted as it is.
 
 A CRC of all bytes took a fifth of the time of a simple query. So the words of a segment are laid out in rows of 64,
-each row and each column is added up, and the sum is two CRCs, of the rows' totals and of the columns'. A single bit
-always changes the first: the total of its row changes by a power of two, which inverts a run of its bits, and the CRC
-tells any run that short. Changes that leave the total of a row as it was, such as two words that change places, change
-the totals of columns.
+each row and each column is added up, and the sum is two CRCs: one of the rows' totals and one of the columns'. A single
+bit always changes the first: the total of its row changes by a power of two, which inverts a run of its bits, and the
+CRC detects any run that short. Changes that leave the total of a row as it was, such as two words that change places,
+change the totals of columns.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ _seen: set[object] = set()
 
 
 class Checks(StrEnum):
-    """When the sum of a segment is looked at. Only measurements ask for anything else than once per process."""
+    """When the sum of a segment is checked. Only measurements ask for anything other than once per process."""
 
     ONCE = "once"
     ALWAYS = "always"
@@ -45,7 +46,7 @@ class Checks(StrEnum):
 
 
 def sum_of(content: pa.Buffer) -> bytes:
-    """What stands behind a segment.
+    """The bytes that follow a segment.
 
     >>> sum_of(pa.py_buffer(b"12345678")).hex()
     '01afdae09a7875aab2'
@@ -55,7 +56,7 @@ def sum_of(content: pa.Buffer) -> bytes:
 
 
 def _earlier_sums(content: pa.Buffer) -> Iterator[bytes]:
-    """What stood behind a segment in earlier versions."""
+    """The bytes that stood behind a segment in earlier versions."""
     words, rest = _words(content)
     yield _EARLIER.pack(zlib.crc32(rest, zlib.crc32(_totals(words, 1))))
     yield _EARLIER.pack(zlib.crc32(content))
@@ -73,7 +74,7 @@ def _totals(words: npt.NDArray[np.uint64], axis: int) -> bytes:
 
 
 def _size(segment: Segment) -> int:
-    """Bytes of the sum at the end of a segment."""
+    """Number of bytes of the sum at the end of a segment."""
     over = segment.length % _PADDING
     return next((form.size for form in (_SUM, _EARLIER) if form.size % _PADDING == over), 0)
 
@@ -84,16 +85,16 @@ def has_sum(segment: Segment) -> bool:
 
 
 def checked(content: pa.Buffer, segment: Segment, storage: object, checks: Checks = Checks.ONCE) -> pa.Buffer:
-    """The Arrow stream of a segment, out of the content of its file.
+    """The Arrow stream of a segment, from the content of its file.
 
     Args:
         content: All of the file.
         segment: The segment.
-        storage: Where the file lies; with the file and the position it tells the segment from all others.
-        checks: When to look at the sum.
+        storage: Where the file lies; together with file and position it identifies the segment.
+        checks: When to check the sum.
 
     Raises:
-        Damaged: The file is too short, or the sum is another one.
+        Damaged: The file is too short, or the sum differs.
     """
     if segment.position + segment.length > content.size:
         raise damaged(segment, f"the file ends at byte {content.size:,}, the segment at byte "

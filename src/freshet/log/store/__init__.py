@@ -1,1 +1,1 @@
-"""The commit store: what exists, who owns it, whether it is whole."""
+"""The commit store: what exists, who owns it, and whether it is intact."""

@@ -1,4 +1,4 @@
-"""What becomes true together: files that join the log, cursors and watermarks that move."""
+"""What becomes true together: files join the log, cursors and watermarks move."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ class Commits(Cursors):
 
     @property
     def commits(self) -> int:
-        """Durable transactions of all runs; :func:`~freshet.log.store.tail.stamped` puts the number into file names."""
+        """Number of durable transactions of all runs; :func:`~freshet.log.store.tail.stamped` puts it into names."""
         return self._store.commits
 
     def commit(self, results: Sequence[Commit]) -> None:
-        """Makes finished units real, all of them in one transaction, in the order given.
+        """Makes finished units durable, all of them in one transaction, in the order given.
 
-        Bounds do not stop a commit (its work is done; ask :meth:`held_back` of what it writes before starting it).
+        Bounds do not stop a commit: its work is done. Ask :meth:`held_back` about what it writes before starting it.
 
         Raises:
             CursorMoved: A range does not begin at its reader's cursor; nothing took effect.
@@ -45,7 +45,7 @@ class Commits(Cursors):
         files = [file for result in results for file in result.files]
 
         def work(tx: Transaction) -> None:
-            # Files first: a unit of several jobs may let go of state that an earlier one of them has written.
+            # Files first: a unit of several jobs may drop state that one of its earlier jobs has written.
             self._take_files(tx, files)
             for reader, stream, first, end in (move for result in results for move in result.cursors):
                 self._move(tx, reader, stream, first, end)
@@ -60,7 +60,7 @@ class Commits(Cursors):
 
     @contextmanager
     def _about_to_commit(self, files: Sequence[SegmentFile]) -> Iterator[None]:
-        """Keeps files from being taken for orphans, and refuses those that are not what they should be."""
+        """Protects files from being taken for orphans, and refuses those that are not what they should be."""
         names = {file.name for file in files}
         with self._lock:
             self._state.pending |= names
@@ -118,13 +118,13 @@ class Commits(Cursors):
         return sequence
 
     def _mark(self, tx: Transaction, stream: StreamState, time: int) -> None:
-        """Enters a watermark at the end of a stream, where it is news."""
+        """Enters a watermark at the end of a stream, if it is new."""
         newest = tx.draft.get(("watermark", stream.id), stream.marks.newest)
         if newest is not None and time <= newest:
             return
         at = tx.draft.get(("next", stream.id), stream.index.end)
         if tx.draft.get(("marked", stream.id), stream.marks.offset) == at:
-            # Of those at one offset the newest says all that the others said.
+            # The newest of those at one offset says everything that the others said.
             tx.execute("DELETE FROM heartbeats WHERE stream = ? AND at = ?", (stream.id, at))
         tx.draft["watermark", stream.id], tx.draft["marked", stream.id] = time, at
         tx.execute("INSERT INTO heartbeats VALUES (?, ?, ?, ?)", (self._sequence(tx, 1), stream.id, at, time))

@@ -1,4 +1,4 @@
-"""A digest over all rows of the store, kept in it: SQLite does not notice a flipped bit in a value."""
+"""A digest over all rows of the store, kept in the store: SQLite does not notice a flipped bit in a value."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from typing import Any, Final
 
 TABLES: Final = ("meta", "streams", "segments", "heartbeats", "readers", "ledger", "queries")
 KEY: Final = "digest"
-"""Its key in the table ``meta``; stores of versions that kept none have no such row."""
+"""Its key in the table ``meta``; stores of versions without a digest have no such row."""
 
 
 class Digest:
-    """The sum over the CRC-32 of all rows, as they come and go on one connection; triggers that only this connection
-    has keep it up, so that no statement can forget to.
+    """The sum over the CRC-32 of all rows, as they come and go on one connection. Triggers of this connection
+    alone keep it up to date, so that no statement can forget to.
 
     Args:
         connection: The writer's.
-        value: What the rows give now.
+        value: The digest of the present rows.
     """
 
     def __init__(self, connection: sqlite3.Connection, value: int) -> None:
@@ -32,7 +32,7 @@ class Digest:
 
 
 def digest_of(connection: sqlite3.Connection) -> int:
-    """The digest of what a database holds, its tables' declarations, too.
+    """The digest of what a database holds, including the declarations of its tables.
 
     >>> connection = sqlite3.connect(":memory:")
     >>> for table in TABLES:
@@ -51,7 +51,7 @@ def digest_of(connection: sqlite3.Connection) -> int:
 
 
 def stored_digest(rows: Callable[[str], Iterable[tuple[Any, ...]]]) -> int | None:
-    """The digest that a store keeps; None where a version wrote it that kept none."""
+    """The digest that a store keeps; None if a version without digests wrote it."""
     return next((value for (value,) in rows(f"SELECT value FROM meta WHERE key = '{KEY}'")), None)
 
 

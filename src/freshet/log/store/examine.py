@@ -1,4 +1,4 @@
-"""Whether a store is whole, before anything is made of it. Nothing here writes."""
+"""Checks whether a store is intact, before it is used. Nothing here writes."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ from freshet.log.store.tail import Witness
 from freshet.model import UserError
 
 STORE: Final = "store.db"
-# What keeps a whole database from being read: permissions, locks, the disk.
+# These keep even an intact database from being read: permissions, locks, the disk.
 _NOT_DAMAGE: Final = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PERM,
                       sqlite3.SQLITE_READONLY, sqlite3.SQLITE_FULL, sqlite3.SQLITE_NOMEM}  # fmt: skip
 
 
 def examine(state: Path) -> None:
-    """Looks at a state folder that is about to be opened by its owner.
+    """Checks a state folder that its owner is about to open.
 
     Raises:
         Damaged: The store is missing beside segments, damaged, or has lost commits.
-        UserError: It is a store of another version, or none of Freshet.
+        UserError: It is a store of another version, or not a store of Freshet.
     """
     with suppress(NoLog):
         examined(state).close()
 
 
 def examined(state: Path) -> sqlite3.Connection:
-    """A connection that only reads, to a store that is whole.
+    """A read-only connection to an intact store.
 
     Raises:
         NoLog: There is none yet.
@@ -58,11 +58,11 @@ def examined(state: Path) -> sqlite3.Connection:
 
 
 def problems(connection: sqlite3.Connection, path: Path, witness: Witness) -> Iterator[str]:
-    """What is wrong with a store, a sentence each; the cheapest to find first.
+    """What is wrong with a store, in a sentence each; what is cheapest to find comes first.
 
     Raises:
         NoLog: It holds nothing yet.
-        UserError: It is a store of another version, or none of Freshet.
+        UserError: It is a store of another version, or not a store of Freshet.
     """
     if not check_format(connection, path):
         if found := _left_behind(path.parent, witness):
@@ -89,7 +89,7 @@ class NoLog(UserError):
 
 
 def connect(path: Path) -> sqlite3.Connection:
-    """A connection to a store that only reads; where its owner may be writing, too."""
+    """A read-only connection to a store, even while its owner writes."""
 
     def open_as(options: str) -> sqlite3.Connection:
         connection = sqlite3.connect(
@@ -110,7 +110,7 @@ def connect(path: Path) -> sqlite3.Connection:
         try:
             return open_as("mode=ro")
         except sqlite3.OperationalError:
-            # In a folder that may not be written SQLite cannot make the files that it shares with a writer.
+            # In a read-only folder SQLite cannot make the files that it shares with a writer.
             # Without a write-ahead log there is no writer, and the database is all there is.
             if path.with_name(path.name + "-wal").exists():
                 raise
@@ -119,7 +119,7 @@ def connect(path: Path) -> sqlite3.Connection:
 
 @contextmanager
 def told(path: Path) -> Iterator[None]:
-    """Turns what SQLite says, and what cannot be made of its rows, into a sentence about a store."""
+    """Turns SQLite's errors, and rows that make no sense, into a sentence about a store."""
     try:
         yield
     except sqlite3.Error as error:
@@ -147,7 +147,7 @@ def _number(connection: sqlite3.Connection, key: str) -> int | None:
 
 
 def _left_behind(state: Path, witness: Witness) -> str | None:
-    """What tells that there was a store."""
+    """What shows that there was a store."""
     if witness.files:
         return f"{len(witness.files)} segment files lie beside it"
     if witness.tail:

@@ -12,7 +12,7 @@ from freshet.model import UserError
 
 
 class OwnerLock:
-    """Held from construction to :meth:`release`, or to the death of the process. Its text says who holds it.
+    """Held from construction to :meth:`release`, or until the process dies. Its text says who holds it.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -44,5 +44,5 @@ class OwnerLock:
         os.pwrite(self._descriptor, text, 0)
 
     def release(self) -> None:
-        """Gives the lock up."""
+        """Releases the lock."""
         os.close(self._descriptor)

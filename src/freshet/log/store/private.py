@@ -1,8 +1,8 @@
-"""Who may read a state folder: its owner alone, unless the folder is one that its group may write to.
+"""Who may read a state folder: its owner alone, unless its group may write to the folder.
 
-Rows, dead letters and positions of sources are nobody else's business. A folder that was there before keeps the
-permissions that somebody gave it; where the group may write to it (a cluster whose executors have another account),
-what is made in it is the group's, too.
+Rows, dead letters and positions of sources are nobody else's business. An existing folder keeps the
+permissions that somebody gave it. If the group may write to it (a cluster whose executors have another account),
+what is made in it belongs to the group, too.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ def file_mode(folder: Path) -> int:
 
 
 def umask_of(folder: Path) -> int:
-    """What a process must take away from the permissions of the files that it makes in a folder."""
+    """The umask of a process that makes files in a folder."""
     return 0o777 & ~_with_search(file_mode(folder))
 
 
 def make_folder(path: Path) -> None:
-    """Makes a folder, unless it is there; folders above it get the permissions that the process gives."""
+    """Makes a folder, unless it exists; folders above it get the permissions that the process gives."""
     if path.is_dir():
         return
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -43,7 +43,7 @@ def make_folder(path: Path) -> None:
 
 
 def open_private(path: Path, flags: int) -> int:
-    """Opens a file; one that is made can be read by nobody else, whatever the process gives."""
+    """Opens a file. Nobody else can read a new file, whatever permissions the process gives."""
     mode = file_mode(path.parent)
     descriptor = os.open(path, flags | os.O_CLOEXEC, mode)
     if mode & stat.S_IWGRP:
@@ -59,11 +59,11 @@ def write_private(path: Path, text: str) -> None:
 
 
 def make_private(path: Path) -> None:
-    """Takes a file away from others."""
+    """Takes the permissions of others away from a file."""
     with suppress(FileNotFoundError, PermissionError):
         path.chmod(file_mode(path.parent))
 
 
 def _with_search(mode: int) -> int:
-    """The permissions of a folder: who may read it may also go into it."""
+    """The permissions of a folder: who may read it may also enter it."""
     return mode | (mode & 0o444) >> 2

@@ -1,4 +1,4 @@
-"""What a log is given and what it tells."""
+"""What a log is given and what it reports."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ class LogMeters:
 
 
 @dataclass(frozen=True, slots=True)
-class Heartbeat:
-    """A watermark, an entry of the append sequence: no tuple at or behind the offset is from before the time."""
+class HeartbeatRecord:
+    """A watermark, an entry of the append sequence: no tuple at or behind the offset is older than the time."""
 
     sequence: int
     offset: int
@@ -39,7 +39,7 @@ class Heartbeat:
 
 @dataclass(frozen=True, slots=True)
 class Loss:
-    """An entry of the ledger: a reader that was quarantined or parked will never see this range."""
+    """An entry of the ledger: a quarantined or parked reader will never see this range."""
 
     reader: str
     stream: str

@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-from freshet.log.kinds import ReaderKind, StreamKind, named_reader, named_stream
+from freshet.log import old_names
+from freshet.log.kinds import ReaderKind, StreamKind
 from freshet.log.marks import Marks
 from freshet.log.segments.index import StreamIndex
 from freshet.log.segments.retention import Retention
@@ -17,13 +18,13 @@ from freshet.model import FreshetError, Segment
 
 _NUMBERS: Final = ("arrival", "newest", "dead", "dead_bytes", "late", "late_bytes", "heartbeats")
 
-Rows = Callable[[str], Iterable[tuple[Any, ...]]]
+SelectRows = Callable[[str], Iterable[tuple[Any, ...]]]
 
 
 @dataclass(slots=True)
 class ReaderState:
-    """A registered reader: its cursor, what it stores for itself, whether it is at work, its purpose and its query. One
-    that is not at work is either quarantined, and holds data up to the bound, or parked, and holds none."""
+    """A registered reader: its cursor, what it stores for itself, whether it is at work, its purpose and its query. A
+    reader that is not at work is either quarantined and holds data up to the bound, or parked and holds none."""
 
     name: str
     stream: str
@@ -33,7 +34,7 @@ class ReaderState:
     parked: bool = False
     kind: ReaderKind = "operator"
     owner: str = ""
-    """The query that it belongs to, if it is one's alone."""
+    """The query that it belongs to, if it belongs to one alone."""
 
     @property
     def quarantined(self) -> bool:
@@ -43,7 +44,7 @@ class ReaderState:
 
 @dataclass(frozen=True, slots=True)
 class QueryRecord:
-    """What is known of a query from one run to the next: what decides its answers, and what others keep with it."""
+    """What is known of a query between runs: what decides its answers, and what others keep with it."""
 
     fingerprint: str
     state: Mapping[str, Any] = field(default_factory=dict)
@@ -58,7 +59,7 @@ class StreamState:
     retention: Retention
     index: StreamIndex
     arrival: int = 0
-    """Arrival of its last tuple, or of a later heartbeat: no arrival after it is before it."""
+    """Arrival of its last tuple, or of a later heartbeat: no later arrival is before it."""
     position: dict[str, Any] | None = None
     newest: int | None = None
     """Newest event time seen."""
@@ -103,13 +104,13 @@ class LogState:
         self.pending: set[str] = set()
         """Files that are about to be committed."""
         self.retired: dict[str, float] = {}
-        """Files whose members were moved elsewhere, and when they may go: a unit may still be reading them."""
+        """Files with members that were moved elsewhere, and when they may go: a unit may still be reading them."""
         self.sequence = 0
         self._by_id: dict[int, StreamState] = {}
 
-    def catch_up(self, rows: Rows) -> None:
-        """Reads what the store has and memory has not: everything, the first time."""
-        # A folder of an earlier version that is only read stays as it is.
+    def catch_up(self, rows: SelectRows) -> None:
+        """Reads what the store has and memory does not: the first time, everything."""
+        # A folder of an earlier version stays as it is if it is only read.
         has_kinds = any(column[1] == "kind" for column in rows("PRAGMA table_info(readers)"))
         self._catch_up_streams(rows, has_kinds)
         self._catch_up_readers(rows, has_kinds)
@@ -128,7 +129,7 @@ class LogState:
                 self._by_id[id_].marks.add(at, time)
         ((self.sequence,),) = rows("SELECT value FROM meta WHERE key = 'sequence'")
 
-    def _catch_up_readers(self, rows: Rows, has_kinds: bool) -> None:
+    def _catch_up_readers(self, rows: SelectRows, has_kinds: bool) -> None:
         for stream in self.streams.values():
             stream.readers.clear()
         self.readers.clear()
@@ -137,9 +138,10 @@ class LogState:
             " FROM readers JOIN streams ON streams.id = readers.stream"
         ):
             told = (needed == NEEDED, json.loads(state), needed == PARKED)
-            self.add_reader(ReaderState(name, stream_name, cursor, *told, *(kind or named_reader(name, stream_name))))
+            kinds = kind or old_names.reader_kind(name, stream_name)
+            self.add_reader(ReaderState(name, stream_name, cursor, *told, *kinds))
 
-    def _catch_up_streams(self, rows: Rows, has_kinds: bool) -> None:
+    def _catch_up_streams(self, rows: SelectRows, has_kinds: bool) -> None:
         columns = ("id", "name", "kind" if has_kinds else "NULL", "retention", "oldest", "position", *_NUMBERS)
         found = list(rows(f"SELECT {', '.join(columns)} FROM streams"))
         for gone in self._by_id.keys() - {row[0] for row in found}:
@@ -149,7 +151,7 @@ class LogState:
             if id_ not in self._by_id:
                 self.add_stream(StreamState(id_, name, rules, StreamIndex(name, oldest)))
             stream = self._by_id[id_]
-            stream.retention, stream.kind = rules, kind or named_stream(name)
+            stream.retention, stream.kind = rules, kind or old_names.stream_kind(name)
             stream.position = None if position is None else json.loads(position)
             for attribute, number in zip(_NUMBERS, numbers, strict=True):
                 setattr(stream, attribute, number)
@@ -174,7 +176,7 @@ class LogState:
         self.streams[stream.name] = self._by_id[stream.id] = stream
 
     def drop_stream(self, stream: StreamState) -> list[int]:
-        """Forgets a stream with its readers; returns the rows of which nothing is left."""
+        """Forgets a stream with its readers; returns the rows that are then empty."""
         for reader in list(stream.readers):
             self.drop_reader(reader)
         del self.streams[stream.name], self._by_id[stream.id]
@@ -209,12 +211,12 @@ class LogState:
         self.files[file] += 1
 
     def keeper(self, id_: int, first: int) -> StreamState | None:
-        """The stream that keeps a member; None where retention has removed it."""
+        """The stream that keeps a member; None if retention has removed it."""
         stream = self._by_id.get(id_)
         return None if stream is None or first < stream.index.oldest else stream
 
     def move_row(self, sequence: int, file: str, members: Sequence[Sequence[int]]) -> str | None:
-        """Says that what is left of a row now lies in another file; returns the old one if nothing else lies there."""
+        """Records that the rest of a row now lies in another file; returns the old file if nothing else is in it."""
         row = self.rows[sequence]
         for id_, first, _, position, *_ in members:
             stream = self.keeper(id_, first)
@@ -225,7 +227,7 @@ class LogState:
         return self._leave(old)
 
     def drop_segments(self, stream: StreamState, below: int) -> list[int]:
-        """Drops the segments of a stream that end at or below an offset; returns the rows of which nothing is left."""
+        """Drops the segments of a stream that end at or below an offset; returns the rows that are then empty."""
         spent = []
         stream.marks.drop_before(below)
         for number, length in stream.index.drop_below(below):
@@ -237,7 +239,7 @@ class LogState:
         return spent
 
     def spent(self, floors: dict[str, int]) -> list[int]:
-        """Rows of which nothing is left when each stream is kept from its floor on."""
+        """Rows that are empty when each stream is kept from its floor on."""
         less: Counter[int] = Counter()
         for name, floor in floors.items():
             index = self.streams[name].index
@@ -248,7 +250,7 @@ class LogState:
         return [row for row, kept in self.rows.items() if kept.live <= less.get(row, 0)]
 
     def drop_rows(self, rows: Iterable[int]) -> list[str]:
-        """Forgets rows; returns the files in which no row lies any more."""
+        """Forgets rows; returns the files that then hold no row."""
         left = (self._leave(self.rows.pop(row).file) for row in rows)
         return [file for file in left if file is not None]
 

@@ -20,14 +20,14 @@ from freshet.model import UserError
 FORMAT: Final = 4
 """Version of everything in the state folder."""
 _READABLE: Final = (1, 2, 3, FORMAT)
-"""Versions that can be read. A folder of version 1 is one of version 2 in which no reader is parked and no watermark
-is known; one of version 2 has neither a digest nor a number of commits; until version 3 the names of streams and
-readers told what they are for, and readers knew the queries."""
+"""Versions that can be read. In a folder of version 1 no reader is parked and no watermark is known; otherwise it is
+one of version 2. A folder of version 2 has neither a digest nor a number of commits. Until version 3 the names of
+streams and readers told what they are for, and readers knew the queries."""
 
 NEEDED: Final = 1
-"""In the column ``readers.needed``: at work. 0: quarantined."""
+"""A value of the column ``readers.needed``: at work. 0 means quarantined."""
 PARKED: Final = 2
-"""In the column ``readers.needed``: it keeps its place and holds nothing."""
+"""A value of the column ``readers.needed``: it keeps its place and holds nothing."""
 
 T = TypeVar("T")
 Member = tuple[int, int, int, int, int, int, int]
@@ -62,13 +62,13 @@ INSERT INTO meta VALUES ('epoch', 0), ('sequence', 0), ('moves', 0);
 
 class Transaction:
     """What one piece of work may do: write to the store, see what was written before it in the same
-    transaction, and say what is to change in memory once all of it is durable."""
+    transaction, and say what changes in memory once everything is durable."""
 
     def __init__(self, connection: sqlite3.Connection, draft: dict[tuple[str, int | str], int]) -> None:
         self.execute = connection.execute
         self.executemany = connection.executemany
         self.draft = draft
-        """Numbers (ends, cursors, the sequence) that differ from what is committed."""
+        """Numbers (ends, cursors, the sequence) that differ from the committed ones."""
         self.effects: list[Callable[[], None]] = []
 
     def after(self, effect: Callable[[], None]) -> None:
@@ -86,9 +86,9 @@ class _Ticket(Generic[T]):
 
 
 class Store:
-    """SQLite with an epoch and group commit: of the threads that wait to write, one writes for all.
+    """SQLite with an epoch and group commit: one of the threads that wait to write writes for all.
 
-    Work validates before it writes; if it raises, its own part is undone and the others' parts are kept.
+    Work validates before it writes. If it raises, its own part is undone and the parts of the others are kept.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -100,9 +100,9 @@ class Store:
 
     def __init__(self, path: Path) -> None:
         self.commits = 0
-        """Transactions that are durable, in all runs over this folder."""
+        """Number of durable transactions, in all runs over this folder."""
         self._connection = sqlite3.connect(path, timeout=30, isolation_level=None, check_same_thread=False)
-        # Its log takes over the permissions, so that it must have them before.
+        # Its log inherits the permissions, so they must be right before.
         make_private(path)
         self._connection.execute("PRAGMA journal_mode = WAL")
         self._connection.execute("PRAGMA synchronous = FULL")
@@ -114,7 +114,7 @@ class Store:
             raise
         self._tail.write(self.commits)
         self.lock = threading.RLock()
-        """Guards what is kept in memory; effects run under it."""
+        """Guards the mirror in memory; effects run under it."""
         self._leader = threading.Lock()
         self._gate = threading.Lock()
         self._queue: list[_Ticket[Any]] = []
@@ -141,7 +141,7 @@ class Store:
         return epoch
 
     def _begin_digest(self) -> Digest:
-        """The digest of the store; one without gets one."""
+        """The digest of the store; a store without one gets one."""
         rows = self._connection.execute
         rows("INSERT OR IGNORE INTO meta VALUES ('commits', 0)")
         ((self.commits,),) = rows("SELECT value FROM meta WHERE key = 'commits'")
@@ -153,17 +153,17 @@ class Store:
         return Digest(self._connection, value)
 
     def _count(self) -> int:
-        """Numbers the transaction that is about to be committed, and brings the digest up to it."""
+        """Numbers the transaction that is about to be committed, and updates the digest."""
         commits = self.commits + 1
         self._connection.execute("UPDATE meta SET value = ? WHERE key = 'commits'", (commits,))
         self._connection.execute("UPDATE meta SET value = ? WHERE key = ?", (self._digest.value, KEY))
         return commits
 
     def write(self, work: Callable[[Transaction], T], *, alone: bool = False) -> T:
-        """Runs work inside a transaction, together with that of other threads; durable when it returns.
+        """Runs work inside a transaction, together with the work of other threads; it is durable on return.
 
-        Work that goes ``alone`` has a transaction for itself, so that memory holds all that was committed
-        before it and nothing is pending.
+        Work that runs ``alone`` has a transaction for itself: memory holds everything that was committed
+        before it, and nothing is pending.
         """
         ticket = _Ticket(work, alone)
         with self._gate:
@@ -285,7 +285,7 @@ def _parts(group: list[_Ticket[Any]]) -> list[list[_Ticket[Any]]]:
 
 
 def check_format(connection: sqlite3.Connection, path: Path) -> bool:
-    """Whether the database holds a store; one of another version is refused."""
+    """Whether the database holds a store; a store of another version is refused."""
     (version,) = connection.execute("PRAGMA user_version").fetchone()
     if version in _READABLE:
         return True
@@ -300,7 +300,7 @@ def check_format(connection: sqlite3.Connection, path: Path) -> bool:
 
 
 def pack_members(members: Iterable[Sequence[int]]) -> bytes:
-    """Members of a file as one value.
+    """Packs the members of a file into one value.
 
     >>> unpack_members(pack_members([(1, 0, 10, 0, 500, 7, 9)]))
     [[1, 0, 10, 0, 500, 7, 9]]

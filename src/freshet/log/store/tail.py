@@ -1,8 +1,8 @@
 """What a state folder knows of its store's end besides the store itself.
 
-SQLite drops what lies behind a damaged place of its write-ahead log, without a word. So every transaction has a number,
-the file ``tail`` says the last one, and every segment file carries in its name the last one when it was written. Each
-of these is said after the transaction is durable: a store that ends before one of them has lost something.
+If its write-ahead log is damaged, SQLite silently drops what lies behind the damaged place. So every transaction has a
+number. The file ``tail`` holds the last one, and the name of every segment file carries the last one at the time of
+writing. Both are written after the transaction is durable: a store that ends before one of them has lost something.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _STAMP: Final = re.compile(r"@(\d+)(?=[-.])")
 
 
 class Tail:
-    """Writes the file. It is never synced: it outlives its process, and after a power cut it may say too little.
+    """Writes the file. It is never synced: it outlives its process, but after a power cut it may be old.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -37,9 +37,9 @@ class Tail:
         self._descriptor = open_private(state / _NAME, os.O_RDWR | os.O_CREAT)
 
     def write(self, commits: int) -> None:
-        """Says how many transactions are durable."""
+        """Records how many transactions are durable."""
         number = f"{commits:020}"
-        # On a full disk the old one stays; it is still true.
+        # On a full disk the old one stays, which is still true.
         with suppress(OSError):
             os.pwrite(self._descriptor, f"{number} {_sum(number)}\n".encode(), 0)
 
@@ -49,7 +49,7 @@ class Tail:
 
 
 def read_tail(state: Path) -> int | None:
-    """The last transaction that the file knows of; None where there is none, or nothing that can be trusted."""
+    """The last transaction that the file knows of; None if there is no file, or if it cannot be trusted."""
     try:
         number, told = (state / _NAME).read_bytes().decode("ascii").split()
         return int(number) if told == _sum(number) else None
@@ -62,7 +62,7 @@ def _sum(text: str) -> str:
 
 
 def stamped(name: str, commits: int) -> str:
-    """The name of a file that is written after so many transactions.
+    """The name of a file that is written after this number of transactions.
 
     >>> stamped("append-1-0", 7), stamp_of(stamped("append-1-0", 7) + ".arrows"), stamp_of("append-1-0.arrows")
     ('append-1-0@7', 7, None)
@@ -71,14 +71,14 @@ def stamped(name: str, commits: int) -> str:
 
 
 def stamp_of(file: str) -> int | None:
-    """How many transactions there were when a file was written; None where its name does not say."""
+    """How many transactions there were when a file was written; None if its name does not say."""
     found = _STAMP.findall(file)
     return int(found[-1]) if found else None
 
 
 @dataclass(frozen=True, slots=True)
 class Witness:
-    """What speaks of a store's end: look here before looking at the store, which may go on meanwhile."""
+    """Evidence of a store's end. Look here before looking at the store, which may continue meanwhile."""
 
     tail: int | None
     files: tuple[str, ...]
@@ -96,10 +96,10 @@ class Witness:
 
     @property
     def commits(self) -> int:
-        """Transactions that there have been, at least."""
+        """The minimum number of transactions that there have been."""
         return max((self.tail or 0, *(stamp_of(name) or 0 for name in self.files)))
 
     def beyond(self, commits: int) -> list[str]:
-        """The names of what knows of later transactions than these."""
+        """The names of files that know of later transactions than these."""
         told = [_NAME] if (self.tail or 0) > commits else []
         return told + [name for name in self.files if (stamp_of(name) or 0) > commits]

@@ -1,15 +1,15 @@
-"""Bringing the store of an earlier version up to this one."""
+"""Upgrades the store of an earlier version to this one."""
 
 from __future__ import annotations
 
 import sqlite3
 
-from freshet.log.kinds import named_reader, named_stream
+from freshet.log import old_names
 from freshet.log.store.digest import KEY
 
 
 def upgrade(connection: sqlite3.Connection) -> None:
-    """Adds what a store of an earlier version has not; one of this version stays as it is."""
+    """Adds what a store of an earlier version lacks; a store of this version stays as it is."""
     if not _has(connection, "streams", "clock"):
         _add_clock(connection)
     if not _has(connection, "streams", "kind"):
@@ -23,14 +23,14 @@ def _has(connection: sqlite3.Connection, table: str, column: str) -> bool:
 
 
 def _add_clock(connection: sqlite3.Connection) -> None:
-    """From version 1, whose heartbeats told the time of day, not event time."""
+    """Upgrades from version 1; its heartbeats told the time of day, not event time."""
     connection.execute("ALTER TABLE streams ADD COLUMN clock TEXT")
     connection.execute("DELETE FROM heartbeats")
     connection.execute("CREATE INDEX heartbeats_by_stream ON heartbeats (stream, at)")
 
 
 def _add_kinds(connection: sqlite3.Connection) -> None:
-    """From version 3, where names told what streams and readers are for."""
+    """Upgrades from version 3, in which names told what streams and readers are for."""
     connection.execute("ALTER TABLE streams ADD COLUMN kind TEXT NOT NULL DEFAULT 'stream'")
     connection.execute("ALTER TABLE readers ADD COLUMN kind TEXT NOT NULL DEFAULT 'operator'")
     connection.execute("ALTER TABLE readers ADD COLUMN owner TEXT NOT NULL DEFAULT ''")
@@ -41,12 +41,12 @@ def _add_kinds(connection: sqlite3.Connection) -> None:
     streams = connection.execute("SELECT name, clock FROM streams").fetchall()
     connection.executemany(
         "UPDATE streams SET kind = ? WHERE name = ?",
-        [(named_stream(name, clock is not None), name) for name, clock in streams],
+        [(old_names.stream_kind(name, clock is not None), name) for name, clock in streams],
     )
     readers = connection.execute(
         "SELECT readers.name, streams.name FROM readers JOIN streams ON streams.id = readers.stream"
     ).fetchall()
     connection.executemany(
         "UPDATE readers SET kind = ?, owner = ? WHERE name = ?",
-        [(*named_reader(name, stream), name) for name, stream in readers],
+        [(*old_names.reader_kind(name, stream), name) for name, stream in readers],
     )

@@ -1,4 +1,4 @@
-"""Whether a state folder is whole: every file of it is looked at, nothing is changed, and an owner may be at work."""
+"""Checks whether a state folder is intact. It looks at every file and changes nothing; an owner may be at work."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ from freshet.model import Segment, UserError
 MEANINGS: Final = {
     "store": "a store that is damaged, or has lost commits, is not opened: put store.db and store.db-wal back as they "
     "were, or begin with a new state folder; nothing is deleted meanwhile",
-    "segments": "who needs a damaged range is told which: a query is quarantined, a sink waits; the others go on",
-    "cursors": "a reader that stands outside of its stream cannot go on: its query fails when it starts",
-    "orphans": "normal after a kill: output of units that were not committed, deleted after ten minutes of a run",
+    "segments": "readers of a damaged range hear of it: a query is quarantined, a sink waits; the others continue",
+    "cursors": "a reader outside of its stream cannot continue: its query fails when it starts",
+    "orphans": "normal after a kill: output of units that were not committed; a run deletes it after ten minutes",
     "set aside": "lines of dead letters or late rows are gone; no answer depends on them",
 }
 
 
 @dataclass(slots=True)
 class Check:
-    """One kind of things that were looked at."""
+    """One kind of thing that was checked."""
 
     name: str
     looked_at: str
@@ -46,7 +46,7 @@ class Check:
 
 
 def verify(state: Path) -> list[Check]:
-    """Looks at the store, the sums of all segments, the cursors, and files that the store does not know.
+    """Checks the store, the sums of all segments, the cursors, and files that the store does not know.
 
     Raises:
         UserError: There is no log in the folder, or one of another version.
@@ -141,11 +141,11 @@ def _cursors(known: LogState) -> Check:
     check = Check("cursors", f"{len(known.readers):,} readers of {len(known.streams):,} streams")
     for reader in known.readers.values():
         index = known.streams[reader.stream].index
-        # A parked reader may stand where retention has been since.
+        # A parked reader may be where retention has dropped tuples since.
         lowest = 0 if reader.parked else index.oldest
         if not lowest <= reader.next <= index.end:
             check.damage.append(
-                f"reader {reader.name} stands at {reader.next}, but {reader.stream} holds offsets {index.oldest} to "
+                f"reader {reader.name} is at {reader.next}, but {reader.stream} holds offsets {index.oldest} to "
                 f"{index.end}"
             )
     return check
@@ -179,7 +179,7 @@ def _some(names: list[str]) -> str:
 
 
 def document(state: Path, checks: list[Check]) -> dict[str, Any]:
-    """All of it, for programs."""
+    """All results, for programs."""
     return {
         "state": str(state),
         "whole": not any(check.damage for check in checks),

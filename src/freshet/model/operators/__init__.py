@@ -5,13 +5,13 @@ it for the catalyst form, the kernels compile it for the vectorised form, and tw
 their texts are equal.
 """
 
-from freshet.model.operators.base import Columns, Operator, Time, Typer, earliest, latest
+from freshet.model.operators.base import Operator, Time, Typer, earliest, latest
 from freshet.model.operators.filter import Filter
 from freshet.model.operators.fold import AggregateFunction, Call, Fold, Lifetime
 from freshet.model.operators.join import FROM, UNTIL, Join
 from freshet.model.operators.lookup import Lookup
 from freshet.model.operators.moving import Moving
-from freshet.model.operators.own import Own
+from freshet.model.operators.own import Own, OwnFold
 from freshet.model.operators.panes import WINDOW_END, WINDOW_START, Panes
 from freshet.model.operators.project import Project
 from freshet.model.operators.union import Union
@@ -23,7 +23,6 @@ __all__ = [
     "WINDOW_START",
     "AggregateFunction",
     "Call",
-    "Columns",
     "Filter",
     "Fold",
     "Join",
@@ -32,6 +31,7 @@ __all__ = [
     "Moving",
     "Operator",
     "Own",
+    "OwnFold",
     "Panes",
     "Project",
     "Time",

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Literal, Protocol
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, ClassVar, Literal, Protocol, Self
 
 import pyarrow as pa
 
@@ -31,11 +31,8 @@ Split = Literal["rows", "parts", "keys", "never"]
 class Typer(Protocol):
     """Knows the types of expressions: the checker of SQL, the kernels or Spark."""
 
-    def columns(self, operator: str, columns: Columns, schema: pa.Schema) -> pa.Schema:
-        """The columns of a projection over tuples of a schema."""
-
-    def predicate(self, operator: str, predicate: str, schema: pa.Schema) -> None:
-        """Refuses a predicate that is none over tuples of a schema."""
+    def plain(self, operator: Operator, schema: pa.Schema) -> pa.Schema:
+        """The columns behind a plain operator over tuples of a schema; refuses expressions that have no type."""
 
     def call(self, call: Call, schema: pa.Schema) -> pa.DataType:
         """The type of an aggregate over tuples of a schema."""
@@ -53,6 +50,35 @@ class Operator(ABC):
     name: str
 
     @property
+    def keeps(self) -> str | None:
+        """The predicate that a tuple must meet to pass; None: all pass, or it works in another way."""
+        return None
+
+    @property
+    def makes(self) -> Columns | None:
+        """The columns that it computes of each tuple; None: it leaves them as they are, or works in another way."""
+        return None
+
+    @property
+    def plain(self) -> bool:
+        """Whether expressions over one tuple say all that it does, so that either physical form can run it."""
+        return self.keeps is not None or self.makes is not None
+
+    @property
+    def expressions(self) -> tuple[str, ...]:
+        """The expressions that a plain operator evaluates of each tuple."""
+        return (self.keeps,) if self.keeps is not None else tuple(text for _, text in self.makes or ())
+
+    def rewritten(self, change: Callable[[str], str]) -> Operator:
+        """The same operator with each of its expressions changed."""
+        return self
+
+    @property
+    def goes_by_time(self) -> bool:
+        """Whether event time decides what it gives out."""
+        return self.remembers
+
+    @property
     def split(self) -> Split:
         """How its work may be divided between tasks."""
         return "rows"
@@ -64,7 +90,7 @@ class Operator(ABC):
 
     @abstractmethod
     def output(self, inputs: Sequence[pa.Schema], typer: Typer) -> pa.Schema:
-        """The columns that it gives out, the arrival apart, from those that come in at each port."""
+        """The columns that it gives out, without the arrival, from those that come in at each port."""
 
     @abstractmethod
     def text(self) -> str:
@@ -74,22 +100,26 @@ class Operator(ABC):
         """What it remembers, and for how long; None: nothing."""
         return None
 
-    def watermark(self, before: Sequence[Time], acted: Acted) -> Time:
-        """From when on the tuples are that are still to come out.
+    def called(self, name: str) -> Self:
+        """The same operator under another name. Two that are equal under the same name are the same work."""
+        return replace(self, name=name)
 
-        Args:
-            before: For each port, from when on the tuples are that are still to come in.
-            acted: Says, by port, how far event time has come in what a fold has done.
-        """
+    def watermark(self, before: Sequence[Time], acted: Acted) -> Time:
+        """A lower bound on the event times of tuples that are still to come out, from those of tuples that are still to
+        come in at each port. For a fold, ``acted`` says how far it has acted on event time, by port."""
         return earliest(before)
 
-    def is_due(self, seen: Sequence[Time], possible: Sequence[Time]) -> bool:
-        """Whether the passing of time alone brings something out of what it remembers.
+    def next_close(self, time: Time) -> Time:
+        """The event time at which its next window closes, from an event time on; None: none does, or it is unknown."""
+        return None
 
-        Args:
-            seen: How far event time had come at each port when it last ran.
-            possible: How far it has come now.
-        """
+    def with_changes(self) -> Operator | None:
+        """The same operator, but it gives out its rows at each change; None: it holds none back."""
+        return None
+
+    def is_due(self, seen: Sequence[Time], possible: Sequence[Time]) -> bool:
+        """Whether the passing of time alone makes it output something that it remembers. Event time, by port, was
+        ``seen`` when it last ran, and is ``possible`` now."""
         return False
 
 
@@ -113,5 +143,5 @@ def latest(*times: Time) -> Time:
 
 
 def minus(time: Time, microseconds: int) -> Time:
-    """A time before another."""
+    """An earlier time."""
     return None if time is None else time - microseconds

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import pyarrow as pa
@@ -24,9 +24,15 @@ class Filter(Operator):
 
     predicate: str
 
+    @property
+    def keeps(self) -> str:
+        return self.predicate
+
+    def rewritten(self, change: Callable[[str], str]) -> Filter:
+        return replace(self, predicate=change(self.predicate))
+
     def output(self, inputs: Sequence[pa.Schema], typer: Typer) -> pa.Schema:
-        typer.predicate(self.name, self.predicate, inputs[0])
-        return inputs[0]
+        return typer.plain(self, inputs[0])
 
     def text(self) -> str:
         return readable(self.predicate)

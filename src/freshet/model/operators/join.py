@@ -12,43 +12,54 @@ from freshet.model.operators.base import Acted, Split, Time, Typer, earliest, mi
 from freshet.model.operators.fold import Fold, Lifetime
 
 FROM: Final = "__from"
-"""Column (bigint, microseconds) that a join gives out: since when a pair is valid."""
+"""Column (bigint, microseconds) that a join gives out: since when a row is valid."""
 UNTIL: Final = "__until"
-"""Column (bigint, microseconds) that a join gives out: until when a pair is valid."""
-
-Port = Literal[0, 1]
+"""Column (bigint, microseconds) that a join gives out: until when a row is valid."""
 
 
 @dataclass(frozen=True, slots=True)
 class Join(Fold):
-    """Pairs of tuples of its two inputs.
+    """Rows of tuples, one of each of its inputs, of which there are at least two (an MJoin: S. D. Viglas, J. F.
+    Naughton and J. Burger, "Maximizing the output rate of multi-way join queries over streaming information sources",
+    2003).
 
-    Tuples join if their keys are equal (NULL equals nothing; no keys: all do) and they are valid at the same time.
-    A pair comes when the later of its two tuples is processed, whichever that is. A left tuple of a left join that
-    found nobody comes with NULLs when no partner can come any more.
+    Tuples join if their keys are equal (NULL equals nothing; no keys: all do) and there is a time at which all of them
+    are valid. A row comes when the last of its tuples is processed, whichever that is. It is valid as long as all of
+    them are. A left tuple of a left join, which has two inputs, comes with NULLs when it found nobody and no partner
+    can come any more.
 
     Args:
         name: Whose state it is.
         kind: Of the join.
-        validity: Of the tuples of the left and the right input.
-        keys: Columns of the left and of the right input that must be equal, in pairs.
+        validity: Of the tuples of each input.
+        keys: Columns of each input that must be equal. Those in the same place are equal to each other; None: the
+            input has no column in that place.
         columns: What it gives out, as (name, port, column of that input), before :data:`FROM` and :data:`UNTIL`.
-        behind: By how many microseconds the times of what it gives out may lie behind the watermark of the left and of
-            the right input: its own watermark is the least of ``watermark - behind``. The times are those that whoever
-            reads it goes by: :data:`FROM`, or the column that carries the event time.
+        behind: By how many microseconds the times of what it gives out may lie behind the watermark of each input: its
+            own watermark is the least of ``watermark - behind``. The times are those that whoever reads it goes by:
+            :data:`FROM`, or the column that carries the event time.
+
+    >>> minute = Lifetime("ts", 60_000_000)
+    >>> Join("j", "inner", (minute,) * 3, (("k", None), ("k", "v"), ("k", "w")), (("k", 0, "k"),), (0, 0, 0)).text()
+    'JOIN ON input_1.k = input_2.k = input_3.k AND input_2.v = input_3.w, input_1 valid for 1 min of ts, input_2 for ...
     """
 
     tag: ClassVar[str] = "join"
 
     kind: Literal["inner", "left"]
-    validity: tuple[Lifetime, Lifetime]
-    keys: tuple[tuple[str, ...], tuple[str, ...]]
-    columns: tuple[tuple[str, Port, str], ...]
-    behind: tuple[int, int] = (0, 0)
+    validity: tuple[Lifetime, ...]
+    keys: tuple[tuple[str | None, ...], ...]
+    columns: tuple[tuple[str, int, str], ...]
+    behind: tuple[int, ...] = (0, 0)
 
     @property
     def split(self) -> Split:
         return "keys"
+
+    @property
+    def ports(self) -> range:
+        """The numbers of its inputs."""
+        return range(len(self.validity))
 
     def output(self, inputs: Sequence[pa.Schema], typer: Typer) -> pa.Schema:
         columns = [(name, inputs[port].field(column).type) for name, port, column in self.columns]
@@ -63,12 +74,29 @@ class Join(Fold):
         return self.kind == "left" and possible[1] != seen[1]
 
     def text(self) -> str:
+        names = port_names(len(self.ports))
+        equal = (
+            " = ".join(f"{name}.{key}" for name, key in zip(names, keys, strict=True) if key is not None)
+            for keys in zip(*self.keys, strict=True)
+        )
+        times = (f"{'from' if each.size is None else 'for'} {each.text()}" for each in self.validity)
+        first, *others = map(" ".join, zip(names, times, strict=True))
+        valid = ", ".join([first.replace(" ", " valid ", 1), *others])
+        on = " AND ".join(equal)
         kind = "LEFT JOIN" if self.kind == "left" else "JOIN"
-        on = " AND ".join(f"left.{one} = right.{two}" for one, two in zip(*self.keys, strict=True))
-        left, right = (f"{'from' if each.size is None else 'for'} {each.text()}" for each in self.validity)
-        return f"{kind} {f'ON {on}' if on else 'without equal columns'}, left valid {left}, right {right}"
+        return f"{kind} {f'ON {on}' if on else 'without equal columns'}, {valid}"
 
     def state_text(self) -> str:
-        left, right = (each.for_how_long() for each in self.validity)
+        names = port_names(len(self.ports))
+        kept = (f"{name} tuples {each.for_how_long()}" for name, each in zip(names, self.validity, strict=True))
         outer = ", and which of the left ones found no partner" if self.kind == "left" else ""
-        return f"left tuples {left}, right tuples {right}{outer}"
+        return f"{', '.join(kept)}{outer}"
+
+
+def port_names(ports: int) -> tuple[str, ...]:
+    """What people call the inputs of a join.
+
+    >>> port_names(2), port_names(3)
+    (('left', 'right'), ('input_1', 'input_2', 'input_3'))
+    """
+    return ("left", "right") if ports == 2 else tuple(f"input_{port}" for port in range(1, ports + 1))

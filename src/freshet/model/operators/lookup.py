@@ -7,14 +7,13 @@ version that was there when it was taken in: the newest whose arrival is not aft
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import ClassVar, Literal
+from dataclasses import dataclass, replace
+from typing import ClassVar, Literal, Self
 
 import pyarrow as pa
 
 from freshet.model.operators.base import Columns, Operator, Typer
-from freshet.model.operators.filter import Filter
-from freshet.model.operators.project import Project, columns_text
+from freshet.model.operators.project import columns_text
 from freshet.model.schema import parse_schema, quoted
 
 
@@ -23,16 +22,15 @@ class Lookup(Operator):
     """Joins each tuple with the rows of a table, in the order of the tuples and of the rows; arrivals are the tuples'.
 
     Args:
-        name: Its name.
-        table: The table.
         schema: Columns of the table that are read, with Spark's names of their types.
         operators: Filters over these columns, then a projection, that the table's rows go through first.
         kind: ``left``: a tuple without a row comes with NULLs.
         keys: Columns of the tuples and of the projected rows that must be equal, in pairs; NULL equals nothing.
         columns: What it gives out, as (name, 0 for a column of the tuple or 1 for one of the row, column).
-        conditions: Of a ``left`` one: what else must be true of a tuple and a row, over the columns that it gives out.
-            (An inner join has them behind it.)
+        conditions: If ``left``: what else must be true of a tuple and a row, over the columns that it gives out. (For
+            an inner join, filters behind it say it.)
 
+    >>> from freshet.model.operators import Project
     >>> named = Project("q.join_1.table", (("host", "host"), ("owner", "owner")))
     >>> schema = (("host", "string"), ("owner", "string"))
     >>> columns = (("size", 0, "size"), ("owner", 1, "owner"))
@@ -44,7 +42,7 @@ class Lookup(Operator):
 
     table: str
     schema: tuple[tuple[str, str], ...]
-    operators: tuple[Filter | Project, ...]
+    operators: tuple[Operator, ...]
     kind: Literal["inner", "left"]
     keys: tuple[tuple[str, ...], tuple[str, ...]]
     columns: tuple[tuple[str, Literal[0, 1], str], ...]
@@ -59,6 +57,20 @@ class Lookup(Operator):
         """The columns of the table that are read."""
         return parse_schema(", ".join(f"{quoted(name)} {kind}" for name, kind in self.schema))
 
+    @property
+    def row_filters(self) -> tuple[str, ...]:
+        """What must be true of a row of the table."""
+        return tuple(each.keeps for each in self.operators if each.keeps is not None)
+
+    @property
+    def row_columns(self) -> Columns:
+        """What tuples meet of a row of the table."""
+        return tuple(column for each in self.operators for column in each.makes or ())
+
+    def called(self, name: str) -> Self:
+        operators = tuple(each.called(f"{name}.table_{number}") for number, each in enumerate(self.operators, 1))
+        return replace(self, name=name, operators=operators)
+
     def output(self, inputs: Sequence[pa.Schema], typer: Typer) -> pa.Schema:
         rows = self.row_schema
         for operator in self.operators:
@@ -69,8 +81,6 @@ class Lookup(Operator):
     def text(self) -> str:
         equal = (f"{one} = {self.table}.{two}" for one, two in zip(*self.keys, strict=True))
         kind = "LEFT JOIN" if self.kind == "left" else "JOIN"
-        filters = [each.predicate for each in self.operators if isinstance(each, Filter)]
-        columns: Columns = tuple(c for each in self.operators if isinstance(each, Project) for c in each.columns)
-        where = f" WHERE {' AND '.join(filters)}" if filters else ""
-        rows = f"(SELECT {columns_text(columns)} FROM {self.table}{where})"
+        where = f" WHERE {' AND '.join(self.row_filters)}" if self.row_filters else ""
+        rows = f"(SELECT {columns_text(self.row_columns)} FROM {self.table}{where})"
         return f"{kind} {rows} ON {' AND '.join((*equal, *self.conditions)) or 'any'}, as of each tuple's arrival"

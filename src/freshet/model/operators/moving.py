@@ -17,8 +17,8 @@ class Moving(Fold):
     """Aggregates for each tuple over the tuples before it, itself included: one row for each tuple.
 
     With ``size`` it looks at event times in (time - size, time] of what came up to the tuple's offset, with ``rows`` at
-    the last so many tuples of its partition; with neither at all of them, which only a query without keys may do.
-    Only tuples with equal keys count. Gives out the columns ``carried`` and the calls.
+    that number of last tuples of its partition. With neither it looks at all tuples, which only a query without keys
+    may do. Only tuples with equal keys count. Gives out the columns ``carried`` and the calls.
 
     >>> Moving("q.m", None, rows=5, partition=("k",)).state_text()
     'the last 5 tuples of each k'
@@ -33,6 +33,10 @@ class Moving(Fold):
     keys: tuple[str, ...] = ()
     calls: tuple[Call, ...] = ()
     carried: tuple[str, ...] = ()
+
+    @property
+    def goes_by_time(self) -> bool:
+        return self.size is not None
 
     def output(self, inputs: Sequence[pa.Schema], typer: Typer) -> pa.Schema:
         schema = inputs[0]

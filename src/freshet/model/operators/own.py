@@ -1,4 +1,4 @@
-"""Operators of the user's own that remember nothing."""
+"""Operators of the user's own."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from typing import ClassVar
 import pyarrow as pa
 
 from freshet.model.functions import known_operator
-from freshet.model.operators.base import Operator, Typer
+from freshet.model.operators.base import Acted, Operator, Time, Typer, earliest, latest
+from freshet.model.operators.fold import Fold
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,8 +18,7 @@ class Own(Operator):
     """Gives each tuple to a Python function, which makes any number of rows of it.
 
     Args:
-        name: Its name.
-        key: Of the function (:class:`~freshet.model.functions.RowWise`), which says its version, too.
+        key: Of the function (:class:`~freshet.model.functions.OwnOperator`), which says its version, too.
         arguments: What the text gives the function besides the tuples.
         carried: Columns of the tuples that go along with the rows that are made of them.
     """
@@ -33,6 +33,46 @@ class Own(Operator):
         return pa.schema([*known_operator(self.key).returns, *(inputs[0].field(name) for name in self.carried)])
 
     def text(self) -> str:
-        function = known_operator(self.key)
-        arguments = "".join(f", {argument!r}" for argument in self.arguments)
-        return f"{function.name}({', '.join(function.takes.names)}{arguments}) AS ({', '.join(function.returns.names)})"
+        return _text(self.key, self.arguments)
+
+
+@dataclass(frozen=True, slots=True)
+class OwnFold(Fold):
+    """Gives tuples to an operator of the user's that remembers rows.
+
+    Args:
+        key: Of the operator (:class:`~freshet.model.functions.OwnOperator`), which says its version, too.
+        arguments: What the text gives the operator besides the tuples.
+        by_time: Whether it hears how far event time has come, which may bring rows out.
+    """
+
+    tag: ClassVar[str] = "own_fold"
+
+    key: str
+    arguments: tuple[str | int | float | bool, ...] = ()
+    by_time: bool = False
+
+    @property
+    def goes_by_time(self) -> bool:
+        return self.by_time
+
+    def output(self, inputs: Sequence[pa.Schema], typer: Typer) -> pa.Schema:
+        return known_operator(self.key).returns
+
+    def watermark(self, before: Sequence[Time], acted: Acted) -> Time:
+        return acted(0) if self.by_time else earliest(before)
+
+    def is_due(self, seen: Sequence[Time], possible: Sequence[Time]) -> bool:
+        return self.by_time and latest(*possible, *seen) != seen[0]
+
+    def text(self) -> str:
+        return _text(self.key, self.arguments)
+
+    def state_text(self) -> str:
+        return " and ".join(f"rows of ({', '.join(state.names)})" for state in known_operator(self.key).states)
+
+
+def _text(key: str, arguments: Sequence[str | int | float | bool]) -> str:
+    function = known_operator(key)
+    given = "".join(f", {argument!r}" for argument in arguments)
+    return f"{function.name}({', '.join(function.takes.names)}{given}) AS ({', '.join(function.returns.names)})"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar, Final, Literal
 
 import pyarrow as pa
@@ -24,8 +24,8 @@ class Panes(Fold):
     """Aggregates at boundaries: one row for each group and boundary at which a tuple of it is valid.
 
     Boundaries are the multiples of ``slide`` since the epoch, ``offset`` microseconds later. Gives out the keys, the
-    calls, :data:`WINDOW_START` and :data:`WINDOW_END`. A boundary's rows come when no tuple before it can come any more
-    (``closed``), with ``changes`` also each time that a step changed them.
+    calls, :data:`WINDOW_START` and :data:`WINDOW_END`. A boundary's rows come when no tuple from before it can come any
+    more (``closed``), with ``changes`` also each time that a step has changed them.
 
     >>> minute = Panes("q.aggregate", Lifetime("ts", 60), 60)
     >>> minute.boundary(125), minute.boundary(-1)
@@ -61,6 +61,13 @@ class Panes(Fold):
 
     def watermark(self, before: Sequence[Time], acted: Acted) -> Time:
         return self.boundary(acted(0))
+
+    def next_close(self, time: Time) -> Time:
+        closed = self.boundary(time)
+        return None if closed is None or self.emit == "changes" else closed + self.slide
+
+    def with_changes(self) -> Panes:
+        return replace(self, emit="changes")
 
     def is_due(self, seen: Sequence[Time], possible: Sequence[Time]) -> bool:
         closed = self.boundary(seen[0])

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import pyarrow as pa
@@ -24,8 +24,15 @@ class Project(Operator):
 
     columns: Columns
 
+    @property
+    def makes(self) -> Columns:
+        return self.columns
+
+    def rewritten(self, change: Callable[[str], str]) -> Project:
+        return replace(self, columns=tuple((name, change(text)) for name, text in self.columns))
+
     def output(self, inputs: Sequence[pa.Schema], typer: Typer) -> pa.Schema:
-        return typer.columns(self.name, self.columns, inputs[0])
+        return typer.plain(self, inputs[0])
 
     def text(self) -> str:
         return columns_text(self.columns)

@@ -1,4 +1,4 @@
-"""Buckets of slope and slack: which latencies of a curve fall into which."""
+"""Buckets of slope and slack: which latencies of a curve fall into which bucket."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ Numbers = NDArray[np.int64]
 class Grid(NamedTuple):
     """g x s buckets over the ranges of slope and slack (CAR §4.4.2, Fig. 4.7).
 
-    Buckets are numbered in the order of the traversal: steepest slope first, then least slack. What is past the last
-    critical point has a bucket of its own behind all others, unless there is only one bucket.
+    Buckets are numbered in the order of the traversal: steepest slope first, then least slack. Latencies past the last
+    critical point have a bucket of their own behind all others, unless there is only one bucket.
     """
 
     slopes: int
@@ -36,25 +36,34 @@ class Grid(NamedTuple):
         return cls(slopes, slacks, steepest / slopes or 1.0, longest / slacks or 1.0)
 
     def slope_bucket(self, slope: float) -> int:
-        """From 0 for the most level."""
+        """The bucket of a slope; 0 is the flattest."""
         return min(int(slope / self.slope_width * (1.0 + 1e-12)), self.slopes - 1)
 
     def slack_bucket(self, slack: float) -> int:
-        """From 0 for the least."""
+        """The bucket of a slack; 0 is the shortest."""
         return min(int(slack / self.slack_width * (1.0 + 1e-12)), self.slacks - 1)
 
     def bucket(self, slope_bucket: int, slack_bucket: int) -> int:
-        """Place in the traversal."""
+        """The number of a bucket, which is its place in the traversal."""
         return (self.slopes - 1 - slope_bucket) * self.slacks + slack_bucket
+
+    def least(self, bucket: int) -> dict[str, float]:
+        """The least slope and slack of a bucket.
+
+        >>> Grid(4, 5, 1.0, 0.1).least(6)
+        {'slope': 2.0, 'slack_s': 0.1}
+        """
+        row, slack_bucket = divmod(bucket, self.slacks)
+        return {"slope": (self.slopes - 1 - row) * self.slope_width, "slack_s": slack_bucket * self.slack_width}
 
     @property
     def late(self) -> int:
-        """Bucket of what is past the last critical point."""
+        """The bucket of latencies past the last critical point."""
         return 0 if self.slopes * self.slacks == 1 else self.slopes * self.slacks
 
     @property
     def buckets(self) -> int:
-        """How many buckets there are."""
+        """The number of buckets."""
         return self.late + 1
 
 
@@ -66,13 +75,13 @@ class Ranges(NamedTuple):
     buckets: list[int]
 
     def look_up(self, latency: float) -> tuple[int, float]:
-        """The bucket of a latency, and the latency up to which it stays there."""
+        """The bucket of a latency, and the latency at which that bucket ends."""
         place = bisect_left(self.ends, latency)
         return self.buckets[place], self.ends[place] if place < len(self.ends) else math.inf
 
 
 def ranges_of(curve: Curve, grid: Grid) -> Ranges:
-    """The latencies at which a curve goes from bucket to bucket.
+    """The latencies at which a curve moves from one bucket to the next.
 
     >>> curve = Curve([(0, 5), (1, 5), (3, 3), (4, 0)])
     >>> ranges_of(curve, Grid(4, 5, 1.0, 1.0)).ends
@@ -110,7 +119,7 @@ class BucketTable:
     """
 
     def __init__(self, ranges: Sequence[Ranges]) -> None:
-        # All curves lie behind each other on one axis, so that one search serves all latencies.
+        # All curves lie one after the other on one axis, so that one search finds all latencies.
         self._span = 2.0 * max((end for each in ranges for end in each.ends), default=1.0)
         beyond = 0.75 * self._span
         shifted = enumerate((*each.ends, beyond) for each in ranges)
@@ -119,7 +128,7 @@ class BucketTable:
         self._buckets = np.array([bucket for each in ranges for bucket in each.buckets], dtype=np.int64)
 
     def look_up(self, numbers: Numbers, latencies: Floats) -> tuple[Numbers, Floats]:
-        """The bucket of each latency, and the latency up to which it stays there."""
+        """The bucket of each latency, and the latency at which that bucket ends."""
         within = np.minimum(np.maximum(latencies, 0.0), 0.75 * self._span)
         found = np.searchsorted(self._places, within + self._span * numbers, side="left")
         return self._buckets[found], self._ends[found]

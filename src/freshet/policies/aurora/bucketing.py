@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, islice
 from operator import attrgetter, itemgetter
 from typing import ClassVar, Final
@@ -19,9 +19,9 @@ from freshet.policies.aurora.trains import Trains
 from freshet.policies.ratio.number_set import NumberSet
 
 _MANY: Final = 96
-"""Operators to place from which on arrays are faster than a loop."""
+"""From this number of operators to place on, arrays are faster than a loop."""
 _DAYS: Final = 8
-"""Days of the calendar in the width of a slack bucket: how precisely a transition is timed."""
+"""Number of calendar days in a slack bucket: the precision with which a transition is timed."""
 
 _WORD: Final = 64
 _MEAN_ARRIVAL: Final = attrgetter("mean_arrival")
@@ -31,14 +31,14 @@ _PENDING: Final = attrgetter("pending")
 class Bucketing(SchedulePolicy):
     """Slope and slack, approximately: operators lie in buckets of about equal slope and slack (CAR §4.4.2).
 
-    The latencies at which a curve goes to another bucket are known beforehand. So an operator is placed when its queue
-    changes, together with the day on which it must move on; a calendar queue brings the days that have come. A decision
-    costs what was placed and what is taken, however many operators wait. Within a bucket the order is that of entry:
-    with one bucket it is round robin.
+    The latencies at which a curve moves to another bucket are known beforehand. So an operator is placed when its queue
+    changes, together with the day on which it must move on; a calendar queue finds the days that have come. The cost of
+    a decision depends on how many operators are placed and taken, not on how many wait. Within a bucket, operators keep
+    the order in which they came: with one bucket, this is round robin.
 
     Args:
-        size: N, operators in a schedule.
-        partitions: Parts of the range of slopes (g) and of the range of slacks (s).
+        size: N, the number of operators in a schedule.
+        partitions: Number of parts of the range of slopes (g) and of the range of slacks (s).
 
     >>> policy = Bucketing(300, 50)
     >>> policy.size, policy.partitions
@@ -46,6 +46,7 @@ class Bucketing(SchedulePolicy):
     """
 
     name: ClassVar[str] = "bucketing"
+    rule = "first bucket of slope and slack"
 
     def __init__(self, size: int = 10, partitions: int = 20, *, trains: Trains | None = None) -> None:
         super().__init__(size, trains=trains)
@@ -72,8 +73,8 @@ class Bucketing(SchedulePolicy):
         self._news.append(operators)
 
     def completed(self, view: View, operators: Iterable[int]) -> None:
-        """These operators ran, or failed to: those with waiting tuples come back."""
-        super().completed(view, operators)
+        """These operators ran or failed; those with waiting tuples come back."""
+        self._completed += 1
         self._news.append(operators)
 
     def changed(self, view: View, query: int) -> None:
@@ -83,6 +84,21 @@ class Bucketing(SchedulePolicy):
 
     # Decisions
 
+    def weighs(self, view: View, operator: int) -> dict[str, float]:
+        """Its bucket, with the least slope and the least slack of that bucket."""
+        bucket = self._place.get(operator)
+        if bucket is None:
+            bucket = self._look_up(view, operator)[0]
+        figures: dict[str, float] = {"bucket": bucket, "waiting": view.operators[operator].pending}
+        return figures if bucket == self.grid.late else figures | self.grid.least(bucket)
+
+    def order(self, view: View) -> Iterator[int]:
+        """The operators, bucket by bucket."""
+        bucket = self._used.following(0)
+        while bucket is not None:
+            yield from self._buckets[bucket]
+            bucket = self._used.following(bucket + 1)
+
     def ranked(self, view: View) -> Sequence[int]:
         """Operators bucket by bucket, the steepest and most urgent first."""
         if self._stale:
@@ -91,13 +107,13 @@ class Bucketing(SchedulePolicy):
             return self._all_in_order(view)
         chosen = self._place_and_choose(view)
         if not chosen:
-            # Nobody told us of them: they were held, or could not be run.
+            # No notice told of them: they were held, or could not be run.
             self._news.append(view.ready)
             chosen = self._place_and_choose(view)
         return chosen
 
     def _all_in_order(self, view: View) -> Sequence[int]:
-        """Where all fit into the schedule nothing waits in a bucket: it is enough to order them."""
+        """Orders operators that all fit into the schedule, so that none needs to wait in a bucket."""
         numbers = list(view.ready)
         if len(numbers) < _MANY:
             buckets = self._buckets_of(view, numbers)
@@ -115,14 +131,14 @@ class Bucketing(SchedulePolicy):
     def _place_and_choose(self, view: View) -> list[int]:
         dues = self._take_news(view)
         chosen = self._traverse(view)
-        # Whoever is served now needs no day on which to move on.
+        # An operator that is served now needs no day on which to move on.
         for number, due in dues:
             if due < math.inf and number in self._place:
                 self._note(number, due)
         return chosen
 
     def _lay_out(self, view: View) -> None:
-        """Computes the tables anew and places everything again."""
+        """Computes the tables and places everything again."""
         curves = [operator.promises.curve or LEVEL for operator in view.operators]
         numbers = {curve: number for number, curve in enumerate(dict.fromkeys(curves))}
         self.grid = Grid.over(list(numbers), self.partitions, self.partitions)
@@ -140,14 +156,14 @@ class Bucketing(SchedulePolicy):
         self._days, self._due, self._day_of = CalendarQueue(), {}, {}
 
     def _take_news(self, view: View) -> Iterable[tuple[int, float]]:
-        """Places the operators whose queues changed or whose day has come; tells when each must move on."""
+        """Places the operators whose queues changed or whose day has come; returns when each must move on."""
         news, self._news = self._news, []
         operators = dict.fromkeys(chain.from_iterable(news))
         operators.update(dict.fromkeys(self._come_due(view.now)))
         ready = view.ready
         placed = [number for number in operators if number in ready]
         if len(placed) != len(operators):
-            # They run, are held or are empty: a notice brings them back.
+            # They run, are held or are empty: a notice will bring them back.
             for number in operators.keys() - set(placed):
                 self._leave(number)
         self.operations += len(placed)
@@ -177,14 +193,14 @@ class Bucketing(SchedulePolicy):
         return zip(numbers, dues.tolist(), strict=True)
 
     def _look_up(self, view: View, number: int) -> tuple[int, float]:
-        """The bucket of an operator now, and the moment up to which it stays there."""
+        """The bucket of an operator now, and the time at which it leaves that bucket."""
         operator = view.operators[number]
         since = operator.mean_arrival - self.computation(view, number)
         bucket, end = self._range_of[number].look_up(view.now - since)
         return bucket, since + end
 
     def _buckets_of(self, view: View, numbers: Sequence[int]) -> list[int]:
-        """The buckets alone, of few operators: the hottest loop of a lightly loaded system."""
+        """Only the buckets, for few operators: the hottest loop of a lightly loaded system."""
         if not self.push:
             return [self._look_up(view, number)[0] for number in numbers]
         every, now, ranges, rest = view.operators, view.now + view.overhead(), self._range_of, self.costs.values
@@ -200,7 +216,7 @@ class Bucketing(SchedulePolicy):
             return self._buckets_of(view, numbers)
 
     def _look_up_many(self, view: View, numbers: Sequence[int]) -> tuple[Numbers, Floats]:
-        """The same of many operators: a loop only where the view is read, and that one in C."""
+        """Buckets and times for many operators. Only reading the view takes a loop, which runs in C."""
         count = len(numbers)
         places = np.array(numbers)
         operators = itemgetter(*numbers)(view.operators)
@@ -214,7 +230,7 @@ class Bucketing(SchedulePolicy):
         return buckets, since + ends
 
     def _rest_costs(self, view: View, places: Numbers) -> Floats:
-        """C of operators, kept in an array as long as the costs are."""
+        """C of operators, kept in an array until the costs change."""
         if self._rest_version != self.costs.version:
             self._rest, self._rest_version = np.full(len(view.operators), np.nan), self.costs.version
         found: Floats = self._rest[places]
@@ -273,13 +289,13 @@ class Bucketing(SchedulePolicy):
         self.operations += 1 + visited + passed // _WORD + len(chosen)
         for number in chosen:
             self._leave(number)
-        # Should one not be started, it is still ready next time.
+        # An operator that does not start is still ready next time.
         self._news.append(chosen)
         return chosen
 
 
 class BucketingPush(Bucketing):
-    """Bucketing with push-through (CAR §4.5.1): the one for very many queries."""
+    """Bucketing with push-through (CAR §4.5.1): the policy for very many queries."""
 
     name: ClassVar[str] = "bucketing-push"
     push: ClassVar[bool] = True

@@ -19,16 +19,15 @@ Entry = tuple[float, int, int]
 class CalendarQueue:
     """A priority queue over real numbers with insert, change, remove and look-at-the-best in O(1), amortised.
 
-    Buckets each hold a class of priorities, and there are about as many buckets as items (Brown 1988; FAS §4.5; CAR
-    §4.4.2.1). The range that they cover is set anew from the items whenever their number has doubled or
-    fallen to a quarter, or when one bucket has become crowded. Unlike the events of a simulation, priorities do not
-    only fall, so the best bucket is not sought by walking through the days of a year: a
-    :class:`~freshet.policies.ratio.number_set.NumberSet` of the buckets in use knows it. A bucket is a heap, so that
-    any number of equal priorities costs O(log n) at worst. Among equal priorities the item that was put in first comes
-    first.
+    Each bucket holds a range of priorities, and there are about as many buckets as items (Brown 1988; FAS §4.5; CAR
+    §4.4.2.1). The ranges are computed again when the number of items has doubled or fallen to a quarter, or when one
+    bucket has become crowded. Unlike the events of a simulation, priorities do not only fall. So the best bucket is not
+    found by walking through the days of a year, but by a :class:`~freshet.policies.ratio.number_set.NumberSet` of the
+    buckets in use. A bucket is a heap, so that any number of equal priorities costs O(log n) at worst. Among equal
+    priorities the item that came first is served first.
 
-    ``inserts`` and ``extracts`` count operations, for those who charge for them (FAS §6): changing a priority is
-    one insert, taking an item out is one extract, looking is free.
+    ``inserts`` and ``extracts`` count operations, for those who charge for them (FAS §6): changing a priority is one
+    insert, taking an item out is one extract, looking is free.
 
     >>> queue = CalendarQueue()
     >>> for item, priority in ((1, 0.5), (2, 2.0), (3, 2.0)):
@@ -58,14 +57,14 @@ class CalendarQueue:
         return item in self._entries
 
     def __iter__(self) -> Iterator[tuple[int, float]]:
-        """Items with their priorities, best first; the queue must not change meanwhile."""
+        """Items with their priorities, best first; the queue must not change during the iteration."""
         entries = self._entries
         for bucket in reversed(self._buckets):
             for entry in sorted(entry for entry in bucket if entries.get(entry[2]) is entry):
                 yield entry[2], -entry[0]
 
     def put(self, item: int, priority: float) -> None:
-        """Puts an item in, or changes its priority; where it is there with that priority, it keeps its place."""
+        """Adds an item, or changes its priority; an item that already has this priority keeps its place."""
         old = self._entries.get(item)
         if old is not None:
             if old[0] == -priority:
@@ -81,7 +80,7 @@ class CalendarQueue:
             self._lay_out()
 
     def remove(self, item: int) -> bool:
-        """Takes an item out; False where it is not there."""
+        """Takes an item out; returns whether it was there."""
         if self._entries.pop(item, None) is None:
             return False
         self.extracts += 1
@@ -91,7 +90,7 @@ class CalendarQueue:
         return True
 
     def best(self) -> tuple[int, float] | None:
-        """The item of the highest priority, which stays in the queue; None where it is empty."""
+        """The item with the highest priority, which stays in the queue; None if the queue is empty."""
         entries, used = self._entries, self._used
         while (index := used.largest()) is not None:
             bucket = self._buckets[index]
@@ -99,7 +98,7 @@ class CalendarQueue:
                 entry = bucket[0]
                 if entries.get(entry[2]) is entry:
                     return entry[2], -entry[0]
-                # It was removed or changed since: only now does it cost anything.
+                # It was removed or changed since. Only now does that cost anything.
                 heappop(bucket)
                 self._dead -= 1
             used.discard(index)
@@ -128,8 +127,8 @@ class CalendarQueue:
 
 
 class _Layout:
-    """Which bucket a priority belongs to. Half of the buckets are for the best twentieth of the items, because the best
-    are looked for most; the other half for those above the worst twentieth, which share the lowest bucket."""
+    """The bucket that a priority belongs to. Half of the buckets are for the best twentieth of the items, because these
+    are looked for most often. The other half is for the rest; there the worst twentieth shares the lowest bucket."""
 
     __slots__ = ("_best_scale", "_high", "_last", "_low", "_middle", "_scale")
 
@@ -150,6 +149,6 @@ class _Layout:
 
 
 def _scale(buckets: int, span: float) -> float:
-    """Buckets per unit; any number where the span says nothing."""
+    """Buckets per unit; any number will do if the span is zero or infinite."""
     scale = buckets / span if 0.0 < span < math.inf else math.inf
     return scale if math.isfinite(scale) else 1.0

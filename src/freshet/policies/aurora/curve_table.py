@@ -18,7 +18,7 @@ class CurveTable:
     """Slope and slack of many latencies on many curves at once.
 
     Args:
-        curves: By number.
+        curves: The curves, in the order of their numbers.
 
     >>> table = CurveTable([Curve([(0, 1), (1, 0)]), Curve.deadline(2.0)])
     >>> slopes, slacks = table.look_up(np.array([0, 1, 1]), np.array([0.25, 0.25, 3.0]))

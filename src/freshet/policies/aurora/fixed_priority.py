@@ -13,10 +13,10 @@ from freshet.policies.aurora.trains import Trains
 
 class FixedPriority(SchedulePolicy):
     """Runs the operators with the least static slack: the curve's promise minus what a tuple still costs (CAR §4.2.1),
-    the overhead of the steps up to the output included.
+    including the overhead of the steps up to the output.
 
-    Adapted from deadline-monotonic scheduling. Cheap, and good where the load never exceeds what the promises allow;
-    under overload it goes on serving tuples that are late already.
+    It is adapted from deadline-monotonic scheduling. It is cheap, and good as long as the load never exceeds what the
+    promises allow; under overload it goes on serving tuples that are already late.
 
     The example of CAR Table 4.1: two applications of three boxes that cost 1 each, deadlines 4 and 8.
 
@@ -30,6 +30,7 @@ class FixedPriority(SchedulePolicy):
     """
 
     name: ClassVar[str] = "fixed-priority"
+    rule = "least static slack"
 
     def __init__(self, size: int = 10, *, trains: Trains | None = None) -> None:
         super().__init__(size, trains=trains)
@@ -37,17 +38,20 @@ class FixedPriority(SchedulePolicy):
         self._version = -1
 
     def priority(self, view: View, operator: int) -> float:
-        """The static slack of an operator: least first."""
+        """The static slack of an operator; the least comes first."""
         return self.curve(view, operator).promise - self.costs.of(view, operator) - self.calling(view, operator)
 
     def ranked(self, view: View) -> Sequence[int]:
-        """The ready operators by slack; equal ones by number, so that the order never changes."""
+        """The ready operators by slack, and by number if slacks are equal, so that the order never changes."""
         if self._version != self.costs.version or len(self._ranks) != len(view.operators):
             self._rank(view)
         ready = view.ready
         count = len(ready)
         self.operations += 1 + count + int(count * math.log2(count))
         return sorted(ready, key=self._ranks.__getitem__)[: self.size]
+
+    def weighs(self, view: View, operator: int) -> dict[str, float]:
+        return {"static_slack_s": self.priority(view, operator), "waiting": view.operators[operator].pending}
 
     def _rank(self, view: View) -> None:
         slacks = [self.priority(view, operator) for operator in range(len(view.operators))]

@@ -1,22 +1,26 @@
-"""What a waiting tuple still costs on its way to the output."""
+"""The remaining cost of a waiting tuple on its way to the output."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from typing import Final
 
-from freshet.model import View, push_through
+from freshet.model import View
+from freshet.policies.pushing import PushThrough
 
 _RUNS_PER_ENTRY: Final = 8
 
 
 class RestCosts:
-    """C(b): expected seconds to take one tuple from operator b's queue to the output, the overhead of steps apart.
+    """C(b): expected seconds to take one tuple from operator b's queue to the output, without the overhead of steps.
 
-    It is the sum of cost times the selectivity of what lies between, over b and the operators behind it: where several
-    read b, those behind all of them. (CAR §4.2.2 prints cost over output selectivity, which overstates it where tuples
-    are filtered out.) Learned costs drift slowly, so values are kept and looked up again only after many runs; early
-    ones, which change much, soon.
+    It is a sum over b and all operators behind it: the cost of each, times the selectivity of those between b and it.
+    (CAR §4.2.2 prints cost over output selectivity, which is too much if tuples are filtered out.) Learned costs drift
+    slowly, so values are kept and computed again only after many runs. The first values change much and are computed
+    again sooner.
+
+    Args:
+        through: Knows what lies behind an operator; pass one if you keep it up to date.
 
     >>> from freshet.simulation.view import RecordView
     >>> view = RecordView(); path = view.add("q", [(2.0, 0.5), (4.0, 0.5), (8.0, 1.0)])
@@ -25,11 +29,12 @@ class RestCosts:
     [6.0, 8.0, 8.0]
     """
 
-    __slots__ = ("_ran", "_total", "values", "version")
+    __slots__ = ("_ran", "_through", "_total", "values", "version")
 
-    def __init__(self) -> None:
+    def __init__(self, through: PushThrough | None = None) -> None:
+        self._through = through
         self.values: dict[int, float] = {}
-        """The values that are known now, for those who need many; :meth:`look_up` adds what is missing."""
+        """The values that are known now, for callers that need many; :meth:`look_up` adds missing ones."""
         self._ran = 0
         self._total = 0
         self.version = 0
@@ -51,18 +56,19 @@ class RestCosts:
 
     def _look_up(self, view: View, operator: int) -> None:
         values, operators = self.values, view.operators
-        for number in reversed(push_through(view, operator)):
+        through = self._through or PushThrough()
+        for number in reversed(through.of(view, operator)):
             each = operators[number]
             values[number] = each.cost + each.selectivity * sum([values[reader] for reader in each.readers])
 
     def ran(self, units: int = 1) -> None:
-        """Operators ran: after enough of it, all is looked up again."""
+        """Units ran: after enough of them, all values are computed again."""
         self._ran += units
         if self._ran > min(3 * self._total, _RUNS_PER_ENTRY * len(self.values)):
             self.forget()
 
     def forget(self) -> None:
-        """Looks all values up again when they are asked for."""
+        """Drops all values, so that they are computed again when asked for."""
         self._total += self._ran
         self._ran = 0
         self.values.clear()

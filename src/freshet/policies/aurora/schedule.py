@@ -1,4 +1,4 @@
-"""What the QoS-aware schedulers share: schedules of a given size, with and without push-through."""
+"""The base of the QoS-aware schedulers: schedules of a given size, with and without push-through."""
 
 from __future__ import annotations
 
@@ -6,28 +6,28 @@ from abc import abstractmethod
 from collections.abc import Iterable, Sequence
 from typing import ClassVar, Final
 
-from freshet.model import NOTHING, Curve, Decision, Run, Step, UserError, View
+from freshet.model import NOTHING, Curve, Decision, RunStep, Step, UserError, View
 from freshet.policies.aurora.rest_costs import RestCosts
 from freshet.policies.aurora.trains import Trains, WholeQueue
 from freshet.policies.base import Policy
 from freshet.policies.pushing import PushThrough
 
 LEVEL: Final = Curve([(0.0, 1.0)])
-"""The curve of a query without one: its answers lose nothing, so it waits for idle time."""
+"""The curve of a query that has none: its answers lose nothing, so it waits for idle time."""
 
 
 class SchedulePolicy(Policy):
     """Puts the best operators into a schedule, which is run before the next one is made (CAR §4.2-4.5).
 
-    *A box at a time* runs each operator alone, so that its output waits in the next queue. *Push-through* (§4.5) runs
-    all that comes after it at once, so that what was urgent leaves. *Fused* push-through runs the schedule as one step,
-    which pays the overhead of a step once, and ends the step before it would break a promise that can still be kept.
+    *A box at a time* runs each operator alone, so that its output waits in the next queue. *Push-through* (§4.5) also
+    runs all operators behind it, so that urgent tuples reach the output. *Fused* push-through runs the schedule as one
+    step, which pays the overhead of a step once. It is cut short before it breaks a promise that can still be kept.
 
-    ``operations`` counts what scheduling does, for those who charge for it: a unit is looking at an operator, at a
-    queue, at a bucket, or one comparison.
+    ``operations`` counts the operations of scheduling, for those who charge for them: a look at an operator, a queue or
+    a bucket, or one comparison.
 
     Args:
-        size: N, operators in a schedule.
+        size: N, the number of operators in a schedule.
         trains: How many of the waiting tuples to take.
     """
 
@@ -40,20 +40,21 @@ class SchedulePolicy(Policy):
         self.size = size
         self.trains: Trains = trains or WholeQueue()
         self.operations = 0
-        self.costs = RestCosts()
         self.through = PushThrough()
-        self._runs: dict[int, Run] = {}
+        self.costs = RestCosts(self.through)
+        self._completed = 0
+        self._runs: dict[int, RunStep] = {}
 
     @abstractmethod
     def ranked(self, view: View) -> Sequence[int]:
         """The best ready operators, at most ``size``, best first."""
 
     def completed(self, view: View, operators: Iterable[int]) -> None:
-        """These operators ran."""
-        self.costs.ran()
+        """These operators ran. Notices are frequent, so they are only counted until the next decision."""
+        self._completed += 1
 
     def changed(self, view: View, query: int) -> None:
-        """A query changed; what lies behind operators, and what it costs, is looked up again."""
+        """A query changed: paths behind operators and their costs are looked up again."""
         self.costs.forget()
         self.through.forget()
         self._runs.clear()
@@ -62,6 +63,8 @@ class SchedulePolicy(Policy):
         """A schedule: one step for each of the best operators, or all of them in one step."""
         if not view.ready:
             return NOTHING
+        self.costs.ran(self._completed)
+        self._completed = 0
         chosen = self.ranked(view)
         if self.fuse:
             return self._fused(view, chosen)
@@ -73,9 +76,9 @@ class SchedulePolicy(Policy):
         return Decision.run(*(Step(self._nodes(view, number), self.trains.rows(view, number)) for number in chosen))
 
     def computation(self, view: View, operator: int) -> float:
-        """ect: expected seconds to take what waits at an operator to the output (CAR §4.2.2), with :meth:`calling`.
+        """ect: expected seconds to take an operator's waiting tuples to the output (CAR §4.2.2), with :meth:`calling`.
 
-        A box at a time, the tuples that wait further on are before it; push-through leaves none there.
+        With a box at a time, tuples that wait further on come first; push-through leaves none there.
         """
         operators = view.operators
         if self.push:
@@ -87,23 +90,28 @@ class SchedulePolicy(Policy):
         )
 
     def calling(self, view: View, operator: int) -> float:
-        """Overhead of the steps that take tuples from an operator to the output: one that pushes them through, or a
-        box at a time one for each box (CAR §4.2.2 knows none; on Spark it is most of what a small train costs)."""
+        """Overhead of the steps that take tuples from an operator to the output: one step with push-through, else one
+        for each box. CAR §4.2.2 has no such overhead; on Spark it is most of the cost of a small train."""
         return view.overhead() * (1 if self.push else len(self.through.of(view, operator)))
 
     def expected_latency(self, view: View, operator: int) -> float:
-        """eol: the mean latency of what waits, were it pushed to the output now (CAR §4.2.2)."""
+        """eol: the mean latency of the waiting tuples if they were pushed to the output now (CAR §4.2.2)."""
         return view.now - view.operators[operator].mean_arrival + self.computation(view, operator)
 
     def curve(self, view: View, operator: int) -> Curve:
-        """The latency curve of what an operator works for."""
+        """The latency curve of the queries that an operator works for."""
         return view.operators[operator].promises.curve or LEVEL
+
+    def weighs(self, view: View, operator: int) -> dict[str, float]:
+        curve, latency = self.curve(view, operator), self.expected_latency(view, operator)
+        figures = {"slope": curve.slope(latency), "slack_s": curve.slack(latency), "latency_s": latency}
+        return figures | {"waiting": view.operators[operator].pending}
 
     def _nodes(self, view: View, operator: int) -> tuple[int, ...]:
         return self.through.of(view, operator) if self.push else (operator,)
 
-    def _run(self, view: View, operator: int) -> Run:
-        return self._runs.setdefault(operator, Run(Step(self._nodes(view, operator))))
+    def _run(self, view: View, operator: int) -> RunStep:
+        return self._runs.setdefault(operator, RunStep(Step(self._nodes(view, operator))))
 
     def _fused(self, view: View, chosen: Sequence[int]) -> Decision:
         members = chosen[: self._keeping_promises(view, chosen)]
@@ -114,11 +122,11 @@ class SchedulePolicy(Policy):
         return Decision.run(Step(self.through.together(view, members), min(limits, default=None)))
 
     def _keeping_promises(self, view: View, chosen: Sequence[int]) -> int:
-        """How many to run in one step: all leave at its end, so it must end before the least slack is used up."""
+        """How many operators to run in one step: all outputs leave at its end, so it must not outlast any slack."""
         seconds, latest = view.overhead(self.through.together(view, chosen)), float("inf")
         for count, number in enumerate(chosen):
             first, alone = view.operators[number], self.computation(view, number)
-            # Of what is lost even alone nothing is expected: it must not keep the others from sharing the step.
+            # An operator that would be late even alone has no say: it must not keep others from sharing the step.
             until = alone + self.curve(view, number).slack(view.now - first.mean_arrival + alone)
             seconds += first.pending * self.costs.of(view, number)
             latest = min(latest, until)

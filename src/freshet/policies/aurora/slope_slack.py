@@ -1,4 +1,4 @@
-"""Slope, then slack: what is being lost fastest, then what will soon begin to be lost."""
+"""Slope, then slack: first what loses utility fastest, then what will soon begin to lose it."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from freshet.policies.aurora.schedule import SchedulePolicy
 from freshet.policies.aurora.trains import Trains
 
 _MANY: Final = 48
-"""Ready operators from which on arrays are faster than a loop."""
+"""From this number of ready operators on, arrays are faster than a loop."""
 
 
 class SlopeSlack(SchedulePolicy):
     """Runs the operators whose tuples lose utility fastest; among equals, those closest to losing some (CAR §4.2.2).
 
-    The p-tuple of an operator is (slope, -slack) of its latency curve at the expected output latency of what
-    waits. Past the last critical point there is nothing to lose: such tuples wait until nothing better is ready. So
-    under overload it serves what can still be answered in time, where fixed priorities serve what is late already.
+    The p-tuple of an operator is (slope, -slack) of its latency curve at the expected output latency of its waiting
+    tuples. Past the last critical point there is nothing to lose: such tuples wait until nothing better is ready. So
+    under overload it serves what can still be answered in time, while fixed priorities serve what is already late.
 
     Args:
-        size: N, operators in a schedule.
-        idle_only: Whether tuples past the last critical point are left out of a schedule as long as anything else is
-            ready, rather than filling it up (as CAR §4.5 has it).
+        size: N, the number of operators in a schedule.
+        idle_only: Whether tuples past the last critical point stay out of a schedule as long as anything else is ready.
+            Otherwise they fill it up, as in CAR §4.5.
 
     >>> from freshet.model import Curve, Promises
     >>> from freshet.simulation.view import RecordView
@@ -41,6 +41,7 @@ class SlopeSlack(SchedulePolicy):
     """
 
     name: ClassVar[str] = "slope-slack"
+    rule = "steepest slope, then least slack"
 
     def __init__(self, size: int = 10, *, idle_only: bool = False, trains: Trains | None = None) -> None:
         super().__init__(size, trains=trains)
@@ -69,7 +70,7 @@ class SlopeSlack(SchedulePolicy):
         return [number for _, _, number in keys]
 
     def _looks(self, view: View) -> int:
-        """Latencies of waiting tuples and trains of the operators further on that the p-tuples are made of."""
+        """How many waiting tuples and operators behind them the p-tuples are computed from."""
         operators, behind = view.operators, self.through.of
         return sum(operators[number].pending + len(behind(view, number)) for number in view.ready)
 
@@ -98,7 +99,7 @@ class SlopeSlack(SchedulePolicy):
 
 
 class SlopeSlackPush(SlopeSlack):
-    """Slope and slack with push-through (CAR §4.5): what was found urgent goes all the way to the output."""
+    """Slope and slack with push-through (CAR §4.5): urgent tuples go all the way to the output."""
 
     name: ClassVar[str] = "slope-slack-push"
     push: ClassVar[bool] = True

@@ -8,11 +8,11 @@ from typing import Final
 from freshet.model import View, push_through
 
 Graph = Mapping[int, tuple[int, ...]]
-"""The operators that each operator's output goes to; none: it is an output. Every operator is a key."""
-Superbox = tuple[int, ...]
-"""Operators, each after all those before it (post order)."""
-Selection = Callable[[Graph, Collection[int]], list[Superbox]]
-"""From a graph, and the operators of high cost that a superbox must end with (CAR §6.3.7), to superboxes."""
+"""The readers of each operator; an operator without readers is an output. Every operator is a key."""
+SuperboxNodes = tuple[int, ...]
+"""Operators of a superbox, each after all operators that lead to it (post order)."""
+Selection = Callable[[Graph, Collection[int]], list[SuperboxNodes]]
+"""Makes superboxes from a graph and the expensive operators that must end a superbox (CAR §6.3.7)."""
 
 
 def graph_of(view: View) -> Graph:
@@ -31,12 +31,12 @@ def graph_of(view: View) -> Graph:
     return graph
 
 
-def application_trees(graph: Graph, ends: Collection[int] = ()) -> list[Superbox]:
+def application_trees(graph: Graph, ends: Collection[int] = ()) -> list[SuperboxNodes]:
     """One superbox for each output: all operators that lead to it (AAAT).
 
-    Where queries overlap, an operator is part of several superboxes; see :func:`intersections` and :func:`composed`.
-    An operator of ``ends`` becomes the root of a superbox of its own, so that what it makes does not wait for it
-    (CAR §6.3.7).
+    If queries overlap, an operator is part of several superboxes; see :func:`intersections` and :func:`composed`.
+    An operator of ``ends`` becomes the root of a superbox of its own, so that the operators behind it need not wait
+    for it (CAR §6.3.7).
 
     >>> application_trees({4: (2,), 5: (3,), 3: (2,), 2: (1,), 6: (1,), 1: ()})
     [(4, 5, 3, 2, 6, 1)]
@@ -48,8 +48,8 @@ def application_trees(graph: Graph, ends: Collection[int] = ()) -> list[Superbox
     return [_post_order(root, before, ends) for root in roots]
 
 
-def composed(superboxes: Iterable[Superbox]) -> list[Superbox]:
-    """Makes one superbox of those that have operators in common, so that these are called for all at once (CAR §6.3.3).
+def composed(superboxes: Iterable[SuperboxNodes]) -> list[SuperboxNodes]:
+    """Merges superboxes with common operators, so that these are called once for all of them (CAR §6.3.3).
 
     >>> composed([(0, 1), (2, 3), (0, 4)])
     [(0, 1, 4), (2, 3)]
@@ -68,8 +68,8 @@ def composed(superboxes: Iterable[Superbox]) -> list[Superbox]:
     return [tuple(each) for each in found]
 
 
-def intersections(graph: Graph, ends: Collection[int] = ()) -> list[Superbox]:
-    """Superboxes that do not overlap: one for each output and for each split, with what leads to it alone.
+def intersections(graph: Graph, ends: Collection[int] = ()) -> list[SuperboxNodes]:
+    """Superboxes that do not overlap: one for each output and each split, with the operators that lead only to it.
 
     Box 1 is shared by the applications of 2 and 3:
 
@@ -81,8 +81,8 @@ def intersections(graph: Graph, ends: Collection[int] = ()) -> list[Superbox]:
     return [_post_order(root, before, roots) for root in roots]
 
 
-def chains(graph: Graph, ends: Collection[int] = ()) -> list[Superbox]:
-    """Chains of operators with a single input each, the first one excepted: none can stall for want of the other.
+def chains(graph: Graph, ends: Collection[int] = ()) -> list[SuperboxNodes]:
+    """Chains of operators; all but the first have a single input, so that none waits for a second one.
 
     >>> chains({4: (2,), 5: (3,), 3: (2,), 2: (1,), 6: (1,), 1: ()})
     [(4,), (5, 3), (2,), (6,), (1,)]
@@ -97,7 +97,7 @@ def chains(graph: Graph, ends: Collection[int] = ()) -> list[Superbox]:
     return [_follow(head, graph, goes_on) for head in heads]
 
 
-def single_boxes(graph: Graph, ends: Collection[int] = ()) -> list[Superbox]:
+def single_boxes(graph: Graph, ends: Collection[int] = ()) -> list[SuperboxNodes]:
     """A box at a time (BAAT); with trains of one tuple, a tuple at a time.
 
     >>> single_boxes({1: (2,), 2: ()})
@@ -123,8 +123,8 @@ def _upstream(graph: Graph) -> dict[int, list[int]]:
     return before
 
 
-def _post_order(root: int, before: Mapping[int, list[int]], borders: Collection[int]) -> Superbox:
-    """What leads to a root, the root last; other borders are left out with all that leads to them."""
+def _post_order(root: int, before: Mapping[int, list[int]], borders: Collection[int]) -> SuperboxNodes:
+    """The operators that lead to a root, the root last; other borders are left out with all that leads to them."""
     order: list[int] = []
     stack = [(root, False)]
     while stack:
@@ -137,7 +137,7 @@ def _post_order(root: int, before: Mapping[int, list[int]], borders: Collection[
     return tuple(dict.fromkeys(order))
 
 
-def _follow(head: int, graph: Graph, goes_on: Callable[[int], bool]) -> Superbox:
+def _follow(head: int, graph: Graph, goes_on: Callable[[int], bool]) -> SuperboxNodes:
     chain = [head]
     while goes_on(chain[-1]):
         chain.append(graph[chain[-1]][0])

@@ -17,7 +17,7 @@ class Trains(Protocol):
 
 
 class WholeQueue:
-    """All that waits: what a scheduled box does in Aurora unless said otherwise."""
+    """The whole queue, which is the default in Aurora."""
 
     def rows(self, view: View, operator: int) -> int | None:
         """All."""
@@ -25,7 +25,7 @@ class WholeQueue:
 
 
 class RowLimit:
-    """At most so many tuples.
+    """A maximum number of tuples.
 
     >>> from freshet.simulation.view import RecordView
     >>> RowLimit(100).rows(RecordView(), 0)
@@ -57,17 +57,17 @@ class QueueShare:
         self._share = share
 
     def rows(self, view: View, operator: int) -> int | None:
-        """The share of what waits now, at least one tuple; where none waits yet, all that will have come."""
+        """The share of the tuples that wait now, at least one; if none waits yet, all that will have come."""
         waiting = view.operators[operator].pending
         return max(1, math.ceil(self._share * waiting)) if waiting else None
 
 
 class TimeQuantum:
-    """As many tuples as are expected to be processed within a time, by the measured costs; at least one.
+    """As many tuples as can be processed within a time according to the measured costs; at least one.
 
-    The overhead of the step comes on top: it is the same for one tuple and for many.
+    The overhead of the step is not included: it is the same for one tuple and for many.
 
-    Where the tuples go only to the next queue (a box at a time), ``to_output=False`` counts the one operator.
+    With a box at a time, tuples go only to the next queue: then ``to_output=False`` counts that one operator.
 
     >>> from freshet.simulation.view import RecordView
     >>> view = RecordView(); _ = view.add("q", [(1.0, 0.5), (2.0, 1.0)])
@@ -77,12 +77,12 @@ class TimeQuantum:
 
     def __init__(self, seconds: float, *, to_output: bool = True) -> None:
         if not seconds > 0.0:
-            raise UserError(f"a time quantum of {seconds} s is none: use more than 0")
+            raise UserError(f"a time quantum of {seconds} s is empty: use more than 0")
         self._seconds, self._to_output = seconds, to_output
         self._costs = RestCosts()
 
     def rows(self, view: View, operator: int) -> int | None:
-        """What fits into the quantum."""
+        """The number of tuples that fits into the quantum."""
         self._costs.ran()
         cost = self._costs.of(view, operator) if self._to_output else view.operators[operator].cost
         return None if cost <= 0.0 else max(1, int(self._seconds / cost))

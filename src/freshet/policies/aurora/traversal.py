@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import Final, Literal, NamedTuple
 
-from freshet.policies.aurora.superbox import Superbox
+from freshet.policies.aurora.superbox import SuperboxNodes
 
 Traversal = tuple[int, ...]
-"""Boxes in the order of their calls; a call takes all that waits in front of the box."""
+"""Boxes in the order of their calls; a call takes all tuples that wait in front of the box."""
 TraversalName = Literal["min-cost", "min-latency", "min-memory"]
 
 
@@ -17,7 +17,7 @@ class Box(NamedTuple):
     """What a traversal knows of a box.
 
     Args:
-        after: The boxes of the superbox that its output goes to; none: out of the superbox.
+        after: The boxes of the superbox that read its output; if there are none, the output leaves the superbox.
         cost: Seconds per tuple.
         selectivity: Tuples out per tuple in.
         size: Bytes of a tuple that waits in front of it.
@@ -33,7 +33,7 @@ Boxes = Mapping[int, Box]
 
 
 def downstream(boxes: Boxes, box: int) -> list[int]:
-    """D(b): a box and all that comes after it; where several read it, one way to an output after the other.
+    """D(b): a box and all boxes after it; if it has several readers, one way to an output after the other.
 
     >>> downstream({0: Box((1, 2)), 1: Box((3,)), 2: Box(), 3: Box()}, 0)
     [0, 2, 1, 3]
@@ -44,22 +44,22 @@ def downstream(boxes: Boxes, box: int) -> list[int]:
     return [box, *(each for way in ways for each in downstream(boxes, way))]
 
 
-def min_cost(superbox: Superbox, boxes: Boxes) -> Traversal:
-    """Post order: every box is called once, after all that leads to it, which is the least overhead."""
+def min_cost(superbox: SuperboxNodes, boxes: Boxes) -> Traversal:
+    """Post order: every box is called once, after all boxes that lead to it, which is the least overhead."""
     return superbox
 
 
-def min_latency(superbox: Superbox, boxes: Boxes) -> Traversal:
-    """The cheapest output first: D(b) for each box b in the order of its output cost; equal ones in post order."""
+def min_latency(superbox: SuperboxNodes, boxes: Boxes) -> Traversal:
+    """The cheapest output first: D(b) for each box b by its output cost; boxes of equal cost in post order."""
     ranked = sorted(superbox, key=lambda box: output_cost(boxes, box))
     return tuple(each for box in ranked for each in downstream(boxes, box))
 
 
 def output_cost(boxes: Boxes, box: int) -> float:
-    """Seconds to make one output tuple from those that wait in front of a box.
+    """Seconds to make one output tuple from the tuples that wait in front of a box.
 
-    It takes 1 / o_sel(k) tuples in front of each box k on the way, o_sel being the selectivity from k to the output.
-    Of several ways it is the cheapest one.
+    It takes 1 / o_sel(k) tuples in front of each box k on the way, where o_sel is the selectivity from k to the output.
+    If there are several ways, the cheapest one counts.
     """
     return _cheapest_output(boxes, box)[0]
 
@@ -72,15 +72,15 @@ def _cheapest_output(boxes: Boxes, box: int) -> tuple[float, float]:
     return total + each.cost / selectivity if selectivity else float("inf"), selectivity
 
 
-def min_memory(superbox: Superbox, boxes: Boxes) -> Traversal:
+def min_memory(superbox: SuperboxNodes, boxes: Boxes) -> Traversal:
     """The most memory freed per second first (CAR §3.3.1.2).
 
-    After a box, its tuples are followed downstream while the rate rises; then the best box with waiting tuples is
-    next, until none wait. (The procedure printed in CAR §3.3.1.2 neither gives the order printed for its Table 3.3 nor
-    leaves the queues empty; this one does the latter.)
+    After a box, it follows the tuples downstream while the rate rises. Then comes the best box with waiting tuples,
+    until none wait. (The procedure printed in CAR §3.3.1.2 neither gives the order printed for its Table 3.3 nor
+    leaves the queues empty; this one leaves them empty.)
 
-    It ends whatever the rates are: every turn calls at least one box, and a call takes a box out of those that wait and
-    puts only such back as are nearer to the output.
+    It ends whatever the rates are: every turn calls at least one box, and a call removes that box from those that wait
+    and adds only boxes that are nearer to the output.
 
     >>> min_memory((0, 1), {0: Box((1,), cost=1e-6, selectivity=1.001, size=100.0), 1: Box()})
     (1, 0, 1)
@@ -103,8 +103,8 @@ def min_memory(superbox: Superbox, boxes: Boxes) -> Traversal:
 
 
 def memory_rate(box: Box) -> float:
-    """mem_rr: bytes freed per second of processing (CAR §3.3.1.2); negative where a box makes more than it takes. What
-    several boxes read waits for each of them.
+    """mem_rr: bytes freed per second of processing (CAR §3.3.1.2); negative if a box makes more than it takes. Output
+    with several readers waits for each of them.
 
     >>> memory_rate(Box(cost=0.0, selectivity=0.5)), memory_rate(Box(cost=0.0, selectivity=2.0))
     (inf, -inf)
@@ -118,7 +118,7 @@ def memory_rate(box: Box) -> float:
 
 
 def ways_of(calls: Iterable[int], boxes: Boxes) -> list[tuple[int, ...]]:
-    """Calls cut where one does not take up what the one before it made.
+    """The calls, cut wherever one does not read the output of the one before it.
 
     >>> ways_of((4, 5, 3, 2, 6, 1), EXAMPLE)
     [(4,), (5, 3, 2), (6, 1)]
@@ -135,10 +135,10 @@ def ways_of(calls: Iterable[int], boxes: Boxes) -> list[tuple[int, ...]]:
 def releases_of(
     calls: Iterable[int], boxes: Boxes, waiting: Mapping[int, float], overhead: float
 ) -> list[tuple[int, ...]]:
-    """Calls cut also where that frees memory: what a step took is free when the step ends.
+    """The calls, cut also where that frees memory: the input of a step is free when the step ends.
 
-    A box goes on with the step before it, or begins a step of its own. Then what the step before it took is free while
-    it runs; what that step made waits instead, for as long and for the overhead of a step more.
+    A box continues the step before it or begins a step of its own. If it begins one, the input of the step before is
+    free while the box runs. Instead, the output of that step waits while the box runs and for the overhead of a step.
 
     >>> boxes = {0: Box((1, 2), selectivity=0.1), 1: Box(), 2: Box()}
     >>> releases_of((0, 1, 2), boxes, {0: 100.0}, overhead=1.0)
@@ -163,7 +163,7 @@ def releases_of(
     return steps
 
 
-TRAVERSALS: Final[Mapping[TraversalName, Callable[[Superbox, Boxes], Traversal]]] = {
+TRAVERSALS: Final[Mapping[TraversalName, Callable[[SuperboxNodes, Boxes], Traversal]]] = {
     "min-cost": min_cost,
     "min-latency": min_latency,
     "min-memory": min_memory,
@@ -171,14 +171,14 @@ TRAVERSALS: Final[Mapping[TraversalName, Callable[[Superbox, Boxes], Traversal]]
 
 
 class Walk(NamedTuple):
-    """What a traversal of waiting tuples comes to, in expectation.
+    """The expected result of a traversal of waiting tuples.
 
     Args:
         processing: Seconds in boxes.
-        calls: Box calls; calls of boxes without tuples are left out.
-        seconds: All in all, with the overhead of the calls.
-        outputs: Tuples that came out.
-        latency: Mean time at which they did.
+        calls: Number of box calls, without calls of boxes that have no tuples.
+        seconds: Total time, with the overhead of the calls.
+        outputs: Number of output tuples.
+        latency: Mean time at which they came out.
         memory: (time, bytes waiting) after each call.
     """
 
@@ -203,7 +203,7 @@ class Walk(NamedTuple):
 
 
 def walk(traversal: Sequence[int], boxes: Boxes, waiting: Mapping[int, float], overhead: float = 0.0) -> Walk:
-    """Works out a traversal: a pure function of what waits and of the overhead of a call.
+    """Computes the result of a traversal from the waiting tuples and the overhead of a call.
 
     The example of CAR Tables 3.1 and 3.2 (:data:`EXAMPLE`), processing 1 per tuple and no overhead:
 
@@ -243,11 +243,11 @@ def _bytes(boxes: Boxes, queues: Mapping[int, float]) -> float:
 
 
 def faster(
-    superbox: Superbox, boxes: Boxes, waiting: Mapping[int, float], overhead: float
+    superbox: SuperboxNodes, boxes: Boxes, waiting: Mapping[int, float], overhead: float
 ) -> Literal["min-cost", "min-latency"]:
-    """Which of the two traversals gives the lower mean latency (CAR §3.4.3).
+    """The traversal with the lower mean latency (CAR §3.4.3).
 
-    In the example min-latency wins where processing costs more than 0.22 of a call:
+    In the example min-latency wins if processing costs more than 0.22 of a call:
 
     >>> one_each = dict.fromkeys((4, 5, 3, 2, 6, 1), 1)
     >>> [faster((4, 5, 3, 2, 6, 1), EXAMPLE, one_each, 1.0 / ratio) for ratio in (0.21, 0.22)]

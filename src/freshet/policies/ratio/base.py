@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from freshet.model import Decision, View
@@ -12,28 +13,28 @@ from freshet.policies.ratio.steps import OneQuery, StepChooser
 from freshet.policies.tracking import TrackingPolicy
 
 _LEAST_COST = 1e-12
-"""Seconds; what has cost nothing so far still has a ratio."""
+"""Lowest cost, in seconds: an operator that has cost nothing so far still has a ratio."""
 
 
 class Terms(NamedTuple):
-    """What is known of a waiting operator and all behind it (FAS §2)."""
+    """The statistics of a waiting operator and all operators behind it (FAS §2)."""
 
     selectivity: float
-    """S: tuples per waiting tuple that an output gets, at most 1; of several outputs the mean."""
+    """S: tuples that reach an output for each waiting tuple, at most 1; the mean over several outputs."""
     no_match: float
-    """log(1 - S): minus infinity where every tuple matches."""
+    """log(1 - S): minus infinity if every tuple matches."""
     cost: float
-    """C_avg: expected seconds per waiting tuple, to all outputs."""
+    """C_avg: expected seconds to take a waiting tuple to all outputs."""
     weight: float
-    """Of its query; for work that queries share the greatest, times the outputs that it leads to."""
+    """The weight of its query. Shared work has the greatest weight of its queries, times the number of its outputs."""
 
 
 class RatioPolicy(TrackingPolicy):
     """Serves the waiting operator with the highest :meth:`priority`, kept in a calendar queue (FAS §4.5).
 
-    A priority is a ratio: the value of processing what waits (:meth:`value`, v) over the seconds that it takes
-    (:meth:`cost`, c). Only operators that received tuples or ran are looked at again. A *step chooser* makes the step:
-    one query, as in the papers, or a set of queries.
+    A priority is a ratio: the value of processing the waiting tuples (:meth:`value`, v) over the seconds that this
+    takes (:meth:`cost`, c). Only operators that received tuples or ran are looked at again. A *step chooser* makes the
+    step: one query, as in the papers, or a set of queries.
 
     Args:
         rows: Tuples to take from a queue at once; None takes all that wait.
@@ -59,11 +60,11 @@ class RatioPolicy(TrackingPolicy):
         return self.terms(view, operator).cost * (waiting if self.rows is None else min(waiting, self.rows))
 
     def value(self, view: View, operator: int) -> float:
-        """v: what is gained once these tuples are processed."""
+        """v: the gain from processing these tuples."""
         return self.priority(view, operator) * self.cost(view, operator)
 
     def terms(self, view: View, operator: int) -> Terms:
-        """Selectivity, cost and weight of an operator and all behind it; kept until it runs."""
+        """Selectivity, cost and weight of an operator and all operators behind it; remembered until it runs."""
         terms = self._terms.get(operator)
         if terms is None:
             terms = self._terms[operator] = self._look_up(view, operator)
@@ -77,7 +78,7 @@ class RatioPolicy(TrackingPolicy):
         return Terms(selectivity, no_match, max(cost, _LEAST_COST), weight * len(matches))
 
     def _straight(self, view: View, operator: int) -> tuple[list[float], float] | None:
-        """Selectivity to the output and cost, where there is one way to go."""
+        """Selectivity to the output and cost, if there is only one way to go."""
         reach, cost = 1.0, 0.0
         for number in self.through.of(view, operator):
             each = view.operators[number]
@@ -101,7 +102,7 @@ class RatioPolicy(TrackingPolicy):
         return matches, cost
 
     def rerank(self) -> None:
-        """Has all priorities computed anew at the next decision."""
+        """Makes the next decision compute all priorities again."""
         self._outdated = True
 
     def enter(self, view: View, number: int) -> None:
@@ -110,6 +111,18 @@ class RatioPolicy(TrackingPolicy):
     def leave(self, number: int) -> None:
         self._terms.pop(number, None)
         self.queue.remove(number)
+
+    def weighs(self, view: View, operator: int) -> dict[str, float]:
+        selectivity, _, cost, weight = self.terms(view, operator)
+        known = {"priority": self.priority(view, operator), "waiting": view.operators[operator].pending}
+        return known | {"selectivity": selectivity, "cost_s": cost} | ({"weight": weight} if weight != 1.0 else {})
+
+    def weighs_in_all(self, view: View) -> dict[str, float]:
+        return self.steps.weighs(view)
+
+    def order(self, view: View) -> Iterator[int]:
+        """The operators by priority, highest first."""
+        return (number for number, _ in self.queue)
 
     def choose(self, view: View) -> Decision:
         if self._outdated:

@@ -13,8 +13,8 @@ from freshet.policies.ratio.steps import StepChooser
 class FreshnessAware(RatioPolicy):
     """FAS-MCQ(beta): serves the query that keeps the other outputs stale for the shortest time (FAS §4-5).
 
-    With N tuples waiting, the probability that one of them matches is P = 1 - (1 - S)^N, and processing them takes
-    N C_avg. The priority is P / (N C_avg) (Eq. 11), times the weight of the query (Eq. 12), with N^beta in place of N
+    If N tuples wait, the probability that one of them matches is P = 1 - (1 - S)^N, and processing them takes N C_avg.
+    The priority is P / (N C_avg) (Eq. 11), times the weight of the query (Eq. 12), with N^beta in place of N
     (Eq. 15).
 
     Args:
@@ -24,7 +24,7 @@ class FreshnessAware(RatioPolicy):
         weighted: Whether priorities are multiplied by the weights of the queries.
         steps: Chooses the step from the ranking.
 
-    A query with a long queue waits for the one with a short queue, although both are alike:
+    A query with a long queue waits for one with a short queue, although the two are otherwise alike:
 
     >>> from freshet.simulation.executor import Profile
     >>> from freshet.simulation.world import SimulatedQuery, World
@@ -37,6 +37,7 @@ class FreshnessAware(RatioPolicy):
     """
 
     name: ClassVar[str] = "fas-mcq"
+    rule = "likeliest to make an output fresh, per second"
 
     def __init__(
         self,
@@ -67,7 +68,7 @@ class FreshnessAware(RatioPolicy):
         waiting: float = view.operators[operator].pending
         if self._beta != 1.0:
             waiting = waiting**self._beta
-        # One tuple is stale with probability S: said exactly, so that beta = 0 ties where the rate-based order ties.
+        # One tuple matches with probability S. This is exact, so that beta = 0 ties where the rate-based order ties.
         stale = selectivity if waiting == 1 else -math.expm1(waiting * no_match)
         return weight * stale / (waiting * cost)
 

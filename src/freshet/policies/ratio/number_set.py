@@ -10,10 +10,10 @@ _MASK: Final = _BITS - 1
 
 
 class NumberSet:
-    """A set of whole numbers from 0 on that finds its largest member, and the next member from a number on, at once.
+    """A set of whole numbers from 0 on that quickly finds its largest member, and the first member from a number on.
 
-    Members are bits of words, and a summary has a bit for each word that is not zero, so that a search looks at one
-    word and the summary, whether the set spans a hundred or a hundred thousand numbers.
+    Members are bits of words, and a summary has a bit for each word that is not zero. So a search looks at one word and
+    the summary, whether the set spans a hundred or a hundred thousand numbers.
 
     >>> numbers = NumberSet()
     >>> for number in (3, 70_000, 12):
@@ -38,7 +38,7 @@ class NumberSet:
         return word < len(self._words) and bool(self._words[word] >> (number & _MASK) & 1)
 
     def add(self, number: int) -> None:
-        """Takes a number in."""
+        """Adds a number."""
         word = number >> _SHIFT
         if word >= len(self._words):
             self._words += [0] * (word + 1 - len(self._words))
@@ -46,7 +46,7 @@ class NumberSet:
         self._summary |= 1 << word
 
     def discard(self, number: int) -> None:
-        """Takes a number out, if it is there."""
+        """Removes a number if it is a member."""
         if number in self:
             word = number >> _SHIFT
             self._words[word] ^= 1 << (number & _MASK)
@@ -54,14 +54,14 @@ class NumberSet:
                 self._summary ^= 1 << word
 
     def largest(self) -> int | None:
-        """The largest member; None where there is none."""
+        """The largest member; None if the set is empty."""
         if not self._summary:
             return None
         word = self._summary.bit_length() - 1
         return (word << _SHIFT) + self._words[word].bit_length() - 1
 
     def following(self, number: int) -> int | None:
-        """The smallest member that is not below a number; None where there is none."""
+        """The smallest member that is not below a number; None if there is none."""
         word = number >> _SHIFT
         if word >= len(self._words):
             return None

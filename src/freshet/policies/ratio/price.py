@@ -1,4 +1,4 @@
-"""Prices of a step: what its overhead counts for when a set of queries is chosen."""
+"""Prices of a step: how much its overhead counts when a set of queries is chosen."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from freshet.model import View
 
 
 class Price(Protocol):
-    """The o' of the set step: with 0 queries run one by one, with much they run together."""
+    """The o' of the set step: at price 0 queries run one by one, at a high price they run together."""
 
     def seconds(self, view: View) -> float:
         """Seconds of work that a step must be worth before it begins."""
 
     def took(self, view: View, work: float) -> None:
-        """A step with so many seconds of work was chosen."""
+        """A step was chosen that has ``work`` seconds of work."""
 
 
 class FixedPrice:
-    """Always the same; 0 is the world of the papers.
+    """A constant price; the papers assume 0.
 
     >>> FixedPrice(0.02).seconds(view=None)
     0.02
@@ -36,7 +36,7 @@ class FixedPrice:
 
 
 class OverheadPrice:
-    """The overhead of a step as measured so far: right for a backlog to which nothing is added."""
+    """The measured overhead of a step: the right price for a backlog that nothing is added to."""
 
     def seconds(self, view: View) -> float:
         return view.overhead()
@@ -48,13 +48,13 @@ class OverheadPrice:
 class LoadPrice:
     """The overhead over (1 - load): a second that a step costs delays all that arrives until the backlog is gone.
 
-    The load is the work of the chosen steps per second and worker, which in a steady state is the share of all workers'
-    time that the arriving work takes; what was chosen t seconds ago counts by exp(-t / span). It knows nothing of the
-    overhead that steps themselves cost, so it is too cheap where that is much: see :class:`BusyPrice`.
+    The load is the work of the chosen steps per second and worker. In a steady state that is the share of all workers'
+    time that the arriving work takes. A step of t seconds ago counts by the factor exp(-t / span). The load leaves out
+    the overhead of the steps themselves, so the price is too low if that overhead is high: see :class:`BusyPrice`.
 
     Args:
         span: Seconds over which the load is learned; some dozens of steps.
-        most: Highest load to believe in, so that the price stays finite.
+        most: Maximum load to assume, so that the price stays finite.
     """
 
     def __init__(self, span: float = 10.0, most: float = 0.98) -> None:
@@ -83,9 +83,9 @@ class LoadPrice:
 class BusyPrice(LoadPrice):
     """The overhead over (1 - busy share): as :class:`LoadPrice`, with the steps' overhead counted as load.
 
-    While workers have idle time, small steps are cheap and outputs are fresh early; as soon as small steps use the
-    idle time up, the price rises and steps grow until there is some again. Of the prices tried in steady state
-    (``freshet bench set-step``) it is the one that stays close to the better of both extremes everywhere.
+    While workers have idle time, small steps are cheap and outputs are fresh early. Once small steps use up the idle
+    time, the price rises, and steps grow until there is idle time again. Of the prices that ``freshet bench set-step``
+    tries in steady state, only this one stays close to the better of both extremes everywhere.
     """
 
     def took(self, view: View, work: float) -> None:

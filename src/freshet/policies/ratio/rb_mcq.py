@@ -11,8 +11,8 @@ from freshet.policies.ratio.base import RatioPolicy
 class RateBased(RatioPolicy):
     """RB-MCQ: serves the query with the highest output rate, GR = S / C_avg (FAS §5.1, Eq. 13).
 
-    Choose it where the mean response time of output tuples matters more than how long outputs stay stale. With weights
-    the rate counts by them; all weights are 1 unless said otherwise, and then this is Eq. 13.
+    Choose it if the mean response time of output tuples matters more than how long outputs stay stale. The rate is
+    multiplied by the weight of the query. All weights are 1 by default, and then this is Eq. 13.
 
     >>> from freshet.simulation.executor import Profile
     >>> from freshet.simulation.world import SimulatedQuery, World
@@ -26,9 +26,10 @@ class RateBased(RatioPolicy):
     """
 
     name: ClassVar[str] = "rb-mcq"
+    rule = "highest output rate"
 
     def priority(self, view: View, operator: int) -> float:
-        """S / C_avg of all behind the operator."""
+        """The weight times S / C_avg, over the operator and all operators behind it."""
         terms = self.terms(view, operator)
         return terms.weight * terms.selectivity / terms.cost
 

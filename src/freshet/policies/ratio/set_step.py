@@ -1,4 +1,4 @@
-"""The set step: how many queries to run together where a step itself costs time."""
+"""The set step: how many queries to run together if a step itself costs time."""
 
 from __future__ import annotations
 
@@ -15,16 +15,17 @@ if TYPE_CHECKING:
 class SetStep:
     """Runs the best queries together: the prefix of the ranking that maximises (sum of v) / (price + sum of c).
 
-    The papers take a step to cost nothing and run the query of the highest v / c. With an overhead, queries
-    share it. Among all sets, the best one is a prefix of the ranking by v / c, and it ends before the first query whose
-    own ratio does not exceed that of the set so far. With price 0 it is the best query alone.
+    The papers assume that a step costs nothing, and run the query with the highest v / c. If a step has an overhead,
+    queries share it. The best of all sets is a prefix of the ranking by v / c. It ends before the first query whose own
+    ratio does not exceed that of the set so far. At price 0 it is the best query alone.
 
     Args:
-        price: Of a step; by default the measured overhead over the idle share of time.
+        price: Price of a step; by default the measured overhead over the idle share of time.
     """
 
     def __init__(self, price: Price | None = None) -> None:
         self.price: Price = price or BusyPrice()
+        self._paid = 0.0
 
     def choose(self, policy: RatioPolicy, view: View) -> Decision:
         ranking = ((number, ratio) for number, ratio in policy.queue if number in view.ready)
@@ -35,7 +36,8 @@ class SetStep:
                 costs[number] = policy.cost(view, number)
                 yield ratio * costs[number], costs[number]
 
-        taken = best_prefix(items(), self.price.seconds(view))
+        self._paid = self.price.seconds(view)
+        taken = best_prefix(items(), self._paid)
         members = list(costs)[:taken]
         if not members:
             return NOTHING
@@ -44,12 +46,15 @@ class SetStep:
             return policy.serve(view, members[0])
         return Decision.run(Step(policy.through.together(view, members), policy.rows))
 
+    def weighs(self, view: View) -> dict[str, float]:
+        return {"price_s": self._paid, "overhead_s": view.overhead()}
+
 
 def best_prefix(items: Iterable[tuple[float, float]], price: float) -> int:
-    """How many of the items (value, cost), ranked by value / cost, to take; at least one where there is one.
+    """How many of the items (value, cost), ranked by value / cost, to take; at least one if there is one.
 
-    Adding an item raises V / (price + C) exactly if its own ratio v / c is higher than that, and no item after the
-    first one that does not can be better.
+    An item raises V / (price + C) exactly if its own ratio v / c is higher. After the first item that does not raise
+    it, no other can.
 
     >>> best_prefix([(4.0, 1.0), (3.0, 1.0), (0.5, 1.0)], price=0.0)
     1

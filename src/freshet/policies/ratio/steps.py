@@ -14,11 +14,14 @@ class StepChooser(Protocol):
     """Makes the next step of a ratio policy from its queue."""
 
     def choose(self, policy: RatioPolicy, view: View) -> Decision:
-        """The step; nothing where nothing in the policy's queue is ready."""
+        """The step; none if nothing in the policy's queue is ready."""
+
+    def weighs(self, view: View) -> dict[str, float]:
+        """What its latest choice considered besides the ranking."""
 
 
 class OneQuery:
-    """The best query alone: what the papers do, and right where a step costs nothing by itself."""
+    """The best query alone, as in the papers: right if a step itself costs nothing."""
 
     def choose(self, policy: RatioPolicy, view: View) -> Decision:
         ready, queue = view.ready, policy.queue
@@ -26,6 +29,9 @@ class OneQuery:
             number = best[0]
             if number in ready:
                 return policy.serve(view, number)
-            # It runs or is held; a notice brings it back.
+            # It runs or is held; a notice will bring it back.
             queue.remove(number)
         return NOTHING
+
+    def weighs(self, view: View) -> dict[str, float]:
+        return {"overhead_s": view.overhead()}

@@ -6,14 +6,12 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from freshet.arrivals import Poisson
 from freshet.model import Curve, Promises
 from freshet.simulation.executor import Profile
+from freshet.simulation.outcome import Floats
 from freshet.simulation.world import SimulatedQuery
-
-Floats = NDArray[np.float64]
 
 Process = Literal["even", "staggered", "poisson"]
 """How tuples arrive; see :class:`AuroraWorkload`."""
@@ -25,23 +23,23 @@ DROP: Final = 1e-4
 class AuroraWorkload:
     """Applications as trees of boxes; the defaults are those of CAR Table 4.2.
 
-    *Trees* have ``depth`` levels and ``fanout`` children at each box; tuples enter at the leaves, all of which get the
+    *Trees* have ``depth`` levels and ``fanout`` children at each box. Tuples enter at the leaves; all leaves get the
     same rate. Boxes let everything through. They all cost ``cost``, or costs are drawn evenly from ``cost_range``.
 
-    *Curves* have full utility up to a deadline and none from 0.1 ms after it; ``deadlines`` go to the applications in
-    turn, the tightest to the first. With ``deadline_range`` each is drawn evenly from it, and its utility falls to none
-    at twice the deadline (the three points of CAR §3.4.1).
+    *Curves* have full utility up to a deadline and none from 0.1 ms after it. ``deadlines`` go to the applications in
+    turn, the tightest to the first. With ``deadline_range`` each deadline is drawn evenly from it, and utility falls to
+    none at twice the deadline (the three points of CAR §3.4.1).
 
-    *Arrivals* are evenly spaced, as CAR §3.4.4 says of its workload: at all inputs at once (``even``), which the
-    clusters of its Fig. 4.2 and the deadlines of its Table 4.4 suggest, or one input after the other (``staggered``);
-    or they are Poisson. ``burst`` tuples are gathered and delivered together (CAR §3.4.4).
+    *Arrivals* are evenly spaced, as CAR §3.4.4 says of its workload, or Poisson. Evenly spaced tuples come to all
+    inputs at once (``even``), as the clusters of its Fig. 4.2 and the deadlines of its Table 4.4 suggest, or to one
+    input after the other (``staggered``). ``burst`` tuples are gathered and delivered together (CAR §3.4.4).
 
     Args:
         rate: Tuples per second, all inputs together.
-        tuples: How many, all inputs together.
+        tuples: Number of tuples, all inputs together.
         heavy: Share of all tuples that goes to the first application (CAR §4.6.1); 0: an equal share.
-        calm, storm: Tuples of a calm and of a stormy period, and ``storm_rate`` while it lasts (CAR §4.6.2); 0: no
-            storms.
+        calm, storm: Number of tuples of a calm and of a stormy period; ``storm_rate`` is the rate in storms
+            (CAR §4.6.2); 0: no storms.
 
     >>> bed = AuroraWorkload(applications=2, depth=3, fanout=2, tuples=80)
     >>> queries, streams = bed.queries_of(), bed.streams_of()
@@ -75,17 +73,13 @@ class AuroraWorkload:
 
     def streams_of(self) -> dict[str, Floats]:
         """Arrival times by input."""
-        shares, inputs = self._shares(), self._inputs
-        times = (
-            self._times(number * inputs + place, shares[number] / inputs)
-            for number in range(self.applications)
-            for place in range(inputs)
-        )
-        return {name: _gathered(each, self.burst) for name, each in zip(self._streams(), times, strict=True)}
-
-    def _streams(self) -> list[str]:
-        # The boxes that read streams come first.
-        return [f"a{number}.{place}.in" for number in range(self.applications) for place in range(self._inputs)]
+        inputs, found = self._inputs, {}
+        for number, share in enumerate(self._shares()):
+            for place in range(inputs):
+                times = self._times(number * inputs + place, share / inputs)
+                # Each ``burst`` tuples come with the first of them.
+                found[f"a{number}.{place}.in"] = times[np.arange(len(times)) // self.burst * self.burst]
+        return found
 
     @property
     def after(self) -> tuple[int | None, ...]:
@@ -108,7 +102,7 @@ class AuroraWorkload:
 
     @property
     def capacity(self) -> float:
-        """Tuples per second that would keep the boxes busy all the time, were there no overhead (CAR §3.4.1)."""
+        """Tuples per second that would keep the boxes busy all the time if there were no overhead (CAR §3.4.1)."""
         return 1.0 / self.work
 
     @property
@@ -135,7 +129,7 @@ class AuroraWorkload:
         return [self.heavy, *[(1.0 - self.heavy) / (self.applications - 1)] * (self.applications - 1)]
 
     def _times(self, number: int, share: float) -> Floats:
-        """Arrivals of one input: by a clock of its own in tuples, then in seconds by the periods' rates."""
+        """Arrivals of one input: first by a clock of its own, in tuples, then in seconds by the periods' rates."""
         count = max(1, round(share * self.tuples))
         if self.process != "poisson":
             # One input after the other, or all at once.
@@ -143,16 +137,11 @@ class AuroraWorkload:
             marks: Floats = (np.arange(count, dtype=np.float64) + first) / share
         else:
             marks = Poisson(share, seed=100_003 * self.seed + number).first(count)
-        begins, rates, places = [], [], []
-        place = 0.0
-        for begin, end, stormy in self.periods():
-            rate = self.storm_rate if stormy else self.rate
-            begins.append(begin)
-            rates.append(rate)
-            places.append(place)
-            place += (end - begin) * rate
-        which = np.clip(np.searchsorted(places, marks, side="right") - 1, 0, None)
-        times: Floats = np.array(begins)[which] + (marks - np.array(places)[which]) / np.array(rates)[which]
+        begins, ends, stormy = (np.array(each) for each in zip(*self.periods(), strict=True))
+        rates = np.where(stormy, self.storm_rate, self.rate)
+        places = np.cumsum([0.0, *(ends - begins) * rates])[:-1]
+        which = np.searchsorted(places, marks, side="right") - 1
+        times: Floats = begins[which] + (marks - places[which]) / rates[which]
         return times
 
     def _drawn(self) -> list[tuple[tuple[Profile, ...], Curve]]:
@@ -182,10 +171,3 @@ def _behind(after: tuple[int | None, ...], profiles: tuple[Profile, ...]) -> lis
         if reader is not None:
             seconds[place] += seconds[reader]
     return seconds
-
-
-def _gathered(times: Floats, burst: int) -> Floats:
-    """Each ``burst`` tuples come with the first of them."""
-    if burst == 1:
-        return times
-    return times[np.arange(len(times)) // burst * burst]

@@ -11,13 +11,12 @@ from numpy.typing import NDArray
 
 from freshet.arrivals import Bursts, Poisson
 from freshet.simulation.executor import Profile
+from freshet.simulation.outcome import Floats
 from freshet.simulation.workloads.traces import TRACES, trace_arrivals
 from freshet.simulation.world import SimulatedQuery
 
-Floats = NDArray[np.float64]
-
 TIME_UNIT: Final = 1e-3
-"""Seconds of one of the paper's time units, which it leaves open; staleness does not depend on it."""
+"""Seconds of one of the paper's time units. The paper leaves it open; staleness does not depend on it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,10 +30,10 @@ class FasWorkload:
 
     *Utilization* is the expected work that arrives per second: the sum over queries of C_avg (FAS §2) times the
     arrival rate of the query's stream. Synthetic streams all have the mean inter-arrival time
-    (sum of C_avg over all queries) / utilization, with K = 1. On traces, whose arrivals are given, K is set so that
-    the same sum comes out.
+    (sum of C_avg over all queries) / utilization, with K = 1. The arrivals of traces are given, so there K is set such
+    that the same sum comes out.
 
-    *Streams* are Poisson; in the first ``bursty`` of them each ``burst_size`` consecutive tuples arrive with
+    *Streams* are Poisson. In the first ``bursty`` of them, each ``burst_size`` consecutive tuples arrive with
     the first of them.
 
     Args:
@@ -84,17 +83,16 @@ class FasWorkload:
         ]
 
     def is_heavy(self, number: int) -> bool:
-        """Whether a query has weight 1; in turn by rounds over the streams, so that each stream has both kinds."""
+        """Whether a query has weight 1; it alternates by rounds over the streams, so each stream has both kinds."""
         return number // self.streams % 2 == 0
 
     def load(self, streams: Mapping[str, Floats]) -> float:
         """Utilization by the mean rates that the streams were made for (synthetic) or have (traces)."""
         costs = self._unit(streams) * self._unit_costs(*self._drawn())
-        rates = self._rates(streams)
-        return float(costs @ rates)
+        return float(costs @ self._rates(streams))
 
     def round_seconds(self) -> float:
-        """Expected seconds of processing one tuple for every query (synthetic streams)."""
+        """Expected seconds to process one tuple for every query (synthetic streams)."""
         return TIME_UNIT * float(self._unit_costs(*self._drawn()).sum())
 
     def cheapest(self, streams: Mapping[str, Floats]) -> float:

@@ -9,11 +9,9 @@ from pathlib import Path
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from freshet.model import UserError
-
-Floats = NDArray[np.float64]
+from freshet.simulation.outcome import Floats
 
 TRACES: Final = {
     "packets": ("bellcore_bc_paug89_first100k.csv.gz", "ts_s"),
@@ -24,15 +22,15 @@ events of a cyber-defence contest (Zeek logs, ordered by time)."""
 
 
 def trace_folder() -> Path | None:
-    """Where the traces lie: ``shared/data`` beside the project or the working directory; None where it is not."""
+    """Where the traces lie: ``shared/data`` beside the project or the working directory; None if there is none."""
     places = [Path.cwd(), *Path.cwd().parents, *Path(__file__).resolve().parents]
     folders = (place / "shared" / "data" for place in places)
     return next((folder for folder in folders if all((folder / file).exists() for file, _ in TRACES.values())), None)
 
 
-def trace_arrivals(name: str, seconds: float, folder: Path | None = None) -> Floats:
+def trace_arrivals(name: str, seconds: float) -> Floats:
     """Arrival times within the first seconds of a trace, beginning at 0."""
-    folder = folder or trace_folder()
+    folder = trace_folder()
     if folder is None:
         raise UserError(f"trace {name!r}: there is no folder shared/data with {TRACES[name][0]}")
     file, column = TRACES[name]

@@ -10,8 +10,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
-from freshet.model import UserError, parse_schema, schema_text
-from freshet.model.operators import Columns
+from freshet.model import Operator, UserError, parse_schema, schema_text
 from freshet.model.schema import with_arrival
 from freshet.spark.driver.failures import message
 from freshet.spark.worker.functions import register_functions
@@ -25,27 +24,23 @@ class Analysis:
         self._session = session
         self._empty = lru_cache(maxsize=64)(self._make_empty)
 
-    def columns(self, operator: str, columns: Columns, schema: pa.Schema) -> pa.Schema:
-        """The columns of a projection over tuples of a schema.
+    def plain(self, operator: Operator, schema: pa.Schema) -> pa.Schema:
+        """The columns behind a plain operator over tuples of a schema.
 
         Raises:
             UserError: Spark does not accept an expression.
         """
         rows = self._empty(schema)
-        register_functions(self._session, " ".join(text for _, text in columns))
+        register_functions(self._session, " ".join(operator.expressions))
         try:
-            made = [F.expr(safe(text)).alias(name) for name, text in columns]
-            return _arrow(rows.select(*made).schema, operator)
+            if operator.keeps is not None:
+                _ = rows.where(safe(operator.keeps)).schema
+            if operator.makes is None:
+                return schema
+            made = [F.expr(safe(text)).alias(name) for name, text in operator.makes]
+            return _arrow(rows.select(*made).schema, operator.name)
         except PySparkException as error:
-            raise UserError(f"operator {operator}: {message(error)}") from None
-
-    def predicate(self, operator: str, predicate: str, schema: pa.Schema) -> None:
-        """Refuses a predicate that is no boolean over tuples of a schema."""
-        register_functions(self._session, predicate)
-        try:
-            _ = self._empty(schema).where(safe(predicate)).schema
-        except PySparkException as error:
-            raise UserError(f"operator {operator}: {message(error)}") from None
+            raise UserError(f"operator {operator.name}: {message(error)}") from None
 
     def _make_empty(self, schema: pa.Schema) -> DataFrame:
         return self._session.createDataFrame([], schema_text(with_arrival(schema)))

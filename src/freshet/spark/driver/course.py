@@ -1,6 +1,6 @@
-"""The course of a unit: its jobs one after the other, each over trains and over what those before it wrote.
+"""The course of a unit: its jobs one after the other, each over trains and over the output of earlier jobs.
 
-Nothing between two jobs is committed; files in the middle that hold no state become orphans.
+Nothing is committed between two jobs; intermediate files without state become orphans.
 """
 
 from __future__ import annotations
@@ -9,16 +9,17 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
 from freshet.model import Chain, ChainResult, Input, Segment, State, Train, Unit
+from freshet.model.unit import given_by
 from freshet.spark.driver.forms import Form
 from freshet.spark.driver.installation import Installation
 from freshet.spark.driver.jobs import Job
 from freshet.spark.driver.planning import Piece, jobs
 from freshet.spark.driver.results import Outcome, added, combine, committed, on_one_clock
-from freshet.spark.worker.report import ChainReport, StateReport, TaskReport
+from freshet.spark.worker.report import ChainReport, StateReport, TaskReport, WrittenRange
 
 
 class Course:
-    """Runs pieces of a unit, each after those that it reads; an evaluation error is a failure of ``strict`` queries."""
+    """Runs pieces of a unit, each after those that it reads. An evaluation error fails a query that is ``strict``."""
 
     def __init__(
         self,
@@ -29,12 +30,13 @@ class Course:
         submit: Callable[[Job], list[TaskReport]],
     ) -> None:
         self._unit, self._pieces, self._installed, self._strict = unit, pieces, installation, strict
-        self._submit = submit
+        self._run: Callable[[Job], list[TaskReport]] = lambda job: on_one_clock(submit(job))
         self._states = {state.fold: state for state in unit.states}
+        self._lasts = {piece.place: number for number, piece in enumerate(pieces)}
         self._outcome = Outcome(unit.chains)
         self._failures: dict[int, str] = {}
         self._given: dict[int, Train] = {}
-        """What pieces gave to those of later jobs."""
+        """What pieces gave to pieces of later jobs."""
 
     def run(self) -> Outcome:
         """Runs all jobs."""
@@ -45,11 +47,11 @@ class Course:
             kept |= read.difference(numbers)
         for form, numbers in planned:
             self._job(form, self._without_failed(numbers), kept)
-        self._outcome.in_order(piece.place for piece in self._pieces)  # none may be missing
+        self._outcome.in_order(piece.place for piece in self._pieces)  # raises if one is missing
         return self._outcome
 
     def _without_failed(self, numbers: Iterable[int]) -> list[int]:
-        """Those that can run; the others fail with what they read."""
+        """The pieces that can run; the others fail because a piece that they read has failed."""
         if not self._failures:
             return list(numbers)
         left = []
@@ -76,7 +78,7 @@ class Course:
         else:
             pieces = [self._pieces[number] for number in numbers]
             parted = {fold for piece, some in zip(pieces, folds, strict=True) if piece.parted for fold in some}
-            # What is merged in parts is not looked at, and no time passes.
+            # Merging in parts neither reads the state nor lets time pass.
             found = [self._states[fold] for some in folds for fold in some]
             states = tuple(
                 replace(each, ranges=(), after=each.before) if each.fold in parted else each for each in found
@@ -86,11 +88,8 @@ class Course:
         for number in kept.intersection(numbers):
             self._give(number, reports, places[number])
 
-    def _run(self, job: Job) -> list[TaskReport]:
-        return on_one_clock(self._submit(job))
-
     def _bound(self, number: int, places: dict[int, int], kept: set[int]) -> Chain:
-        """The chain of a piece, with what it reads, and where it writes to if a later job reads it."""
+        """The chain of a piece with the inputs of its job; if a later job reads it, it writes to a train for that."""
         chain = self._pieces[number].chain
         writes = (*chain.writes, self._name(number)) if number in kept else chain.writes
         if number not in kept and not _places(chain):
@@ -119,11 +118,18 @@ class Course:
             results.append(replace(result, rows_out=0, failure=failures[0]) if failures else result)
             self._note(number, results[-1], states.get(place, ()))
         accepted = {place for place, result in enumerate(results) if result.failure is None}
-        written = [self._pieces[number].chain for number in numbers]
+        written = [self._written(number, all_well=len(accepted) == len(results)) for number in numbers]
         self._outcome.files += [file for task in tasks if (file := committed(task, written, accepted))]
 
+    def _written(self, number: int, all_well: bool) -> tuple[str, ...]:
+        """The streams that the output of a piece goes to. If others failed, it may be the input of one of them."""
+        piece = self._pieces[number]
+        if piece.chain.writes or all_well or number != self._lasts[piece.place]:
+            return piece.chain.writes
+        return (given_by(self._unit.id, piece.place),)
+
     def _note(self, number: int, result: ChainResult, states: Sequence[tuple[str | None, StateReport]]) -> None:
-        """Notes what came of a piece, and what became of its states."""
+        """Notes the result of a piece, and the changes of its states."""
         piece = self._pieces[number]
         if result.failure is not None:
             self._failures[number] = result.failure
@@ -134,7 +140,7 @@ class Course:
         self._outcome.take(piece.place, result)
 
     def _move(self, states: Iterable[tuple[str | None, StateReport]]) -> None:
-        """Brings states up to what a job has made of them, for the next job of the same fold."""
+        """Applies the changes that a job made to states, for the next job of the same fold."""
         for file, each in states:
             state = next(one for one in self._states.values() if any(part.stream == each.stream for part in one.ranges))
             grown = tuple(_grown(one, each, file) if one.stream == each.stream else one for one in state.ranges)
@@ -147,9 +153,8 @@ class Course:
         for task in tasks:
             for report in task.chains:
                 if report.chain == place and report.member is not None and task.file is not None:
-                    rows, position, length, arrival, last = report.member
-                    segments.append(Segment(name, end, rows, 0, arrival, last, task.file, position, length))
-                    end += rows
+                    segments.append(_segment(name, end, report.member, task.file))
+                    end = segments[-1].end
         self._given[number] = Train(name, 0, end, tuple(segments))
 
     def _shuffle(self, chain: Chain) -> list[TaskReport]:
@@ -159,15 +164,15 @@ class Course:
         for port in ports:
             tasks += self._run(Job("shuffled", (_only(chain, port),), (self._state_of(chain),)))
             tasks += self._remember(_only(chain, port), port, port == ports[-1])
-        # What the tuples of an earlier port waited for has come with the last one.
+        # The tuples of earlier ports had to wait for those of the last one.
         for port in ports[:-1]:
             tasks += self._remember(_only(chain, None), port, True)
         return tasks
 
     def _remember(self, chain: Chain, port: int, closing: bool) -> list[TaskReport]:
-        """Brings one port of a join whose pairs were made by a shuffle up to date."""
+        """Updates what one port of a join remembers, after a shuffle has made its pairs."""
         state = self._state_of(chain)
-        # The other input remembers nothing there: no pair is made a second time.
+        # The other inputs are empty there, so no pair is made a second time.
         own = replace(state, ranges=_emptied(state.ranges, port), after=state.after if closing else state.before)
         tasks = self._run(Job("vectorised", (replace(chain, writes=()),), (own,)))
         self._move((task.file, each) for task in tasks for each in task.states)
@@ -183,12 +188,12 @@ def _places(chain: Chain) -> list[int]:
 
 
 def _only(chain: Chain, port: int | None) -> Chain:
-    """A chain with the tuples of one port alone, or of none."""
+    """A chain with the tuples of only one port, or of none."""
     return replace(chain, inputs=_emptied(chain.trains, port))
 
 
 def _emptied(trains: Sequence[Train], but: int | None) -> tuple[Train, ...]:
-    """Trains without their tuples, but for one."""
+    """Trains without their tuples, except for one train."""
     return tuple(each if place == but else Train(each.stream, each.end, each.end) for place, each in enumerate(trains))
 
 
@@ -205,6 +210,10 @@ def _grown(old: Train, change: StateReport, file: str | None) -> Train:
     segments = tuple(segment for segment in old.segments if segment.end > first)
     if change.member is None or file is None:
         return Train(old.stream, first, old.end, segments)
-    rows, position, length, arrival, last = change.member
-    new = Segment(old.stream, old.end, rows, 0, arrival, last, file, position, length)
+    new = _segment(old.stream, old.end, change.member, file)
     return Train(old.stream, first, new.end, (*segments, new))
+
+
+def _segment(stream: str, first: int, member: WrittenRange, file: str) -> Segment:
+    rows, position, length, arrival, last = member
+    return Segment(stream, first, rows, 0, arrival, last, file, position, length)

@@ -6,7 +6,7 @@ import subprocess
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from functools import partial
@@ -16,19 +16,18 @@ from typing import Final
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
-from freshet.kernels.parting import OVERHEAD
 from freshet.kernels.shuffling import MOST_BYTES
-from freshet.model import FreshetError, Network, Unit, UnitResult
+from freshet.kernels.task_split import OVERHEAD
+from freshet.model import Chain, FreshetError, Network, Unit, UnitResult
 from freshet.model.unit import components
 from freshet.spark.driver.analysis import Analysis
 from freshet.spark.driver.course import Course
 from freshet.spark.driver.failures import STOPPED, Apart, Retry, message, retry_reason
 from freshet.spark.driver.files import forget
-from freshet.spark.driver.forms import Form
 from freshet.spark.driver.installation import Installation
 from freshet.spark.driver.isolate import isolate
 from freshet.spark.driver.jobs import Job, Jobs
-from freshet.spark.driver.planning import Component, Limits, Planner
+from freshet.spark.driver.planning import Component, Planner, TaskLimits
 from freshet.spark.driver.results import Outcome
 from freshet.spark.driver.running import Running
 from freshet.spark.driver.suspects import Suspects
@@ -39,14 +38,14 @@ from freshet.spark.worker.spec import Spec
 _MOST_TAGS: Final = 16
 _TAGS: Final = "spark.job.tags"
 _LAST_TRY: Final = 10.0
-"""Seconds that a worker gets to end after its unit was cancelled; then it is left alone."""
+"""Seconds that a worker gets to end after its unit was cancelled; after that nobody waits for it."""
 _DYING: Final = 90.0
-"""Seconds that a JVM which does not answer gets to be gone, so that it can be told how it ended. Spark's own way out
-takes half a minute where the thread that asked for it is one that it waits for."""
+"""Seconds to wait for a JVM that does not answer to end, so that its exit code is known. Spark takes half a minute to
+shut down if it waits for the very thread that asked it to."""
 _PROBE: Final = 60.0
 """Seconds that an empty job gets before Spark is taken to be stuck."""
 _FROM_OUTSIDE: Final = (-9, -15, 137, 143)
-"""What a JVM ends with that somebody killed."""
+"""Exit codes of a JVM that somebody killed."""
 _MEANING: Final = {52: " (out of memory)", 3: " (out of memory)", 134: " (it crashed)", -6: " (it crashed)"}
 
 
@@ -56,15 +55,14 @@ class SparkExecutor:
     Args:
         session: From :func:`freshet.spark.session.session.open_session`.
         state: The state folder; trains are read from and outputs written to its ``segments``.
-        slots: Units that may run at once; each has a thread that submits its jobs.
+        slots: Maximum number of units that run at once; each has a thread that submits its jobs.
         wake: Called from a worker thread when a unit has finished.
-        clock: Seconds since the epoch.
-        vectorise: Whether chains that can be compiled are; False runs all of them in Spark's own form.
-        most_join_bytes: Bytes that a join may look at in one task; larger ones go through a shuffle.
+        vectorise: Whether to compile chains where possible; False runs all of them in Spark's own form.
+        most_join_bytes: Maximum bytes that a join reads in one task; larger joins go through a shuffle.
         part_overhead: Seconds that a second job takes, to judge whether an aggregate merges a train in parts.
-        time_limit: Seconds that a job may take; None: any time. The query that takes longer fails.
-        rows_out: Rows that a unit of a query may give out for each row that it reads; None: any number.
-        suspects: Queries that may have ended a run before, some of which run alone until they have succeeded once.
+        time_limit: Maximum seconds of a job; None: unlimited. A query that takes longer fails.
+        rows_out: Maximum rows that a unit of a query gives out for each row that it reads; None: unlimited.
+        suspects: Queries that may have ended an earlier run; some of them run alone until they have succeeded once.
     """
 
     def __init__(
@@ -74,7 +72,6 @@ class SparkExecutor:
         *,
         slots: int = 2,
         wake: Callable[[], None],
-        clock: Callable[[], float] = time.time,
         vectorise: bool = True,
         most_join_bytes: int = MOST_BYTES,
         part_overhead: float = OVERHEAD,
@@ -86,10 +83,10 @@ class SparkExecutor:
         self._context = session.sparkContext
         self._state = state.resolve()
         self._wake = wake
-        self._clock = clock
         self._installation = Installation(Analysis(session), vectorise, rows_out)
+        self.form, self.way = self._installation.form, self._installation.way
         self.jobs = Jobs(session, self._state, self._installation)
-        self._limits = Limits(self.jobs.cores, most_join_bytes, part_overhead)
+        self._limits = TaskLimits(self.jobs.cores, most_join_bytes, part_overhead)
         self._fail_on_error: frozenset[str] = frozenset()
         self._specs = self._state / "specs"
         forget(self._specs, "*.assignment", "*.report")  # of runs before: nobody reads them any more
@@ -128,23 +125,15 @@ class SparkExecutor:
 
     @property
     def alone(self) -> frozenset[str]:
-        """Queries that must not be in a unit with others: runs have died with them."""
+        """Queries that must not share a unit with others: earlier runs died while they ran."""
         return self._suspects.alone
-
-    def form(self, numbers: Sequence[int]) -> tuple[Form, str]:
-        """The physical form of a chain of installed operators, and why."""
-        return self._installation.form(numbers)
-
-    def way(self, nodes: Collection[int]) -> str:
-        """A word for the way in which installed operators would run as one step."""
-        return self._installation.way(nodes)
 
     def states(self, fold: str) -> int:
         """How many state streams an installed fold has."""
         return len(self._installation.columns.states[fold])
 
     def warm_up(self, rounds: int = 10) -> None:
-        """Runs empty jobs, so that the first units find Python workers and compiled Java code."""
+        """Runs empty jobs, so that Python workers and compiled Java code are ready for the first units."""
         for _ in range(rounds):
             self.jobs.probe(self._spec)
             self.jobs.probe(self._spec, self.jobs.cores)
@@ -159,7 +148,7 @@ class SparkExecutor:
         """Units that finished since the last call; does not wait.
 
         Raises:
-            FreshetError: Spark's JVM has ended: no try of any unit can succeed any more.
+            FreshetError: Spark's JVM has ended, so no unit can succeed any more.
         """
         with self._changed:
             results, self._results = self._results, []
@@ -170,9 +159,9 @@ class SparkExecutor:
         return results
 
     def _look_whether_gone(self, dying: bool = False) -> None:
-        """Notes the end of the JVM, before anybody takes the notes of what ran for those of jobs that only failed.
+        """Notes it if the JVM has ended, so that the notes of what ran are kept.
 
-        One that is ``dying`` stops Spark first, and answers for a while.
+        A JVM that is ``dying`` stops Spark first, and still answers for a while.
         """
         process = getattr(self._context._gateway, "proc", None)
         if self._closing or (not dying and self._answers() and (process is None or process.poll() is None)):
@@ -186,12 +175,12 @@ class SparkExecutor:
         self._notes.died(f"Spark's JVM {told}", certain=code is not None and code not in _FROM_OUTSIDE)
 
     def _is_stuck(self, unit: str) -> None:
-        """A job of a unit was cancelled and goes on, and no other can run: as bad as a JVM that has ended."""
+        """A cancelled job of a unit goes on, and no other job can run: this is as bad as a JVM that has ended."""
         self._notes.died("Spark runs no job any more: one could not be cancelled", certain=True)
         self._wake()
 
     def next_finish(self) -> float | None:
-        """Unknown: this is the real world."""
+        """Unknown in the real world."""
         return None
 
     def cancel(self, unit_id: str) -> None:
@@ -207,13 +196,13 @@ class SparkExecutor:
             if running:
                 self._cancelled.add(unit_id)
         for unit in queued:
-            now = self._clock()
+            now = time.time()
             self._finish(UnitResult(unit, now, now, retry="cancelled"))
         if running:
             self._context.cancelJobGroup(unit_id)
 
     def close(self) -> None:
-        """Stops the workers; units that are running are cancelled and not reported."""
+        """Stops the workers; running units are cancelled and not reported."""
         with self._changed:
             self._closing = True
             self._waiting.clear()
@@ -221,7 +210,7 @@ class SparkExecutor:
             self._cancelled.update(running)
             self._changed.notify_all()
         for unit in running:
-            # A Spark that is gone has no job left to cancel, and must not keep anyone from closing.
+            # If Spark is gone, there is no job left to cancel, and closing must not fail.
             with suppress(Exception):
                 self._context.cancelJobGroup(unit)
         self._limit.stop()
@@ -247,8 +236,7 @@ class SparkExecutor:
         self._wake()
 
     def _run(self, unit: Unit, spec: str) -> UnitResult:
-        started = self._clock()
-        began = time.perf_counter()
+        started, began = time.time(), time.perf_counter()
         parts: dict[str, float] = {}
         places = range(len(unit.chains))
         try:
@@ -257,52 +245,48 @@ class SparkExecutor:
             self._check(unit)
             chains = outcome.in_order(places)
         except Exception as error:
-            # Whatever it is, the unit comes back: an engine that waits for it for ever would be worse.
-            reason = "cancelled" if unit.id in self._cancelled else retry_reason(error)
-            if reason is None:
-                reason = self._why_no_job()
+            # Whatever happened, the unit comes back: an engine that waits for it for ever would be worse.
+            reason = "cancelled" if unit.id in self._cancelled else retry_reason(error) or self._why_no_job()
             if reason is not None:
-                apart = isinstance(error, Apart)
-                return UnitResult(unit, started, self._clock(), retry=reason, apart=apart, parts=parts)
-            # Our own error, and not to be told whose: to try again for ever would hold up everybody.
+                apart = error.places if isinstance(error, Apart) else ()
+                return UnitResult(unit, started, time.time(), retry=reason, apart=apart, parts=parts)
+            # An error of Freshet itself, of no particular chain: trying again for ever would hold up all queries.
             outcome = Outcome(unit.chains)
             outcome.failed(places, message(error))
             chains = outcome.in_order(places)
         overhead = max(time.perf_counter() - began - outcome.busy, 0.0)
-        return UnitResult(unit, started, self._clock(), chains, tuple(outcome.files), overhead, parts=parts)
+        return UnitResult(unit, started, time.time(), chains, tuple(outcome.files), overhead, parts=parts)
 
     def _attempt(self, unit: Unit, spec: str, parts: dict[str, float]) -> Outcome:
-        """Runs a unit, one of suspects while no other runs."""
+        """Runs a unit; if one of its chains serves suspects only, no other unit runs meanwhile."""
         outcome = Outcome(unit.chains)
         run = partial(self._run_components, unit, spec, parts)
-        with self._floor.alone() if self._is_suspected(unit) else self._floor.together():
+        alone = self._suspects.alone
+        is_suspect = bool(alone) and any(alone.issuperset(self._queries(chain)) for chain in unit.chains)
+        with self._floor.alone() if is_suspect else self._floor.together():
             self._isolated(outcome, components(unit.chains), run)
-        # Shared work that has come to its end says nothing of what its queries do behind it.
+        # Success of shared work clears nobody: its queries may still fail in the operators behind it.
         self._suspects.clear(stream for chain in unit.chains for stream in chain.writes)
         return outcome
 
-    def _is_suspected(self, unit: Unit) -> bool:
-        """Whether only queries that may end the run need a part of a unit."""
-        suspects = self._suspects.alone
-        return bool(suspects) and any(
-            suspects.issuperset(self._installation.queries(chain.nodes)) for chain in unit.chains
-        )
+    def _queries(self, chain: Chain) -> tuple[str, ...]:
+        return self._installation.queries(chain.nodes)
 
     def _isolated(
         self, outcome: Outcome, parts: Sequence[Component], run: Callable[[Sequence[Component]], Outcome]
     ) -> None:
-        """Runs components; those that fail are found.
+        """Runs components, and finds those that fail.
 
         Raises:
-            Apart: One fails whose chains are not all needed by the same queries.
+            Apart: One fails, and its chains serve different queries.
         """
         for done, result in isolate(parts, run, self._suspect):
             if isinstance(result, Outcome):
                 outcome.merge(result)
                 continue
             [part] = done
-            if len({frozenset(self._installation.queries(outcome.chains[place].nodes)) for place in part}) > 1:
-                raise Apart(result)
+            if len({frozenset(self._queries(outcome.chains[place])) for place in part}) > 1:
+                raise Apart(result, part)
             outcome.failed(part, result)
 
     def _run_components(self, unit: Unit, spec: str, times: dict[str, float], parts: Sequence[Component]) -> Outcome:
@@ -322,7 +306,7 @@ class SparkExecutor:
         self._check(unit)
         if self._notes.dead is not None:
             raise Retry(self._notes.dead)
-        queries = {query for chain in job.chains for query in self._installation.queries(chain.nodes)}
+        queries = {query for chain in job.chains for query in self._queries(chain)}
         try:
             with self._notes.job(queries), self._limit.watch(unit.id):
                 return self.jobs.run(unit, spec, job, times)
@@ -336,7 +320,7 @@ class SparkExecutor:
             raise
 
     def _suspect(self) -> None:
-        """Raises where not even an empty job of no query runs."""
+        """Raises if not even an empty job runs."""
         if (reason := self._why_no_job()) is not None:
             raise Retry(reason)
 
@@ -348,7 +332,7 @@ class SparkExecutor:
         return None
 
     def _probe_within(self, unit: Unit) -> None:
-        """After a job that took too long: its tasks may go on for ever, and leave no core to anybody."""
+        """Checks, after a job that took too long, that other jobs can run: its tasks may keep all cores for ever."""
         try:
             with self._limit.watch(unit.id, at_least=_PROBE):
                 self._suspect()
@@ -367,10 +351,10 @@ class SparkExecutor:
             raise Retry("cancelled")
 
     def _describe(self, unit: Unit) -> None:
-        """Names the jobs that this thread submits from now on, for whoever looks at Spark or cancels."""
-        queries = dict.fromkeys(query for chain in unit.chains for query in self._installation.queries(chain.nodes))
+        """Names the jobs that this thread submits from now on, for those who watch Spark or cancel jobs."""
+        queries = dict.fromkeys(query for chain in unit.chains for query in self._queries(chain))
         names = list(queries)[:_MOST_TAGS]
         more = f" and {len(queries) - len(names)} more" if len(queries) > len(names) else ""
         self._context.setJobGroup(unit.id, f"{', '.join(names)}{more}: {unit.rows} tuples", True)
-        # What addJobTag sets, in one call to the JVM instead of one per tag.
+        # addJobTag sets the same property, but with one call to the JVM for each tag.
         self._context.setLocalProperty(_TAGS, ",".join(name.replace(",", " ") for name in names))

@@ -11,27 +11,21 @@ from pyspark.sql import SparkSession
 
 from freshet.log import Export, Exported
 from freshet.log.store.private import make_folder
-from freshet.spark.driver.files import forget
 from freshet.spark.session.settings import in_process
-from freshet.spark.worker.assignment import forget_property, property_text
+from freshet.spark.worker.assignment import telling
 from freshet.spark.worker.exporting import EXPORTS, export_plan, orders_text, read_exports
 from freshet.spark.worker.report import rows_of
 
 
 class SparkExporter:
-    """Writes files on the executors; implements :class:`freshet.sinks.Exporter`.
-
-    Args:
-        session: From :func:`freshet.spark.session.session.open_session`.
-        state: The state folder.
-    """
+    """Writes files on the executors; implements :class:`freshet.sinks.Exporter`."""
 
     def __init__(self, session: SparkSession, state: Path) -> None:
         self._context = session.sparkContext
         self._state = state.resolve()
         self._specs = self._state / "specs"
         make_folder(self._specs)
-        # It cannot be read without being set.
+        # The umask can only be read by setting it.
         self._umask = os.umask(0o077)
         os.umask(self._umask)
         self.sees_all = in_process(str(self._context.master))
@@ -42,13 +36,7 @@ class SparkExporter:
     def export(self, number: int, exports: Sequence[Export]) -> list[Exported | Exception]:
         tasks = min(self._most_tasks, len(exports))
         name = f"sinks-{number}"
-        text = property_text(orders_text(self._state, name, tasks, self._umask, exports), self._specs)
+        text = orders_text(self._state, name, tasks, self._umask, exports)
         self._context.setJobGroup(name, f"sinks: {len(exports)} Parquet files")
-        self._context.setLocalProperty(EXPORTS, text)
-        try:
+        with telling(self._context, EXPORTS, text, self._specs, name):
             return read_exports(rows_of(self._plan(tasks)), tasks, len(exports))
-        except BaseException:
-            forget(self._specs, f"{name}-*.report")
-            raise
-        finally:
-            forget_property(text)

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import sqlglot
 
-from freshet.model import ARRIVAL, Filter, Project
+from freshet.model import ARRIVAL, Operator
 from freshet.sql import error_count, flatten, safe
 
 
 @dataclass(frozen=True, slots=True)
 class ChainSql:
-    """Predicates in order, output columns, and per operator what counts its evaluation errors.
+    """Predicates in order, output columns, and for each operator an expression that counts its evaluation errors.
 
-    ``counts`` are (stage from which on a tuple reaches the operator, expression). An operator is answerable for its
-    own expressions only: those of the operators before it appear in their safe form, which has no errors.
+    ``counts`` are (lowest stage at which a tuple reaches the operator, expression). An operator answers for its own
+    expressions only: those of earlier operators appear in their safe form, which has no errors.
     """
 
     predicates: tuple[str, ...]
@@ -24,24 +24,23 @@ class ChainSql:
     counts: tuple[tuple[int, str], ...]
 
     @classmethod
-    def of(cls, operators: Sequence[Filter | Project], columns: Sequence[str]) -> ChainSql:
+    def of(cls, operators: Sequence[Operator], columns: Sequence[str]) -> ChainSql:
         """The expressions of a chain whose input has these columns."""
-        names = [*(name for name in columns if name != ARRIVAL), ARRIVAL]
-        tamed = [_safe(operator) for operator in operators]
-        flat = flatten(tamed, names)
+        tamed = [operator.rewritten(safe) for operator in operators]
+        flat = flatten(tamed, columns)
         counts = []
         stage = 0
         for index, operator in enumerate(operators):
-            own = flatten([*tamed[:index], operator], names)
-            filters = isinstance(operator, Filter)
+            own = flatten([*tamed[:index], operator], columns)
+            filters = operator.keeps is not None
             texts = own.predicates[-1:] if filters else [text for _, text in own.columns]
             counts += [(stage, count) for count in map(error_count, texts) if count.strip("()") != "0"]
             stage += filters
         outputs = tuple((name, text) for name, text in flat.columns if name != ARRIVAL)
-        return cls(tuple(flat.predicates), outputs, tuple(counts))
+        return cls(flat.predicates, outputs, tuple(counts))
 
     def stage(self) -> str:
-        """How many predicates a tuple passes, in order; those after the first that it fails are not evaluated."""
+        """How many predicates a tuple passes, in order; predicates after the first failure are not evaluated."""
         tests = " ".join(
             f"WHEN NOT coalesce({predicate}, false) THEN {number}" for number, predicate in enumerate(self.predicates)
         )
@@ -54,16 +53,10 @@ class ChainSql:
         return " + ".join(terms) or "0"
 
     def columns_used(self, columns: Sequence[str]) -> set[str]:
-        """The input columns that are needed; a name counts wherever it stands, since a field looks like a column."""
+        """The input columns that are needed. A name counts anywhere in a text, because a field looks like a column."""
         names = {token.text.lower() for token in sqlglot.tokenize(self.all_text(), read="spark")}
         return {name for name in columns if name.lower() in names}
 
     def all_text(self) -> str:
-        """All its expressions, for who looks for names."""
+        """All its expressions, to look for names in."""
         return " ".join([*self.predicates, *(text for _, text in self.columns), *(text for _, text in self.counts)])
-
-
-def _safe(operator: Filter | Project) -> Filter | Project:
-    if isinstance(operator, Filter):
-        return replace(operator, predicate=safe(operator.predicate))
-    return replace(operator, columns=tuple((name, safe(text)) for name, text in operator.columns))

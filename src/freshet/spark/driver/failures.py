@@ -1,4 +1,4 @@
-"""Why a job failed: for a reason that is no chain's fault (the unit is tried again), or because a chain raised."""
+"""Why a job failed: because a chain raised, or for a reason that is no chain's fault (then the unit runs again)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from py4j.protocol import Py4JNetworkError
 _MARK: Final = "try the unit again: "
 _LONGEST: Final = 400
 STOPPED: Final = "Spark was stopped"
-"""The reason where Spark is gone, or about to go."""
+"""The reason if Spark is gone, or is about to go."""
 
 # What Spark says when it, and not our code, gave up. Texts, because Spark has no error class for most of them.
 _RETRY: Final = (
@@ -22,10 +22,11 @@ _RETRY: Final = (
     (re.compile(r"SPARK_JOB_CANCELLED|cancelled part of cancelled job|TASK_CANCELLED|was cancelled"), "cancelled"),
     (re.compile(r"ExecutorLostFailure|FetchFailed|executor .{0,80}lost|Failed to connect to "), "an executor was lost"),
 )  # fmt: skip
-# An expression that raises may say anything, also what is in the data. It has an error class; these are Spark's own.
+# The text of an error in an expression may hold anything, even data, but it begins with an error class. These classes
+# are Spark's own.
 _CLASS: Final = re.compile(r"(?:^|: )\[(?P<name>[A-Z][A-Z0-9_.]+)\]", re.MULTILINE)
 _SPARKS_OWN: Final = re.compile("CANCEL|PYTHON|EXECUTOR|FETCH|SHUFFLE|SPARK")
-# Spark has tried such a task so often, and each time it took its executor with it.
+# Spark has tried such a task several times, and each time its executor died with it.
 _KILLS: Final = re.compile(r"failed (?:[3-9]|\d\d+) times.{0,400}exited caused by one of the running tasks", re.DOTALL)
 _STATE: Final = re.compile(r"\s*SQLSTATE: \w+.*", re.DOTALL)
 _CALLED: Final = re.compile(r"An error occurred while calling [^\n]*\n: (?:[\w.$]*[.$])?(?P<cause>[^\n]+)")
@@ -33,7 +34,7 @@ _ABORTED: Final = re.compile(r"most recent failure: [^\n]*?\): (?:[\w.$]+: )?(?P
 
 
 class Retry(Exception):
-    """The unit cannot be done now, and no chain is to blame. Its text survives the way from a task to the driver."""
+    """The unit cannot run now, and no chain is to blame. A task can raise it: the driver recognises its text."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(_MARK + reason)
@@ -44,12 +45,16 @@ class Retry(Exception):
 
 
 class Apart(Retry):
-    """Chains of several queries failed together, and nobody can tell whose fault it was: they are to run apart."""
+    """Chains of several queries, at these places, failed together; to find whose fault it was they must run apart."""
+
+    def __init__(self, reason: str, places: tuple[int, ...]) -> None:
+        super().__init__(reason)
+        self.places = places
 
 
 @contextmanager
 def no_blame(what: str) -> Iterator[None]:
-    """Where a file cannot be read or written, what is done inside is no chain's fault."""
+    """Turns an error of a file system into a reason to try again: it is no chain's fault."""
     try:
         yield
     except OSError as error:
@@ -57,7 +62,7 @@ def no_blame(what: str) -> Iterator[None]:
 
 
 def retry_reason(error: BaseException) -> str | None:
-    """The reason to try again, or None where a chain is to blame.
+    """The reason to try again; None if a chain is to blame.
 
     >>> retry_reason(RuntimeError("Job 3 cancelled part of cancelled job group u1"))
     'cancelled'

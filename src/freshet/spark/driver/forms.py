@@ -4,29 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from functools import cache
+from itertools import groupby
 from typing import Literal
 
-from freshet.kernels.parting import parted_at
 from freshet.kernels.shuffling import why_never_shuffled
-from freshet.model import Filter, Join, Network, Operator, Project
+from freshet.kernels.task_split import parted_at
+from freshet.model import Join, Network, Operator
 
 Form = Literal["vectorised", "catalyst", "shuffled"]
 """``shuffled``: a large join."""
-Stage = tuple[Form, tuple[int, ...]]
+FormStage = tuple[Form, tuple[int, ...]]
 """Nodes that run in one form."""
-
-
-WhyNot = Callable[[int, Filter | Project], str | None]
-"""Why a filter or a projection is not compiled, from its number and what it does; None: it is."""
+WhyNot = Callable[[int, Operator], str | None]
+"""Why a plain operator is not compiled, from its number and what it does; None: it is."""
 
 
 class Forms:
-    """The forms of the operators of a network, which may grow: what is said of a node stays true.
-
-    Args:
-        network: The operators.
-        why_not: Judges each of them.
-    """
+    """The forms of the operators of a network, which may grow."""
 
     def __init__(self, network: Network, why_not: WhyNot) -> None:
         self.network = network
@@ -34,6 +28,11 @@ class Forms:
         self.why_not = cache(self._judge)
         self.folds = cache(self._folds)
         self.stages = cache(self._stages)
+
+    def judge_anew(self) -> None:
+        """Forgets all answers: the network has changed, and numbers may stand for other nodes."""
+        for kept in (self.why_not, self.folds, self.stages):
+            kept.cache_clear()
 
     def operators(self, numbers: Sequence[int]) -> tuple[Operator, ...]:
         """The operators of a chain."""
@@ -48,48 +47,38 @@ class Forms:
         return tuple(each.name for each in self.operators(numbers) if each.remembers)
 
     def _judge(self, number: int) -> str | None:
-        """Why a node is not compiled; None: it is, as all are that are neither filters nor projections."""
+        """Why a node is not compiled; None: it is. Only filters and projections may fail to compile."""
         operator = self.network.nodes[number].operator
-        return self._why_not(number, operator) if isinstance(operator, Filter | Project) else None
+        return self._why_not(number, operator) if operator.plain else None
 
-    def _stages(self, numbers: tuple[int, ...]) -> tuple[Stage, ...]:
-        """A chain, cut where its form changes: filters and projections in a row have one, and what is compiled goes
-        together."""
-        stages: list[Stage] = []
-        place = 0
-        while place < len(numbers):
-            end = place + 1
-            if self._is_stateless(numbers[place]):
-                while end < len(numbers) and self._is_stateless(numbers[end]):
-                    end += 1
-            some = numbers[place:end]
+    def _stages(self, numbers: tuple[int, ...]) -> tuple[FormStage, ...]:
+        """A chain, cut where its form changes. Plain operators in a row have one form; compiled stages are joined."""
+        stages: list[FormStage] = []
+        for _, group in groupby(numbers, lambda number: self.network.nodes[number].operator.plain):
+            some = tuple(group)
             form = self.form(some)[0]
             if stages and stages[-1][0] == form == "vectorised":
                 stages[-1] = (form, stages[-1][1] + some)
             else:
                 stages.append((form, some))
-            place = end
         return tuple(stages)
 
-    def _is_stateless(self, number: int) -> bool:
-        return isinstance(self.network.nodes[number].operator, Filter | Project)
-
     def form(self, numbers: Sequence[int]) -> tuple[Form, str]:
-        """The physical form of a chain, or of its first piece that is not compiled, and why."""
+        """The physical form of a chain, or of its first operator that is not compiled, and the reason."""
         for number in numbers:
             if why := self.why_not(number):
                 return "catalyst", f"{self.network.nodes[number].name}: {why}"
         return "vectorised", "all its expressions are compiled"
 
     def way(self, nodes: Collection[int]) -> str:
-        """How nodes would run in one step: compiled, in Spark's own form, side by side, or one job after the other."""
+        """A word for how nodes would run as one step: compiled, in Spark's own form, side by side, or in stages."""
         others = {number for number in nodes if self.why_not(number) is not None}
         if not others or len(others) == len(nodes):
             return "catalyst" if others else "vectorised"
-        inside = others.symmetric_difference(nodes)
-        sources = ((number, source) for number in nodes for source in self.network.nodes[number].inputs)
-        mixed = any((a in others and b in inside) or (a in inside and b in others) for a, b in sources)
-        return "staged" if mixed else "vectorised+catalyst"
+        inside = set(nodes)
+        edges = ((number, source) for number in nodes for source in self.network.nodes[number].inputs)
+        staged = any(source in inside and (number in others) != (source in others) for number, source in edges)
+        return "staged" if staged else "vectorised+catalyst"
 
     def parted_at(self, numbers: tuple[int, ...]) -> int | None:
         """The place of the aggregate up to which a chain can run in parts; None: it cannot."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -10,32 +11,28 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from freshet.log import read_segment
-from freshet.model import ARRIVAL, Segment, Train, schema_text
+from freshet.model import Train, schema_text
+from freshet.model.schema import without_arrival
 
 
 def frame(session: SparkSession, folder: Path, train: Train, schema: pa.Schema) -> DataFrame:
-    """The tuples of a train of a stream of this schema, without their arrivals, from a folder that all executors see.
+    """The tuples of a train, without their arrivals; its stream has this schema, and all executors see the folder.
 
-    It is read anew with every action. The log does not wait for it: where files of the range were removed or
-    compacted by then, the action fails, and a new frame is needed.
+    Every action reads the files again. The log does not wait for that: if it has removed or compacted some of them, the
+    action fails, and a new frame is needed.
     """
-    columns = pa.schema([field for field in schema if field.name != ARRIVAL])
+    columns = without_arrival(schema)
     count = max(1, min(len(train.segments), 4 * session.sparkContext.defaultParallelism))
-    parts = [train.segments[number::count] for number in range(count)]
-    read = partial(_read, folder.resolve(), parts, train.first, train.end, columns.names)
+    parts = [replace(train, segments=train.segments[number::count]) for number in range(count)]
+    read = partial(_read, folder.resolve(), parts, columns.names)
     return session.range(0, count, 1, count).mapInArrow(read, schema_text(columns))
 
 
 def _read(
-    folder: Path,
-    parts: list[tuple[Segment, ...]],
-    first: int,
-    end: int,
-    names: list[str],
-    numbers: Iterator[pa.RecordBatch],
+    folder: Path, parts: list[Train], names: list[str], numbers: Iterator[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
     for batch in numbers:
-        for number in batch.column(0).to_pylist():
-            for segment in parts[number]:
-                table = read_segment(folder, segment, first, end)
+        for part in map(parts.__getitem__, batch.column(0).to_pylist()):
+            for segment in part.segments:
+                table = read_segment(folder, segment, part.first, part.end)
                 yield from table.select(names).combine_chunks().to_batches()

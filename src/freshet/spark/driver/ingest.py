@@ -1,4 +1,4 @@
-"""Streaming sources of Spark: the rows of a micro-batch become segment files, written where they are read."""
+"""Streaming sources of Spark: the tasks that read the rows of a micro-batch write them to segment files."""
 
 from __future__ import annotations
 
@@ -29,17 +29,7 @@ from freshet.spark.driver.failures import message
 from freshet.spark.session.session import open_session
 from freshet.spark.worker.report import REPORT_COLUMNS, rows_of
 
-__all__ = [
-    "Ingested",
-    "Judge",
-    "Reading",
-    "StreamingQuery",
-    "checkpoint_id",
-    "ingest",
-    "message",
-    "start_reading",
-    "why_ended",
-]
+__all__ = ["Ingested", "Judge", "Reading", "StreamingQuery", "checkpoint_id", "ingest", "start_reading", "why_ended"]
 
 _ROW: Final = "__row"
 _FILE_BYTES: Final = 32 << 20
@@ -53,8 +43,8 @@ class Reading:
         format: As in ``spark.readStream.format``.
         options: Its options.
         schema: Its columns as DDL, where the format needs them; None: the format knows them.
-        columns: For columns of the stream an expression over the columns of the source; else the column of that name.
-        interval: Seconds between batches; None: everything that is there, and then the end.
+        columns: Expressions over the columns of the source; a column of the stream without one has the same name there.
+        interval: Seconds between batches; None: read everything that is there, and end.
     """
 
     format: str
@@ -70,11 +60,11 @@ class Judge:
 
     Args:
         folder: The log's folder of segments.
-        name: What the names of all files of this batch, and of no others, begin with.
+        name: A prefix for the names of the files of this batch, and of no others.
         stream: The stream.
         arrival: When the rows arrive, in microseconds.
         newest: Newest event time before this batch.
-        bar: Event time before which a row is late.
+        bar: Rows with an earlier event time are late.
     """
 
     folder: Path
@@ -96,7 +86,7 @@ class Ingested:
 
 
 def knows_format(session: SparkSession, format_: str) -> bool:
-    """Whether Spark has such a source, of its own or from a package."""
+    """Whether Spark has a source of this format, built in or from a package."""
     jvm: Any = session._jvm
     java = session._jsparkSession
     try:
@@ -117,14 +107,14 @@ def start_reading(
     """
     if SparkContext._active_spark_context is None:
         raise FreshetError("a source of kind spark needs a Spark that runs")
-    # It would print the trace of what the handler raises, also where that only means that the run ends.
+    # It would print the trace of every error of the handler, even if that only means that the run ends.
     logging.getLogger("py4j.clientserver").setLevel(logging.CRITICAL + 1)
-    # A session of its own, so that what the source sets does not concern the queries.
+    # A separate session, so that the settings of the source do not concern the queries.
     session = open_session("freshet source")
     try:
         reader = session.readStream.format(reading.format).options(**reading.options)
         frame = (reader if reading.schema is None else reader.schema(reading.schema)).load()
-        writer = frame.selectExpr(*_expressions(reading, stream)).writeStream.foreachBatch(handle)
+        writer = frame.selectExpr(*cast_expressions(reading, stream)).writeStream.foreachBatch(handle)
         writer = writer.option("checkpointLocation", str(checkpoint)).queryName(f"source of {stream.name}")
         if reading.interval is None:
             return writer.trigger(availableNow=True).start()
@@ -132,12 +122,12 @@ def start_reading(
     except PySparkException as error:
         raise UserError(f"Spark refuses it: {message(error)}") from None
     except Py4JJavaError as error:
-        # What PySpark has no exception of its own for, such as a format that is not known.
+        # PySpark has no exception for some errors, such as an unknown format.
         raise UserError(f"Spark refuses it: {message(RuntimeError(error.java_exception.getMessage()))}") from None
 
 
-def _expressions(reading: Reading, stream: Stream) -> list[str]:
-    """The stream's columns as Spark's try_cast gives them; and the row as it came where it has no event time."""
+def cast_expressions(reading: Reading, stream: Stream) -> list[str]:
+    """The stream's columns as Spark's try_cast gives them, and the whole row as it came if it has no event time."""
     given = {name: reading.columns.get(name, f"`{name}`") for name in stream.schema.names}
     casts = {name: f"try_cast({given[name]} AS {type_text(stream.schema.field(name).type)})" for name in given}
     chosen = [f"{cast} AS `{name}`" for name, cast in casts.items()]
@@ -147,7 +137,7 @@ def _expressions(reading: Reading, stream: Stream) -> list[str]:
 
 
 def checkpoint_id(checkpoint: Path) -> str | None:
-    """Spark's name of the progress that a checkpoint holds; None where there is none."""
+    """Spark's name of the progress that a checkpoint holds; None if there is none."""
     try:
         return str(json.loads((checkpoint / "metadata").read_text())["id"])
     except FileNotFoundError:
@@ -155,14 +145,14 @@ def checkpoint_id(checkpoint: Path) -> str | None:
 
 
 def why_ended(query: StreamingQuery) -> str | None:
-    """Why a streaming query has failed; None where it has not, or has simply come to its end."""
+    """Why a streaming query has failed; None if it has not failed."""
     error = query.exception()
     # Behind this line Spark prints the plan.
     return None if error is None else message(RuntimeError(str(error).partition("=== Streaming Query ===")[0]))
 
 
 def ingest(frame: DataFrame, judge: Judge) -> Ingested:
-    """Writes the rows of a micro-batch to segment files, in its tasks; rows that are set aside come to the driver."""
+    """Writes the rows of a micro-batch to segment files, in its tasks; rows set aside come to the driver."""
     parts = [part for (part,) in json.loads(rows_of(frame.mapInArrow(partial(_write, judge), REPORT_COLUMNS)))]
     done = Ingested()
     for part in sorted(parts, key=lambda part: part["part"]):
@@ -183,7 +173,7 @@ def _write(judge: Judge, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.Recor
 
 
 class Part:
-    """The rows of one task of a batch: judged, and written to files whose names carry the attempt."""
+    """Judges the rows of one task of a batch, and writes them to files whose names carry the attempt."""
 
     def __init__(self, judge: Judge, part: int, attempt: int) -> None:
         self._judge, self._part = judge, part
@@ -198,8 +188,7 @@ class Part:
         schema, event_time = self._judge.stream.schema, self._judge.stream.event_time
         table = rows.select(schema.names).cast(schema)
         if event_time is not None:
-            times = table.column(event_time)
-            table = table.filter(pa.array(self._judged(table, times, rows.column(_ROW))))
+            table = table.filter(pa.array(self._judged(table, table.column(event_time), rows.column(_ROW))))
             self._newest = latest(self._newest, pc.max(table.column(event_time).cast(pa.int64())).as_py())
         if table.num_rows:
             self._held.append(table.append_column(ARRIVAL, pa.array(np.full(len(table), self._judge.arrival))))
@@ -217,11 +206,11 @@ class Part:
             self._set_aside("dead", reason, json.loads(rows[int(place)].as_py()))
         newest = self._judge.newest
         for place in np.flatnonzero(late):
-            behind = (
-                "" if newest is None else f"{(newest - int(micros[place])) / 1e6:g} s behind the newest event time; "
-            )
-            row = table.slice(int(place), 1).to_pylist()[0]
-            self._set_aside("late", f"{behind}the lateness is {stream.lateness:g} s", json.loads(json_line(row)))
+            reason = f"the lateness is {stream.lateness:g} s"
+            if newest is not None:
+                reason = f"{(newest - int(micros[place])) / 1e6:g} s behind the newest event time; {reason}"
+            [row] = table.slice(int(place), 1).to_pylist()
+            self._set_aside("late", reason, json.loads(json_line(row)))
         return ~(missing | late)
 
     def _set_aside(self, kind: str, reason: str, row: Any) -> None:
@@ -235,7 +224,7 @@ class Part:
             self._held = []
 
     def finish(self) -> dict[str, Any]:
-        """Makes the last file durable; returns what the driver is told, ready for JSON."""
+        """Makes the last file durable; returns the report to the driver, ready for JSON."""
         self._write()
         files = [(file.name, file.bytes, file.members) for file in self._files]
         return {"part": self._part, "files": files, "newest": self._newest, **self._aside}

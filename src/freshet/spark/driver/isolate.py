@@ -1,4 +1,4 @@
-"""Isolation: where a job fails, find what made it fail, so that the other results stand."""
+"""Isolation: if a job fails, find what made it fail, so that the other results stand."""
 
 from __future__ import annotations
 
@@ -14,16 +14,13 @@ Result = TypeVar("Result")
 def isolate(
     parts: Sequence[Part], run: Callable[[Sequence[Part]], Result], suspect: Callable[[], None]
 ) -> Iterator[tuple[Sequence[Part], Result | str]]:
-    """Runs parts; where that fails, runs each half by itself, down to single parts.
+    """Runs parts; if that fails, runs each half by itself, down to single parts.
 
-    Args:
-        parts: What to run.
-        run: Runs some of them.
-        suspect: Called after the first failure; raises where not even an empty job runs, because then no part is
-            to blame and bisecting would quarantine them all.
+    After the first failure it calls ``suspect``, which raises if not even an empty job runs: then no part is to blame,
+    and bisecting would quarantine them all.
 
     Yields:
-        Parts with their result, or a single one with the text of its failure.
+        Parts with their result, or a single part with the text of its failure.
 
     Raises:
         Retry: The failure is no part's fault.
@@ -38,7 +35,7 @@ def isolate(
         return
     except Exception as error:
         if isinstance(error, Retry):
-            raise
+            raise  # as it is: it may name the places of chains
         if reason := retry_reason(error):
             raise Retry(reason) from error
         failure = message(error)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache, partial
 from pathlib import Path
@@ -11,21 +12,19 @@ from typing import Final
 from pyspark.sql import DataFrame, SparkSession
 
 from freshet.log.segments.sums import Checks, missing
-from freshet.model import Chain, State, Train, Unit, version_stream
+from freshet.model import Chain, State, Train, Unit
 from freshet.spark.driver.failures import retry_reason
 from freshet.spark.driver.forms import Form
 from freshet.spark.driver.installation import Installation
-from freshet.spark.worker.assignment import PROPERTY, Assignment, forget_property
+from freshet.spark.worker.assignment import PROPERTY, Assignment, telling
 from freshet.spark.worker.catalyst import catalyst_plan
 from freshet.spark.worker.report import TaskReport, read_reports, rows_of
 from freshet.spark.worker.shuffled import compiled_join, shuffled_plan
 from freshet.spark.worker.task import UNREADABLE
 from freshet.spark.worker.vectorised import vectorised_plan
 
-Chains = tuple[Chain, ...]
-
-# Below these a second task costs more than the first one saves. The kernels need some 10 ns for a tuple and chain,
-# so there must be many of both; and every task pays some 0.1 ms for each chain, however few tuples it has.
+# Below these a second task costs more than it saves: the kernels take about 10 ns for each tuple and chain, and every
+# task pays about 0.1 ms for each chain, however few tuples it has.
 _SPLIT_TUPLES: Final = 50_000
 _SPLIT_EFFORT: Final = 500_000
 _MOST_PLANS: Final = 128
@@ -33,25 +32,23 @@ _MOST_PLANS: Final = 128
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """Chains that run together; those of the catalyst form are over one train."""
+    """Chains that run together; in the catalyst form they all read one train."""
 
     form: Form
-    chains: Chains
+    chains: tuple[Chain, ...]
     states: tuple[State, ...] = ()
     parted: tuple[str, ...] = ()
     """Folds that merge tuples in parts."""
 
 
 class Jobs:
-    """Runs jobs; plans are built once and kept (the least recently used one goes first)."""
+    """Runs jobs; plans are built once and kept until too many others were used since."""
 
     def __init__(self, session: SparkSession, state: Path, installation: Installation) -> None:
         self.cores = session.sparkContext.defaultParallelism
         self.checks = Checks.ONCE
-        """When tasks look at the checksums of their trains; for measurements."""
-        self._session = session
-        self._state = state
-        self._installation = installation
+        """When tasks check the checksums of their trains; measurements change it."""
+        self._session, self._state, self._installation = session, state, installation
         self._vectorised = cache(partial(vectorised_plan, session))
         self._catalyst = lru_cache(_MOST_PLANS)(partial(catalyst_plan, session))
 
@@ -64,20 +61,17 @@ class Jobs:
         assignment = Assignment(
             self._state, unit.id, spec, tasks, job.chains, job.states, tables, job.parted, self.checks
         )
-        text = assignment.property_text()
-        self._session.sparkContext.setLocalProperty(PROPERTY, text)
-        planned = time.perf_counter()
-        parts["plan"] = parts.get("plan", 0.0) + planned - began
-        try:
-            return read_reports(rows_of(plan))
-        except BaseException as error:
-            assignment.forget_reports()
-            if (reason := retry_reason(error)) is not None and UNREADABLE in reason:
-                _check_files(assignment)
-            raise
-        finally:
-            parts["job"] = parts.get("job", 0.0) + time.perf_counter() - planned
-            forget_property(text)
+        with telling(self._session.sparkContext, PROPERTY, assignment.text(), assignment.specs, unit.id):
+            planned = time.perf_counter()
+            parts["plan"] = parts.get("plan", 0.0) + planned - began
+            try:
+                return read_reports(rows_of(plan))
+            except Exception as error:
+                if UNREADABLE in (retry_reason(error) or ""):
+                    _check_files(assignment)
+                raise
+            finally:
+                parts["job"] = parts.get("job", 0.0) + time.perf_counter() - planned
 
     def _plan_of(self, job: Job, tasks: int) -> DataFrame:
         if job.form == "vectorised":
@@ -91,11 +85,11 @@ class Jobs:
         port = next(port for port, train in enumerate(chain.trains) if train.rows)
         return shuffled_plan(self._session, number, join, port, tasks)
 
-    def _tables(self, chains: Chains, tables: tuple[Train, ...]) -> tuple[Train, ...]:
+    def _tables(self, chains: Sequence[Chain], tables: tuple[Train, ...]) -> tuple[Train, ...]:
         if not tables:
             return ()
-        operators = [each for chain in chains for each in self._installation.operators(chain.nodes)]
-        read = {version_stream(each.reads_table) for each in operators if each.reads_table is not None}
+        nodes = self._installation.network.nodes
+        read = {stream for chain in chains for number in chain.nodes for stream in nodes[number].tables}
         return tuple(train for train in tables if train.stream in read)
 
     def probe(self, spec: str, tasks: int = 1) -> None:
@@ -108,10 +102,10 @@ class Jobs:
         if job.form == "shuffled" or job.parted:
             return self.cores
         long = max(train.rows for chain in job.chains for train in chain.trains) >= _SPLIT_TUPLES
-        # Spark's own form moves each tuple through three processes, so that even one chain is effort enough.
+        # Spark's own form moves each tuple through three processes, so even one chain is effort enough.
         return self.cores if long and (job.form == "catalyst" or _effort(job.chains) >= _SPLIT_EFFORT) else 1
 
-    def _catalyst_plan(self, chains: Chains, tasks: int) -> DataFrame:
+    def _catalyst_plan(self, chains: Sequence[Chain], tasks: int) -> DataFrame:
         installed = self._installation
         operators = tuple(installed.operators(chain.nodes) for chain in chains)
         schema = installed.columns.inputs[chains[0].nodes[0]][0]
@@ -120,8 +114,8 @@ class Jobs:
 
 
 def _check_files(assignment: Assignment) -> None:
-    """Tells a file that is gone, although its folder is there, from one that a task could not read: no other try of
-    the unit finds it."""
+    """Raises if a file is gone although its folder is there: unlike one that a task could not read, no other try of the
+    unit finds it."""
     if not assignment.segments.is_dir():
         return
     for train in assignment.trains():
@@ -130,8 +124,8 @@ def _check_files(assignment: Assignment) -> None:
                 raise missing(segment)
 
 
-def _effort(chains: Chains) -> int:
-    """Tuples times chains, as if no filter held any back."""
+def _effort(chains: Sequence[Chain]) -> int:
+    """Tuples times chains, as if no filter dropped any."""
     rows: list[int] = []
     for chain in chains:
         rows.append(chain.rows + sum(rows[each] for each in chain.inputs if isinstance(each, int)))

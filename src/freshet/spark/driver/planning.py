@@ -1,9 +1,8 @@
 """Planning: which jobs the chains of a unit make, one after the other.
 
-A chain runs in as many pieces as it has forms. Pieces that are compiled go together in one job with those that they
-read; what one job gives to a later one is read from its files. Two kinds of work go beyond one task: a join that is
-large goes through a shuffle, and the tuples of a large train are merged in parts up to a sliding aggregate, which then
-comes a second time, to close windows.
+A chain runs in as many pieces as it has forms. Compiled pieces run in one job with the pieces that they read; a later
+job reads the files of an earlier one. Two kinds of work go beyond one task. A large join goes through a shuffle. The
+tuples of a large train are merged in parts up to a sliding aggregate, which then runs a second time, to close windows.
 """
 
 from __future__ import annotations
@@ -12,37 +11,33 @@ from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from freshet.kernels.parting import OVERHEAD, parts_pay
 from freshet.kernels.shuffling import MOST_BYTES, pays
+from freshet.kernels.task_split import OVERHEAD, parts_pay
 from freshet.model import Chain, Input, Train, Unit
-from freshet.spark.driver.forms import Form, Forms, Stage
+from freshet.spark.driver.forms import Form, Forms, FormStage
 from freshet.spark.worker.assignment import input_key
 
 Component = tuple[int, ...]
-"""Places of chains that hang together by what one takes from another's hand."""
+"""Places of connected chains: each takes tuples from another one, or gives tuples to it."""
 MOST_CHAINS: Final = 16
-"""Chains of one job in Spark's own form; a wider select makes code that takes longer to generate than to run apart."""
+"""Maximum number of chains of one job in Spark's own form; generating code for more takes longer than another job."""
 _LATEST: Final = 2**31
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
-    """From what size on work goes beyond one task.
-
-    Args:
-        cores: Of the cluster.
-        join_bytes: Bytes that a join may look at in one task.
-        part_overhead: Seconds that a second job takes.
-    """
+class TaskLimits:
+    """The limits beyond which work does not stay in one task."""
 
     cores: int
     join_bytes: int = MOST_BYTES
+    """Maximum bytes that a join reads in one task."""
     part_overhead: float = OVERHEAD
+    """Seconds that a second job takes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A part of the chain at a place of the unit that runs in one job; pieces of a lower level run before."""
+    """The part of the chain at a place of the unit that runs in one job; pieces of lower levels run first."""
 
     form: Form
     place: int
@@ -56,13 +51,13 @@ class Piece:
 class Planner:
     """Makes pieces of the chains of a unit."""
 
-    def __init__(self, unit: Unit, forms: Forms, limits: Limits) -> None:
+    def __init__(self, unit: Unit, forms: Forms, limits: TaskLimits) -> None:
         self._chains = unit.chains
         self._states = {state.fold: state for state in unit.states}
         self._forms, self._limits = forms, limits
 
     def groups(self, parts: Sequence[Component]) -> Iterator[list[Component]]:
-        """Components that run together: all that are compiled, those in Spark's own form by train, and the others."""
+        """Components that run together: all compiled ones, those in Spark's own form by train, and the others."""
         groups: dict[Hashable, list[Component]] = {}
         for component in parts:
             groups.setdefault(self._kind(component), []).append(component)
@@ -98,7 +93,7 @@ class Planner:
                 last[place] = len(pieces) - 1
         return _late(pieces)
 
-    def _cut(self, chain: Chain, parted: int | None) -> Sequence[Stage]:
+    def _cut(self, chain: Chain, parted: int | None) -> Sequence[FormStage]:
         """The stages of a chain."""
         nodes, stages = chain.nodes, self._forms.stages
         if parted is not None:
@@ -116,13 +111,13 @@ class Planner:
         for port, each in enumerate(chain.inputs):
             trains = list(self._trains(each))
             rows, size = sum(train.rows for train in trains), sum(map(_bytes, trains))
-            others = ranges[1 - port].rows if ranges else 0
+            others = sum(each.rows for other, each in enumerate(ranges) if other != port)
             if rows and pays(rows + others, size + remembered, self._limits.cores, self._limits.join_bytes):
                 return True
         return False
 
     def _parted(self, component: Component) -> dict[int, int]:
-        """For each chain that runs in parts up to an aggregate the place of that; all first folds do, or none."""
+        """For each chain that runs in parts, the place of its aggregate. All first folds run in parts, or none does."""
         if not self._states:
             return {}
         found: dict[int, int] = {}
@@ -150,7 +145,7 @@ class Planner:
         return parts_pay(rows, self._limits.cores, len(queries), self._limits.part_overhead)
 
     def _trains(self, each: Input) -> Iterator[Train]:
-        """All that comes in there, or goes into the chain at a place; no filter is looked at."""
+        """The trains behind an input, as if no filter dropped any tuple."""
         if isinstance(each, Train):
             yield each
         else:
@@ -161,8 +156,8 @@ class Planner:
 def jobs(pieces: Sequence[Piece]) -> list[tuple[Form, list[int]]]:
     """The jobs of pieces, in their order, each with the places of its pieces.
 
-    On each level there is one for all that is compiled, one for each train in Spark's own form, and one for each join
-    that is shuffled.
+    Each level has one job for all compiled pieces, one for each train in Spark's own form, and one for each shuffled
+    join.
     """
     found: dict[Hashable, tuple[Form, list[int]]] = {}
     for number in sorted(range(len(pieces)), key=lambda number: pieces[number].level):
@@ -179,7 +174,7 @@ def jobs(pieces: Sequence[Piece]) -> list[tuple[Form, list[int]]]:
 
 
 def _waits(form: Form, source: Piece) -> bool:
-    """Whether a piece that one of a form reads must have run in a job before."""
+    """Whether a piece of a form must wait until an earlier job has run the piece that it reads."""
     return source.parted or not form == source.form == "vectorised"
 
 
@@ -190,7 +185,7 @@ def _level(form: Form, inputs: Sequence[Input], pieces: Sequence[Piece]) -> int:
 
 
 def _late(pieces: list[Piece]) -> list[Piece]:
-    """The same pieces. What is compiled runs with those that read it, if it can: that saves a job and a file."""
+    """Moves compiled pieces to the level of their readers if possible: that saves a job and a file."""
     if not any(piece.level for piece in pieces):
         return pieces
     latest = [_LATEST] * len(pieces)

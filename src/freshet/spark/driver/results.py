@@ -11,7 +11,7 @@ from freshet.spark.worker.report import ChainReport, TaskReport
 
 @dataclass
 class Outcome:
-    """Gathers what came of the chains of a unit."""
+    """Gathers the results of the chains of a unit."""
 
     chains: Sequence[Chain]
     files: list[SegmentFile] = field(default_factory=list)
@@ -20,11 +20,11 @@ class Outcome:
 
     @property
     def busy(self) -> float:
-        """Seconds in operators, as :func:`on_one_clock` counts them: what is left of the unit's time is overhead."""
+        """Seconds in operators, as :func:`on_one_clock` counts them; the rest of the unit's time is overhead."""
         return sum([run.seconds for result in self.results.values() for run in result.operators])
 
     def take(self, place: int, part: ChainResult) -> None:
-        """Takes what came of a chain, or of its next piece."""
+        """Takes the result of a chain, or of its next piece."""
         before = self.results.get(place)
         if before is not None:
             part = replace(
@@ -37,13 +37,13 @@ class Outcome:
         self.results[place] = part if part.chain is whole else replace(part, chain=whole)
 
     def failed(self, places: Iterable[int], failure: str) -> None:
-        """Takes the failure of chains that hang together."""
+        """Takes the failure of connected chains."""
         for place in places:
             runs = tuple(OperatorRun(number, 0, 0, 0.0) for number in self.chains[place].nodes)
             self.results[place] = ChainResult(self.chains[place], 0, runs, failure=failure)
 
     def in_order(self, places: Iterable[int]) -> tuple[ChainResult, ...]:
-        """The results of chains, none of which may be missing."""
+        """The results of chains; raises if one is missing."""
         return tuple(self.results[place] for place in places)
 
     def merge(self, other: Outcome) -> None:
@@ -53,7 +53,7 @@ class Outcome:
 
 
 def combine(chain: Chain, rows: int, report: ChainReport, is_strict: bool = False) -> ChainResult:
-    """What came of a chain into which so many rows came; evaluation errors are a failure where it ``is_strict``."""
+    """The result of a chain that this number of rows entered; if it ``is_strict``, evaluation errors fail it."""
     failure, errors = report.failure, report.errors
     if failure is None and errors and is_strict:
         failure = f"{errors} evaluation error{'s' if errors > 1 else ''} in {rows} tuples (on_error = fail)"
@@ -67,12 +67,12 @@ def combine(chain: Chain, rows: int, report: ChainReport, is_strict: bool = Fals
 
 
 def on_one_clock(tasks: Sequence[TaskReport]) -> list[TaskReport]:
-    """Reports in which a second of a task is one on the clock of the worker that waits for the job.
+    """Scales the times in reports to the clock of the worker that waits for the job.
 
-    Tasks run side by side, so a job is in operators for as long as its longest task is, and operators get shares of
-    that by the time that all tasks spent in them. So cost and overhead are both seconds that a unit keeps its worker,
-    and policies may add them up and hold them against deadlines. (RT §4.1.3 learns costs on one processor, where there
-    is no difference.)
+    Tasks run side by side, so a job spends as long in operators as its longest task does. Each operator gets a share of
+    that time, in proportion to what all tasks spent in it. So cost and overhead are both seconds that a unit keeps its
+    worker, and policies may add them up and compare them with deadlines. (RT §4.1.3 learns costs on one processor,
+    where there is no difference.)
 
     >>> chains = [(ChainReport(0, None, (1,), (nanos,)),) for nanos in (300, 100)]
     >>> tasks = [TaskReport(part, None, 0, chains[part]) for part in (0, 1)]
@@ -83,30 +83,24 @@ def on_one_clock(tasks: Sequence[TaskReport]) -> list[TaskReport]:
     if len(tasks) == 1 or not any(spent):
         return list(tasks)
     share = max(spent) / sum(spent)
-    return [replace(task, chains=tuple([_scaled(report, share) for report in task.chains])) for task in tasks]
+
+    def scaled(report: ChainReport) -> ChainReport:
+        return report._replace(nanos=tuple([int(nanos * share) for nanos in report.nanos]))
+
+    return [replace(task, chains=tuple(map(scaled, task.chains))) for task in tasks]
 
 
-def _scaled(report: ChainReport, share: float) -> ChainReport:
-    return report._replace(nanos=tuple([int(nanos * share) for nanos in report.nanos]))
-
-
-def committed(task: TaskReport, chains: Sequence[Chain], accepted: Collection[int]) -> SegmentFile | None:
-    """A task's file with what is to be committed; other bytes stay and mean nothing. What goes to several streams is
-    in it once, and a member for each. ``accepted`` are the places of the chains that are to be committed."""
-    members = [
-        (stream, *report.member)
-        for report in task.chains
-        if report.member is not None and report.chain in accepted
-        for stream in chains[report.chain].writes
-    ]
-    members += [
-        (state.stream, *state.member) for state in task.states if state.member is not None and state.chain in accepted
-    ]
-    return SegmentFile(task.file, task.bytes, tuple(members)) if task.file is not None and members else None
+def committed(task: TaskReport, written: Sequence[Sequence[str]], accepted: Collection[int]) -> SegmentFile | None:
+    """A task's file with the members to commit; its other bytes mean nothing. Output for several streams is in the file
+    once, but has a member for each. ``accepted`` has the places of the chains to commit, ``written`` their streams."""
+    found = [(stream, each.member) for each in task.chains if each.chain in accepted for stream in written[each.chain]]
+    found += [(each.stream, each.member) for each in task.states if each.chain in accepted]
+    members = tuple((stream, *member) for stream, member in found if member is not None)
+    return SegmentFile(task.file, task.bytes, members) if task.file is not None and members else None
 
 
 def _joined(runs: Sequence[OperatorRun], more: Sequence[OperatorRun]) -> tuple[OperatorRun, ...]:
-    """Runs of a chain's operators; one that ran in two jobs, at the end of one and the begin of the next, is one."""
+    """Runs of a chain's operators. An operator that ends one job and begins the next has one run."""
     if runs and more and runs[-1].operator == more[0].operator:
         one, two = runs[-1], more[0]
         both = OperatorRun(one.operator, one.rows_in, two.rows_out, one.seconds + two.seconds)

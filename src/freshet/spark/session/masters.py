@@ -1,4 +1,4 @@
-"""Whether a master can be reached, before Spark tries for a minute and more."""
+"""Checks that a master can be reached, before Spark tries for more than a minute."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from typing import Final
 from freshet.model import FreshetError
 
 _PATIENCE: Final = 5.0
-"""Seconds that the masters get to answer: one that is there does in a few milliseconds."""
+"""Seconds to wait for an answer of the masters: one that runs answers within a few milliseconds."""
 _SCHEME: Final = "spark://"
 
 
 def addresses(master: str) -> list[tuple[str, int]]:
-    """Hosts and ports of a standalone master and those that stand by; of any other master none.
+    """Hosts and ports of a standalone master and its standby masters; empty for any other master.
 
     >>> addresses("spark://one:7077,two:7078"), addresses("local[2]")
     ([('one', 7077), ('two', 7078)], [])
@@ -29,7 +29,7 @@ def addresses(master: str) -> list[tuple[str, int]]:
 
 
 def check_reachable(master: str, patience: float = _PATIENCE) -> None:
-    """Refuses a standalone master where nobody listens. Of several, one that answers is enough.
+    """Refuses a standalone master that does not answer. If there are several, one answer is enough.
 
     >>> check_reachable("spark://127.0.0.1:1")
     Traceback (most recent call last):
@@ -38,7 +38,7 @@ def check_reachable(master: str, patience: float = _PATIENCE) -> None:
     places = addresses(master)
     answers: queue.SimpleQueue[tuple[str, str | None]] = queue.SimpleQueue()
     for host, port in places:
-        # A name may take long to resolve, and nothing but the end of the process ends that.
+        # Resolving a name may take long, and nothing but the end of the process stops it.
         threading.Thread(target=_try, args=(host, port, patience, answers), daemon=True).start()
     until, reasons = time.monotonic() + patience + 0.5, {f"{host}:{port}": "no answer" for host, port in places}
     for _ in places:
@@ -55,7 +55,7 @@ def check_reachable(master: str, patience: float = _PATIENCE) -> None:
 
 
 def why_not_taken(error: Exception, master: str | None) -> str | None:
-    """Why a master that answers runs nothing for us, where Spark only says that it has ended; else None."""
+    """Why a master that answers did not take the application, if Spark only says that it has ended; else None."""
     wanted = master or os.environ.get("SPARK_MASTER") or ""
     if not addresses(wanted) or "stopped SparkContext" not in str(error):
         return None

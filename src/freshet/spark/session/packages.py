@@ -21,14 +21,14 @@ PACKAGES: Final = {
     "mongodb": "org.mongodb.spark:mongo-spark-connector_2.13:VERSION",
     "aws-kinesis": "com.qubole.spark:spark-sql-kinesis_2.13:VERSION",
 }
-"""By format the package that brings it."""
+"""The package that brings each format."""
 
 _SETTINGS: Final = ("spark.jars.packages", "spark.jars", "spark.driver.extraClassPath")
 _VARIABLES: Final = ("PYSPARK_SUBMIT_ARGS", "SPARK_CLASSPATH", "SPARK_DIST_CLASSPATH")
 
 
 def why_missing(format_: str, settings: Mapping[str, str]) -> str | None:
-    """Why Spark will not know a format; None where it will, or where only Spark can tell.
+    """Why Spark will not know a format; None if it will, or if only Spark can tell.
 
     >>> why_missing("rate", {}) is None, why_missing("kafka", {"spark.jars": "/opt/own.jar"}) is None
     (True, True)
@@ -51,7 +51,7 @@ def advice(format_: str) -> str:
 
 
 def _elsewhere(jar: str) -> Iterator[bool]:
-    """Whether something besides the application may bring a jar whose name begins so."""
+    """Whether anything outside the application may bring a jar whose name begins like this."""
     # A Spark that runs in this process has its own.
     pyspark = sys.modules.get("pyspark")
     yield pyspark is not None and pyspark.SparkContext._active_spark_context is not None

@@ -1,4 +1,4 @@
-"""Spark sessions, opened in one place with the settings that matter and the reason of each."""
+"""Spark sessions: the one place that opens them, with the settings that matter."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ from pyspark.sql import SparkSession
 import freshet
 from freshet.log.store.private import make_folder, open_private, umask_of
 from freshet.model import UserError
-from freshet.model.telling import masked_value
+from freshet.model.messages import masked_value
 from freshet.spark.session.gateway import given_up, launch
-from freshet.spark.session.java import JavaNotFoundError, ensure_java
+from freshet.spark.session.java import ensure_java
 from freshet.spark.session.settings import (
     ARENAS,
     CORE,
@@ -60,9 +60,8 @@ def open_session(
 ) -> SparkSession:
     """Opens Spark, or a session of its own on a Spark that already runs in this process.
 
-    A session of its own has its own settings, and none of the temporary functions of others: who wants to use such
-    functions in queries registers them on the session returned, or gives an executor a session of theirs that
-    :func:`check_session` accepts.
+    A session of its own has its own settings, and none of the temporary functions of others. To use such functions in
+    queries, register them on the session returned, or use :func:`join_session`.
 
     Args:
         app_name: Shown by cluster managers.
@@ -95,7 +94,7 @@ def open_session(
 
 
 def join_session(session: SparkSession) -> SparkSession:
-    """A session that somebody else opened, if Freshet can work with it; it stays theirs.
+    """Takes a session that somebody else opened, and leaves it to them in the end.
 
     Raises:
         UserError: Answers would be wrong with its settings.
@@ -107,14 +106,11 @@ def join_session(session: SparkSession) -> SparkSession:
 
 
 def check_session(session: SparkSession, wanted: Mapping[str, str] | None = None) -> list[str]:
-    """Looks for settings that were lost (to a Spark that was already running, or to a cluster's defaults), and warns of
-    those that a user asked for or that cost something.
-
-    Returns:
-        The settings that were lost.
+    """Returns the settings that were lost (to a Spark that was already running, or to a cluster's defaults), and warns
+    of those that a user asked for or that cost something.
 
     Raises:
-        UserError: Where answers would be wrong without the setting.
+        UserError: Answers would be wrong without the setting.
     """
     if os.environ.get("PYSPARK_PIN_THREAD", "true").lower() != "true":
         raise UserError("PYSPARK_PIN_THREAD=false mixes up the units of different workers: unset it")
@@ -137,7 +133,7 @@ def check_session(session: SparkSession, wanted: Mapping[str, str] | None = None
 
 
 def _open(app_name: str, master: str, wanted: dict[str, str], log_folder: Path | None) -> None:
-    """Starts Spark; where executors cannot run Freshet's daemon, a second time with Spark's own."""
+    """Starts Spark; if executors cannot run Freshet's daemon, starts it a second time with Spark's own."""
     context = _start(app_name, master, wanted, log_folder)
     if in_process(master):
         return
@@ -165,7 +161,7 @@ def _open(app_name: str, master: str, wanted: dict[str, str], log_folder: Path |
 
 
 def _join(running: SparkContext) -> None:
-    """Has a Spark that was started by somebody else know the package."""
+    """Brings the package to a Spark that somebody else started."""
     if in_process(running.master or ""):
         with suppress(PackageMissing):
             load_package(running)
@@ -175,10 +171,7 @@ def _join(running: SparkContext) -> None:
 
 
 def _start(app_name: str, master: str, wanted: dict[str, str], log_folder: Path | None) -> SparkContext:
-    try:
-        ensure_java()
-    except JavaNotFoundError as error:
-        raise UserError(str(error)) from None
+    ensure_java()
     os.environ.setdefault(ARENAS, "2")
     if "spark.pyspark.python" in wanted:
         # Only spark-submit would look at the setting.
@@ -203,7 +196,7 @@ def _start(app_name: str, master: str, wanted: dict[str, str], log_folder: Path 
     with _own_interrupt(), _output(log_folder) as streams:
         gateway = None if SparkContext._gateway else launch(conf, streams, alone)
         context = SparkContext(conf=conf, gateway=gateway)
-    # It would print the trace of a JVM that has ended; the executor says that in a sentence.
+    # It would print a trace when the JVM has ended; the executor says that in a sentence.
     server: Any = context._accumulatorServer
     server.handle_error = lambda request, address: _LOGGER.debug("accumulators: the JVM has ended", exc_info=True)
     return context
@@ -226,12 +219,12 @@ def _output(log_folder: Path | None) -> Iterator[dict[str, int]]:
         yield {}
         return
     with os.fdopen(open_private(log_folder / "spark.out", os.O_WRONLY | os.O_CREAT | os.O_APPEND), "ab") as file:
-        # What Spark itself writes to the folder (its log, the progress of sources) is as private as the rest.
+        # Files that Spark itself writes to the folder (its log, the progress of sources) are as private as the rest.
         yield {"stdout": file.fileno(), "stderr": file.fileno(), "umask": umask_of(log_folder)}
 
 
 def _quieten() -> None:
-    """Keeps PySpark from printing the traces of exceptions that it raises anyway."""
+    """Keeps PySpark from printing the traces of exceptions that it also raises."""
     for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
         PySparkLogger.getLogger(name).setLevel(logging.CRITICAL + 1)
 
@@ -250,7 +243,7 @@ def _own_interrupt() -> Iterator[None]:
 
 
 def _make_importable() -> None:
-    """Workers import this package from where the driver did, also where it is not installed for all."""
+    """Lets workers import this package from where the driver did, even if it is not installed there."""
     root = str(Path(freshet.__file__).parents[1])
     paths = [path for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path]
     if root not in paths:

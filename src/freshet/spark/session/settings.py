@@ -23,7 +23,7 @@ SQL: Final = {
     # (a * 9e18) * b overflows where Spark's reordered (a * b) * 9e18 does not: an answer must follow the query's text,
     # not what the optimizer makes of it in one plan and not in another.
     "spark.sql.optimizer.excludedRules": "org.apache.spark.sql.catalyst.optimizer.ReorderAssociativeOperator",
-    # What two try_ forms have in common is otherwise computed once, before both and outside of them, where it raises.
+    # Otherwise Spark computes the common part of two try_ forms once, outside of both, where an error is raised.
     "spark.sql.subexpressionElimination.enabled": "false",
     # A train crosses to a Python worker in one batch; the limit by bytes still holds (0 breaks createDataFrame).
     "spark.sql.execution.arrow.maxRecordsPerBatch": "1000000",
@@ -32,33 +32,32 @@ SQL: Final = {
 }
 
 CORE: Final = {
-    # The largest setting found: over TCP every exchange with a Python worker waits for a delayed ACK (40 ms).
+    # The setting with the largest effect: over TCP every exchange with a Python worker waits 40 ms for a delayed ACK.
     "spark.python.unix.domain.socket.enabled": "true",
     DAEMON_SETTING: DAEMON,
-    # A worker that ends with its task costs 300 ms at the next one.
+    # If a worker ends with its task, the next task waits 300 ms for a new one.
     "spark.python.worker.reuse": "true",
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
-    # An endless run makes jobs without end, and Spark remembers the last of them on the heap.
+    # An endless run makes jobs without end, and Spark keeps the last of them on the heap.
     "spark.ui.retainedJobs": "50",
     "spark.ui.retainedStages": "50",
     "spark.ui.retainedTasks": "1000",
     "spark.sql.ui.retainedExecutions": "50",
 }
 
-# Many catalyst chains in one step make methods beyond the 8000 bytes of code that HotSpot otherwise only
-# interprets (a quarter of the time for 250 expressions), and deep expressions need a deep stack to be analysed.
+# Many catalyst chains in one step make methods of more than 8000 bytes, which HotSpot would only interpret (compiled
+# they take a quarter of the time for 250 expressions). The analysis of deep expressions needs a deep stack.
 JAVA_OPTIONS: Final = "-XX:-DontCompileHugeMethods -Xss16m"
 
 # Without these an answer would be wrong or a unit lost, so a session that lacks them is refused.
 REQUIRED: Final = ("spark.sql.ansi.enabled", "spark.sql.session.timeZone")
 
-# With an arena for each of its many threads the C library would keep ever more free pages for a JVM.
+# With an arena for each thread of a JVM, the C library would keep more and more free pages.
 ARENAS: Final = "MALLOC_ARENA_MAX"
 _LOCAL_IP: Final = "SPARK_LOCAL_IP"
 
-
-# What a person should know of a setting that was lost: the others only keep the terminal or the heap tidy.
+# What a lost setting costs; the settings that are not here only keep the terminal or the heap tidy.
 COSTS: Final = {
     "spark.python.unix.domain.socket.enabled": "each exchange with a Python worker then waits some 40 ms",
     DAEMON_SETTING: "each new Python worker then loads Freshet for itself, and its first step takes longer",
@@ -68,8 +67,7 @@ COSTS: Final = {
     "spark.sql.execution.arrow.maxRecordsPerBatch": "a train then goes to a Python worker in pieces",
 }
 
-
-# What Spark does where nothing is set, as far as it is what Freshet asks for.
+# Spark's defaults that are what Freshet asks for.
 DEFAULTS: Final = {"spark.python.worker.reuse": "true"}
 
 
@@ -78,7 +76,7 @@ class SettingLost(UserWarning):
 
 
 def check_settings(settings: Mapping[str, str]) -> None:
-    """Refuses settings of a user's that would make answers wrong.
+    """Refuses settings of a user that would make answers wrong.
 
     >>> check_settings({"spark.sql.session.timeZone": "Asia/Tokyo"})
     Traceback (most recent call last):
@@ -90,7 +88,7 @@ def check_settings(settings: Mapping[str, str]) -> None:
 
 
 def is_same(actual: str | None, wanted: str) -> bool:
-    """Whether Spark reads two values of a setting alike: it takes true and false in any case.
+    """Whether Spark reads two values of a setting alike; true and false may be in upper or lower case.
 
     >>> is_same("TRUE", "true"), is_same("utc", "UTC"), is_same(None, "true")
     (True, False, False)
@@ -101,7 +99,7 @@ def is_same(actual: str | None, wanted: str) -> bool:
 
 
 def in_process(master: str) -> bool:
-    """Whether tasks run in the driver's own JVM, and their Python workers therefore with the driver's environment.
+    """Whether tasks run in the driver's own JVM, so that their Python workers have the driver's environment.
 
     >>> in_process("local[2]"), in_process("local-cluster[2,1,1024]"), in_process("spark://host:7077")
     (True, False, False)
@@ -120,8 +118,8 @@ def placed(master: str) -> dict[str, str]:
         # A local Spark talks to nobody else, and a host name that resolves badly must not stop it.
         found |= {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
     if in_process(master):
-        # An executor that has no memory for a query ends itself. Here that is the JVM of all, which can go on: what
-        # was too large is free again, and the query fails.
+        # An executor that runs out of memory ends itself. Here it would end the driver's JVM, which can go on: the
+        # query fails, and its memory is free again.
         found["spark.executor.killOnFatalError.depth"] = "0"
     else:
         found |= {
@@ -134,10 +132,10 @@ def placed(master: str) -> dict[str, str]:
 
 
 def loopback(master: str, wanted: dict[str, str]) -> dict[str, str]:
-    """Variables of the JVM with which Spark's web pages are for this machine alone, unless SPARK_LOCAL_IP is given.
+    """Variables of the JVM that show Spark's web pages to this machine only, unless SPARK_LOCAL_IP is given.
 
-    Spark heeds no setting there, only that variable. It would take the driver's own address from it, too: where
-    executors on other machines must find the driver, that is added to what is wanted.
+    Spark has only this variable for that, no setting. It would also take the driver's address from it, so this adds the
+    real address to ``wanted`` if executors on other machines must find the driver.
 
     >>> loopback("local[2]", {"spark.ui.enabled": "true"}), loopback("local[2]", {"spark.ui.enabled": "false"})
     ({'SPARK_LOCAL_IP': '127.0.0.1'}, {})
@@ -151,7 +149,7 @@ def loopback(master: str, wanted: dict[str, str]) -> dict[str, str]:
 
 def _outward(master: str) -> str:
     """The address at which other machines find this one."""
-    # Where the master has no address of its own, one that stands for all others (RFC 5737).
+    # If the master has no address of its own, an address for documentation stands for all others (RFC 5737).
     target = next(iter(addresses(master)), ("192.0.2.1", 9))
     with suppress(OSError), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         probe.connect(target)  # nothing is sent: the system only chooses the way

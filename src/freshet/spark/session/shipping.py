@@ -1,9 +1,9 @@
-"""Executors of a cluster run the driver's Freshet, whether theirs have one or not.
+"""Executors of a cluster run the driver's Freshet, whether they have one installed or not.
 
-The package goes to every executor as an archive, before its first task. It is on the path of the process that forks
-Python workers, so that this process can be Freshet's own, which loads everything before it forks. And it is on the
-path of each worker, for executors whose Python ignores the environment (``python -E``) and must make do with Spark's
-own process. What the package needs is not shipped: it has parts that are compiled for one machine.
+The package goes to every executor as an archive, before its first task. The archive is on the path of the process that
+forks Python workers, so that this can be Freshet's own, which loads everything before it forks. It is also on the path
+of each worker, for executors whose Python ignores the environment (``python -E``) and which use Spark's own process.
+The libraries that the package needs are not shipped: parts of them are compiled for one machine.
 """
 
 from __future__ import annotations
@@ -50,11 +50,11 @@ def write_archive(path: Path) -> None:
 
 
 def ship(context: SparkContext) -> None:
-    """Sends the package to all executors, those that come later, too; once for each Spark."""
+    """Sends the package to all executors, now and later; once for each Spark."""
     paths = [path for path in context.environment.get("PYTHONPATH", "").split(os.pathsep) if path]
     if ARCHIVE in paths:
         return
-    # A folder that ends with this Spark: executors may ask for the archive as long.
+    # This folder lives as long as Spark does: executors may ask for the archive at any time.
     folder = Path(SparkFiles.getRootDirectory()) / "shipped"
     folder.mkdir(exist_ok=True)
     write_archive(folder / ARCHIVE)
@@ -65,7 +65,7 @@ def ship(context: SparkContext) -> None:
 
 
 def load_package(context: SparkContext) -> None:
-    """Has the executors load what tasks need, with a task for every core that Spark knows of.
+    """Lets the executors load what tasks need, with one task for every core that Spark knows of.
 
     Raises:
         PackageMissing: They cannot import Freshet.

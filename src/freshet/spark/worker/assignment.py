@@ -5,13 +5,17 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Hashable, Iterator
+from contextlib import contextmanager
 from dataclasses import astuple, dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from freshet.log.segments.sums import Checks
 from freshet.model import Chain, Input, Segment, State, Train
 from freshet.spark.driver.files import forget, write_once
+
+if TYPE_CHECKING:
+    from pyspark import SparkContext
 
 PROPERTY: Final = "freshet.assignment"
 # A property is sent with every task, in memory that Spark sizes for short texts.
@@ -37,16 +41,16 @@ class Assignment:
     chains: tuple[Chain, ...]
     """Their inputs are trains, and places in this list."""
     states: tuple[State, ...] = ()
-    """States of the folds in its chains."""
+    """What the folds of its chains remember."""
     tables: tuple[Train, ...] = ()
     """Versions of the tables that its chains join with."""
     parted: tuple[str, ...] = ()
-    """Folds that merge tuples in every task, each its part of them, and close no window."""
+    """Folds that merge tuples in every task, each its own part of them, and close no window."""
     checks: Checks = Checks.ONCE
-    """When the checksums of trains are looked at; never: nor are any written."""
+    """When tasks check the checksums of their trains; with ``NEVER`` they do not write any, either."""
 
     def trains(self) -> Iterator[Train]:
-        """All that its tasks read."""
+        """Everything that its tasks read."""
         yield from (train for chain in self.chains for train in chain.trains)
         yield from (each for state in self.states for each in state.ranges)
         yield from self.tables
@@ -61,35 +65,25 @@ class Assignment:
         """Folder of the specs."""
         return self.state / "specs"
 
-    def report_file(self, name: str) -> Path:
-        """Where a task may put a long report."""
-        return self.specs / f"{name}.report"
-
     def part(self, train: Train, number: int) -> Train:
-        """A task's share of a train: parts differ by one tuple at most, and follow each other in order."""
+        """A task's share of a train: shares differ by at most one tuple, and follow each other in order."""
         first = train.first + train.rows * number // self.parts
         end = train.first + train.rows * (number + 1) // self.parts
         segments = tuple(piece for piece in train.segments if piece.first < end and piece.end > first)
         return Train(train.stream, first, end, segments)
 
     def text(self) -> str:
-        """As JSON; what many chains read is written once."""
-        inputs: dict[Hashable, tuple[int, list[object]]] = {}
-        chains = []
+        """As JSON; inputs that many chains read are written once."""
+        places: dict[Hashable, int] = {}
+        inputs, chains = [], []
         for chain in self.chains:
             key = tuple([input_key(each) for each in chain.inputs])
-            if key not in inputs:
-                inputs[key] = (
-                    len(inputs),
-                    [each if isinstance(each, int) else train_fields(each) for each in chain.inputs],
-                )
-            chains.append((chain.nodes, inputs[key][0], chain.writes))
-        states = [
-            [each.fold, [train_fields(one) for one in each.ranges], each.before, each.after] for each in self.states
-        ]
-        tables = [train_fields(each) for each in self.tables]
-        read = [written for _, written in inputs.values()]
-        fields = [str(self.state), self.unit, self.spec, self.parts, read, chains, states, tables]
+            if key not in places:
+                places[key] = len(places)
+                inputs.append([each if isinstance(each, int) else train_fields(each) for each in chain.inputs])
+            chains.append((chain.nodes, places[key], chain.writes))
+        states = [(each.fold, _fields(each.ranges), each.before, each.after) for each in self.states]
+        fields = [str(self.state), self.unit, self.spec, self.parts, inputs, chains, states, _fields(self.tables)]
         return json.dumps([*fields, self.parted, self.checks], separators=(",", ":"))
 
     @classmethod
@@ -97,41 +91,29 @@ class Assignment:
         """From JSON."""
         state, unit, spec, parts, inputs, chains, states, tables, parted, checks = json.loads(text)
         read = [tuple(each if isinstance(each, int) else train_of(each) for each in some) for some in inputs]
-        return cls(
-            Path(state),
-            unit,
-            spec,
-            parts,
-            tuple([Chain(tuple(nodes), read[number], tuple(writes)) for nodes, number, writes in chains]),
-            tuple([State(fold, _ranges(some), tuple(first), tuple(last)) for fold, some, first, last in states]),
-            _ranges(tables),
-            tuple(parted),
-            Checks(checks),
-        )
-
-    def property_text(self) -> str:
-        """What to set as the property: the text itself, or the name of a file that holds it."""
-        return property_text(self.text(), self.specs)
-
-    def forget_reports(self) -> None:
-        """Removes the long reports of tasks whose job failed; those of other jobs of the unit have been read."""
-        forget(self.specs, f"{self.unit}-*.report")
+        bound = tuple([Chain(tuple(nodes), read[number], tuple(writes)) for nodes, number, writes in chains])
+        kept = tuple([State(fold, _ranges(some), tuple(first), tuple(last)) for fold, some, first, last in states])
+        return cls(Path(state), unit, spec, parts, bound, kept, _ranges(tables), tuple(parted), Checks(checks))
 
 
-def read_property(text: str | None) -> Assignment:
-    """The assignment of the running job, in a task."""
-    if text is None:
-        raise RuntimeError(f"the job has no property {PROPERTY}")
-    return Assignment.parse(told(text))
-
-
-def property_text(text: str, folder: Path) -> str:
-    """What to set as a property to tell tasks a JSON list: the list itself, or the name of a file that holds it."""
-    if len(text) <= _LONGEST_PROPERTY:
-        return text
-    path = folder / f"{hashlib.sha256(text.encode()).hexdigest()[:24]}.assignment"
-    write_once(path, text)
-    return str(path)
+@contextmanager
+def telling(context: SparkContext, name: str, text: str, folder: Path, reports: str) -> Iterator[None]:
+    """Tells the tasks of the job that runs inside a JSON list, in a property of this name: the list itself, or where it
+    is long the path of a file in a folder. If the job fails, the long reports of its tasks, whose names begin with
+    ``reports``, are removed from the folder."""
+    file = None
+    if len(text) > _LONGEST_PROPERTY:
+        file = folder / f"{hashlib.sha256(text.encode()).hexdigest()[:24]}.assignment"
+        write_once(file, text)
+    context.setLocalProperty(name, text if file is None else str(file))
+    try:
+        yield
+    except BaseException:
+        forget(folder, f"{reports}-*.report")
+        raise
+    finally:
+        if file is not None:
+            file.unlink(missing_ok=True)
 
 
 def told(text: str) -> str:
@@ -139,21 +121,18 @@ def told(text: str) -> str:
     return text if text.startswith("[") else Path(text).read_text(encoding="utf-8")
 
 
-def forget_property(text: str) -> None:
-    """Removes the file, where the property named one."""
-    if not text.startswith("["):
-        Path(text).unlink(missing_ok=True)
-
-
 def train_fields(train: Train) -> list[object]:
     """A train for JSON."""
-    # Only what overlaps: a worker opens every segment that it is told of.
     return [train.stream, train.first, train.end, [astuple(segment) for segment in train.segments]]
 
 
 def input_key(each: Input) -> Hashable:
-    """What tells inputs of the chains of one unit apart, without a look at their segments."""
+    """Tells the inputs of the chains of one unit apart without looking at their segments."""
     return each if isinstance(each, int) else (each.stream, each.first, each.end)
+
+
+def _fields(trains: tuple[Train, ...]) -> list[list[object]]:
+    return list(map(train_fields, trains))
 
 
 def _ranges(trains: list[list[Any]]) -> tuple[Train, ...]:

@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from freshet.model import ARRIVAL, Chain, Filter, Project, schema_text
+from freshet.model import ARRIVAL, Chain, Operator, schema_text
 from freshet.model.schema import with_arrival
 from freshet.spark.driver.expressions import ChainSql
 from freshet.spark.worker.functions import register_functions
@@ -30,12 +30,10 @@ BEGAN: Final = "__began"
 # Three processes work on a train at once, each on another batch.
 _BATCH_ROWS: Final = 65_536
 
-Operators = tuple[Filter | Project, ...]
-
 
 def catalyst_plan(
     session: SparkSession,
-    chains: Sequence[Operators],
+    chains: Sequence[tuple[Operator, ...]],
     schema: pa.Schema,
     outputs: Sequence[pa.Schema],
     parts: int,
@@ -74,7 +72,7 @@ def read_leaf(columns: tuple[str, ...], batches: Iterator[pa.RecordBatch]) -> It
         return
     table = task.read(train).select([*columns, ARRIVAL])
     for batch in table.to_batches(max_chunksize=_BATCH_ROWS):
-        # The clock is the host's, so that the writer, another process, can tell how long the tuples were on the way.
+        # The host's clock: the writer is another process, and measures how long the tuples were on the way.
         began = pa.repeat(pa.scalar(time.monotonic_ns(), pa.int64()), batch.num_rows)
         yield batch.append_column(BEGAN, began)
 
@@ -90,7 +88,8 @@ def write_outputs(schemas: tuple[pa.Schema, ...], batches: Iterator[pa.RecordBat
     rows = task.train(chains[0].trains[0]).rows
     nanos = _shares(ended - began, rows, counts)
     for i in range(len(chains)):
-        report = ChainReport(i, None, counts[i], nanos[i], (), _sum(received, 3 + 3 * i))
+        errors = sum(pc.sum(batch.column(3 + 3 * i)).as_py() or 0 for batch in received)
+        report = ChainReport(i, None, counts[i], nanos[i], (), errors)
         task.add(report, _output(received, 4 + 3 * i, schemas[i]))
     yield task.finish()
 
@@ -98,7 +97,7 @@ def write_outputs(schemas: tuple[pa.Schema, ...], batches: Iterator[pa.RecordBat
 def _passed(task: Task, chain: Chain, batches: Sequence[pa.RecordBatch], column: int) -> tuple[int, ...]:
     """Rows that came out of each operator: those whose stage is at least the number of filters up to it."""
     stages = np.concatenate([batch.column(column).to_numpy() for batch in batches] or [np.empty(0, np.int32)])
-    needed = np.cumsum([isinstance(operator, Filter) for operator in task.spec.chain(chain.nodes)])
+    needed = np.cumsum([operator.keeps is not None for operator in task.spec.chain(chain.nodes)])
     histogram = np.bincount(stages, minlength=int(needed[-1]) + 1)
     at_least = np.cumsum(histogram[::-1])[::-1]
     return tuple(int(at_least[stage]) for stage in needed)
@@ -112,10 +111,6 @@ def _shares(nanos: int, rows: int, counts: Sequence[tuple[int, ...]]) -> list[tu
     looked = [(rows, *passed[:-1]) for passed in counts]
     total = sum(map(sum, looked)) or 1
     return [tuple(nanos * share // total for share in shares) for shares in looked]
-
-
-def _sum(batches: Sequence[pa.RecordBatch], column: int) -> int:
-    return sum(pc.sum(batch.column(column)).as_py() or 0 for batch in batches)
 
 
 def _output(batches: Sequence[pa.RecordBatch], column: int, schema: pa.Schema) -> pa.Table | None:

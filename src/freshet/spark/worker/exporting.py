@@ -15,39 +15,35 @@ from pathlib import Path
 from typing import Any, Final
 
 import pyarrow as pa
-from pyspark import TaskContext
 from pyspark.sql import DataFrame, SparkSession
 
 from freshet.log import Export, Exported, write_export
 from freshet.log.segments.segment import Mapped
 from freshet.model import FreshetError
-from freshet.model.telling import sentence
+from freshet.model.messages import sentence
 from freshet.spark.worker.assignment import told, train_fields, train_of
 from freshet.spark.worker.report import REPORT_COLUMNS, contents, report_row
-from freshet.spark.worker.task import drain
+from freshet.spark.worker.task import drain, task_property
 
 EXPORTS: Final = "freshet.exports"
 """The job-local property that tells tasks what to write."""
 _AT_ONCE: Final = 8
-"""Files that a task writes at the same time: to wait for the disk takes most of the time, and it is the same wait."""
+"""Files that a task writes at the same time: most of the time it waits for the disk, and these waits overlap."""
 
 
 def export_plan(session: SparkSession, parts: int) -> DataFrame:
-    """The plan over a number of tasks; as that of the vectorised form it is built once."""
+    """The plan over a number of tasks; it is built once, like that of the vectorised form."""
     return session.range(0, parts, 1, parts).mapInArrow(run_exports, REPORT_COLUMNS)
 
 
 def run_exports(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """The task."""
     drain(batches)
-    context = TaskContext.get()
-    text = None if context is None else context.getLocalProperty(EXPORTS)
-    if context is None or text is None:
-        raise RuntimeError("outside of a Spark task that writes for sinks")
+    context, text = task_property(EXPORTS)
     state, name, parts, umask, orders = json.loads(told(text))
     part, attempt = context.partitionId(), context.taskAttemptId()
     write = partial(_written, Path(state) / "segments", attempt, {})
-    # The files are for the readers whom the driver would have let in; all else that tasks write is nobody's business.
+    # These files are for users: they get the permissions that the driver would give them, not those of a task's files.
     own = os.umask(umask)
     try:
         # Threads end with the task: the next one of this process may be any other.
@@ -60,7 +56,7 @@ def run_exports(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 
 def _written(segments: Path, attempt: int, mapped: Mapped, order: list[Any]) -> list[str]:
-    """The hidden file of an order and its schema; or why there is none."""
+    """The hidden file of an order and its schema, or the reason why there is none."""
     train, path, dispatch, arrival = order
     export = Export(train_of(train), Path(path), (*dispatch, attempt), arrival)
     try:
@@ -77,7 +73,7 @@ def orders_text(state: Path, name: str, parts: int, umask: int, exports: Sequenc
 
 
 def read_exports(rows: str, parts: int, count: int) -> list[Exported | Exception]:
-    """What the tasks of a job made of so many orders, in their order."""
+    """What the tasks of a job made of ``count`` orders, in their order."""
     made: list[Exported | Exception] = [FreshetError("no task has written it")] * count
     for part, found in contents(rows):
         made[part::parts] = map(_made, found)

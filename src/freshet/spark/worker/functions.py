@@ -1,18 +1,17 @@
-"""The user's own functions on their way to workers, and as Spark's own form calls them.
+"""The user's own functions and operators on their way to workers, and as Spark's own form calls them.
 
-A function goes by value, with all that it uses of modules which are not installed: those beside the application file,
-those of a notebook. What is installed is imported on the executors, which need it as they need Arrow.
+A function goes by value, with everything that it uses of modules that are not installed: those beside the application
+file, those of a notebook. Executors import installed modules themselves, so they must have them, as they have Arrow.
 """
 
 from __future__ import annotations
 
 import base64
+import json
 import sys
-import sysconfig
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache, lru_cache, partial
-from pathlib import Path
 from types import ModuleType
 from typing import Any, Final, NamedTuple
 from weakref import WeakKeyDictionary
@@ -23,10 +22,9 @@ from pyspark.sql import SparkSession
 from pyspark.sql.pandas.functions import arrow_udf
 
 from freshet.model import UserError
-from freshet.model.functions import RowWise, Vectorised, functions_in, make_known
+from freshet.model.code_version import is_users
+from freshet.model.functions import OwnOperator, Vectorised, functions_in, make_known
 from freshet.model.schema import parse_schema, schema_text, type_text
-
-_INSTALLED: Final = tuple({sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")})
 
 
 class Packed(NamedTuple):
@@ -37,20 +35,23 @@ class Packed(NamedTuple):
     takes: str
     returns: str
     time: str | None
-    """Of an operator, what becomes of event time."""
+    """What becomes of event time, for an operator."""
+    states: str
+    """Columns of what an operator remembers, as JSON."""
     code: str
 
-    def function(self) -> Vectorised | RowWise:
+    def function(self) -> Vectorised | OwnOperator:
         """The function or the operator; its code is unpacked when it is first called."""
         load = partial(_unpacked, self.name, self.code)
         takes, returns = parse_schema(self.takes, own=True), parse_schema(self.returns, own=True)
         if self.time is not None:
-            return RowWise(self.name, takes, returns, self.time, self.version, load)
+            states = tuple(map(parse_schema, json.loads(self.states)))
+            return OwnOperator(self.name, takes, returns, self.time, self.version, load, states)
         return Vectorised(self.name, tuple(takes.types), returns.field(0).type, self.version, load)
 
 
 @lru_cache(maxsize=256)
-def packed(function: Vectorised | RowWise) -> Packed:
+def packed(function: Vectorised | OwnOperator) -> Packed:
     """A function in the form that goes to workers.
 
     Raises:
@@ -63,12 +64,13 @@ def packed(function: Vectorised | RowWise) -> Packed:
         raise UserError(
             f"function {function.name} cannot be sent to workers: {error}; let it make such things when it is called"
         ) from None
-    if isinstance(function, RowWise):
+    if isinstance(function, OwnOperator):
         takes, returns, time = function.takes, function.returns, function.time
+        states = json.dumps([*map(schema_text, function.states)])
     else:
         takes = pa.schema([(f"a{number}", kind) for number, kind in enumerate(function.takes)])
-        returns, time = pa.schema([("value", function.returns)]), None
-    return Packed(function.name, function.version, schema_text(takes), schema_text(returns), time, code)
+        returns, time, states = pa.schema([("value", function.returns)]), None, "[]"
+    return Packed(function.name, function.version, schema_text(takes), schema_text(returns), time, states, code)
 
 
 @cache
@@ -81,7 +83,7 @@ def _unpacked(name: str, code: str) -> Callable[..., Any]:
 
 @contextmanager
 def _by_value() -> Iterator[None]:
-    """Has modules that executors need not have go by value."""
+    """Sends modules by value that executors may lack."""
     before = cloudpickle.list_registry_pickle_by_value()  # type: ignore[no-untyped-call]
     users = [module for module in list(sys.modules.values()) if _is_users(module)]
     modules = [module for module in users if module.__name__ not in before]
@@ -95,19 +97,15 @@ def _by_value() -> Iterator[None]:
 
 
 def _is_users(module: ModuleType) -> bool:
-    file, name = getattr(module, "__file__", None), getattr(module, "__name__", "")
-    if not isinstance(file, str) or name.partition(".")[0] in ("freshet", "__main__") or name not in sys.modules:
-        return False
-    place = Path(file).absolute()
-    installed = any(place.is_relative_to(folder) for folder in _INSTALLED)
-    return not installed and not {"site-packages", "dist-packages"} & set(place.parts)
+    name = getattr(module, "__name__", "")
+    return name != "__main__" and name in sys.modules and is_users(module)
 
 
 _REGISTERED: Final[WeakKeyDictionary[SparkSession, set[Vectorised]]] = WeakKeyDictionary()
 
 
 def register_functions(session: SparkSession, texts: str) -> None:
-    """Lets Spark's expressions call the own functions that some texts name."""
+    """Lets Spark's expressions call the user's own functions that some texts name."""
     known = _REGISTERED.setdefault(session, set())
     for function in functions_in(texts):
         if isinstance(function, Vectorised) and function not in known:
@@ -118,22 +116,18 @@ def register_functions(session: SparkSession, texts: str) -> None:
 
 def _trying(function: Packed) -> Callable[..., pa.Array]:
     def trying(*arrays: pa.Array) -> pa.Array:  # Spark takes a plain function only
-        return _tried(function, *arrays)
+        own = _function(function)
+        assert isinstance(own, Vectorised)
+        values, failed = own.apply([array.cast(kind) for array, kind in zip(arrays, own.takes, strict=True)])
+        wrong = set(failed)
+        marks = pa.array([row in wrong for row in range(len(values))]) if wrong else pa.repeat(False, len(values))
+        return pa.StructArray.from_arrays([values, marks], names=["value", "failed"])
 
     return trying
 
 
-def _tried(function: Packed, *arrays: pa.Array) -> pa.Array:
-    own = _function(function)
-    assert isinstance(own, Vectorised)
-    values, failed = own.apply([array.cast(kind) for array, kind in zip(arrays, own.takes, strict=True)])
-    wrong = set(failed)
-    marks = pa.array([row in wrong for row in range(len(values))]) if wrong else pa.repeat(False, len(values))
-    return pa.StructArray.from_arrays([values, marks], names=["value", "failed"])
-
-
 @cache
-def _function(function: Packed) -> Vectorised | RowWise:
+def _function(function: Packed) -> Vectorised | OwnOperator:
     return function.function()
 
 

@@ -21,21 +21,24 @@ if TYPE_CHECKING:
 
 REPORT_COLUMNS: Final = "report string"
 _RANKS: Final = 17
-# The gateway to the JVM sends an answer in pieces of 8,192 characters, and between two of them the kernel waits 40 ms
-# for an acknowledgement; a file does not.
+# The gateway to the JVM sends an answer in pieces of 8,192 characters, and the kernel waits 40 ms between two of them
+# for an acknowledgement; reading a file is quicker.
 _LONGEST_ANSWER: Final = 6000
+
+
+WrittenRange = tuple[int, int, int, int, int]
+"""Rows, position, length, first arrival and last arrival of a part of a segment file."""
 
 
 class ChainReport(NamedTuple):
     """What one chain (by its place in the job) did in one task.
 
-    ``member`` is (rows, position, length, first arrival, last arrival) of its output in the task's file,
-    ``passed`` and ``nanos`` are rows out of and time spent in each operator, ``arrivals`` are
-    arrival times of the output at evenly spaced ranks.
+    ``member`` is its output in the task's file. ``passed`` has the rows that came out of each operator, ``nanos`` the
+    time spent in each. ``arrivals`` are arrival times of the output at evenly spaced ranks.
     """
 
     chain: int
-    member: tuple[int, int, int, int, int] | None
+    member: WrittenRange | None
     passed: tuple[int, ...]
     nanos: tuple[int, ...]
     arrivals: tuple[int, ...] = ()
@@ -44,7 +47,7 @@ class ChainReport(NamedTuple):
 
     @classmethod
     def together(cls, reports: Sequence[ChainReport], operators: int) -> ChainReport:
-        """What several tasks did in a chain of so many operators.
+        """What several tasks did in a chain with this number of operators.
 
         >>> ChainReport.together([ChainReport(0, None, (2, 1), (7, 8), (3,)), ChainReport(0, None, (4, 0), (1, 1))], 2)
         ChainReport(chain=0, member=None, passed=(6, 1), nanos=(8, 9), arrivals=(3,), errors=0, failure=None)
@@ -64,12 +67,12 @@ class ChainReport(NamedTuple):
 
 
 class StateReport(NamedTuple):
-    """What became of one state stream of a fold: ``dropped`` rows go from its low end, those of ``member`` come."""
+    """How one state stream of a fold changes: it loses ``dropped`` rows at its low end, and gains ``member``."""
 
     chain: int
     stream: str
     dropped: int
-    member: tuple[int, int, int, int, int] | None
+    member: WrittenRange | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,8 +96,8 @@ class TaskReport:
 
 
 def report_row(text: str, file: Path, tasks: int) -> pa.RecordBatch:
-    """The one row that a task returns: its report, or the name of a file that holds it where that is quicker; the name
-    must be this attempt's alone."""
+    """The one row that a task returns: its report, or if that is long the name of a file that holds it. No other
+    attempt may use that name."""
     if len(text) > _LONGEST_ANSWER // tasks:
         write_private(file, text)
         text = json.dumps(str(file))
@@ -102,10 +105,10 @@ def report_row(text: str, file: Path, tasks: int) -> pa.RecordBatch:
 
 
 def rows_of(plan: DataFrame) -> str:
-    """Runs a plan; its rows as Java prints a list of them, ``[[report], [report]]``: reports are JSON, so all is.
+    """Runs a plan; returns its rows as Java prints a list of them, ``[[report], [report]]``, which is JSON.
 
-    Neither ``toArrow`` nor ``collect``: both open a socket of their own for every job, and where it is a Unix domain
-    socket the JVM keeps its path, to delete it on exit, for as long as it lives. This way is the quicker one, too.
+    Both ``toArrow`` and ``collect`` open a socket for every job, and the JVM remembers the path of every Unix domain
+    socket for as long as it lives, to delete it on exit. This way is quicker, too.
     """
     rows: str = plan._jdf.collectAsList().toString()
     return rows
@@ -117,7 +120,7 @@ def read_reports(rows: str) -> list[TaskReport]:
 
 
 def contents(rows: str) -> list[Any]:
-    """What the tasks of a job told in their rows, each in one (see :func:`report_row`)."""
+    """What the tasks of a job told, each in one row (see :func:`report_row`)."""
     return [_content(told) for (told,) in json.loads(rows)]
 
 
@@ -156,7 +159,7 @@ def merge_samples(samples: Sequence[tuple[tuple[int, ...], int]]) -> tuple[int, 
     full = [(sample, count) for sample, count in samples if sample]
     if len(full) <= 1:
         return full[0][0] if full else ()
-    # Plain Python: for some dozen numbers NumPy takes ten times as long, and a unit may have hundreds of chains.
+    # Plain Python: for a few dozen numbers NumPy takes ten times as long, and a unit may have hundreds of chains.
     weighted = sorted((value, count / len(sample)) for sample, count in full for value in sample)
     ends = list(accumulate(weight for _, weight in weighted))
     total = sum(count for _, count in full)

@@ -1,14 +1,14 @@
-"""Large joins: new tuples of one input meet the remembered ones of the other through a shuffle, by Spark's own join.
+"""Large joins: new tuples of one input meet the remembered ones of the others through a shuffle, by Spark's own join.
 
-When that pays is said in :mod:`freshet.kernels.shuffling`. The pairs are made by a plan with an exchange. It is built
-anew for each unit, because one that is kept would give the rows of its first run again. What is remembered is brought
-up to date by the fold itself, which then meets an empty other input.
+:mod:`freshet.kernels.shuffling` says when that pays. A plan with exchanges makes the rows. It is built anew for each
+unit, because a plan that is kept would give the rows of its first run again. Afterwards the fold itself brings what it
+remembers up to date; its other inputs are empty then.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import lru_cache, partial, reduce
 from typing import Final
 
@@ -24,23 +24,35 @@ from freshet.spark.worker.report import REPORT_COLUMNS, ChainReport
 from freshet.spark.worker.task import Task, drain
 
 _BATCH_ROWS: Final = 65_536
-_OWN, _OTHER = "own_", "other_"
 
 
 def shuffled_plan(session: SparkSession, number: int, join: CompiledJoin, port: int, tasks: int) -> DataFrame:
-    """The plan of the pairs that the new tuples of one input of a join make, for one unit."""
-    own, other = (_prefixed(join.states[at], prefix) for at, prefix in ((port, _OWN), (1 - port, _OTHER)))
-    fresh = session.range(0, tasks, 1, tasks).mapInArrow(partial(read_fresh, number, port), schema_text(own))
-    known = session.range(0, tasks, 1, tasks).mapInArrow(partial(read_known, number, 1 - port), schema_text(other))
-    equal = [F.col(_OWN + key) == F.col(_OTHER + key) for key in join.key_names]
-    together = [F.col(_OWN + FROM) < F.col(_OTHER + UNTIL), F.col(_OTHER + FROM) < F.col(_OWN + UNTIL)]
-    pairs = fresh.join(known.hint("merge"), reduce(Column.__and__, [*equal, *together]))
-    chosen = [F.col((_OWN if at == port else _OTHER) + column).alias(name) for name, at, column in join.given]
-    times = [
-        choose(_OWN + name, _OTHER + name).alias(name)
-        for name, choose in ((FROM, F.greatest), (UNTIL, F.least), (ARRIVAL, F.greatest))
+    """The plan of the rows that the new tuples of one input of a join make, for one unit."""
+
+    def tuples(at: int) -> DataFrame:
+        read = read_fresh if at == port else read_known
+        schema = pa.schema([(_named(at, field.name), field.type) for field in join.states[at]])
+        return session.range(0, tasks, 1, tasks).mapInArrow(partial(read, number, at), schema_text(schema))
+
+    rows, met = tuples(port), [port]
+    for at in (at for at in range(len(join.states)) if at != port):
+        rows = rows.join(tuples(at).hint("merge"), _meet(join, met, at))
+        met.append(at)
+    chosen = [F.col(_named(at, column)).alias(name) for name, at, column in join.given]
+    choices = ((FROM, F.greatest), (UNTIL, F.least), (ARRIVAL, F.greatest))
+    times = [choose(*(_named(at, name) for at in met)).alias(name) for name, choose in choices]
+    return rows.select(*chosen, *times).mapInArrow(partial(write_rows, number), REPORT_COLUMNS)
+
+
+def _meet(join: CompiledJoin, met: Sequence[int], at: int) -> Column:
+    """Whether tuples of some inputs, which have already met, also meet a tuple of another input. It must be valid
+    together with each of them; since they are valid at the same time, it is then valid together with all of them."""
+    known = {key: other for other in reversed(met) for key in join.keys[other]}
+    equal = [F.col(_named(known[key], key)) == F.col(_named(at, key)) for key in join.keys[at] if key in known]
+    together = [
+        F.col(_named(one, FROM)) < F.col(_named(two, UNTIL)) for other in met for one, two in ((other, at), (at, other))
     ]
-    return pairs.select(*chosen, *times).mapInArrow(partial(write_pairs, number), REPORT_COLUMNS)
+    return reduce(Column.__and__, [*equal, *together])
 
 
 def read_fresh(number: int, port: int, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -49,7 +61,7 @@ def read_fresh(number: int, port: int, batches: Iterator[pa.RecordBatch]) -> Ite
     task = Task.begin()
     [chain] = task.assignment.chains
     table = task.read(task.train(chain.trains[port]), task.spec.inputs[number][port])
-    yield from _batches(_join(task, number).fresh(table, port), _OWN)
+    yield from _batches(_join(task, number).fresh(table, port), port)
 
 
 def read_known(number: int, port: int, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -59,11 +71,11 @@ def read_known(number: int, port: int, batches: Iterator[pa.RecordBatch]) -> Ite
     (state,) = task.assignment.states
     if state.ranges:
         table = task.read_state(state.fold, task.train(state.ranges[port]), _join(task, number).states[port])
-        yield from _batches(table, _OTHER)
+        yield from _batches(table, port)
 
 
-def write_pairs(number: int, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """The pairs of this task's keys, into its file."""
+def write_rows(number: int, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The rows of this task's keys, into its file."""
     began = time.perf_counter_ns()
     task = Task.begin()
     ranges = (each for state in task.assignment.states for each in state.ranges)
@@ -87,13 +99,13 @@ def _received(batches: Iterator[pa.RecordBatch]) -> list[pa.RecordBatch]:
     return received
 
 
-def _batches(table: pa.Table, prefix: str) -> Iterator[pa.RecordBatch]:
-    renamed = table.rename_columns([prefix + name for name in table.column_names])
+def _batches(table: pa.Table, port: int) -> Iterator[pa.RecordBatch]:
+    renamed = table.rename_columns([_named(port, name) for name in table.column_names])
     return iter(renamed.to_batches(max_chunksize=_BATCH_ROWS))
 
 
-def _prefixed(schema: pa.Schema, prefix: str) -> pa.Schema:
-    return pa.schema([pa.field(prefix + field.name, field.type) for field in schema])
+def _named(port: int, column: str) -> str:
+    return f"port_{port}_{column}"
 
 
 def _join(task: Task, number: int) -> CompiledJoin:
@@ -101,7 +113,7 @@ def _join(task: Task, number: int) -> CompiledJoin:
 
 
 @lru_cache(maxsize=64)
-def compiled_join(operator: Operator, left: pa.Schema, right: pa.Schema) -> CompiledJoin:
+def compiled_join(operator: Operator, *inputs: pa.Schema) -> CompiledJoin:
     """A join, compiled once."""
     assert isinstance(operator, Join)
-    return CompiledJoin(operator, left, right)
+    return CompiledJoin(operator, *inputs)

@@ -33,7 +33,7 @@ class Spec:
     inputs: tuple[tuple[pa.Schema, ...], ...] = ()
     """Columns that come in at each port of each operator, the arrival apart."""
     rows_out: int | None = None
-    """Most rows that a unit of a query may give out for each row that it reads."""
+    """Maximum number of rows that a unit of a query may give out for each row that it reads."""
     functions: tuple[Packed, ...] = ()
     """The user's own functions that the operators call."""
 
@@ -83,7 +83,7 @@ def _name(text: str) -> str:
 
 
 def _written(schema: pa.Schema) -> str:
-    # Arrow's own form and not DDL: that has no text for no column, for odd names in structs, for some types.
+    # Arrow's own form: DDL cannot express an empty schema, odd names in structs, or some types.
     return base64.b64encode(schema.serialize()).decode()
 
 

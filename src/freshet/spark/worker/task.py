@@ -14,8 +14,9 @@ from freshet.log.segments.segment import SegmentWriter, read_train
 from freshet.log.segments.sums import Checks
 from freshet.model import SegmentFile, Train
 from freshet.model.schema import with_arrival
+from freshet.model.unit import given_by
 from freshet.spark.driver.failures import no_blame
-from freshet.spark.worker.assignment import PROPERTY, Assignment, read_property
+from freshet.spark.worker.assignment import PROPERTY, Assignment, told
 from freshet.spark.worker.report import ChainReport, StateReport, TaskReport, report_row, sample
 from freshet.spark.worker.spec import Spec, load_spec
 
@@ -48,11 +49,9 @@ class Task:
     @classmethod
     def begin(cls) -> Task:
         """The task that this process is running."""
-        context = TaskContext.get()
-        if context is None:
-            raise RuntimeError("outside of a Spark task")
+        context, text = task_property(PROPERTY)
         with no_blame("the state folder cannot be read"):
-            assignment = read_property(context.getLocalProperty(PROPERTY))
+            assignment = Assignment.parse(told(text))
             spec = load_spec(assignment.specs, assignment.spec)
         return cls(assignment, spec, context.partitionId(), context.taskAttemptId())
 
@@ -61,18 +60,20 @@ class Task:
         return self.assignment.part(whole, self.part)
 
     def read(self, train: Train, columns: pa.Schema | None = None) -> pa.Table:
-        """The tuples of a part; one that has none needs the columns."""
+        """The tuples of a part; the columns are needed only if the part may be empty."""
         schema = None if columns is None else with_arrival(columns)
-        with no_blame(f"the train of {train.stream} {UNREADABLE}"):
-            return read_train(self.assignment.segments, train, schema, self.assignment.checks)
+        return self._read(f"the train of {train.stream}", train, schema)
 
     def read_state(self, fold: str, part: Train, schema: pa.Schema) -> pa.Table:
         """Rows of a state."""
-        with no_blame(f"the state of {fold} {UNREADABLE}"):
+        return self._read(f"the state of {fold}", part, schema)
+
+    def _read(self, what: str, part: Train, schema: pa.Schema | None) -> pa.Table:
+        with no_blame(f"{what} {UNREADABLE}"):
             return read_train(self.assignment.segments, part, schema, self.assignment.checks)
 
     def add(self, report: ChainReport, output: pa.RecordBatch | pa.Table | None = None) -> None:
-        """Takes a chain's report and its output, if it has any; to write that is a cost of its last operator."""
+        """Takes a chain's report and its output, if there is any; its last operator bears the cost of writing it."""
         writes = self.assignment.chains[report.chain].writes
         if output is not None and output.num_rows and writes:
             began = time.perf_counter_ns()
@@ -83,16 +84,24 @@ class Task:
             report = report._replace(nanos=(*report.nanos[:-1], report.nanos[-1] + spent), arrivals=arrivals)
         self.reports.append(report)
 
+    def add_given(self, chain: int, output: pa.Table) -> None:
+        """Takes what a chain gave to others if one of them failed; call it after all reports."""
+        place = next(place for place, report in enumerate(self.reports) if report.chain == chain)
+        if output.num_rows:
+            self._outputs.append(place)
+            self._writer.add(given_by(self.assignment.unit, chain), output)
+
     def add_state(self, chain: int, stream: str, rows: pa.Table, dropped: int) -> None:
-        """Takes what became of a state stream; after all outputs."""
+        """Takes the change of a state stream; call it after all outputs."""
         self._writer.add(stream, rows)
         self.states.append(StateReport(chain, stream, dropped, (rows.num_rows, 0, 0, 0, 0)))
 
     def finish(self) -> pa.RecordBatch:
-        """Makes the file durable; only then is there something to report, in the one row that the task returns."""
+        """Makes the file durable, and only then reports it, in the one row that the task returns."""
         with no_blame("the output cannot be written"):
             report = self._report(self._writer.finish())
-            return report_row(report.text(), self.assignment.report_file(self._name), self.assignment.parts)
+            file = self.assignment.specs / f"{self._name}.report"
+            return report_row(report.text(), file, self.assignment.parts)
 
     def _report(self, file: SegmentFile) -> TaskReport:
         members = iter(file.members)
@@ -107,7 +116,16 @@ class Task:
         return TaskReport(self.part, file.name if file.members else None, file.bytes, tuple(chains), states)
 
 
+def task_property(name: str) -> tuple[TaskContext, str]:
+    """The task that this process is running, and a property of its job."""
+    context = TaskContext.get()
+    text = None if context is None else context.getLocalProperty(name)
+    if context is None or text is None:
+        raise RuntimeError(f"this is no Spark task of a job with a property {name}")
+    return context, text
+
+
 def drain(batches: Iterable[pa.RecordBatch]) -> None:
-    """Reads the input to its end: Spark discards a worker that leaves some, which costs the next job 300 ms."""
+    """Reads the input to its end: Spark discards a worker that leaves some of it, and the next job waits 300 ms."""
     for _ in batches:
         pass

@@ -1,7 +1,7 @@
 """The vectorised form: one task reads a part of every train and runs all chains with compiled kernels.
 
-The plan is ``range(P) -> mapInArrow``, built once per P and free of exchanges: a plan with one would silently give
-the rows of its first run again. All that changes between units comes by a job-local property.
+The plan is ``range(P) -> mapInArrow``, built once per P and free of exchanges: a plan with an exchange would silently
+give the rows of its first run again. Whatever changes between units comes in a job-local property.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from freshet.kernels import CompiledFold, compile_fold
-from freshet.kernels.running import run_chains
+from freshet.kernels.running import Runner
 from freshet.kernels.superbox.pipeline import Memory
 from freshet.kernels.superbox.superbox import Operators, Superbox
 from freshet.kernels.typer import KernelTyper
@@ -30,6 +30,7 @@ from freshet.spark.worker.report import REPORT_COLUMNS, ChainReport
 from freshet.spark.worker.task import UNREADABLE, Task, drain
 
 Chains = tuple[Operators, ...]
+_compiled = lru_cache(maxsize=256)(compile_fold)
 
 
 def vectorised_plan(session: SparkSession, parts: int) -> DataFrame:
@@ -44,11 +45,15 @@ def run_vectorised(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch
     setting = TaskSetting(task)
     mine = _mine(task)
     places = list(mine)
-    for made in run_chains(list(mine.values()), setting):
+    runner, failed = Runner(list(mine.values()), setting), False
+    for made in runner.run():
         place = places[made.place]
         if made.failure is not None:
             setting.fail(task.assignment.chains[place])
+            failed = True
         task.add(ChainReport(place, None, made.passed, made.nanos, (), made.errors, made.failure), made.table)
+    for number, table in runner.shared.items() if failed else ():
+        task.add_given(places[number], table)
     for place in set(range(len(task.assignment.chains))).difference(mine):
         nothing = (0,) * len(task.assignment.chains[place].nodes)
         task.add(ChainReport(place, None, nothing, nothing))
@@ -57,9 +62,9 @@ def run_vectorised(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch
 
 
 def _mine(task: Task) -> dict[int, Chain]:
-    """The chains that this task runs, by their places. Their inputs are trains, and places among those that it runs.
+    """The chains that this task runs, by their places. Their inputs are trains, and places among these chains.
 
-    Where tasks can share the tuples each takes a part; else one task does all for chains that hang together.
+    If tasks can share the tuples of connected chains, each takes a part of them; else one task runs these chains.
     """
     chains, parts = task.assignment.chains, task.assignment.parts
     if parts == 1:
@@ -72,16 +77,16 @@ def _mine(task: Task) -> dict[int, Chain]:
         some = [_part(task, chains[place]) if whole is None else chains[place] for place in component]
         if whole is not None or any(chain.rows for chain in some):
             found.update(zip(component, some, strict=True))
-    order = sorted(found)
-    places = {place: number for number, place in enumerate(order)}
-    return {
-        place: replace(chain, inputs=tuple(places[each] if isinstance(each, int) else each for each in chain.inputs))
-        for place, chain in ((place, found[place]) for place in order)
-    }
+    places = {place: number for number, place in enumerate(sorted(found))}
+
+    def own(chain: Chain) -> Chain:
+        return replace(chain, inputs=tuple(places[each] if isinstance(each, int) else each for each in chain.inputs))
+
+    return {place: own(found[place]) for place in places}
 
 
 def _undivided(task: Task, component: Sequence[int]) -> str | None:
-    """The first operator of chains whose work cannot be divided between tasks; None: all of it can."""
+    """The first operator of connected chains whose work cannot be divided between tasks; None: all of it can."""
     operators = (each for place in component for each in task.spec.chain(task.assignment.chains[place].nodes))
     return next((each.name for each in operators if each.remembers and each.name not in task.assignment.parted), None)
 
@@ -91,7 +96,7 @@ def _part(task: Task, chain: Chain) -> Chain:
 
 
 class TaskVersion(StoredVersion):
-    """A version of a table as a task reads it: where its file cannot be read, the unit is to run again."""
+    """A version of a table as a task reads it: if its file cannot be read, the unit runs again."""
 
     __slots__ = ()
 
@@ -113,6 +118,7 @@ class TaskSetting:
         self.rows_out = task.spec.rows_out
         self.operators = task.spec.chain
         self.read = task.read
+        self.superbox = _SUPERBOXES.get
         self._tables = {train.stream: train.segments for train in task.assignment.tables}
 
     def inputs(self, node: int) -> Sequence[pa.Schema]:
@@ -120,9 +126,6 @@ class TaskSetting:
 
     def behind(self, node: int) -> pa.Schema:
         return self._task.spec.operators[node].output(self.inputs(node), KernelTyper())
-
-    def superbox(self, chains: Chains, schema: pa.Schema) -> Superbox:
-        return _SUPERBOXES.get(chains, schema)
 
     def fold(self, operator: Fold, inputs: Sequence[pa.Schema]) -> CompiledFold:
         return _compiled(operator, *inputs)
@@ -142,11 +145,11 @@ class TaskSetting:
         return [TaskVersion(folder, segment) for segment in self._tables[version_stream(table)]]
 
     def fail(self, chain: Chain) -> None:
-        """Nothing of the folds of a chain that failed is kept."""
+        """Discards what the folds of a chain that failed would remember."""
         self._failed.update(operator.name for operator in self.operators(chain.nodes))
 
     def finish(self) -> None:
-        """Writes what became of the states."""
+        """Writes the changes of the states."""
         chains = enumerate(self._task.assignment.chains)
         places = {operator.name: place for place, chain in chains for operator in self.operators(chain.nodes)}
         for fold, memory in self._memories.items():
@@ -159,14 +162,9 @@ class TaskSetting:
                     self._task.add_state(places[fold], state_stream(fold, number), rows, dropped)
 
 
-@lru_cache(maxsize=256)
-def _compiled(operator: Fold, *inputs: pa.Schema) -> CompiledFold:
-    return compile_fold(operator, *inputs)
-
-
 class Superboxes:
-    """Compiled superboxes, kept by content and not by spec: a query that is added must not make workers compile all
-    others again. Bounded by chains, because one of a single chain and one of hundreds differ so much in size.
+    """Compiled superboxes. They are kept by content, so that workers need not compile all queries again when one is
+    added. The limit counts chains, because a superbox may have one chain or hundreds.
 
     >>> import pyarrow as pa
     >>> from freshet.model import Filter
@@ -205,8 +203,8 @@ _SUPERBOXES: Final = Superboxes(most_chains=4096)
 def set_aside(phase: str, info: Mapping[str, int]) -> None:
     """Takes what was compiled out of the collections that Spark's daemon makes between tasks (see :mod:`gc`).
 
-    Fifty long queries are two hundred thousand objects, and to look at them all took 100 ms of every step. A superbox
-    has no cycles, so that one which is given up goes all the same.
+    Fifty long queries are two hundred thousand objects, and visiting them all took 100 ms of every step. A superbox has
+    no cycles, so one that is no longer kept is freed all the same.
     """
     if _SUPERBOXES.grown and phase == "stop" and info["generation"] == 2:
         _SUPERBOXES.grown = False

@@ -1,7 +1,7 @@
-"""Makes explicit what Spark does by types, so that text alone tells all that can happen.
+"""Writes out what Spark does by types, so that the text alone tells all that can happen.
 
 A text compared with a number is cast by Spark, and the cast can fail: written out, it can be made safe and counted
-like any other. ``m[k]`` on a map gives NULL for a missing key, where ``a[i]`` on an array is an error.
+like any other. ``m[k]`` on a map gives NULL for a missing key, whereas ``a[i]`` on an array is an error.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from freshet.model.numbers import is_number
 from freshet.model.schema import type_text
 from freshet.sql.check.functions import name_of
 from freshet.sql.check.own import explicit_call
-from freshet.sql.check.types import Columns, alternatives, compared, is_time, type_of
+from freshet.sql.check.types import ColumnTypes, alternatives, compared, is_time, type_of
 from freshet.sql.lower.calls import AGGREGATES
 from freshet.sql.parse.trees import call, cast, rewritten
 
 _ROUNDED = ("abs", "negative", "ceil", "ceiling", "floor", "round", "bround")
 
 
-def make_explicit(tree: exp.Expr, columns: Columns) -> exp.Expr:
+def make_explicit(tree: exp.Expr, columns: ColumnTypes) -> exp.Expr:
     """A resolved expression with its implicit casts of texts and its map look-ups written out; it is changed.
 
     Aggregates of numbers take texts as numbers, too.
@@ -34,7 +34,7 @@ def make_explicit(tree: exp.Expr, columns: Columns) -> exp.Expr:
     return rewritten(tree, lambda node: _explicit(node, columns), children_first=True)
 
 
-def _explicit(node: exp.Expr, columns: Columns) -> exp.Expr | None:
+def _explicit(node: exp.Expr, columns: ColumnTypes) -> exp.Expr | None:
     """What comes into the place of a node; None: the node stays, and its operands may have become casts."""
     _cast_texts(compared(node) or alternatives(node), columns)
     name = name_of(node) or ""
@@ -59,7 +59,7 @@ def _explicit(node: exp.Expr, columns: Columns) -> exp.Expr | None:
     return None
 
 
-def _cast_texts(operands: Sequence[exp.Expr], columns: Columns) -> None:
+def _cast_texts(operands: Sequence[exp.Expr], columns: ColumnTypes) -> None:
     kinds = [type_of(operand, columns) for operand in operands]
     target = _target([kind for kind in kinds if not pa.types.is_string(kind)])
     if target is None:
@@ -69,7 +69,7 @@ def _cast_texts(operands: Sequence[exp.Expr], columns: Columns) -> None:
             operand.replace(cast(operand, target))
 
 
-def _cast_values(node: exp.Case, columns: Columns) -> None:
+def _cast_values(node: exp.Case, columns: ColumnTypes) -> None:
     branches = node.args["ifs"]
     for branch in branches:
         # The operand meets each value by itself, so only the value is cast here.
@@ -79,12 +79,12 @@ def _cast_values(node: exp.Case, columns: Columns) -> None:
         _cast_texts([node.this, *values], columns)
 
 
-def _cast_to_double(argument: exp.Expr, columns: Columns) -> None:
+def _cast_to_double(argument: exp.Expr, columns: ColumnTypes) -> None:
     if pa.types.is_string(type_of(argument, columns)):
         argument.replace(cast(argument, "DOUBLE"))
 
 
-def _compared_nullif(first: exp.Expr, second: exp.Expr, columns: Columns) -> exp.Expr | None:
+def _compared_nullif(first: exp.Expr, second: exp.Expr, columns: ColumnTypes) -> exp.Expr | None:
     """NULLIF gives its first argument as it is, and compares it cast."""
     plain = exp.EQ(this=first.copy(), expression=second.copy())
     equal = plain.copy()
@@ -93,7 +93,7 @@ def _compared_nullif(first: exp.Expr, second: exp.Expr, columns: Columns) -> exp
 
 
 def _target(others: list[pa.DataType]) -> str | None:
-    """The type to which Spark in ANSI mode casts a text that meets these types; None where it is not sure."""
+    """The type to which Spark in ANSI mode casts a text that meets these types; None: it is not certain."""
     if not others:
         return None
     if all(pa.types.is_integer(kind) for kind in others):

@@ -14,11 +14,11 @@ from freshet.model.functions import known_function
 from freshet.model.numbers import is_number
 from freshet.model.schema import parse_schema, type_text
 from freshet.sql.check.explicit import make_explicit
-from freshet.sql.check.fitting import castable, comparable, computable, share_a_column
 from freshet.sql.check.functions import NOT_IN_LOG, UNIT_FUNCTIONS, arrival_form, functions, is_aggregate, name_of
 from freshet.sql.check.own import ELSEWHERE
 from freshet.sql.check.signatures import signatures
-from freshet.sql.check.types import COMPARISONS, Columns, alternatives, compared, is_known, is_time, type_of
+from freshet.sql.check.type_rules import castable, comparable, computable, share_a_column
+from freshet.sql.check.types import COMPARISONS, ColumnTypes, alternatives, compared, is_known, is_time, type_of
 from freshet.sql.parse.dialect import Suffixed
 from freshet.sql.parse.errors import did_you_mean, fail
 from freshet.sql.parse.text import to_sql
@@ -26,11 +26,9 @@ from freshet.sql.parse.trees import rewritten
 
 
 def check_functions(tree: exp.Expr, *, aggregates: str | None) -> exp.Expr:
-    """Rejects functions that cannot stand here and turns those of the present time into the arrival time.
+    """Rejects functions that are not allowed here and turns those of the present time into the arrival time.
 
-    Args:
-        tree: An expression with resolved columns; it is changed.
-        aggregates: Why an aggregate may not stand here; None where it may.
+    The tree, with its columns resolved, is changed. ``aggregates`` says why no aggregate may be here; None: it may.
     """
 
     def arrived(node: exp.Expr) -> exp.Expr | None:
@@ -65,7 +63,7 @@ def _check_name(node: exp.Expr, name: str) -> None:
     if kind == "window":
         raise fail(f"{name}() ranks rows within OVER, which is not for streams", node)
     if kind == "generator":
-        raise fail(f"{name}() makes several rows of one; only functions that give one value can stand here", node)
+        raise fail(f"{name}() makes several rows of one; only functions that give one value are allowed here", node)
 
 
 def _check_aggregate(node: exp.Expr, name: str, why_not: str | None) -> None:
@@ -73,19 +71,14 @@ def _check_aggregate(node: exp.Expr, name: str, why_not: str | None) -> None:
         raise fail(f"{name}() is an aggregate: {why_not}", node)
     inside = next((part for part in node.walk() if part is not node and is_aggregate(part)), None)
     if inside is not None:
-        raise fail(f"{name_of(inside)}() stands inside {name}(): use a sub-query for the inner aggregate", inside)
+        raise fail(f"{name_of(inside)}() is inside {name}(): use a sub-query for the inner aggregate", inside)
 
 
-def checked(tree: exp.Expr, columns: Columns, *, aggregates: str | None, clause: str | None = None) -> exp.Expr:
+def checked(tree: exp.Expr, columns: ColumnTypes, *, aggregates: str | None, clause: str | None = None) -> exp.Expr:
     """An expression with resolved columns, checked, with what Spark does by types written out; it is changed.
 
-    What is wrong for sure by its types is rejected, what is not known passes.
-
-    Args:
-        tree: The expression.
-        columns: Types of the columns.
-        aggregates: Why an aggregate may not stand here; None where it may.
-        clause: The clause whose condition it is; None: it is a value.
+    It rejects what is surely wrong by its types; what is not known passes. ``aggregates`` says why no aggregate may
+    be here (None: it may), ``clause`` whose condition it is (None: it is a value).
     """
     tree = check_functions(tree, aggregates=aggregates)
     if clause is not None:
@@ -97,19 +90,19 @@ def checked(tree: exp.Expr, columns: Columns, *, aggregates: str | None, clause:
     return make_explicit(tree, columns)
 
 
-def _check_boolean(tree: exp.Expr, columns: Columns, what: str) -> None:
+def _check_boolean(tree: exp.Expr, columns: ColumnTypes, what: str) -> None:
     kind = type_of(tree, columns)
     if is_known(kind) and not pa.types.is_boolean(kind):
         raise fail(f"{what}, but this is {type_text(kind)}: compare it with something", tree)
 
 
-def _check_logic(node: exp.Connector | exp.Not, columns: Columns) -> None:
+def _check_logic(node: exp.Connector | exp.Not, columns: ColumnTypes) -> None:
     what = "NOT takes a condition" if isinstance(node, exp.Not) else f"{node.key.upper()} joins conditions"
     for operand in node.iter_expressions():
         _check_boolean(operand, columns, what)
 
 
-def _check_arithmetic(node: exp.Binary, columns: Columns) -> None:
+def _check_arithmetic(node: exp.Binary, columns: ColumnTypes) -> None:
     for operand in (node.left, node.right):
         _check_operand(operand, columns)
     left, right = type_of(node.left, columns), type_of(node.right, columns)
@@ -120,32 +113,32 @@ def _check_arithmetic(node: exp.Binary, columns: Columns) -> None:
         raise fail(f"{type_text(left)} {sign} {type_text(right)} has no meaning: {remedy}", node)
 
 
-def _check_negative(node: exp.Neg, columns: Columns) -> None:
+def _check_negative(node: exp.Neg, columns: ColumnTypes) -> None:
     _check_operand(node.this, columns)
     kind = type_of(node.this, columns)
     if is_time(kind):
-        raise fail(f"a minus stands before numbers, but this is {type_text(kind)}", node.this)
+        raise fail(f"a minus needs a number, but this is {type_text(kind)}", node.this)
 
 
-def _check_operand(tree: exp.Expr, columns: Columns) -> None:
+def _check_operand(tree: exp.Expr, columns: ColumnTypes) -> None:
     kind = type_of(tree, columns)
     if pa.types.is_boolean(kind) or pa.types.is_nested(kind) or pa.types.is_binary(kind):
         raise fail(f"arithmetic takes numbers, but this is {type_text(kind)}", tree)
 
 
-def _check_comparison(node: exp.Expr, columns: Columns) -> None:
+def _check_comparison(node: exp.Expr, columns: ColumnTypes) -> None:
     value, *others = compared(node)
     for other in others:
         _check_comparable(node, value, other, columns)
 
 
-def _check_comparable(node: exp.Expr, value: exp.Expr, other: exp.Expr, columns: Columns) -> None:
+def _check_comparable(node: exp.Expr, value: exp.Expr, other: exp.Expr, columns: ColumnTypes) -> None:
     left, right = type_of(value, columns), type_of(other, columns)
     if not comparable(left, right):
         raise fail(f"{type_text(left)} cannot be compared with {type_text(right)}: CAST one of them", node)
 
 
-def _check_case(node: exp.Case, columns: Columns) -> None:
+def _check_case(node: exp.Case, columns: ColumnTypes) -> None:
     for branch in node.args["ifs"]:
         if node.this is None:
             _check_boolean(branch.this, columns, "WHEN takes a condition")
@@ -154,20 +147,19 @@ def _check_case(node: exp.Case, columns: Columns) -> None:
     _check_one_column(node, columns, "the branches of a CASE")
 
 
-def _check_one_column(node: exp.Expr, columns: Columns, what: str) -> None:
+def _check_one_column(node: exp.Expr, columns: ColumnTypes, what: str) -> None:
     known = [(value, type_of(value, columns)) for value in alternatives(node) if not isinstance(value, exp.Null)]
     for (_, first), (value, other) in pairwise(known):
         if not share_a_column(first, other):
-            raise fail(
-                f"{what} have one type, but this is {type_text(other)} after {type_text(first)}: CAST one", value
-            )
+            types = f"{type_text(other)} after {type_text(first)}"
+            raise fail(f"{what} have one type, but this is {types}: CAST one", value)
 
 
-# What is written for Spark in their place means something else.
+# What sqlglot writes for Spark instead of these means something else.
 _OTHER_TYPES: Final = (exp.DType.TIME, exp.DType.JSON, exp.DType.UUID)
 
 
-def _check_cast(node: exp.Cast, columns: Columns) -> None:
+def _check_cast(node: exp.Cast, columns: ColumnTypes) -> None:
     if node.to.this in _OTHER_TYPES:
         raise fail(f"type {node.to.this.value.lower()} is not supported: CAST to string instead", node)
     if node.to.this == exp.DType.DECIMAL:
@@ -191,21 +183,20 @@ def _check_suffix(node: Suffixed, kind: pa.DataType) -> None:
         raise fail(f"{number} is no {type_text(kind)}: write a whole number from {-bound} to {bound - 1}", node)
 
 
-def _check_text(node: exp.Binary, columns: Columns) -> None:
+def _check_text(node: exp.Binary, columns: ColumnTypes) -> None:
     kind = type_of(node.this, columns)
     if pa.types.is_nested(kind):
-        raise fail(
-            f"{node.key.upper().replace('REGEXPLIKE', 'RLIKE')} takes a text, but this is {type_text(kind)}", node
-        )
+        word = node.key.upper().replace("REGEXPLIKE", "RLIKE")
+        raise fail(f"{word} takes a text, but this is {type_text(kind)}", node)
 
 
-def _check_element(node: exp.Bracket, columns: Columns) -> None:
+def _check_element(node: exp.Bracket, columns: ColumnTypes) -> None:
     kind = type_of(node.this, columns)
     if is_known(kind) and not pa.types.is_nested(kind):
         raise fail(f"[...] takes an element of an array or a map, but this is {type_text(kind)}", node.this)
 
 
-def _check_field(node: exp.Dot, columns: Columns) -> None:
+def _check_field(node: exp.Dot, columns: ColumnTypes) -> None:
     kind, name = type_of(node.this, columns), node.expression.name
     if is_known(kind) and not pa.types.is_nested(kind):
         raise fail(f"only a struct has fields, but this is {type_text(kind)}", node.this)
@@ -216,17 +207,17 @@ def _check_field(node: exp.Dot, columns: Columns) -> None:
             raise fail(f"unknown field {name}{hint}", node)
 
 
-def _check_substring(node: exp.Substring, columns: Columns) -> None:
+def _check_substring(node: exp.Substring, columns: ColumnTypes) -> None:
     # Its own form, SUBSTRING(text FROM 2 FOR 3), keeps it from being parsed as a call.
     given = [node.args.get(key) for key in ("this", "start", "length", "zero_start")]
     _check_arguments("substring", [each for each in given if each is not None], node, columns)
 
 
-def _check_call(node: exp.Anonymous, columns: Columns) -> None:
+def _check_call(node: exp.Anonymous, columns: ColumnTypes) -> None:
     _check_arguments(str(name_of(node)), node.expressions, node, columns)
 
 
-def _check_arguments(name: str, arguments: Sequence[exp.Expr], node: exp.Expr, columns: Columns) -> None:
+def _check_arguments(name: str, arguments: Sequence[exp.Expr], node: exp.Expr, columns: ColumnTypes) -> None:
     known = signatures().get(name)
     if known is None or (name in UNIT_FUNCTIONS and len(arguments) == 3):
         return

@@ -1,4 +1,4 @@
-"""What is known of the functions of Spark SQL: their names, and which kind of place they may stand in.
+"""What is known of the functions of Spark SQL: their names, and in which kind of place they are allowed.
 
 ``functions.txt`` holds ``name kind`` for every function of Spark 4.3, so that a typo is found without Spark.
 It is made from Spark's own registry::
@@ -102,4 +102,4 @@ def arrival_form(name: str, arguments: int) -> exp.Expr | None:
 BARE_FUNCTIONS: Final = frozenset(
     ["current_date", "current_timestamp", "current_time", "localtimestamp", "current_user", "user", "session_user"]
 )
-"""Functions that may be called without brackets where no column has their name, as in Spark."""
+"""Functions that may be called without parentheses where no column has their name, as in Spark."""

@@ -1,4 +1,4 @@
-"""GROUP BY: its keys, and the rule that other columns stand inside aggregates only."""
+"""GROUP BY: its keys, and the rule that other columns are allowed inside aggregates only."""
 
 from __future__ import annotations
 
@@ -11,15 +11,16 @@ from freshet.model.operators import WINDOW_END, WINDOW_START
 from freshet.model.schema import ARRIVAL
 from freshet.sql.check.explicit import make_explicit
 from freshet.sql.check.expressions import check_functions
-from freshet.sql.check.functions import is_aggregate, name_of
+from freshet.sql.check.functions import name_of
 from freshet.sql.check.scope import Scope
+from freshet.sql.lower.calls import is_call, read_call
 from freshet.sql.parse.errors import fail
 from freshet.sql.parse.text import column, to_sql
-from freshet.sql.parse.trees import call, rewritten
+from freshet.sql.parse.trees import call, column_names, rewritten
 
 _NO_AGGREGATE = "GROUP BY takes columns and expressions of one tuple"
 _OF_THE_ROW: Final = (ARRIVAL, WINDOW_START, WINDOW_END)
-"""What every row of an aggregate has, without being a key."""
+"""Columns that every row of an aggregate has; they are no keys."""
 
 
 def in_window(tree: exp.Expr, key: exp.Expr | None) -> exp.Expr:
@@ -35,7 +36,7 @@ def in_window(tree: exp.Expr, key: exp.Expr | None) -> exp.Expr:
         if name_of(node) not in ("window", "session_window", "window_time"):
             return None
         if to_sql(node) != text:
-            raise fail(f"{name_of(node)}() stands in GROUP BY only, as in GROUP BY window(ts, '1 minute')", node)
+            raise fail(f"{name_of(node)}() is allowed in GROUP BY only, as in GROUP BY window(ts, '1 minute')", node)
         field = node.parent
         if isinstance(field, exp.Dot) and field.expression.name.lower() in bounds:
             field.replace(column(bounds[field.expression.name.lower()]))
@@ -81,16 +82,17 @@ def _key(node: exp.Expr, tree: exp.Select, scope: Scope, aliases: dict[str, exp.
 
 def _inner(value: exp.Expr, scope: Scope) -> exp.Expr:
     # An alias may name itself (lane AS lane); only those that resolve by themselves can be keys.
-    own = {column.name.lower() for column in value.find_all(exp.Column)}
     known = {name.lower() for source in scope.sources for name in source.relation.names}
-    return scope.resolve(value) if own <= known else value
+    return scope.resolve(value) if column_names(value) <= known else value
 
 
 def check_grouping(tree: exp.Expr, keys: Collection[str]) -> None:
-    """Raises where a column stands neither in GROUP BY nor inside an aggregate."""
-    if is_aggregate(tree) or to_sql(tree) in keys:
+    """Refuses columns that are neither in GROUP BY nor inside an aggregate, and aggregates that windows lack."""
+    if is_call(tree):
+        read_call(tree)
+    if is_call(tree) or to_sql(tree) in keys:
         return
     if isinstance(tree, exp.Column) and tree.name.lower() not in _OF_THE_ROW:
-        raise fail(f"column {tree.name} must stand in GROUP BY or inside an aggregate such as max({tree.name})", tree)
-    for child in [tree.this] if isinstance(tree, exp.Filter) else tree.iter_expressions():
+        raise fail(f"column {tree.name} must be in GROUP BY or inside an aggregate such as max({tree.name})", tree)
+    for child in tree.iter_expressions():
         check_grouping(child, keys)

@@ -11,7 +11,7 @@ from freshet.model.functions import Macro, known_function
 from freshet.model.numbers import INTEGERS, is_number
 from freshet.model.schema import type_text
 from freshet.sql.check.functions import name_of
-from freshet.sql.check.types import Columns, is_known, type_of
+from freshet.sql.check.types import ColumnTypes, is_known, type_of
 from freshet.sql.parse.errors import fail
 from freshet.sql.parse.text import parse_expression
 from freshet.sql.parse.trees import call, cast, closed, inline
@@ -20,9 +20,8 @@ ELSEWHERE: Final = "elsewhere"
 """Key in the ``meta`` of calls of functions that only Spark knows."""
 
 
-def explicit_call(node: exp.Expr, columns: Columns) -> exp.Expr | None:
-    """A call of an own function with its arguments cast to the declared types, or what its macro says; None: it is no
-    such call.
+def explicit_call(node: exp.Expr, columns: ColumnTypes) -> exp.Expr | None:
+    """A call of an own function with its arguments cast to the declared types, or its macro; None: it is no such call.
 
     Raises:
         SqlError: Its arguments are not those that are declared.

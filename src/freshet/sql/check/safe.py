@@ -9,9 +9,8 @@ from typing import Final
 from sqlglot import exp
 
 from freshet.model.graph import QueryGraph
-from freshet.model.operators import Filter, Project
-from freshet.sql.check.attempts import attempt, is_null, is_place
 from freshet.sql.check.functions import name_of
+from freshet.sql.check.try_forms import attempt, is_null, is_place
 from freshet.sql.parse.errors import SqlError
 from freshet.sql.parse.limits import MOST_LEVELS, MOST_PARTS, TOO_DEEP, TOO_MANY_PARTS, levels_of
 from freshet.sql.parse.text import parse_expression, shared_expression, to_sql
@@ -137,19 +136,19 @@ _REPEATED: Final[dict[str | type[exp.Expr], int]] = {
     exp.Neg: 2, exp.IntDiv: 3, exp.Bracket: 2, "abs": 2, "negative": 2, "mod": 2, "pmod": 2, "div": 3, "element_at": 4,
     "ceil": 5, "ceiling": 5, "floor": 5,
 }  # fmt: skip
-"""How often the arguments of a function or an operator stand in its safe form (:mod:`freshet.sql.check.attempts`)."""
+"""How often the arguments of a function or an operator occur in its safe form (:mod:`freshet.sql.check.try_forms`)."""
 
 
 def check_growth(graph: QueryGraph) -> None:
-    """Refuses a graph whose expressions are too large when each is put into those that use it, and made safe."""
+    """Refuses a graph whose expressions become too large when each is put into those that use it and made safe."""
     sizes: dict[str, dict[str, tuple[int, int]]] = {}
     for name in graph.order:
         operator, before = graph.operators[name], sizes.get(graph.inputs[name][0], {})
         sizes[name] = {}
-        if isinstance(operator, Project):
-            sizes[name] = {column.lower(): _grown(shared_expression(text), before) for column, text in operator.columns}
-        elif isinstance(operator, Filter):
-            _grown(shared_expression(operator.predicate), before)
+        if operator.makes is not None:
+            sizes[name] = {column.lower(): _grown(shared_expression(text), before) for column, text in operator.makes}
+        elif operator.keeps is not None:
+            _grown(shared_expression(operator.keeps), before)
             sizes[name] = before
 
 

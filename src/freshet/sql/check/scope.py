@@ -1,4 +1,4 @@
-"""Which columns an expression may name, and what they are called after its inputs were brought together."""
+"""Which columns an expression may name, and what they are called after its inputs are joined."""
 
 from __future__ import annotations
 
@@ -16,20 +16,22 @@ from freshet.sql.check.functions import BARE_FUNCTIONS
 from freshet.sql.parse.errors import SqlError, did_you_mean, fail
 from freshet.sql.parse.limits import MOST_PARTS, TOO_MANY_PARTS, parts_of
 from freshet.sql.parse.text import column, with_fields
-from freshet.sql.parse.trees import rename_variables, rewritten
+from freshet.sql.parse.trees import column_names, rename_variables, rewritten
 
+TypedColumns = tuple[tuple[str, pa.DataType], ...]
+"""Names and types of columns."""
 _WINDOW_COLUMNS: Final = {"window_start": WINDOW_START, "window_end": WINDOW_END}
 
 
 @dataclass(frozen=True, slots=True)
 class Relation:
-    """What an operator or a stream gives out: the name of the node, its columns, and whether a window stands before it.
+    """What an operator or a stream outputs: the name of the node, its columns, and whether a window comes before it.
 
-    Over a window ``window_start`` and ``window_end`` can be named, where no column has these names.
+    Over a window a query can name ``window_start`` and ``window_end``, unless a column has that name.
     """
 
     node: str
-    columns: tuple[tuple[str, pa.DataType], ...]
+    columns: TypedColumns
     windowed: bool = False
 
     @property
@@ -39,7 +41,7 @@ class Relation:
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class FromMember:
     """One member of a FROM: its alias, what it reads, and the name of each of its columns in the joined input."""
 
     alias: str
@@ -52,8 +54,8 @@ class Source:
         return next((joined for own, joined in pairs if own.lower() == name.lower()), None)
 
 
-def sources_of(members: Sequence[tuple[str, Relation]]) -> tuple[Source, ...]:
-    """Names the columns of a FROM: a name that stands in one member only stays, others become ``alias_name``.
+def sources_of(members: Sequence[tuple[str, Relation]]) -> tuple[FromMember, ...]:
+    """Names the columns of a FROM: a name that only one member has stays, others become ``alias_name``.
 
     >>> one, two = Relation("a", (("k", pa.int64()), ("v", pa.int64()))), Relation("b", (("k", pa.int64()),))
     >>> [source.joined for source in sources_of([("a", one), ("b", two)])]
@@ -64,7 +66,7 @@ def sources_of(members: Sequence[tuple[str, Relation]]) -> tuple[Source, ...]:
     sources = []
     for alias, relation in members:
         joined = [name if count[name.lower()] == 1 else _free(f"{alias}_{name}", taken) for name in relation.names]
-        sources.append(Source(alias, relation, tuple(joined)))
+        sources.append(FromMember(alias, relation, tuple(joined)))
     return tuple(sources)
 
 
@@ -81,12 +83,12 @@ class Scope:
 
     Args:
         sources: The members.
-        aliases: Expressions that may be named where no column has the name (lower case): aliases of the SELECT.
+        aliases: Aliases of the SELECT (lower case) and their expressions; a column of the same name wins.
         first: Aliases that win over a column of the same name.
-        later: Aliases that cannot be named here because they are computed after it.
+        later: Aliases that cannot be named here because they are computed later.
     """
 
-    sources: Sequence[Source]
+    sources: Sequence[FromMember]
     aliases: Mapping[str, exp.Expr] = field(default_factory=dict)
     first: Set[str] = frozenset()
     later: Set[str] = frozenset()
@@ -106,7 +108,7 @@ class Scope:
         """A copy of a tree in which every name is a column of the joined input, spelled as there."""
         inner_query = tree.find(exp.Query)
         if inner_query is not None:
-            raise fail("a sub-query stands in FROM only: join with it instead", inner_query)
+            raise fail("a sub-query is allowed in FROM only: join with it instead", inner_query)
         copy, parts = tree.copy(), 0
         rename_variables(copy, self.types.keys())
 
@@ -129,7 +131,7 @@ class Scope:
 
     def tables(self, tree: exp.Expr) -> set[str]:
         """Aliases of the members that a resolved tree reads from."""
-        names = {node.name.lower() for node in tree.find_all(exp.Column)}
+        names = column_names(tree)
         return {source.alias for source in self.sources if names & {joined.lower() for joined in source.joined}}
 
     def _resolved(self, node: exp.Column) -> exp.Expr:
@@ -162,7 +164,7 @@ class Scope:
             return exp.Anonymous(this=parts[0].upper(), expressions=[])
         return None
 
-    def _unknown(self, node: exp.Column, parts: list[str], owner: Source | None) -> SqlError:
+    def _unknown(self, node: exp.Column, parts: list[str], owner: FromMember | None) -> SqlError:
         aliases = [source.alias for source in self.sources]
         if len(parts) > 1 and owner is None:
             hint = did_you_mean(parts[0], aliases)
@@ -177,12 +179,12 @@ class Scope:
         return fail(f"unknown column {name} of {' and '.join(s.alias for s in searched)}{hint}", place)
 
 
-def _qualified(owner: Source, parts: Sequence[str]) -> exp.Expr | None:
+def _qualified(owner: FromMember, parts: Sequence[str]) -> exp.Expr | None:
     joined = owner.find(parts[1]) or _window_column(parts[1:], [owner])
     return None if joined is None else column(joined, *parts[2:])
 
 
-def _window_column(parts: Sequence[str], sources: Sequence[Source]) -> str | None:
+def _window_column(parts: Sequence[str], sources: Sequence[FromMember]) -> str | None:
     windowed = len(parts) == 1 and any(source.relation.windowed for source in sources)
     return _WINDOW_COLUMNS.get(parts[0].lower()) if windowed else None
 

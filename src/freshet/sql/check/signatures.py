@@ -1,4 +1,4 @@
-"""How many arguments the functions of Spark take, and of which types, as far as that depends on one of them alone.
+"""How many arguments the functions of Spark take, and of which types, as far as each argument alone decides it.
 
 ``signatures.txt`` holds it for every function of Spark 4.3; :mod:`freshet.spark.driver.signatures` made it by asking
 Spark. A line is ``name counts refused``: counts as ``1``, ``1-3`` or ``2+``, and for each argument the letters of the
@@ -20,7 +20,7 @@ LETTERS: Final = {
 }  # fmt: skip
 """By letter the type that it stands for; narrower numbers go with the int and the double."""
 LOOKED_AT: Final = 3
-"""Nothing is said of the types in a call with more arguments: some functions have other forms with many."""
+"""Maximum number of arguments of a call whose types are checked: some functions have other forms with more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ class Signature:
 
     Args:
         counts: How many arguments.
-        refused: For each argument the letters of the types that cannot stand there.
+        refused: For each argument the letters of the types that are not allowed there.
         unbounded: Whether any number beyond the counts is right, too.
     """
 
@@ -38,7 +38,7 @@ class Signature:
     unbounded: bool = False
 
     def takes(self, count: int) -> bool:
-        """Whether so many arguments are right."""
+        """Whether this number of arguments is right."""
         return count in self.counts or (self.unbounded and count > max(self.counts))
 
     @property
@@ -54,7 +54,7 @@ class Signature:
         return f"{text} argument{'' if text == '1' else 's'}"
 
     def refuses(self, place: int, count: int, kind: pa.DataType) -> bool:
-        """Whether a type surely cannot stand at a place (from 0) of a call with so many arguments."""
+        """Whether a type is surely not allowed at a place (from 0) of a call with ``count`` arguments."""
         return count <= LOOKED_AT and place < len(self.refused) and letter_of(kind) in self.refused[place]
 
     def text(self) -> str:
@@ -99,7 +99,7 @@ def signatures() -> dict[str, Signature]:
 
 
 def letter_of(kind: pa.DataType) -> str | None:
-    """The letter of a type; ``z`` is a timestamp without a zone. None where it is not known, or goes with no other."""
+    """The letter of a type; ``z`` is a timestamp without a zone. None: it is not known, or has no letter."""
     return next((letter for letter, test in _TESTS.items() if test(kind)), None)
 
 

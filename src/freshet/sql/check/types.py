@@ -16,7 +16,7 @@ from sqlglot.optimizer.annotate_types import annotate_types
 
 from freshet.model.errors import UserError
 from freshet.model.functions import known_function
-from freshet.model.numbers import INTEGERS, as_decimal, common_number, is_number
+from freshet.model.numbers import INTEGERS, as_decimal, common_number, common_type, is_number
 from freshet.model.operators import AggregateFunction
 from freshet.model.schema import ARRIVAL, parse_schema, type_text
 from freshet.sql.check.functions import CAST_FUNCTIONS, UNIT_FUNCTIONS, name_of
@@ -30,10 +30,10 @@ COMPARISONS: Final = (
 _ALTERNATIVES: Final = {"coalesce": 0, "nvl": 0, "ifnull": 0, "greatest": 0, "least": 0, "if": 1, "nvl2": 1}
 """Functions that give one of their arguments, from the numbered one on."""
 
-Columns = Mapping[str, pa.DataType]
+ColumnTypes = Mapping[str, pa.DataType]
 
 
-def type_of(tree: exp.Expr, columns: Columns) -> pa.DataType:
+def type_of(tree: exp.Expr, columns: ColumnTypes) -> pa.DataType:
     """The type of an expression over columns of known types (names in lower case).
 
     >>> from freshet.sql.parse.text import parse_expression
@@ -47,7 +47,7 @@ def type_of(tree: exp.Expr, columns: Columns) -> pa.DataType:
 
 
 def compared(node: exp.Expr) -> list[exp.Expr]:
-    """A value that is compared and those that it meets, each by itself; nothing where the node is no comparison."""
+    """The value on the left of a comparison and those on its right; nothing if the node is no comparison."""
     if isinstance(node, exp.Between):
         return [node.this, node.args["low"], node.args["high"]]
     if isinstance(node, exp.In):
@@ -65,30 +65,13 @@ def alternatives(node: exp.Expr) -> list[exp.Expr]:
 
 
 def is_known(kind: pa.DataType) -> bool:
-    """Whether a type was found out."""
+    """Whether a type is known."""
     return not pa.types.is_null(kind)
 
 
 def is_time(kind: pa.DataType) -> bool:
     """Whether a type is a date or a timestamp."""
     return bool(pa.types.is_date(kind) or pa.types.is_timestamp(kind))
-
-
-def common_type(left: pa.DataType, right: pa.DataType) -> pa.DataType:
-    """The type that Spark gives a column which takes values of both types; unknown where there is none for sure.
-
-    >>> common_type(pa.int32(), pa.int64()), common_type(pa.int64(), pa.float32())
-    (DataType(int64), DataType(double))
-    """
-    if left == right:
-        return left
-    if is_number(left) and is_number(right):
-        return common_number(left, right)
-    if pa.types.is_date(left) and pa.types.is_timestamp(right):
-        return right
-    if pa.types.is_timestamp(left) and pa.types.is_date(right):
-        return left
-    return UNKNOWN
 
 
 def _decimal(precision: int, scale: int) -> pa.DataType:
@@ -100,7 +83,7 @@ def _decimal(precision: int, scale: int) -> pa.DataType:
     return pa.decimal128(precision, scale)
 
 
-def _literal(tree: exp.Literal, columns: Columns) -> pa.DataType:
+def _literal(tree: exp.Literal, columns: ColumnTypes) -> pa.DataType:
     if tree.is_string:
         return pa.string()
     text = tree.name.lower()
@@ -116,17 +99,14 @@ def _literal(tree: exp.Literal, columns: Columns) -> pa.DataType:
     return pa.int64() if value < 2**63 else UNKNOWN
 
 
-def _arithmetic(tree: exp.Binary, columns: Columns) -> pa.DataType:
+def _arithmetic(tree: exp.Binary, columns: ColumnTypes) -> pa.DataType:
     left, right = type_of(tree.this, columns), type_of(tree.expression, columns)
     if not (is_number(left) and is_number(right)):
         return _mixed_arithmetic(tree, left, right)
-    if pa.types.is_decimal(left) or pa.types.is_decimal(right):
-        if pa.types.is_floating(left) or pa.types.is_floating(right):
-            return pa.float64()
+    kind = common_number(left, right)
+    if pa.types.is_decimal(kind):
         return _decimal_arithmetic(tree, left, right)
-    if isinstance(tree, exp.Div):
-        return pa.float64()
-    return common_number(left, right)
+    return pa.float64() if isinstance(tree, exp.Div) else kind
 
 
 def _mixed_arithmetic(tree: exp.Binary, left: pa.DataType, right: pa.DataType) -> pa.DataType:
@@ -143,22 +123,20 @@ def _mixed_arithmetic(tree: exp.Binary, left: pa.DataType, right: pa.DataType) -
 def _decimal_arithmetic(tree: exp.Binary, left: pa.DataType, right: pa.DataType) -> pa.DataType:
     one, two = _narrow_literal(tree.this, left), _narrow_literal(tree.expression, right)
     whole_one, whole_two = one.precision - one.scale, two.precision - two.scale
+    scale = max(one.scale, two.scale)
     if isinstance(tree, exp.Add | exp.Sub):
-        scale = max(one.scale, two.scale)
         return _decimal(max(whole_one, whole_two) + scale + 1, scale)
     if isinstance(tree, exp.Mul):
         return _decimal(one.precision + two.precision + 1, one.scale + two.scale)
     if isinstance(tree, exp.Div):
         scale = max(6, one.scale + two.precision + 1)
         return _decimal(whole_one + two.scale + scale, scale)
-    scale = max(one.scale, two.scale)
     return _decimal(min(whole_one, whole_two) + scale, scale)
 
 
 def _narrow_literal(tree: exp.Expr, kind: pa.DataType) -> pa.DataType:
-    # Spark gives a whole literal next to a decimal just the digits it needs, but for a tinyint.
-    while isinstance(tree, exp.Paren):
-        tree = tree.this
+    # Spark gives a whole literal next to a decimal just the digits it needs, except for a tinyint.
+    tree = tree.unnest()
     if isinstance(tree, Suffixed) and kind in INTEGERS[1:]:
         tree = tree.this
     if isinstance(tree, exp.Neg):
@@ -166,10 +144,6 @@ def _narrow_literal(tree: exp.Expr, kind: pa.DataType) -> pa.DataType:
     if isinstance(tree, exp.Literal) and kind in INTEGERS:
         return pa.decimal128(len(tree.name.lstrip("0")) or 1, 0)
     return as_decimal(kind)
-
-
-def _cast(tree: exp.Cast, columns: Columns) -> pa.DataType:
-    return _named_type(tree.to.sql("spark"))
 
 
 @lru_cache(maxsize=256)
@@ -180,13 +154,13 @@ def _named_type(name: str) -> pa.DataType:
         return UNKNOWN
 
 
-def _common(tree: exp.Expr, columns: Columns) -> pa.DataType:
+def _common(tree: exp.Expr, columns: ColumnTypes) -> pa.DataType:
     # A NULL takes the type of the others.
     kinds = [type_of(each, columns) for each in alternatives(tree) if not isinstance(each, exp.Null)]
     return reduce(common_type, kinds) if kinds else UNKNOWN
 
 
-def _call(tree: exp.Anonymous, columns: Columns) -> pa.DataType:
+def _call(tree: exp.Anonymous, columns: ColumnTypes) -> pa.DataType:
     name = name_of(tree) or ""
     arguments = tree.expressions
     if name in CAST_FUNCTIONS:
@@ -247,7 +221,7 @@ _SURE: Final = (
 
 @lru_cache(maxsize=1024)
 def _function_type(name: str, kinds: tuple[str | None, ...]) -> pa.DataType:
-    """What sqlglot says for a function of Spark; only simple types are taken on trust."""
+    """The type that sqlglot gives for a function of Spark; only simple types are trusted."""
     arguments = ", ".join("x" if kind is None else f"CAST(NULL AS {kind})" for kind in kinds)
     try:
         tree = annotate_types(sqlglot.parse_one(f"{name}({arguments})", dialect="spark"), dialect="spark")
@@ -259,37 +233,33 @@ def _function_type(name: str, kinds: tuple[str | None, ...]) -> pa.DataType:
     return kind if kind in _SURE else UNKNOWN
 
 
-def _column(tree: exp.Column, columns: Columns) -> pa.DataType:
+def _column(tree: exp.Column, columns: ColumnTypes) -> pa.DataType:
     name = tree.name.lower()
     return pa.int64() if name == ARRIVAL else columns.get(name, UNKNOWN)
 
 
-def _field(tree: exp.Dot, columns: Columns) -> pa.DataType:
+def _field(tree: exp.Dot, columns: ColumnTypes) -> pa.DataType:
     outer, name = type_of(tree.this, columns), tree.expression.name.lower()
     fields = outer if pa.types.is_struct(outer) else ()
     return next((field.type for field in fields if field.name.lower() == name), UNKNOWN)
 
 
-def _element(tree: exp.Bracket, columns: Columns) -> pa.DataType:
+def _element(tree: exp.Bracket, columns: ColumnTypes) -> pa.DataType:
     outer = type_of(tree.this, columns)
     if pa.types.is_list(outer):
         return outer.value_type
     return outer.item_type if pa.types.is_map(outer) else UNKNOWN
 
 
-def _always(kind: pa.DataType) -> Callable[[exp.Expr, Columns], pa.DataType]:
+def _always(kind: pa.DataType) -> Callable[[exp.Expr, ColumnTypes], pa.DataType]:
     return lambda tree, columns: kind
 
 
-def _inner(tree: exp.Expr, columns: Columns) -> pa.DataType:
-    return type_of(tree.this, columns)
-
-
-def _negative(tree: exp.Neg, columns: Columns) -> pa.DataType:
+def _negative(tree: exp.Neg, columns: ColumnTypes) -> pa.DataType:
     number = tree.this
     if isinstance(number, exp.Literal) and not number.is_string and number.name in (str(2**31), str(2**63)):
         return pa.int32() if number.name == str(2**31) else pa.int64()  # the sign is a part of the literal
-    kind = type_of(tree.this, columns)
+    kind = type_of(number, columns)
     return pa.float64() if pa.types.is_string(kind) else kind
 
 
@@ -300,12 +270,12 @@ _BOOLEAN: Final = (
 _RULES: Final[tuple[tuple[tuple[type[exp.Expr], ...], Callable[..., pa.DataType]], ...]] = (
     ((exp.Column,), _column),
     ((exp.Literal,), _literal),
-    ((exp.Cast,), _cast),
+    ((exp.Cast,), lambda tree, columns: _named_type(tree.to.sql("spark"))),
     (_BOOLEAN, _always(pa.bool_())),
     ((exp.Add, exp.Sub, exp.Mul, exp.Div, exp.Mod), _arithmetic),
     ((exp.IntDiv,), _always(pa.int64())),
     ((exp.Neg,), _negative),
-    ((exp.Paren, exp.BitwiseNot, exp.Filter), _inner),
+    ((exp.Paren, exp.BitwiseNot, exp.Filter), lambda tree, columns: type_of(tree.this, columns)),
     ((exp.Case,), _common),
     ((exp.Anonymous,), _call),
     ((exp.Dot,), _field),

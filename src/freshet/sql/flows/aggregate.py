@@ -50,7 +50,7 @@ class _Taking:
 
 
 def distinct_flow(name: str, child: Flow, place: exp.Expr | None) -> Flow:
-    """DISTINCT: one row for each boundary, or those tuples that have no equal before them in their window."""
+    """DISTINCT: one row of equal ones at each boundary, or each tuple without an equal before it in its window."""
     span = child.traits.span
     computation = Computation(child.traits.marked)
     columns = _keyed(child, computation)
@@ -61,7 +61,7 @@ def distinct_flow(name: str, child: Flow, place: exp.Expr | None) -> Flow:
 
 
 def set_flow(name: str, kind: Literal["except", "intersect"], members: Sequence[Flow], place: exp.Expr | None) -> Flow:
-    """EXCEPT and INTERSECT: which members a row stands in is told by the least and the greatest of their numbers."""
+    """EXCEPT and INTERSECT: the least and the greatest number of a member tell which members have a row."""
     union = UnionFlow(f"{name}.members", members, place)
     computation, member = Computation(union.traits.marked), column(MEMBER)
     columns = _keyed(union, computation)
@@ -82,7 +82,7 @@ def _filtered(name: str, conditions: Sequence[exp.Expr], flow: Flow) -> Flow:
 
 
 def _keyed(flow: Flow, computation: Computation) -> list[tuple[str, exp.Expr]]:
-    """The columns of a flow as keys; start and end of the window are there without being keys."""
+    """The columns of a flow as keys; the start and the end of the window need not be keys."""
     bounds = flow.traits.bounds
     values = [(name, bounds.get(name.lower(), name)) for name in flow.traits.names]
     return [(name, column(own if own.startswith("__") else computation.key(column(own)))) for name, own in values]

@@ -9,12 +9,12 @@ from typing import Final, Literal, TypeVar
 
 from sqlglot import exp
 
-from freshet.model.operators import Filter, Project
+from freshet.model.operators import WINDOW_END, WINDOW_START, Filter, Project
 from freshet.sql.flows.wiring import Wiring
 from freshet.sql.parse.errors import SqlError, fail
 from freshet.sql.parse.limits import as_filters
 from freshet.sql.parse.text import column, to_sql
-from freshet.sql.parse.trees import call, column_names, inline
+from freshet.sql.parse.trees import column_names, inline, plus
 
 TIME: Final = "__time"
 """Hidden column: the time of a tuple, a timestamp."""
@@ -23,10 +23,13 @@ PASSES: Final = "__passes"
 MEMBER: Final = "__member"
 """Hidden column: number of the member of a set operation that a tuple is from."""
 
+BOUNDS: Final = {WINDOW_START: WINDOW_START, WINDOW_END: WINDOW_END}
+"""The hidden columns of start and end of a window, as :attr:`Traits.bounds` has them."""
+
 _T = TypeVar("_T")
 Order = tuple[str, ...] | None
 """See :attr:`Traits.order`."""
-Clock = Literal["arrival", "event", "none"]
+TimeKind = Literal["arrival", "event", "none"]
 """What a tuple's time is: its arrival, the hidden column :data:`TIME`, or nothing that is known."""
 
 
@@ -35,15 +38,15 @@ class Span:
     """How long the tuples of a flow count.
 
     Args:
-        size: Microseconds for which a tuple is valid, or the most of them; None: without end, or by rows.
+        size: Microseconds for which a tuple is valid, or their maximum; None: without end, or by rows.
         slide: Microseconds between the boundaries at which answers are given; None: with each tuple.
         offset: Microseconds from the multiples of the slide to the boundaries.
         rows: Number of tuples, for a window of rows.
         partitions: Number of columns by which a window of rows is partitioned.
-        width: Microseconds from the start to the end of the window, where that is one number.
+        width: Microseconds from the start to the end of the window, if that is one number.
         interval: Whether the hidden columns FROM and UNTIL say how long each tuple is valid, not its time and the size.
-        outer: Whether there are tuples whose partner is missing in it.
-        problem: Why nothing can be done with it.
+        outer: Whether it has tuples without a partner.
+        problem: Why nothing can be computed over it.
     """
 
     size: int | None = None
@@ -65,26 +68,28 @@ class Traits:
         names: Its columns.
         clock: What the time of its tuples is.
         span: How long they count; None: there is no window.
-        events: Columns that carry event time (lower case), hidden ones too, and of each whether it is the end of a
-            window for which the tuple stands.
+        events: Columns that carry event time (lower case), hidden ones too; the value tells whether it is the end of
+            the window that the tuple stands for.
         bounds: Columns (lower case) that are the start or the end of the window, and which of the two.
-        order: Columns (lower case) such that tuples which are equal in all of them come in an order of the log, not of
-            the schedule; none: all tuples do. None: there is no such order.
-        marked: Whether filters stand behind its window of rows, so that :data:`PASSES` tells which tuples pass.
+        order: Columns (lower case): tuples that are equal in all of them come in the order of the log, whatever the
+            schedule. Empty: all tuples do. None: there is no such order.
+        marked: Whether filters follow its window of rows, so that :data:`PASSES` tells which tuples pass.
         table: The table whose rows these are; None: they are tuples of streams.
+        untimed: The operator of the user's own that took the time away; None: none did.
     """
 
     names: tuple[str, ...]
-    clock: Clock
+    clock: TimeKind
     span: Span | None = None
     events: Mapping[str, bool] = field(default_factory=dict)
     bounds: Mapping[str, str] = field(default_factory=dict)
     order: Order = ()
     marked: bool = False
     table: str | None = None
+    untimed: str | None = None
 
     def renamed(self, names: tuple[str, ...], own: Mapping[str, str]) -> Traits:
-        """The same of a flow with other columns; ``own[name]`` is the column of this one that a name stands for."""
+        """The traits of a flow with other columns; ``own[name]`` is the column here that a name stands for."""
 
         def kept(known: Mapping[str, _T]) -> dict[str, _T]:
             hidden = {name: value for name, value in known.items() if name.startswith("__")}
@@ -102,7 +107,7 @@ class Want:
         name: Name of the projection that computes the columns.
         columns: ``(name, expression)`` over the flow's columns.
         filters: ``(name, predicate)`` over the flow's columns.
-        time: Column of the flow by whose times the reader goes; None: the flow's own.
+        time: Column of the flow whose times the reader goes by; None: the flow's own time.
     """
 
     name: str
@@ -128,7 +133,7 @@ class Want:
     def after(self, wiring: Wiring, source: str) -> str:
         """Puts its filters and its projection behind an operator or a stream; returns the last of them."""
         conditions = as_filters([value for _, value in self.filters])
-        # Where conditions share the last filter, the first of them gives it its name.
+        # If several conditions share the last filter, the first of them names it.
         for (name, _), value in zip(self.filters, conditions, strict=False):
             source = wiring.add(Filter(name, to_sql(value)), source)
         return wiring.add(Project(self.name, tuple((name, to_sql(value)) for name, value in self.columns)), source)
@@ -170,12 +175,7 @@ class Inputs:
 
 
 class Flow(ABC):
-    """A part of a query graph.
-
-    Args:
-        traits: What is known of it.
-        place: Where it stands in the text, for errors.
-    """
+    """A part of a query graph: what is known of it, and its place in the text, for errors."""
 
     def __init__(self, traits: Traits, place: exp.Expr | None = None) -> None:
         self.traits = traits
@@ -186,9 +186,9 @@ class Flow(ABC):
         """Adds the operators that give what a reader wants; returns the last of them."""
 
     def lag(self, name: str) -> int:
-        """By how many microseconds at most the event time in a column lies behind the time since which a tuple counts.
+        """Maximum number of microseconds from the event time in a column to the time at which a tuple begins to count.
 
-        That is what FROM says of a pair: it is the time of the later of its tuples.
+        For a pair that is FROM: the time of the later of its tuples.
         """
         span = self.traits.span
         return 0 if span is None or span.size is None else span.size
@@ -199,7 +199,7 @@ class Flow(ABC):
 
 
 def refuse_table(flow: Flow, instead: str, place: exp.Expr | None) -> None:
-    """Refuses to do with a table what only streams are for."""
+    """Refuses a table where only a stream is allowed."""
     if flow.traits.table is not None:
         raise fail(f"{flow.traits.table} is a table: {instead.format(flow.traits.table)}", place)
 
@@ -208,22 +208,6 @@ def renamed(order: Order, names: Mapping[str, str]) -> Order:
     """The order of a flow that gives out some columns of another, as ``names[own] = column of the other``."""
     own = {column: name for name, column in names.items()}
     return tuple(own[column] for column in order) if order is not None and set(order) <= own.keys() else None
-
-
-def micros(time: exp.Expr) -> exp.Expr:
-    """Microseconds since the epoch of a timestamp."""
-    return call("UNIX_MICROS", time)
-
-
-def timestamp(microseconds: exp.Expr) -> exp.Expr:
-    """The timestamp of microseconds since the epoch."""
-    return call("TIMESTAMP_MICROS", microseconds)
-
-
-def plus(tree: exp.Expr, number: int) -> exp.Expr:
-    """A tree plus a number."""
-    kind = exp.Add if number >= 0 else exp.Sub
-    return kind(this=tree.copy(), expression=exp.Literal.number(abs(number)))
 
 
 def boundary(microseconds: exp.Expr, span: Span) -> exp.Expr:

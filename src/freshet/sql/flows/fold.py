@@ -8,25 +8,13 @@ from sqlglot import exp
 
 from freshet.model.operators import FROM, UNTIL, WINDOW_END, WINDOW_START, Call, Moving, Panes
 from freshet.model.schema import ARRIVAL
-from freshet.sql.flows.flow import (
-    PASSES,
-    TIME,
-    Flow,
-    Inputs,
-    Span,
-    Traits,
-    Want,
-    micros,
-    plus,
-    refuse_table,
-    renamed,
-    timestamp,
-)
+from freshet.sql.flows.flow import BOUNDS, PASSES, TIME, Flow, Inputs, Span, Traits, Want, refuse_table, renamed
 from freshet.sql.flows.window import NO_WINDOW_COLUMNS, order_problem, partition_name, validity
 from freshet.sql.flows.wiring import Wiring
 from freshet.sql.lower.calls import Aggregated, when
 from freshet.sql.parse.errors import fail
 from freshet.sql.parse.text import column
+from freshet.sql.parse.trees import micros, plus, timestamp
 
 _NEEDS_SLIDE = (
     "over several streams or a join this needs windows with the same SLIDE, as in [RANGE 1 MINUTE SLIDE 10 SECONDS]: "
@@ -43,7 +31,7 @@ _OUTER = (
 
 
 class Computation:
-    """What to compute over a window of a flow: for each combination of keys, some calls.
+    """What to compute over a window of a flow: calls, for each combination of keys.
 
     >>> from freshet.sql.parse.text import parse_expression
     >>> computation = Computation(marked=False)
@@ -81,7 +69,7 @@ class Computation:
     def key(self, value: exp.Expr) -> str:
         """The column of a key."""
         if self._marked and not isinstance(value, exp.Column):
-            # Tuples that do not pass only take up room in the window: nothing of theirs is evaluated.
+            # Tuples that do not pass only take up room in the window; their values are not evaluated.
             value = when(column(PASSES), value)
         name = self.inputs.name(value)
         self._keys.setdefault(name, value)
@@ -89,9 +77,7 @@ class Computation:
 
     def call(self, call: Aggregated) -> str:
         """The column of a call's answer."""
-        argument = call.argument
-        if self._marked:
-            argument = when(column(PASSES), argument)
+        argument = when(column(PASSES), call.argument) if self._marked else call.argument
         over = None if argument is None else self.inputs.name(argument)
         made = Call(f"__a{len(self._calls) + 1}", call.function, over, call.parameter)
         return self._calls.setdefault((call.function, over, call.parameter), made).output
@@ -131,16 +117,15 @@ def fold_flow(name: str, computation: Computation, child: Flow, place: exp.Expr 
 def _check_unbounded(computation: Computation, place: exp.Expr | None) -> None:
     if computation.keys:
         raise fail(_UNBOUNDED.format("group"), place)
-    for call in computation.calls:
-        if call.function in ("count_distinct", "approx_percentile"):
-            raise fail(_UNBOUNDED.format("value"), place)
+    if any(call.function in ("count_distinct", "approx_percentile") for call in computation.calls):
+        raise fail(_UNBOUNDED.format("value"), place)
 
 
 class PanesFlow(Flow):
     """Answers at the boundaries of a sliding window.
 
-    What it gives out is a relation that is there at one boundary each: a row counts from a microsecond before its
-    boundary up to it, so that whatever is computed over it without another window is computed boundary by boundary.
+    Each of its rows is there at one boundary only: it counts from a microsecond before the boundary up to it. So
+    whatever is computed over it without another window is computed boundary by boundary.
     """
 
     def __init__(self, name: str, computation: Computation, child: Flow, place: exp.Expr | None) -> None:
@@ -148,7 +133,7 @@ class PanesFlow(Flow):
         assert span is not None
         assert span.slide is not None
         own = Span(1, span.slide, width=span.width, interval=True, offset=span.offset)
-        # Boundary by boundary, but the groups of a boundary come as they lie in the state.
+        # The boundaries come in order, but the groups of a boundary come as they lie in the state.
         order = tuple(key.lower() for key in computation.keys)
         events, bounds = {WINDOW_END: True, TIME: True}, {WINDOW_END: WINDOW_END}
         super().__init__(Traits(computation.names, "event", own, events, bounds, order), place)
@@ -166,7 +151,7 @@ class PanesFlow(Flow):
             # Only here is it known how wide the windows of pairs, or of rows of a window, are.
             width = self.traits.span.width if self.traits.span is not None else None
             if width is None:
-                raise self.wrong("window_start is not one moment where the windows have different sizes")
+                raise self.wrong("window_start is not one moment if the windows have different sizes")
             values[WINDOW_START] = timestamp(plus(micros(end), -width))
         behind = want.inlined(values)
         source = self._child.emit(Want(f"{self._panes.name}.input", self._columns, time=self._time), wiring)
@@ -182,9 +167,8 @@ class MovingFlow(Flow):
         events = {key: traits.events[key] for key in keys if key in traits.events}
         if traits.clock != "none":
             events |= dict.fromkeys((WINDOW_END, TIME), traits.events.get(TIME, False))
-        bounds = {WINDOW_END: WINDOW_END, WINDOW_START: WINDOW_START}
         order = renamed(traits.order, dict(zip(keys, keys, strict=True)))
-        super().__init__(Traits(computation.names, traits.clock, None, events, bounds, order), place)
+        super().__init__(Traits(computation.names, traits.clock, None, events, BOUNDS, order), place)
         self._name = name
         self._computation = computation
         self._child = child

@@ -6,15 +6,15 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Literal
 
-import pyarrow as pa
 from sqlglot import exp
 
-from freshet.model.operators import Filter, Lookup, Project
+from freshet.model.operators import Lookup, Operator
 from freshet.model.schema import ARRIVAL, type_text
-from freshet.sql.flows.condition import Named, Port, Sides
+from freshet.sql.check.scope import TypedColumns
+from freshet.sql.flows.condition import Named, Sides
 from freshet.sql.flows.flow import Flow, Inputs, Span, Want
 from freshet.sql.flows.wiring import Wiring
-from freshet.sql.lower.logical import Join
+from freshet.sql.lower.logical import LogicalJoin
 from freshet.sql.parse.errors import fail
 from freshet.sql.parse.text import column, parse_expression, to_sql
 from freshet.sql.parse.trees import column_names
@@ -31,15 +31,9 @@ class LookupFlow(Flow):
     Its columns are those of the left input, then those of the right one; ``schema`` has all columns of the table.
     """
 
-    def __init__(
-        self,
-        join: Join,
-        columns: Sequence[tuple[str, pa.DataType]],
-        inputs: tuple[Flow, Flow],
-        schema: Sequence[tuple[str, pa.DataType]],
-    ) -> None:
+    def __init__(self, join: LogicalJoin, columns: TypedColumns, inputs: Sequence[Flow], schema: TypedColumns) -> None:
         tables = [side.traits.table for side in inputs]
-        stream: Port = 0 if tables[0] is None else 1
+        stream = 0 if tables[0] is None else 1
         table = tables[1 - stream]
         if table is None or tables[stream] is not None:
             problem = f"{tables[0]} and {tables[1]} are tables: join the stream with one of them first"
@@ -67,8 +61,8 @@ class LookupFlow(Flow):
 
     def emit(self, want: Want, wiring: Wiring) -> str:
         pushed = list(self._sides.own[self._stream])
-        # What the table alone decides is seen behind the join: it runs there in either form. Only what makes a tuple of
-        # a LEFT JOIN lonely must be known before.
+        # A condition on the table alone runs behind the join, where it runs in either form. Only a LEFT JOIN needs it
+        # before, to know which tuples have no partner.
         outer = self._kind == "left"
         before = self._sides.own[1 - self._stream] if outer else ()
         kept = [] if outer else [*self._sides.both, *self._sides.own[1 - self._stream]]
@@ -96,7 +90,7 @@ class LookupFlow(Flow):
         return behind.after(wiring, wiring.add(lookup, self._child.emit(wanted, wiring)))
 
     def _columns(self, asked: set[str], tuples: Inputs, rows: Inputs) -> tuple[tuple[str, Literal[0, 1], str], ...]:
-        """What goes on from the join: joined columns, and what is hidden in the tuples."""
+        """The columns behind the join: joined ones, and the hidden ones of the tuples."""
         columns: list[tuple[str, Literal[0, 1], str]] = []
         for name, (port, place) in zip(self.traits.names, self._sides.places.values(), strict=True):
             if name.lower() in asked:
@@ -105,22 +99,18 @@ class LookupFlow(Flow):
         secret = sorted(asked - self._sides.places.keys() - {ARRIVAL})
         return (*columns, *((name, 0, tuples.name(column(name))) for name in secret))
 
-    def _table_operators(self, rows: Inputs, before: Sequence[Named]) -> tuple[Filter | Project, ...]:
+    def _table_operators(self, rows: Inputs, before: Sequence[Named]) -> tuple[Operator, ...]:
         columns = rows.columns or (("__row", exp.Literal.number(1)),)
         apart = Wiring()
         self._rows.emit(Want(f"{self._name}.table", columns, self._sides.filters(before)), apart)
-        operators = tuple(each for each in apart.operators.values() if isinstance(each, Filter | Project))
-        assert len(operators) == len(apart.operators), "a table goes through filters and projections only"
+        operators = tuple(apart.operators.values())
+        assert all(each.plain for each in operators), "a table goes through filters and projections only"
         return operators
 
-    def _read(self, operators: Sequence[Filter | Project]) -> tuple[tuple[str, str], ...]:
+    def _read(self, operators: Sequence[Operator]) -> tuple[tuple[str, str], ...]:
         """The columns of the table that operators read."""
-        texts = [
-            text
-            for each in operators
-            for text in ([each.predicate] if isinstance(each, Filter) else [text for _, text in each.columns])
-        ]
+        texts = (text for each in operators for text in each.expressions)
         names = {name for text in texts for name in column_names(parse_expression(text))}
         read = tuple(field for name, field in self._schema.items() if name in names)
-        # A table is known by a column at least.
+        # A table is read by at least one column.
         return read or tuple(self._schema.values())[:1]

@@ -10,41 +10,24 @@ from sqlglot import exp
 
 from freshet.model.operators import FROM, UNTIL, WINDOW_END, WINDOW_START, Union
 from freshet.model.schema import ARRIVAL
-from freshet.sql.flows.flow import (
-    MEMBER,
-    PASSES,
-    TIME,
-    Clock,
-    Flow,
-    Order,
-    Span,
-    Traits,
-    Want,
-    refuse_table,
-    timestamp,
-)
+from freshet.sql.check.scope import TypedColumns
+from freshet.sql.flows.flow import MEMBER, PASSES, TIME, Flow, Order, Span, TimeKind, Traits, Want, refuse_table
 from freshet.sql.flows.wiring import Wiring
 from freshet.sql.parse.text import column
+from freshet.sql.parse.trees import timestamp
 
 
 class StreamFlow(Flow):
     """A stream, the output of another query, or a table.
 
-    Args:
-        name: Its name.
-        columns: Names and types of its columns.
-        clock: What the time of its tuples is.
-        event_time: The column of event time.
-        table: Whether it is a table.
-        order: The order of its tuples.
-        ends: Whether its event time is the end of a window for which the tuple stands.
+    ``ends`` tells whether its event time is the end of a window that the tuple stands for.
     """
 
     def __init__(
         self,
         name: str,
-        columns: Sequence[tuple[str, pa.DataType]],
-        clock: Clock,
+        columns: TypedColumns,
+        clock: TimeKind,
         event_time: str | None,
         table: bool = False,
         order: Order = (),
@@ -81,7 +64,7 @@ class FilterFlow(Flow):
     def emit(self, want: Want, wiring: Wiring) -> str:
         if PASSES not in want.reads():
             return self._child.emit(replace(want, filters=((self._name, self._predicate), *want.filters)), wiring)
-        # The tuples that a window of rows counts are those before the filter, so that they must all go on.
+        # A window of rows counts the tuples before the filter, so all of them must go on.
         predicate = self._predicate
         if self._child.traits.marked:
             operand = exp.Paren(this=predicate.copy()) if isinstance(predicate, exp.Or) else predicate.copy()
@@ -117,7 +100,7 @@ class UnionFlow(Flow):
             refuse_table(member, "it has no part in UNION, EXCEPT or INTERSECT; join a stream with it", place)
         first = members[0].traits
         clocks = {member.traits.clock for member in members}
-        clock: Clock = "none" if "none" in clocks else "arrival" if clocks == {"arrival"} else "event"
+        clock: TimeKind = "none" if "none" in clocks else "arrival" if clocks == {"arrival"} else "event"
         shared = {
             name: all(member.traits.events[name] for member in members)
             for name in first.events

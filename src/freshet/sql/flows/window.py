@@ -1,4 +1,4 @@
-"""A window over a flow, and how it says for how long tuples count."""
+"""A window over a flow, and how long tuples count in it."""
 
 from __future__ import annotations
 
@@ -9,27 +9,19 @@ from sqlglot import exp
 
 from freshet.model.operators import FROM, UNTIL, WINDOW_END, WINDOW_START, Lifetime
 from freshet.model.schema import ARRIVAL
-from freshet.sql.flows.flow import (
-    PASSES,
-    TIME,
-    Clock,
-    Flow,
-    Order,
-    Span,
-    Want,
-    boundary,
-    micros,
-    plus,
-    refuse_table,
-    timestamp,
-)
+from freshet.sql.flows.flow import BOUNDS, PASSES, TIME, Flow, Order, Span, TimeKind, Want, boundary, refuse_table
 from freshet.sql.flows.wiring import Wiring
 from freshet.sql.lower.logical import Window
 from freshet.sql.parse.text import column, parse_expression
+from freshet.sql.parse.trees import micros, plus, timestamp
 
 _NO_TIME = (
     "a window needs the time of its tuples, and {} has none: select the time column in it "
     "(of a window: window_end), so that it is passed on"
+)
+_UNTIMED = (
+    "a window needs the time of its tuples, and operator {} declares time = 'none': declare 'keep', or 'column:X' "
+    "where the column X holds it"
 )
 _NO_ORDER = (
     "the answer would depend on the order in which these rows were written, and that is not the same in every run: "
@@ -37,17 +29,15 @@ _NO_ORDER = (
 )
 NO_WINDOW_COLUMNS = (
     "window_start and window_end are known of an aggregate or a DISTINCT over a window, "
-    "and of single tuples only where windows do not overlap, as in [RANGE 1 MINUTE SLIDE 1 MINUTE]"
+    "and of single tuples only if windows do not overlap, as in [RANGE 1 MINUTE SLIDE 1 MINUTE]"
 )
 
 
 def order_problem(order: Order, covered: Collection[str], clause: str) -> str | None:
     """Why tuples cannot be looked at in their order; None: they can.
 
-    Args:
-        order: Their order.
-        covered: Columns (lower case) such that only tuples which are equal in them are looked at together.
-        clause: The clause that would name the right columns.
+    Only tuples that are equal in the ``covered`` columns (lower case) are looked at together. ``clause`` is what would
+    name the right columns.
 
     >>> order_problem(("k",), {"k", "v"}, "GROUP BY {}") is None
     True
@@ -79,22 +69,22 @@ class WindowFlow(Flow):
         clock = child.traits.clock
         if self._span.size is not None:
             clock, self._column = self._time(window, source)
-        # What stands for a window belongs into the one that its end is in, not into the next one: its last microsecond
-        # counts. Without boundaries there is no such question.
+        # A row for a window belongs to the outer window that holds its end, not to the next one: its last microsecond
+        # counts. Without boundaries the question does not arise.
         ends = child.traits.events.get((self._column or TIME).lower(), False)
         self._ends = ends and self._span.slide not in (None, 1)
         self.traits = replace(
             child.traits,
             span=self._span,
             clock=clock,
-            # What was the end of a window inside is a plain column here.
-            bounds={WINDOW_START: WINDOW_START, WINDOW_END: WINDOW_END},
+            # The end of an inner window is a plain column here.
+            bounds=BOUNDS,
             events={name: end for name, end in child.traits.events.items() if not name.startswith("__")}
             | {TIME: ends and not self._ends},
             marked=False,
         )
 
-    def _time(self, window: Window, source: str) -> tuple[Clock, str | None]:
+    def _time(self, window: Window, source: str) -> tuple[TimeKind, str | None]:
         traits = self._child.traits
         declared = next((name for name in traits.events if not name.startswith("__")), None)
         if window.time is not None:
@@ -106,17 +96,18 @@ class WindowFlow(Flow):
             raise self.wrong(f"{window.time} is not the event time of {source}: {instead}")
         if traits.clock != "none":
             return traits.clock, None
+        if traits.untimed is not None:
+            raise self.wrong(_UNTIMED.format(traits.untimed))
         if declared is None:
             raise self.wrong(_NO_TIME.format(source))
         return "event", declared
 
     def emit(self, want: Want, wiring: Wiring) -> str:
         if want.time is None and self.traits.clock == "event" and {FROM, UNTIL} & want.reads():
-            # How long a tuple counts is told by its time here.
+            # Here the time of a tuple tells how long it counts.
             want = replace(want, time=TIME)
         time = column(self._column or TIME)
-        values = {} if self._column is None else {TIME: time}
-        values |= {PASSES: exp.true()}
+        values = {PASSES: exp.true()} if self._column is None else {PASSES: exp.true(), TIME: time}
         values |= {partition_name(number): value for number, value in enumerate(self._partition)}
         size, asks_window = self._span.size, {WINDOW_START, WINDOW_END} & want.reads()
         if asks_window and (size is None or self._span.slide != size):
@@ -139,7 +130,7 @@ def partition_name(number: int) -> str:
 
 
 def validity(flow: Flow) -> tuple[Lifetime, tuple[str, ...], str | None]:
-    """How long a flow's tuples are valid, the hidden columns that say it, and the one by whose times that goes."""
+    """How long a flow's tuples are valid, the hidden columns that tell it, and the column whose times decide it."""
     span = flow.traits.span
     assert span is not None
     if span.interval:

@@ -9,14 +9,14 @@ from freshet.model.graph import QueryGraph
 from freshet.model.operators import Operator
 
 AGAIN: Final = "~"
-"""Separates the name of an operator from its number, where a graph has several of one name."""
+"""Separates the name of an operator from its number, if a graph has several of that name."""
 
 
 class Wiring:
     """Operators that run, and what each of them reads.
 
-    What stands behind a UNION in the text may run in front of it, once for each of its members. All of them get the
-    name that they have in the text, but for the first one with a number.
+    What follows a UNION in the text may run before it, once for each of its members. All these operators
+    have their name from the text; from the second one on, a number follows it.
 
     >>> from freshet.model import Filter
     >>> wiring = Wiring()
@@ -39,5 +39,5 @@ class Wiring:
         return name
 
     def graph(self, root: str) -> QueryGraph:
-        """All of it."""
+        """The whole graph."""
         return QueryGraph(self.operators, self.inputs, root)

@@ -4,7 +4,7 @@ Choices where SQL leaves one:
 
 - The name of an output column is its alias, else the name of the column as the user wrote it, else the text of the
   expression, as in Spark (``avg(value)``). Two columns of one name are an error that asks for AS.
-- ``*`` over several streams calls a column that stands in more than one of them ``alias_column``.
+- ``*`` over several streams calls a column that is in more than one of them ``alias_column``.
 - A condition of WHERE that compares two streams of a FROM with commas becomes the condition of their join.
 """
 
@@ -43,6 +43,7 @@ def build_query(
     orders: Mapping[str, tuple[str, ...] | None] | None = None,
     ends: Collection[str] = (),
     functions: OwnFunctions | None = None,
+    in_pairs: bool = False,
 ) -> Query:
     """A continuous query from its text.
 
@@ -61,6 +62,7 @@ def build_query(
             log.
         ends: Those of these queries whose event time is the end of a window (:attr:`Query.ends`).
         functions: What it may call besides Spark's functions.
+        in_pairs: Whether streams are joined two at a time, as earlier versions did; the answer is the same.
 
     Raises:
         SqlError: The text is wrong; the message shows where and says what would be right.
@@ -86,7 +88,7 @@ def build_query(
         query = Query(name, text, asked, promised, start, on_error, output.names, has_time=False, order=None)
         # What a periodic query sees is decided at its release.
         if promised.period is None:
-            query = lower(query, graph, times, orders or {}, ends, tree.meta.get("emit"))
+            query = lower(query, graph, times, orders or {}, ends, tree.meta.get("emit"), in_pairs)
         check_growth(query.graph)
     except SqlError as error:
         raise error.within(name, text) from None

@@ -8,7 +8,7 @@ from typing import Final, get_args
 from sqlglot import exp
 
 from freshet.model.operators import AggregateFunction
-from freshet.sql.check.functions import is_aggregate, name_of
+from freshet.sql.check.functions import has_aggregate, is_aggregate, name_of
 from freshet.sql.parse.errors import fail
 
 AGGREGATES: Final[dict[str, AggregateFunction]] = {
@@ -20,7 +20,7 @@ AGGREGATES: Final[dict[str, AggregateFunction]] = {
     "variance": "var_samp",
     "percentile_approx": "approx_percentile",
 }
-"""The aggregates that are computed over windows, by the names that users know them by."""
+"""The aggregates that are computed over windows, by the names that users write."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +44,8 @@ def read_call(tree: exp.Expr) -> Aggregated:
         SqlError: Windows do not have such an aggregate; the message says which they have.
     """
     if isinstance(tree, exp.Filter):
+        if has_aggregate(tree.expression):
+            raise fail("FILTER takes a condition on one tuple, which has no aggregates", tree.expression)
         inner = read_call(tree.this)
         return Aggregated(inner.function, when(tree.expression.this, inner.argument), inner.parameter)
     name, arguments = name_of(tree) or "", list(tree.expressions)
@@ -66,7 +68,7 @@ def _distinct(tree: exp.Expr, name: str, values: list[exp.Expr]) -> Aggregated:
     if name in ("min", "max") and len(values) == 1:
         return Aggregated(AGGREGATES[name], values[0])
     if name != "count" or len(values) != 1 or isinstance(values[0], exp.Star):
-        raise fail("DISTINCT stands in count with one value, as in count(DISTINCT x)", tree)
+        raise fail("DISTINCT works only in count with one value, as in count(DISTINCT x)", tree)
     return Aggregated("count_distinct", values[0])
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
-from freshet.model.operators import Filter, Project
+from freshet.model.operators import Operator
 from freshet.model.schema import ARRIVAL
 from freshet.sql.parse.errors import SqlError
 from freshet.sql.parse.text import column, parse_expression, to_sql
@@ -22,13 +22,10 @@ class Flat:
     columns: tuple[tuple[str, str], ...]
 
 
-def flatten(operators: Sequence[Filter | Project], columns: Sequence[str]) -> Flat:
-    """Puts every projection into what comes after it.
+def flatten(operators: Sequence[Operator], columns: Sequence[str]) -> Flat:
+    """Puts every projection into what comes after it; without one, a chain gives out its input columns unchanged.
 
-    Args:
-        operators: The chain.
-        columns: Names of its input columns; a chain without a projection gives them out unchanged.
-
+    >>> from freshet.model import Filter, Project
     >>> flatten([Project("q.sub.project", (("w", "v + 1"),)), Filter("q.filter_1", "w * 2 > 10")], ["k", "v"])
     Flat(predicates=('(v + 1) * 2 > 10',), columns=(('w', 'v + 1'),))
     """
@@ -36,10 +33,10 @@ def flatten(operators: Sequence[Filter | Project], columns: Sequence[str]) -> Fl
     predicates = []
     for operator in operators:
         values = {key: value for key, (_, value) in present.items()}
-        if isinstance(operator, Filter):
-            predicates.append(to_sql(_inline(operator.predicate, values, operator.name)))
-        else:
-            present = {name.lower(): (name, _inline(text, values, operator.name)) for name, text in operator.columns}
+        if operator.keeps is not None:
+            predicates.append(to_sql(_inline(operator.keeps, values, operator.name)))
+        if operator.makes is not None:
+            present = {name.lower(): (name, _inline(text, values, operator.name)) for name, text in operator.makes}
     return Flat(tuple(predicates), tuple((name, to_sql(value)) for name, value in present.values()))
 
 

@@ -7,9 +7,9 @@ from collections.abc import Collection, Mapping
 import pyarrow as pa
 from sqlglot import exp
 
-from freshet.model.functions import RowWise
+from freshet.model.functions import OwnOperator
 from freshet.model.schema import ARRIVAL
-from freshet.sql.check.scope import Relation
+from freshet.sql.check.scope import Relation, TypedColumns
 from freshet.sql.lower.logical import Logical, Window
 from freshet.sql.parse.errors import did_you_mean, fail
 from freshet.sql.parse.limits import MOST_OPERATORS, TOO_MANY_OPERATORS
@@ -19,32 +19,29 @@ class GraphBuilder:
     """Collects operators and what they read: streams, of which some are tables."""
 
     def __init__(
-        self,
-        streams: Mapping[str, pa.Schema],
-        tables: Collection[str] = (),
-        functions: Mapping[str, RowWise] | None = None,
+        self, streams: Mapping[str, pa.Schema], tables: Collection[str], functions: Mapping[str, OwnOperator]
     ) -> None:
         self.operators: dict[str, Logical] = {}
         self.inputs: dict[str, tuple[str, ...]] = {}
         self.relations: dict[str, Relation] = {}
         """What each node and each stream gives out."""
         self.places: dict[str, exp.Expr | None] = {}
-        """Where nodes stand in the text."""
+        """Where nodes are in the text."""
         self.tables: dict[str, exp.Expr] = {}
-        """Tables that are read, each with where it stands in the text first."""
-        self.functions = functions or {}
+        """Tables that are read, each with its first place in the text."""
+        self.functions = functions
         """Operators of the user's own, by name in lower case."""
         self._streams = streams
         self._tables = frozenset(tables)
         self._prefixes: set[str] = set()
-        # Shared with the graphs that only look: they take their time, too.
+        # Shared with the scratch graphs: their operators take time, too.
         self._made = [0]
 
     def add(
         self,
         operator: Logical,
         inputs: tuple[Relation, ...],
-        columns: tuple[tuple[str, pa.DataType], ...] | None = None,
+        columns: TypedColumns | None = None,
         place: exp.Expr | None = None,
     ) -> Relation:
         """Adds an operator; returns what it gives out (by default what it reads)."""
@@ -92,8 +89,7 @@ class GraphBuilder:
             known = f" (there are: {', '.join(self._streams)})" if self._streams else ": none is declared"
             hint = did_you_mean(table.name, self._streams) or known
             raise fail(f"unknown stream {'or table ' if self._tables else ''}{table.name}{hint}", table.this)
-        schema = self._streams[name]
-        columns = tuple((field.name, field.type) for field in schema if field.name != ARRIVAL)
+        columns = tuple((field.name, field.type) for field in self._streams[name] if field.name != ARRIVAL)
         self.relations[name] = Relation(name, columns)
         if name in self._tables:
             self.tables.setdefault(name, table.this)

@@ -14,12 +14,9 @@ from freshet.sql.parse.errors import did_you_mean, fail
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """A column of a SELECT.
+    """A column of a SELECT, and its place in the text.
 
-    Args:
-        name: The name that the text gives: an alias or the name of a column; empty for other expressions.
-        value: Its expression.
-        place: Where it stands in the text.
+    Its name is an alias or the name of a column; other expressions have an empty one.
     """
 
     name: str

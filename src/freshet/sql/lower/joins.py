@@ -8,15 +8,16 @@ from typing import Literal
 from sqlglot import exp
 
 from freshet.sql.check.expressions import checked
-from freshet.sql.check.scope import Relation, Scope, Source, sources_of
+from freshet.sql.check.scope import FromMember, Relation, Scope, sources_of
 from freshet.sql.lower.graph import GraphBuilder
-from freshet.sql.lower.logical import Applied, Join, Window
+from freshet.sql.lower.logical import Applied, LogicalJoin, Window
 from freshet.sql.parse.dialect import StreamWindow
-from freshet.sql.parse.errors import did_you_mean, fail
+from freshet.sql.parse.errors import did_you_mean, fail, place_of
 from freshet.sql.parse.limits import MOST_MEMBERS
 from freshet.sql.parse.text import to_sql
 
-_NO_AGGREGATE = "it cannot stand in {}; use HAVING after GROUP BY, or a sub-query"
+_NO_AGGREGATE = "it is not allowed in {}; use HAVING after GROUP BY, or a sub-query"
+_DECLARED = ": an application declares one by app.operator() or in [operators]"
 Ctes = Mapping[str, exp.Expr]
 """The queries of a WITH, by name in lower case."""
 
@@ -72,15 +73,15 @@ class FromBuilder:
             raise fail("FROM takes streams, queries and sub-queries", node)
         for key in ("sample", "pivots", "version", "when", "hints", "only", "ordinality", "changes", "partition"):
             if node.args.get(key):
-                raise fail("only a window may stand after the name of a stream", node)
+                raise fail("only a window may follow the name of a stream", node)
         return node.alias or node.name, self._windowed(self._named(node), node)
 
     def _applied(self, call: exp.Anonymous) -> Relation:
         """An operator of the user's own over a stream, a query, or another such operator."""
         function = self._graph.functions.get(call.name.lower())
         if function is None:
-            hint = did_you_mean(call.name, self._graph.functions) or ": an application declares one by app.operator()"
-            raise fail(f"there is no operator {call.name} to stand in FROM{hint}", call)
+            hint = did_you_mean(call.name, self._graph.functions) or _DECLARED
+            raise fail(f"there is no operator {call.name} for FROM{hint}", call)
         first, *rest = call.expressions or [None]
         if isinstance(first, exp.Column) and not first.table:
             source = self._named(exp.Table(this=first.this.copy()))
@@ -89,7 +90,10 @@ class FromBuilder:
         else:
             raise fail(f"the first argument of {call.name}() is the name of a stream, as in {call.name}(s)", call)
         self._operators += 1
-        made = Applied(f"{self._prefix}.operator_{self._operators}", function, tuple(map(_constant, rest)))
+        constants = tuple(_constant(each, call) for each in rest)
+        if (problem := function.why_not(constants)) is not None:
+            raise fail(problem, call)
+        made = Applied(f"{self._prefix}.operator_{self._operators}", function, constants)
         columns = tuple((field.name, field.type) for field in function.returns)
         return self._graph.add(made, (source,), columns, call)
 
@@ -113,7 +117,7 @@ class FromBuilder:
         join: exp.Join,
         first: exp.Expr,
         left: Relation,
-        sources: Sequence[Source],
+        sources: Sequence[FromMember],
         conditions: list[exp.Expr],
     ) -> Relation:
         kind, on, right = _kind(join), join.args.get("on"), sources[number]
@@ -124,16 +128,14 @@ class FromBuilder:
         else:
             condition = _take_over(conditions, Scope(sources), sources[: number + 1])
         alias, names = (sources[0].alias, sources[0].joined) if number == 1 else ("joined", left.names)
-        while alias.lower() == right.alias.lower():
-            alias += "_"
         kinds = [kind for _, kind in (*left.columns, *right.relation.columns)]
         columns = tuple(zip((*names, *right.joined), kinds, strict=True))
-        made = Join(f"{self._prefix}.join_{number}", kind, condition, (alias, right.alias), (first, join.this))
+        made = LogicalJoin(f"{self._prefix}.join_{number}", kind, condition, (alias, right.alias), (first, join.this))
         return self._graph.add(made, (left, right.relation), columns, first)
 
 
-def _constant(tree: exp.Expr) -> str | int | float | bool:
-    """The value of a literal."""
+def _constant(tree: exp.Expr, call: exp.Expr) -> str | int | float | bool:
+    """The value of a literal in a call."""
     negative = isinstance(tree, exp.Neg)
     literal = tree.this if negative else tree
     if isinstance(literal, exp.Boolean) and not negative:
@@ -143,7 +145,10 @@ def _constant(tree: exp.Expr) -> str | int | float | bool:
     if isinstance(literal, exp.Literal) and not literal.is_string:
         number = int(literal.name) if literal.name.isdigit() else float(literal.name)
         return -number if negative else number
-    raise fail("an operator takes constants besides its stream: numbers, texts, true and false", tree)
+    raise fail(
+        "an operator takes constants besides its stream: numbers, texts, true and false",
+        tree if place_of(tree) else call,
+    )
 
 
 def add_window(graph: GraphBuilder, name: str, relation: Relation, window: StreamWindow) -> Relation:
@@ -166,7 +171,7 @@ def _check_aliases(members: Sequence[tuple[str, Relation]], nodes: Sequence[exp.
     seen: set[str] = set()
     for (alias, _), node in zip(members, nodes, strict=True):
         if alias.lower() in seen:
-            raise fail(f"{alias} stands twice in FROM: give one of them another name with AS", node)
+            raise fail(f"{alias} appears twice in FROM: give one of them another name with AS", node)
         seen.add(alias.lower())
 
 
@@ -180,7 +185,7 @@ def _kind(join: exp.Join) -> Literal["inner", "left"]:
     return "left" if side == "LEFT" else "inner"
 
 
-def _take_over(conditions: list[exp.Expr], scope: Scope, sources: Sequence[Source]) -> exp.Expr | None:
+def _take_over(conditions: list[exp.Expr], scope: Scope, sources: Sequence[FromMember]) -> exp.Expr | None:
     """Removes the conditions that compare the newest member with those before it; returns their conjunction."""
     present = {source.alias for source in sources}
     newest = sources[-1].alias

@@ -7,7 +7,7 @@ from typing import Literal
 
 from sqlglot import exp
 
-from freshet.model.functions import RowWise
+from freshet.model.functions import OwnOperator
 from freshet.model.operators import Filter, Project, Union
 
 
@@ -29,17 +29,24 @@ class Window:
 
 
 @dataclass(frozen=True, slots=True)
-class Join:
-    """Joins its two inputs on a condition over its own columns; none: every pair meets it.
+class LogicalJoin:
+    """Joins its inputs on a condition over its own columns; none: every row meets it.
 
-    ``aliases`` are what the text calls the inputs, ``places`` where they stand in it.
+    ``aliases`` are what the text calls the inputs, ``places`` where they are in it.
     """
 
     name: str
     kind: Literal["inner", "left"]
     condition: exp.Expr | None
-    aliases: tuple[str, str]
-    places: tuple[exp.Expr, exp.Expr]
+    aliases: tuple[str, ...]
+    places: tuple[exp.Expr, ...]
+
+    def with_next(self, join: LogicalJoin) -> LogicalJoin:
+        """This join and the next one of the same FROM, which joins one more input, in one."""
+        conditions = [each for each in (self.condition, join.condition) if each is not None]
+        condition = exp.and_(*conditions, copy=False) if conditions else None
+        aliases, places = (*self.aliases, join.aliases[1]), (*self.places, join.places[1])
+        return LogicalJoin(self.name, self.kind, condition, aliases, places)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,8 +79,8 @@ class Applied:
     """An operator of the user's own over its input."""
 
     name: str
-    function: RowWise
+    function: OwnOperator
     arguments: tuple[str | int | float | bool, ...] = ()
 
 
-Logical = Filter | Project | Union | Window | Join | Aggregate | Distinct | SetOperation | Applied
+Logical = Filter | Project | Union | Window | LogicalJoin | Aggregate | Distinct | SetOperation | Applied

@@ -1,10 +1,9 @@
 """From what a query asks for to what runs: windows, joins and aggregates become folds, joins with tables lookups.
 
-A fold is what remembers (:mod:`freshet.model.operators.fold`). In front of it stands one projection to plain columns,
-behind it the filters and the projection that make the answer of what it gives out.
+A fold is an operator that remembers (:mod:`freshet.model.operators.fold`). Before it comes one projection to
+plain columns, behind it the filters and the projection that turn its rows into the answer.
 
-What has no effect disappears: a window that nothing is computed over, projections of sub-queries, columns that nobody
-reads.
+What has no effect disappears: a window that nothing is computed over, projections of sub-queries, unread columns.
 """
 
 from __future__ import annotations
@@ -13,10 +12,10 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 
 from freshet.model.graph import QueryGraph
-from freshet.model.operators import Filter, Panes, Project, Union
+from freshet.model.operators import Filter, Operator, Project, Union
 from freshet.model.query import Query
 from freshet.sql.flows.aggregate import aggregate_flow, distinct_flow, set_flow
-from freshet.sql.flows.flow import Clock, Flow, Order, Want, refuse_table
+from freshet.sql.flows.flow import Flow, Order, TimeKind, Want, refuse_table
 from freshet.sql.flows.join import JoinFlow
 from freshet.sql.flows.lookup import LookupFlow
 from freshet.sql.flows.own import OwnFlow
@@ -24,32 +23,33 @@ from freshet.sql.flows.stateless import FilterFlow, ProjectFlow, StreamFlow, Uni
 from freshet.sql.flows.window import WindowFlow
 from freshet.sql.flows.wiring import Wiring
 from freshet.sql.lower.graph import GraphBuilder
-from freshet.sql.lower.logical import Aggregate, Applied, Distinct, Join, SetOperation, Window
-from freshet.sql.parse.errors import Place, SqlError
+from freshet.sql.lower.logical import Aggregate, Applied, Distinct, LogicalJoin, SetOperation, Window
+from freshet.sql.parse.errors import SqlError, TextPlace
 from freshet.sql.parse.text import column, parse_expression
 
-Times = Mapping[str, str | None] | None
+TimeColumns = Mapping[str, str | None] | None
 """Column of event time of each stream and query that has a time; None: the arrival."""
 
 
 def lower(
     query: Query,
     graph: GraphBuilder,
-    times: Times,
+    times: TimeColumns,
     orders: Mapping[str, Order],
     ends: Collection[str],
-    changes: Place | None = None,
+    changes: TextPlace | None = None,
+    in_pairs: bool = False,
 ) -> Query:
     """A query as it runs: its operators, and what is known of the times and the order of its output.
 
     The root of its graph is the node that gives out its answer. ``times``, ``orders`` and ``ends`` are those of
-    :func:`~freshet.sql.build_query`. ``changes`` is where EMIT CHANGES stands: a window's rows come each time that they
-    change.
+    :func:`~freshet.sql.build_query`. ``changes`` is the place of EMIT CHANGES: a window's rows come each time that they
+    change. ``in_pairs``: streams are joined two at a time.
 
     Raises:
         SqlError: A part has no meaning without a bound, or is not run.
     """
-    flow = _Lowering(graph, times, orders, ends).flow(query.graph.root)
+    flow = _Lowering(graph, times, orders, ends, in_pairs).flow(query.graph.root)
     refuse_table(
         flow,
         "a continuous query reads a stream; join one with it, as in FROM s JOIN {0} ON s.k = {0}.k",
@@ -67,11 +67,11 @@ def lower(
 
 
 def _run_graph(
-    query: Query, graph: GraphBuilder, flow: Flow, event_time: str | None, changes: Place | None
+    query: Query, graph: GraphBuilder, flow: Flow, event_time: str | None, changes: TextPlace | None
 ) -> QueryGraph:
-    plain = {name: each for name, each in graph.operators.items() if isinstance(each, Filter | Project | Union)}
-    if len(plain) == len(graph.operators) and changes is None:
-        return QueryGraph(plain, graph.inputs, query.graph.root)
+    runs_as_it_is = {name: each for name, each in graph.operators.items() if isinstance(each, Operator)}
+    if len(runs_as_it_is) == len(graph.operators) and changes is None:
+        return QueryGraph(runs_as_it_is, graph.inputs, query.graph.root)
     wiring = Wiring()
     columns = tuple((name, column(name)) for name in flow.traits.names)
     end = flow.emit(Want(f"{query.name}.project", columns, time=event_time), wiring)
@@ -85,17 +85,18 @@ class _Lowering:
     """Flows of the nodes of a graph."""
 
     graph: GraphBuilder
-    times: Times
+    times: TimeColumns
     orders: Mapping[str, Order]
     ends: Collection[str]
+    in_pairs: bool
 
     def flow(self, node: str) -> Flow:
         """The flow of a node."""
         operator = self.graph.operators.get(node)
         if operator is None:
             return self._stream(node)
-        inputs = [self.flow(name) for name in self.graph.inputs[node]]
-        place = self.graph.places[node]
+        sources, place = self.graph.inputs[node], self.graph.places[node]
+        inputs = [self.flow(source) for source in sources]
         match operator:
             case Filter():
                 return FilterFlow(node, parse_expression(operator.predicate), inputs[0])
@@ -105,8 +106,7 @@ class _Lowering:
             case Union():
                 return UnionFlow(node, inputs, place)
             case Window():
-                [source] = self.graph.inputs[node]
-                name = "the sub-query" if source in self.graph.operators else source
+                name = "the sub-query" if sources[0] in self.graph.operators else sources[0]
                 return WindowFlow(operator, inputs[0], name, place)
             case Aggregate():
                 return aggregate_flow(operator, inputs[0], place)
@@ -115,9 +115,8 @@ class _Lowering:
             case SetOperation():
                 return set_flow(node, operator.kind, inputs, place)
             case Applied():
-                [source] = self.graph.inputs[node]
-                return OwnFlow(operator, self.graph.relations[source].columns, inputs[0], place)
-            case Join():
+                return OwnFlow(operator, self.graph.relations[sources[0]].columns, inputs[0], place)
+            case LogicalJoin():
                 return self._join(operator, (inputs[0], inputs[1]))
 
     def _stream(self, name: str) -> Flow:
@@ -126,26 +125,31 @@ class _Lowering:
             return StreamFlow(name, columns, "none", None, table=True)
         time = None if self.times is None else self.times.get(name)
         by_arrival = self.times is None or (time is None and name in self.times)
-        clock: Clock = "arrival" if by_arrival else "none" if time is None else "event"
+        clock: TimeKind = "arrival" if by_arrival else "none" if time is None else "event"
         return StreamFlow(name, columns, clock, time, order=self.orders.get(name, ()), ends=name in self.ends)
 
-    def _join(self, join: Join, inputs: tuple[Flow, Flow]) -> Flow:
+    def _join(self, join: LogicalJoin, inputs: tuple[Flow, Flow]) -> Flow:
         columns = self.graph.relations[join.name].columns
         table = next((side.traits.table for side in inputs if side.traits.table is not None), None)
-        if table is None:
-            return JoinFlow(join, columns, inputs)
-        return LookupFlow(join, columns, inputs, self.graph.relations[table].columns)
+        if table is not None:
+            return LookupFlow(join, columns, inputs, self.graph.relations[table].columns)
+        first, second = inputs
+        # A join follows another one directly only if both are of the same FROM.
+        if isinstance(first, JoinFlow) and first.join.kind == join.kind == "inner" and not self.in_pairs:
+            return JoinFlow(first.join.with_next(join), columns, (*first.inputs, second))
+        return JoinFlow(join, columns, inputs)
 
 
-def _tell_changes(wiring: Wiring, node: str, place: Place) -> None:
-    """Has the last folds in front of a node tell their changes."""
+def _tell_changes(wiring: Wiring, node: str, place: TextPlace) -> None:
+    """Makes the last folds in front of a node tell their changes."""
     operator = wiring.operators.get(node)
-    if isinstance(operator, Panes):
-        wiring.operators[node] = replace(operator, emit="changes")
+    changing = None if operator is None else operator.with_changes()
+    if changing is not None:
+        wiring.operators[node] = changing
     elif operator is None or operator.remembers:
         raise SqlError(
             "EMIT CHANGES is for an aggregate over a window with a SLIDE, as in [RANGE 1 MINUTE SLIDE 10 SECONDS]; "
-            "everything else tells its rows at once anyway",
+            "everything else gives its rows at once anyway",
             place,
         )
     else:

@@ -10,14 +10,14 @@ import pyarrow as pa
 from sqlglot import exp
 
 from freshet.model.functions import known_function
+from freshet.model.numbers import common_type
 from freshet.model.operators import Filter, Project, Union
 from freshet.model.schema import type_text
 from freshet.sql.check.expressions import checked
-from freshet.sql.check.functions import has_aggregate, is_aggregate, name_of
+from freshet.sql.check.functions import has_aggregate, name_of
 from freshet.sql.check.grouping import check_grouping, group_keys, in_window
-from freshet.sql.check.scope import Relation, Scope
-from freshet.sql.check.types import common_type, is_known, type_of
-from freshet.sql.lower.calls import read_call
+from freshet.sql.check.scope import Relation, Scope, TypedColumns
+from freshet.sql.check.types import is_known, type_of
 from freshet.sql.lower.graph import GraphBuilder
 from freshet.sql.lower.items import Item, check_names, expand
 from freshet.sql.lower.joins import Ctes, FromBuilder, add_window
@@ -29,8 +29,9 @@ from freshet.sql.parse.text import to_sql
 from freshet.sql.parse.trees import cast
 from freshet.sql.parse.windows import window_key
 
-Columns = tuple[tuple[str, pa.DataType], ...]
-"""Names and types of columns; of what a branch of a UNION must give out, types where they are known."""
+UnionShape = TypedColumns | None
+"""What a branch of a UNION must give out, with types where they are known; None: the query is no branch."""
+_ENDLESS = "{} over a stream without an end needs a window: put for example {} after the stream's name"
 
 
 class SelectBuilder:
@@ -40,7 +41,7 @@ class SelectBuilder:
         self._graph = graph
         self._previews = {} if previews is None else previews
 
-    def query(self, tree: exp.Expr, prefix: str, ctes: Ctes | None = None, shape: Columns | None = None) -> Relation:
+    def query(self, tree: exp.Expr, prefix: str, ctes: Ctes | None = None, shape: UnionShape = None) -> Relation:
         """Builds a SELECT or a UNION; operators are named ``<prefix>.<kind>``."""
         prefix = self._graph.prefix(prefix)
         known = {**(ctes or {}), **_ctes_of(tree)}
@@ -55,15 +56,12 @@ class SelectBuilder:
             raise fail("a continuous query is a SELECT", tree)
         return self._select(tree, prefix, known, shape)
 
-    def _union(self, tree: exp.Union, prefix: str, ctes: Ctes, shape: Columns | None) -> Relation:
+    def _union(self, tree: exp.Union, prefix: str, ctes: Ctes, shape: UnionShape) -> Relation:
         built, columns = self._members(tree, _branches(tree), prefix, ctes, shape)
         union = self._graph.add(Union(f"{prefix}.union"), built, columns, tree)
-        if not tree.args.get("distinct"):
-            return union
-        self._check_distinct(union, tree)
-        return self._graph.add(Distinct(f"{prefix}.distinct"), (union,), place=tree.expression)
+        return self._distinct(union, prefix, tree.expression) if tree.args.get("distinct") else union
 
-    def _set_operation(self, tree: exp.SetOperation, prefix: str, ctes: Ctes, shape: Columns | None) -> Relation:
+    def _set_operation(self, tree: exp.SetOperation, prefix: str, ctes: Ctes, shape: UnionShape) -> Relation:
         kind: Literal["except", "intersect"] = "except" if isinstance(tree, exp.Except) else "intersect"
         if not tree.args.get("distinct"):
             raise fail(f"{kind.upper()} ALL is not supported: {kind.upper()} without ALL is", tree.expression)
@@ -71,8 +69,8 @@ class SelectBuilder:
         return self._graph.add(SetOperation(f"{prefix}.{kind}", kind), built, columns, tree.expression)
 
     def _members(
-        self, tree: exp.SetOperation, branches: Sequence[exp.Expr], prefix: str, ctes: Ctes, shape: Columns | None
-    ) -> tuple[tuple[Relation, ...], Columns]:
+        self, tree: exp.SetOperation, branches: Sequence[exp.Expr], prefix: str, ctes: Ctes, shape: UnionShape
+    ) -> tuple[tuple[Relation, ...], TypedColumns]:
         relations = [self._preview(branch, prefix, ctes) for branch in branches]
         shape = _union_shape(branches, relations, shape, f"{'a' if tree.key == 'union' else 'an'} {tree.key.upper()}")
         built = tuple(
@@ -89,7 +87,7 @@ class SelectBuilder:
             self._previews[key] = SelectBuilder(self._graph.scratch(), self._previews).query(tree, prefix, ctes)
         return self._previews[key]
 
-    def _select(self, tree: exp.Select, prefix: str, ctes: Ctes, shape: Columns | None) -> Relation:
+    def _select(self, tree: exp.Select, prefix: str, ctes: Ctes, shape: UnionShape) -> Relation:
         where = tree.args.get("where")
         conditions = [] if where is None else conjuncts(where.this)
         relation, scope, left = FromBuilder(self._graph, self.query, prefix, ctes).build(tree, conditions)
@@ -103,28 +101,23 @@ class SelectBuilder:
             texts, columns = _columns(items, scope, shape)
             relation = self._graph.add(Project(f"{prefix}.project", texts), (relation,), columns)
         if tree.args.get("distinct"):
-            self._check_distinct(relation, tree)
-            relation = self._graph.add(Distinct(f"{prefix}.distinct"), (relation,), place=tree.expressions[0])
+            relation = self._distinct(relation, prefix, tree.expressions[0])
         return relation
 
     def _aggregate(
-        self, tree: exp.Select, prefix: str, relation: Relation, scope: Scope, shape: Columns | None, place: exp.Expr
+        self, tree: exp.Select, prefix: str, relation: Relation, scope: Scope, shape: UnionShape, place: exp.Expr
     ) -> Relation:
         keys, window = group_keys(tree, scope)
         if window is not None:
             relation, scope = self._group_window(window, f"{prefix}.window", relation, scope)
         elif self._graph.is_endless(relation):
-            what = "GROUP BY" if tree.args.get("group") else "an aggregate"
-            example = "[RANGE 1 MINUTE]" if what == "GROUP BY" else "[RANGE 1 MINUTE] or [UNBOUNDED]"
-            raise fail(
-                f"{what} over a stream without an end needs a window: put for example {example} after the stream's name"
-                + (", or write GROUP BY window(ts, '1 minute')" if what == "GROUP BY" else ""),
-                place,
-            )
+            if not tree.args.get("group"):
+                raise fail(_ENDLESS.format("an aggregate", "[RANGE 1 MINUTE] or [UNBOUNDED]"), place)
+            problem = _ENDLESS.format("GROUP BY", "[RANGE 1 MINUTE]")
+            raise fail(f"{problem}, or write GROUP BY window(ts, '1 minute')", place)
         items = _items(tree, scope, aggregates=None, window=window)
         for item in items:
             check_grouping(item.value, keys)
-            _check_calls(item.value)
         having = _having(tree, scope, items, keys, window)
         texts, columns = _columns(items, scope, shape)
         made = Aggregate(f"{prefix}.aggregate", keys, texts, having)
@@ -138,13 +131,10 @@ class SelectBuilder:
         sources = [replace(source, relation=replace(source.relation, windowed=True)) for source in scope.sources]
         return windowed, Scope(sources)
 
-    def _check_distinct(self, relation: Relation, tree: exp.Expr) -> None:
+    def _distinct(self, relation: Relation, prefix: str, place: exp.Expr) -> Relation:
         if self._graph.is_endless(relation):
-            raise fail(
-                "DISTINCT over a stream without an end needs a window: "
-                "put for example [RANGE 1 MINUTE] after the stream's name",
-                tree.expressions[0] if tree.expressions else tree,
-            )
+            raise fail(_ENDLESS.format("DISTINCT", "[RANGE 1 MINUTE]"), place)
+        return self._graph.add(Distinct(f"{prefix}.distinct"), (relation,), place=place)
 
 
 def _ctes_of(tree: exp.Expr) -> dict[str, exp.Expr]:
@@ -171,8 +161,8 @@ def _branches(tree: exp.Expr) -> list[exp.Expr]:
 
 
 def _union_shape(
-    branches: Sequence[exp.Expr], relations: Sequence[Relation], outer: Columns | None, operation: str
-) -> Columns:
+    branches: Sequence[exp.Expr], relations: Sequence[Relation], outer: UnionShape, operation: str
+) -> TypedColumns:
     kinds = [kind for _, kind in relations[0].columns]
     for branch, relation in zip(branches[1:], relations[1:], strict=True):
         if len(relation.columns) != len(kinds):
@@ -191,10 +181,8 @@ def _union_shape(
 
 
 def _common(one: pa.DataType, two: pa.DataType, name: str, branch: exp.Expr, operation: str) -> pa.DataType:
-    if not is_known(one) or not is_known(two):
-        return pa.null()
     kind = common_type(one, two)
-    if not is_known(kind):
+    if is_known(one) and is_known(two) and not is_known(kind):
         raise fail(
             f"column {name} of {operation} is {type_text(one)} in one branch and {type_text(two)} in another: CAST one",
             branch,
@@ -207,13 +195,6 @@ def _grouping(tree: exp.Select) -> exp.Expr | None:
     group, having = tree.args.get("group"), tree.args.get("having")
     parts = [*tree.expressions, *filter(None, [having])]
     return group or next((part for part in parts if has_aggregate(part)), having and tree)
-
-
-def _check_calls(tree: exp.Expr) -> None:
-    """Rejects aggregates that are not computed over windows."""
-    for node in tree.walk():
-        if is_aggregate(node):
-            read_call(node)
 
 
 def _items(tree: exp.Select, scope: Scope, aggregates: str | None, window: exp.Expr | None = None) -> list[Item]:
@@ -242,7 +223,6 @@ def _having(
     resolved = in_window(Scope(scope.sources, aliases, first).resolve(clause.this), window)
     condition = checked(resolved, scope.types, aggregates=None, clause="HAVING")
     check_grouping(condition, keys)
-    _check_calls(condition)
     return to_sql(condition)
 
 
@@ -261,7 +241,9 @@ def _text_name(value: exp.Expr) -> str:
     return plain.sql(Freshet, comments=False, normalize_functions=False).replace("`", "")
 
 
-def _columns(items: Sequence[Item], scope: Scope, shape: Columns | None) -> tuple[tuple[tuple[str, str], ...], Columns]:
+def _columns(
+    items: Sequence[Item], scope: Scope, shape: UnionShape
+) -> tuple[tuple[tuple[str, str], ...], TypedColumns]:
     """The columns of a SELECT with their texts, and with their types."""
     own = tuple((item.name, type_of(item.value, scope.types)) for item in items)
     wanted = own if shape is None else shape

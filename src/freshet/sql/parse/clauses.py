@@ -21,18 +21,18 @@ _REFUSED: Final = {
     "qualify": "QUALIFY needs OVER, which is not for streams: put a window after the stream's name, as in s [ROWS 10]",
     "windows": "WINDOW is not for streams: put a window after the stream's name, as in s [ROWS 10]",
     "laterals": "LATERAL VIEW makes several rows of one, which a query cannot do: leave it out",
-    "hint": "hints are not taken: leave out what stands between /*+ and */",
-    "hints": "hints are not taken: leave out WITH and its brackets",
+    "hint": "hints are not supported: leave out what is between /*+ and */",
+    "hints": "hints are not supported: leave out WITH and its parentheses",
     "on": "DISTINCT ON is not supported: write GROUP BY with aggregates such as max(v)",
     "by_name": "BY NAME is not supported: name the columns in the same order in each SELECT",
-    "materialized": "MATERIALIZED is not taken: leave it out",
+    "materialized": "MATERIALIZED is not supported: leave it out",
     "columns": "an alias cannot rename columns: use AS in the SELECT",
     "sample": "TABLESAMPLE is not supported: filter with WHERE, as in WHERE k % 10 = 0",
     "pivots": "PIVOT is not supported: write an aggregate for each column, as in sum(v) FILTER (WHERE k = 1) AS k1",
     "format": "a CAST has no FORMAT: write to_date(text, format) or to_timestamp(text, format)",
     "default": "a CAST has no DEFAULT: write coalesce(TRY_CAST(text AS type), value)",
-    "field": "IN takes a list in brackets: write array_contains(array, value) for an array",
-    "unnest": "IN takes a list in brackets: write array_contains(array, value) for an array",
+    "field": "IN takes a list in parentheses: write array_contains(array, value) for an array",
+    "unnest": "IN takes a list in parentheses: write array_contains(array, value) for an array",
 }
 _SET: Final = frozenset(("this", "expression", "distinct", "with_"))
 _ALLOWED: Final[dict[type[exp.Expr], frozenset[str]]] = {
@@ -73,7 +73,7 @@ _NOT_SPARK: Final[dict[type[exp.Expr], str]] = {
 
 
 def check_clauses(tree: exp.Expr) -> None:
-    """Refuses what the parser takes and nobody looks at, by its name.
+    """Refuses, by name, what the parser accepts and nothing uses.
 
     >>> from freshet.sql.parse.dialect import Freshet
     >>> check_clauses(Freshet().parse("SELECT k FROM (SELECT k FROM s) TABLESAMPLE (5 ROWS)")[0])
@@ -86,7 +86,7 @@ def check_clauses(tree: exp.Expr) -> None:
         allowed = _ALLOWED.get(type(node))
         for key, value in node.args.items() if allowed is not None else ():
             if value and key not in (allowed or ()) and not key.startswith("_"):
-                other = f"{key.strip('_').upper()} is not taken in a continuous query: leave it out"
+                other = f"{key.strip('_').upper()} is not supported in a continuous query: leave it out"
                 raise fail(_REFUSED.get(key, other), _place(value, node))
         _check_node(node)
 

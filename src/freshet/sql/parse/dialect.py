@@ -18,14 +18,14 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from freshet.model.errors import UserError
 from freshet.model.units import parse_duration
-from freshet.sql.parse.errors import Place, SqlError, did_you_mean
+from freshet.sql.parse.errors import SqlError, TextPlace, did_you_mean
 from freshet.sql.parse.limits import balance
 
 WINDOW_FORMS: Final = (
     "[RANGE 1 MINUTE], [RANGE 1 MINUTE SLIDE 10 SECONDS], [ROWS 500], [PARTITION BY k ROWS 10], [NOW] or [UNBOUNDED]"
 )
 
-_COMMA: Final = "a comma stands next to nothing: remove it, or write what is missing"
+_COMMA: Final = "a comma has nothing next to it: remove it, or write what is missing"
 
 TABLE_FUNCTIONS: Final = ("TUMBLE", "HOP", "SESSION")
 """Windows that users of other systems write around a stream in FROM."""
@@ -134,10 +134,8 @@ class FreshetParser(SparkParser):
         # sqlglot would take any text behind such a word, and write a warning to the log.
         raise SqlError("a continuous query begins with SELECT", span_of(start))
 
-    def _parse_table_parts(
-        self, schema: bool = False, is_db_reference: bool = False, wildcard: bool = False, fast: bool = False
-    ) -> exp.Table | exp.Dot | None:
-        table = super()._parse_table_parts(schema, is_db_reference, wildcard, fast)
+    def _parse_table_parts(self, *args: Any, **kwargs: Any) -> Any:
+        table = super()._parse_table_parts(*args, **kwargs)
         if isinstance(table, exp.Table):
             self._add_window(table)
         return table
@@ -146,7 +144,7 @@ class FreshetParser(SparkParser):
         with self._joining(False):
             table = super()._parse_table(*args, **kwargs)
         if isinstance(table, exp.Table) and table.alias and self._curr.token_type == TokenType.L_BRACKET:
-            raise self._wrong(f"a window stands before the alias: {table.name} [...] AS {table.alias}")
+            raise self._wrong(f"a window comes before the alias: {table.name} [...] AS {table.alias}")
         return table
 
     def _parse_subquery(self, *args: Any, **kwargs: Any) -> Any:
@@ -201,7 +199,7 @@ class FreshetParser(SparkParser):
         return SqlError(problem, span_of(self._curr or self._prev))
 
 
-def span_of(token: Token) -> Place:
+def span_of(token: Token) -> TextPlace:
     """First and last character of a token."""
     return token.start, token.end
 
@@ -254,7 +252,7 @@ def split_promises(tokens: list[Token]) -> tuple[list[Token], dict[str, float]]:
     return tokens[:first] + tokens[place:], promises
 
 
-def split_emit(tokens: list[Token]) -> tuple[list[Token], dict[str, Place]]:
+def split_emit(tokens: list[Token]) -> tuple[list[Token], dict[str, TextPlace]]:
     """Cuts ``EMIT CHANGES`` off the end; returns the rest and where it stood."""
     end = len(tokens)
     while end and tokens[end - 1].token_type == TokenType.SEMICOLON:

@@ -10,12 +10,12 @@ from sqlglot import exp
 
 from freshet.model.errors import NotRunnable, UserError
 
-Place = tuple[int, int]
+TextPlace = tuple[int, int]
 
 _SHOWN: Final = 160
-"""Characters of a line that are shown at most."""
+"""Maximum number of characters of a line that are shown."""
 _BEFORE: Final = 40
-"""Those of them that stand before the place, where the line is longer."""
+"""Number of them before the place, if the line is longer."""
 
 
 class SqlError(UserError):
@@ -35,7 +35,7 @@ class SqlError(UserError):
              ^^^^^
     """
 
-    def __init__(self, problem: str, place: Place | None = None, text: str = "", query: str = "") -> None:
+    def __init__(self, problem: str, place: TextPlace | None = None, text: str = "", query: str = "") -> None:
         self.problem = problem
         self.place = place
         self.text = text
@@ -46,11 +46,6 @@ class SqlError(UserError):
     def line(self) -> int | None:
         """Number of the line, from 1."""
         return None if self.place is None else self.text.count("\n", 0, self.place[0]) + 1
-
-    @property
-    def column(self) -> int | None:
-        """Number of the character within the line, from 1."""
-        return None if self.place is None else self.place[0] - self.text.rfind("\n", 0, self.place[0])
 
     def within(self, query: str, text: str) -> SqlError:
         """The same error with the query and the text in which it occurred."""
@@ -64,7 +59,7 @@ class SqlError(UserError):
         first = self.text.rfind("\n", 0, start) + 1
         line = self.text[first:].split("\n", 1)[0]
         shown, at, past = _cut(line, start - first, min(end + 1 - first, len(line)))
-        # Tabs stay tabs under the text, so that the mark stands where the eye expects it.
+        # Tabs stay tabs under the text, so that the mark is where the eye expects it.
         indent = "".join("\t" if char == "\t" else " " for char in shown[:at])
         return f"{name}, line {self.line}: {self.problem}\n  {shown}\n  {indent}{'^' * max(1, past - at)}"
 
@@ -74,7 +69,7 @@ class NotRunYet(SqlError, NotRunnable):
 
 
 def _cut(line: str, start: int, end: int) -> tuple[str, int, int]:
-    """As much of a long line as a person looks at, with the place in it.
+    """The part of a long line that is shown, with the place in it.
 
     >>> _cut("SELECT prize FROM s", 7, 12)
     ('SELECT prize FROM s', 7, 12)
@@ -90,7 +85,7 @@ def _cut(line: str, start: int, end: int) -> tuple[str, int, int]:
     return shown, start + moved, min(end, right) + moved
 
 
-def place_of(node: exp.Expr | None) -> Place | None:
+def place_of(node: exp.Expr | None) -> TextPlace | None:
     """First and last character of what a node was parsed from, as far as its parts know."""
     if node is None:
         return None

@@ -18,7 +18,7 @@ MOST_CHARACTERS: Final = 200_000
 MOST_WORDS: Final = 20_000
 """Words and signs of a query's text."""
 MOST_BRACKETS: Final = 32
-"""Brackets within brackets."""
+"""Maximum depth of nested parentheses and brackets."""
 MOST_LEVELS: Final = 100
 """Levels of an expression; a chain of AND or of OR has few, any other operator adds one."""
 MOST_PARTS: Final = 20_000
@@ -31,7 +31,7 @@ MOST_FILTERS: Final = 64
 """Conditions of a WHERE that become filters of their own; the last of them holds what is left."""
 
 TOO_DEEP: Final = (
-    f"the query is nested too deeply: at most {MOST_BRACKETS} brackets within brackets and {MOST_LEVELS} operators or "
+    f"the query is nested too deeply: at most {MOST_BRACKETS} nested parentheses and {MOST_LEVELS} operators or "
     "calls within each other; compute a part in a query before it"
 )
 TOO_MANY_PARTS: Final = (
@@ -46,7 +46,7 @@ _AROUND: Final = (exp.Query, exp.From, exp.Join, exp.With, exp.CTE, exp.Table)
 
 
 def balance(tree: exp.Expr) -> None:
-    """Gives long chains of AND and OR few levels; their text, their order and their meaning stay.
+    """Gives long chains of AND and OR few levels; their text, their order and their meaning stay the same.
 
     >>> from freshet.sql.parse.dialect import Freshet
     >>> (tree,) = Freshet().parse(" AND ".join(f"k <> {i}" for i in range(1000)))
@@ -83,7 +83,7 @@ def conjuncts(tree: exp.Expr) -> list[exp.Expr]:
 
 
 def as_filters(conditions: Sequence[exp.Expr]) -> list[exp.Expr]:
-    """Conditions as the filters that they become, of which there are not too many: the last holds what is left."""
+    """The filters that conditions become, at most :data:`MOST_FILTERS`: the last one holds what is left."""
     if len(conditions) <= MOST_FILTERS:
         return list(conditions)
     last = exp.and_(*conditions[MOST_FILTERS - 1 :], copy=False)
@@ -92,14 +92,14 @@ def as_filters(conditions: Sequence[exp.Expr]) -> list[exp.Expr]:
 
 
 def check_levels(tree: exp.Expr) -> None:
-    """Refuses expressions with too many levels; what stands around them (sub-queries, joins) does not count."""
+    """Refuses expressions with too many levels; what is around them (sub-queries, joins) does not count."""
     for node, levels in levels_of(tree):
         if levels > MOST_LEVELS:
             raise fail(TOO_DEEP, node)
 
 
 def levels_of(tree: exp.Expr) -> Iterable[tuple[exp.Expr, int]]:
-    """The nodes of a tree, parents first, each with its level; what stands around expressions has level 0."""
+    """The nodes of a tree, parents first, each with its level; what is around expressions has level 0."""
     waiting = [(tree, 0)]
     while waiting:
         node, above = waiting.pop()

@@ -38,13 +38,14 @@ _CLAUSES: Final = [
     "SELECT", "FROM", "WHERE", "GROUP", "BY", "HAVING", "UNION", "ALL", "JOIN", "LEFT", "INNER",
     "ON", "AS", "DISTINCT", "AND", "OR", "NOT", "PERIOD", "DEADLINE", "EXCEPT", "INTERSECT",
 ]  # fmt: skip
+_EXPECTED: Final = "a query is SELECT ... FROM stream [window] WHERE ... GROUP BY ... HAVING ..."
 _TYPES: Final = [*sorted(CAST_FUNCTIONS), "timestamp_ntz", "array", "map", "struct"]
 _CLOSING: Final = {TokenType.L_PAREN: TokenType.R_PAREN, TokenType.L_BRACKET: TokenType.R_BRACKET}
 
 
 @lru_cache(maxsize=1024)
 def stands_in_from(name: str) -> bool:
-    """Whether a name can stand in FROM without quotes; most words of SQL can.
+    """Whether a name can be in FROM without quotes; most words of SQL can.
 
     >>> stands_in_from("all"), stands_in_from("select")
     (True, False)
@@ -57,7 +58,7 @@ def stands_in_from(name: str) -> bool:
 
 
 _FRAMES_OF_A_CALL: Final = 32
-"""Frames that sqlglot needs for a call within a call, at most."""
+"""Maximum number of frames that sqlglot needs for a call within a call."""
 _DEEP: Final = Lock()
 
 
@@ -89,7 +90,7 @@ def to_sql(tree: exp.Expr) -> str:
 
 
 def _parse_deeply(text: str) -> list[exp.Expr | None]:
-    """Parses a text of our own, in which each operator may have become a call within a call: a + b as TRY_ADD(a, b)."""
+    """Parses a text that Freshet wrote; each operator in it may have become a nested call: a + b as TRY_ADD(a, b)."""
     try:
         return Freshet().parse(text)
     except RecursionError:
@@ -105,7 +106,7 @@ def _parse_deeply(text: str) -> list[exp.Expr | None]:
 
 @lru_cache(maxsize=4096)
 def shared_expression(text: str) -> exp.Expr:
-    """As :func:`parse_expression`, for who only looks: the tree belongs to all callers."""
+    """As :func:`parse_expression`, but callers share the tree, so they must not change it."""
     try:
         (tree,) = _parse_deeply(text)
     except (ParseError, TokenError, ValueError) as error:
@@ -138,7 +139,7 @@ def parse_query(text: str) -> exp.Expr:
 
 @lru_cache(maxsize=64)
 def shared_query(text: str) -> exp.Expr:
-    """As :func:`parse_query`, for who only looks: the tree belongs to all callers."""
+    """As :func:`parse_query`, but callers share the tree, so they must not change it."""
     tokens = _tokens(text)
     _check_brackets(tokens)
     try:
@@ -166,7 +167,7 @@ def _tidied(node: exp.Expr) -> exp.Expr | None:
     # -9223372036854775808L is one literal to Spark; here it comes as the negative of one that is too large.
     if isinstance(node, exp.Neg) and isinstance(number, Suffixed) and isinstance(number.this, exp.Literal):
         return Suffixed(this=exp.Neg(this=number.this.copy()), to=number.to.copy())
-    # INTERVAL 1 DAY 2 HOURS comes as a sum without the brackets that it needs after a minus.
+    # INTERVAL 1 DAY 2 HOURS comes as a sum without the parentheses that it needs after a minus.
     if _is_interval_sum(node) and isinstance(node.parent, exp.Binary) and not _is_interval_sum(node.parent):
         return exp.Paren(this=node.copy())
     if name_of(node) in UNIT_FUNCTIONS and len(node.expressions) == 3:
@@ -238,27 +239,26 @@ def _parse_error(error: ParseError, text: str, tokens: list[Token]) -> SqlError:
     detail = error.errors[0] if error.errors else {}
     end = _offset(text, detail.get("line") or 1, detail.get("col") or 1)
     index = next((i for i, token in enumerate(tokens) if token.start <= end <= token.end), len(tokens) - 1)
-    token = tokens[index]
-    if str(detail.get("description", "")).startswith("Required keyword"):
+    token, expected = tokens[index], str(detail.get("description") or "")
+    if expected.startswith("Required keyword"):
         return _too_few(tokens, index) or SqlError(f"something is missing after {token.text}", span_of(token))
-    unknown = _unknown_type(str(detail.get("description", "")), tokens, index)
+    unknown = _unknown_type(expected, tokens, index)
     if unknown is not None:
         return unknown
     for suspect in tokens[index::-1][:3]:
         hint = did_you_mean(suspect.text, _CLAUSES) if len(suspect.text) > 2 else ""
         if hint and suspect.token_type == TokenType.VAR and suspect.text.upper() not in _CLAUSES:
             return SqlError(f"{suspect.text} is not expected here{hint}", span_of(suspect))
-    expected = str(detail.get("description") or "")
     remedy = f" ({expected[0].lower()}{expected[1:]})" if expected.startswith("Expect") else ""
     return SqlError(f"{token.text} is not expected here{remedy}; {_EXPECTED}", span_of(token))
 
 
 def _unknown_type(expected: str, tokens: list[Token], index: int) -> SqlError | None:
-    """That a word is no type, where one was expected; None where something else is wrong."""
+    """The error that a word is no type, if one was expected; None: something else is wrong."""
     if expected not in ("Expecting >", "Expected TYPE after CAST", "Expected type"):
         return None
     if expected == "Expecting >" and _PLAIN_NAME.fullmatch(tokens[index].text):
-        # The name of a field stands before its type, with a colon or without.
+        # The name of a field comes before its type, with a colon or without.
         following = next((token.text for token in tokens[index + 1 : index + 2]), "")
         index += 2 if following == ":" else _PLAIN_NAME.fullmatch(following) is not None
     token = tokens[min(index, len(tokens) - 1)]
@@ -268,7 +268,7 @@ def _unknown_type(expected: str, tokens: list[Token], index: int) -> SqlError | 
 
 
 def _too_few(tokens: list[Token], closing: int) -> SqlError | None:
-    """What a call wants that ends at a bracket and has not enough arguments; None where it is no call."""
+    """The error of a call that ends at a parenthesis and has too few arguments; None: it is no such call."""
     depth = commas = 0
     for index in range(closing, 0, -1):
         token, before = tokens[index], tokens[index - 1]
@@ -281,6 +281,3 @@ def _too_few(tokens: list[Token], closing: int) -> SqlError | None:
                 return None
             return SqlError(f"{before.text.lower()}() takes {found.wanted}, not {count}", span_of(before))
     return None
-
-
-_EXPECTED: Final = "a query is SELECT ... FROM stream [window] WHERE ... GROUP BY ... HAVING ..."

@@ -10,7 +10,7 @@ from sqlglot import exp
 from freshet.sql.parse.errors import SqlError
 from freshet.sql.parse.limits import MOST_PARTS, TOO_MANY_PARTS, parts_of
 
-# What needs no brackets wherever it is put: nothing can bind tighter than it does.
+# These need no parentheses anywhere: nothing binds tighter than they do.
 _CLOSED: Final = (
     exp.Column, exp.Literal, exp.Anonymous, exp.Paren, exp.Cast, exp.Case, exp.Null, exp.Boolean, exp.Dot,
 )  # fmt: skip
@@ -26,10 +26,26 @@ def cast(tree: exp.Expr, kind: str) -> exp.Cast:
     return exp.Cast(this=tree.copy(), to=exp.DataType.build(kind, dialect="spark"))
 
 
+def micros(time: exp.Expr) -> exp.Expr:
+    """Microseconds since the epoch of a timestamp."""
+    return call("UNIX_MICROS", time)
+
+
+def timestamp(microseconds: exp.Expr) -> exp.Expr:
+    """The timestamp of microseconds since the epoch."""
+    return call("TIMESTAMP_MICROS", microseconds)
+
+
+def plus(tree: exp.Expr, number: int) -> exp.Expr:
+    """A tree plus a number."""
+    kind = exp.Add if number >= 0 else exp.Sub
+    return kind(this=tree.copy(), expression=exp.Literal.number(abs(number)))
+
+
 def rewritten(
     tree: exp.Expr, change: Callable[[exp.Expr], exp.Expr | None], *, children_first: bool = False
 ) -> exp.Expr:
-    """The tree with what ``change`` gives in the place of its nodes, level by level; None: a node stays.
+    """The tree with its nodes replaced by what ``change`` gives, level by level; None: a node stays.
 
     The tree is changed. What ``change`` gives is not looked at again.
     """
@@ -61,14 +77,14 @@ def inline(tree: exp.Expr, values: Mapping[str, exp.Expr]) -> exp.Expr:
         parts += parts_of(value)
         if parts > MOST_PARTS:
             raise SqlError(TOO_MANY_PARTS)
-        return value.copy() if node is copy else closed(value.copy())
+        return value.copy() if node is copy else closed(value)
 
     return rewritten(copy, put)
 
 
 def closed(tree: exp.Expr) -> exp.Expr:
-    """The tree, in brackets where it needs some when it is put into another."""
-    return tree if isinstance(tree, _CLOSED) else exp.Paren(this=tree)
+    """A copy of a tree, in parentheses if it needs them inside another tree."""
+    return tree.copy() if isinstance(tree, _CLOSED) else exp.Paren(this=tree.copy())
 
 
 def column_names(tree: exp.Expr) -> set[str]:

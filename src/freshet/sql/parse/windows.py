@@ -21,7 +21,7 @@ from freshet.sql.parse.errors import fail, place_of
 _FORMS: Final = {
     "tumble": "TUMBLE(stream, ts, INTERVAL 1 MINUTE)",
     "hop": "HOP(stream, ts, INTERVAL 10 SECONDS, INTERVAL 1 MINUTE), the slide before the size",
-    "window": "window(ts, '1 minute'), window(ts, '1 minute', '10 seconds') or, where windows begin 5 seconds later, "
+    "window": "window(ts, '1 minute'), window(ts, '1 minute', '10 seconds') or, for windows that begin 5 s later, "
     "window(ts, '1 minute', '10 seconds', '5 seconds')",
 }
 

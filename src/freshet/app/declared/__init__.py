@@ -1,0 +1,1 @@
+"""What an application declares, checked: from a file or from Python."""

@@ -1,0 +1,272 @@
+"""The application file: its sections and keys, each with its meaning.
+
+The descriptions are what the configuration reference shows, and the models are what ``freshet check`` holds a
+file against; nothing else knows the keys.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import partial
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
+
+from freshet.app.declared.spec import check_master, share_mode
+from freshet.log.segments.retention import Retention
+from freshet.model import Curve, UserError, parse_bytes, parse_duration
+from freshet.model.places import check_local
+from freshet.policies import create
+from freshet.policies.sharing import Mode
+from freshet.sinks.place import load, load_anything
+from freshet.spark.session.settings import check_settings
+
+DEFAULT = Retention()
+
+
+def _telling(function: Callable[[Any], Any], prefix: str = "") -> Callable[[Any], Any]:
+    """A function whose errors are problems at the place of the value; a prefix of their text is left out."""
+
+    def told(value: Any) -> Any:
+        try:
+            return function(value)
+        except UserError as error:
+            raise ValueError(str(error).removeprefix(prefix)) from None
+
+    return told
+
+
+def _checked(check: Callable[[Any], object], prefix: str = "") -> AfterValidator:
+    """Refuses what a check refuses."""
+
+    def checked(value: Any) -> Any:
+        check(value)
+        return value
+
+    return AfterValidator(_telling(checked, prefix))
+
+
+def _quantity(parse: Callable[[Any], Any], kind: str, whole: bool = False) -> BeforeValidator:
+    def check(value: Any) -> Any:
+        wrong = isinstance(value, bool) or not isinstance(value, str | int | float)
+        if wrong or (isinstance(value, float) and (whole or not math.isfinite(value))):
+            raise ValueError(f"must be a {kind}, not {str(value).lower() if isinstance(value, bool) else repr(value)}")
+        return _telling(parse)(value)
+
+    return BeforeValidator(check)
+
+
+def _above_zero(otherwise: str) -> AfterValidator:
+    def check(value: float | None) -> float | None:
+        if value is not None and value <= 0:
+            raise ValueError(f"must be above 0 (else {otherwise}) or 'unlimited', not {value:g}")
+        return value
+
+    return AfterValidator(check)
+
+
+def _or_unlimited(parse: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    return lambda value: None if value == "unlimited" else parse(value)
+
+
+DurationText = Annotated[float, _quantity(parse_duration, "duration such as '10 s'")]
+DurationOrUnlimited = Annotated[float | None, _quantity(_or_unlimited(parse_duration), "duration such as '10 s'")]
+SizeOrUnlimited = Annotated[int | None, _quantity(_or_unlimited(parse_bytes), "size such as '512 MB'", whole=True)]
+LatencyCurve = Annotated[Curve, BeforeValidator(_telling(Curve.parse))]
+PolicyName = Annotated[str, _checked(create)]
+ShareMode = Annotated[Mode, BeforeValidator(_telling(share_mode, "share "))]
+PathText = Annotated[str, _checked(partial(check_local, what="path"), "path: ")]
+Master = Annotated[str, _checked(check_master)]
+SparkSettings = Annotated[dict[str, str], _checked(check_settings)]
+
+
+class Section(BaseModel):
+    """A table of the file; unknown keys and wrong types are refused."""
+
+    model_config = ConfigDict(
+        extra="forbid", strict=True, frozen=True, use_attribute_docstrings=True, arbitrary_types_allowed=True
+    )
+
+
+class OpenSection(BaseModel):
+    """A table whose ``kind`` says which further keys it has; the kind itself checks them."""
+
+    model_config = ConfigDict(extra="allow", strict=True, frozen=True, use_attribute_docstrings=True)
+
+    kind: str = ""
+    """Which one it is."""
+
+    def declared(self) -> dict[str, Any]:
+        """All keys that were given, as an application takes them."""
+        return {key: value for key, value in self if value is not None}
+
+
+class RetentionSection(Section):
+    """How long a stream or an output keeps its tuples. What a reader still needs is kept always, up to the bound."""
+
+    history: DurationOrUnlimited = DEFAULT.history_age
+    """How long tuples stay readable after every reader has consumed them, or "unlimited"."""
+    history_bytes: SizeOrUnlimited = DEFAULT.history_bytes
+    """Number of bytes, or "unlimited": consumed tuples stay while they are among the newest ones of that size."""
+    bound: Annotated[SizeOrUnlimited, _above_zero("nothing is ever taken in")] = DEFAULT.bound_bytes
+    """Maximum number of bytes that may wait for a reader, or "unlimited"; beyond it the source is held back."""
+
+    def retention(self) -> Retention:
+        """The retention as the log takes it."""
+        return Retention(self.history, self.history_bytes, self.bound)
+
+
+class SinkSection(OpenSection):
+    """Where a query's output goes: ``jsonl``, ``parquet``, ``table``, ``memory``, ``console`` or ``callback``, with the
+    keys of that kind."""
+
+    name: str | None = None
+    """Names its place in the output; its kind (with a number from the second on), if not given."""
+
+
+class StreamSection(Section):
+    """``[streams.NAME]``: an endless sequence of tuples of one schema."""
+
+    columns: str = Field(alias="schema")
+    """Columns and types, as Spark DDL: "ts timestamp, size int"."""
+    event_time: str | None = None
+    """The timestamp column that says when the event happened."""
+    time_zone: str = "UTC"
+    """Zone of event times that come without one."""
+    validity: DurationText | None = None
+    """For how long a tuple is worth answering."""
+    lateness: DurationText | None = None
+    """How far an event time may lie behind the newest one seen; later tuples are counted and set aside."""
+    retention: RetentionSection = RetentionSection()
+    """How long its tuples are kept."""
+    source: OpenSection = OpenSection(kind="push")
+    """Where its tuples come from: ``generator``, ``trace``, ``files``, ``spark`` or ``push``, with their keys."""
+
+
+class TableSection(Section):
+    """``[tables.NAME]``: a file that streams are joined with, and that may change while they are."""
+
+    file: PathText
+    """The file: CSV with a header line, JSON (an array of objects, or one on each line) or Parquet."""
+    columns: str = Field(alias="schema")
+    """Columns and types, as Spark DDL: "host string, owner string". The file may have others, too."""
+    format: Literal["csv", "json", "parquet"] | None = None
+    """Format of the file; what its suffix says, if not given."""
+
+
+class QuerySection(Section):
+    """``[queries.NAME]``: a continuous query; its output is a stream of the same name."""
+
+    sql: str
+    """The query."""
+    weight: float = Field(default=1.0, gt=0.0, le=1.0)
+    """Importance in (0, 1]."""
+    start: Literal["earliest", "latest"] = "earliest"
+    """Where a new or changed query begins to read."""
+    on_error: Literal["null", "fail"] = "null"
+    """What an evaluation error does: "null" gives NULL and counts it, "fail" quarantines the query."""
+    curve: LatencyCurve | None = None
+    """What its answers are worth by their latency: points [latency, utility], never rising, utilities in [0, 1]."""
+    retention: RetentionSection = RetentionSection()
+    """How long its output is kept."""
+    sinks: list[SinkSection] = []
+    """Where its output goes, besides the output log."""
+
+
+def _loaded(place: str, import_: Callable[[str], Any] = load) -> Any:
+    try:
+        return import_(place)
+    except ValueError as error:
+        raise UserError(str(error)) from None
+
+
+class OperatorSection(Section):
+    """``[operators.NAME]``: what queries may name in FROM: a Python function on Arrow batches, or a class that
+    remembers."""
+
+    call: str
+    """Its place: "package.module:name"."""
+    takes: str | None = None
+    """Columns that it reads: "text string"."""
+    returns: str | None = None
+    """Columns that it outputs: "word string"."""
+    time: str | None = None
+    """What becomes of event time: "keep", "none" or "column:X"."""
+    version: str | None = None
+    """Change it when its rows change; a hash of its content, if not given."""
+
+    def what(self) -> Any:
+        """Imports what is there."""
+        return _loaded(self.call, load_anything)
+
+
+class FunctionSection(Section):
+    """``[functions.NAME]``: what queries may call: a Python function (``call``) or a SQL expression (``sql``)."""
+
+    call: str | None = None
+    """Place of a Python function on Arrow arrays: "package.module:name"."""
+    sql: str | None = None
+    """A SQL expression over the parameters."""
+    takes: str | None = None
+    """Types of the arguments: "double, string"; of an expression with names: "x double, y double"."""
+    returns: str | None = None
+    """Type of the value."""
+    version: str | None = None
+    """Change it when its values change; a hash of its content, if not given."""
+
+    def what(self) -> Callable[..., Any] | str:
+        """The Python function, which is imported, or the expression."""
+        if (self.call is None) == (self.sql is None):
+            raise UserError("needs either call, the place of a Python function, or sql, an expression")
+        return self.sql if self.sql is not None else _loaded(str(self.call))
+
+
+class AppSection(Section):
+    """``[app]``: the run as a whole."""
+
+    name: str | None = None
+    """Name of the application; the file's name without its suffix, if not given."""
+    state: PathText = "state"
+    """Folder of the state: logs, cursors, positions of sources and sinks."""
+    policy: PolicyName = "everything"
+    """Scheduling policy (see `freshet policies`)."""
+    workers: int = Field(default=2, ge=1, le=64)
+    """How many units may run at once."""
+    max_train_rows: int = Field(default=500_000, ge=1)
+    """Maximum number of tuples that a unit takes from a queue at once."""
+    unit_timeout: Annotated[DurationOrUnlimited, _above_zero("nothing could ever run")] = 600.0
+    """How long a job of a unit may take, or "unlimited"; the query that takes longer is found and quarantined."""
+    max_rows_out_per_row: int = Field(default=10_000, ge=1)
+    """Maximum number of rows that a unit may output for each row that it reads; else the query is quarantined."""
+    share: ShareMode = "never"
+    """Whether operators that several queries begin with run once for all of them: "never", "auto" (if earlier runs have
+    measured that it saves time) or "always"; true means "always" and false "never"."""
+    report: PathText = "report.json"
+    """File of the report, refreshed while running."""
+
+
+class SparkSection(Section):
+    """``[spark]``: the Spark that executes."""
+
+    master: Master | None = None
+    """Master of a cluster, or "local[N]"; the environment's SPARK_MASTER or all cores, if not given."""
+    settings: SparkSettings = {}
+    """Spark settings by name; they override Freshet's own, except those that answers depend on."""
+
+
+def _long_form(value: Any) -> Any:
+    """For a function or an operator that carries its declaration, its place alone is enough."""
+    return {"call": value} if isinstance(value, str) else value
+
+
+class AppFile(Section):
+    """The whole file."""
+
+    app: AppSection = AppSection()
+    spark: SparkSection = SparkSection()
+    streams: dict[str, StreamSection] = {}
+    tables: dict[str, TableSection] = {}
+    functions: dict[str, Annotated[FunctionSection, BeforeValidator(_long_form)]] = {}
+    operators: dict[str, Annotated[OperatorSection, BeforeValidator(_long_form)]] = {}
+    queries: dict[str, QuerySection] = {}

@@ -1,0 +1,202 @@
+"""What an application declares, before anything runs."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Literal, cast, get_args
+
+import pyarrow as pa
+
+from freshet.log import Retention
+from freshet.model import Curve, Promises, Stream, UserError
+from freshet.policies.sharing import Mode
+from freshet.sinks import Sink, Token
+from freshet.sources import Source
+from freshet.sql.parse.text import stands_in_from
+
+if TYPE_CHECKING:
+    from freshet.spark.session.embedded import SparkSession
+
+SourceLike = Source | Mapping[str, Any]
+"""A source, or the options of one: ``{"kind": "generator", ...}``."""
+SinkLike = Sink | Mapping[str, Any] | Callable[[pa.Table, Token], object]
+"""A sink, the options of one (``{"kind": "jsonl", "path": ...}``), or a function as of a callback sink."""
+CurveLike = Curve | Sequence[tuple[str | float, float]]
+"""A latency curve, or its points: (latency as a duration, utility)."""
+
+_MASTER: Final = re.compile(
+    r"local|local\[(?:[1-9]\d*|\*)(?:\s*,\s*[1-9]\d*)?\]|local-cluster\[\s*[1-9]\d*\s*,\s*[1-9]\d*\s*,\s*[1-9]\d*\s*\]"
+    r"|spark://[^\s:,/]+:\d+(?:,[^\s:,/]+:\d+)*|yarn|k8s://\S+"
+)
+_MASTERS: Final = ("local", "local-cluster", "spark", "yarn", "k8s")
+MOST_NAME: Final = 200
+"""Maximum length of a name: it names files of the state folder, and a file's name has at most 255 characters."""
+NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
+
+
+@dataclass(frozen=True, slots=True)
+class StreamSpec:
+    """A declared stream, where its tuples come from and how long they are kept."""
+
+    stream: Stream
+    source: SourceLike = field(default_factory=lambda: {"kind": "push"})
+    retention: Retention = field(default_factory=Retention)
+
+
+@dataclass(frozen=True, slots=True)
+class TableSpec:
+    """A declared table: its file, the columns of that, and its format if the suffix does not tell it."""
+
+    name: str
+    file: Path
+    schema: pa.Schema
+    format: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class QuerySpec:
+    """A declared query, where its output goes and how long that is kept."""
+
+    name: str
+    sql: str
+    promises: Promises = field(default_factory=Promises)
+    start: Literal["earliest", "latest"] = "earliest"
+    on_error: Literal["null", "fail"] = "null"
+    sinks: tuple[SinkLike, ...] = ()
+    retention: Retention = field(default_factory=Retention)
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """How an application runs. See the ``[app]`` and ``[spark]`` tables of the file for what each means."""
+
+    policy: str = "everything"
+    workers: int = 2
+    max_train_rows: int = 500_000
+    master: str | None = None
+    spark: Mapping[str, str] = field(default_factory=dict)
+    share: Mode = "never"
+    unit_timeout: float | None = 600.0
+    max_rows_out_per_row: int = 10_000
+
+
+def check_free(name: str, kind: str, taken: Mapping[str, str]) -> None:
+    """Refuses a name that cannot be used in SQL and in the names of operators, or that is taken: names that
+    differ by case only are one name in SQL. What is taken comes with its kind.
+
+    >>> check_free("2fast", "query", {})
+    Traceback (most recent call last):
+    freshet.model.errors.UserError: '2fast' cannot name a query: use letters, digits and _, beginning with a letter
+    >>> check_free("Packets", "query", {"packets": "stream"})
+    Traceback (most recent call last):
+    freshet.model.errors.UserError: query Packets: there is a stream packets already; choose another name
+    """
+    if not NAME.fullmatch(name):
+        raise UserError(f"{name!r} cannot name a {kind}: use letters, digits and _, beginning with a letter")
+    if len(name) > MOST_NAME:
+        raise UserError(f"{name[:40]}... cannot name a {kind}: it has {len(name):,} characters, at most {MOST_NAME}")
+    if not stands_in_from(name):
+        raise UserError(f"{name!r} cannot name a {kind}: it is a word of SQL; choose another, such as {name}_1")
+    for other, what in taken.items():
+        if other.lower() == name.lower():
+            raise UserError(f"{kind} {name}: there is a {what} {other} already; choose another name")
+
+
+def declare_query(
+    taken: Mapping[str, str],
+    name: str,
+    sql: str,
+    weight: float = 1.0,
+    start: Literal["earliest", "latest"] = "earliest",
+    on_error: Literal["null", "fail"] = "null",
+    sinks: Sequence[SinkLike] = (),
+    retention: Retention | None = None,
+    curve: CurveLike | None = None,
+) -> QuerySpec:
+    """What :meth:`App.query` and :meth:`Run.add_query` declare; it checks what does not depend on other queries.
+
+    >>> declare_query({}, "q", "SELECT v FROM s", start="newest")
+    Traceback (most recent call last):
+    freshet.model.errors.UserError: query q: start must be 'earliest' or 'latest', not 'newest'
+    """
+    check_free(name, "query", taken)
+    try:
+        right = 0.0 < weight <= 1.0
+    except TypeError:
+        right = False
+    if not right:
+        raise UserError(f"query {name}: weight {weight!r} is outside (0, 1]")
+    for key, given, words in (("start", start, ("earliest", "latest")), ("on_error", on_error, ("null", "fail"))):
+        if given not in words:
+            raise UserError(f"query {name}: {key} must be {' or '.join(map(repr, words))}, not {given!r}")
+    if isinstance(sinks, str | Mapping) or not isinstance(sinks, Sequence):
+        raise UserError(f"query {name}: sinks must be a list, such as [{{'kind': 'memory'}}], not {sinks!r}")
+    worth = None if curve is None else Curve.for_query(name, curve)
+    try:
+        kept = check_retention(retention)
+    except UserError as error:
+        raise UserError(f"query {name}: {error}") from None
+    return QuerySpec(name, sql, Promises(weight, worth), start, on_error, tuple(sinks), kept)
+
+
+def share_mode(share: object) -> Mode:
+    """When queries share work, from a word or from whether they always do.
+
+    >>> share_mode(True), share_mode("auto")
+    ('always', 'auto')
+    >>> share_mode("sometimes")
+    Traceback (most recent call last):
+    freshet.model.errors.UserError: share must be 'never', 'auto' or 'always', not 'sometimes'
+    """
+    if isinstance(share, bool):
+        return "always" if share else "never"
+    if share not in get_args(Mode):
+        raise UserError(f"share must be 'never', 'auto' or 'always', not {share!r}")
+    return cast(Mode, share)
+
+
+def check_master(text: str) -> str:
+    """Refuses a Spark master of the wrong form; whether there is a Spark turns out when it starts.
+
+    >>> check_master("local[2]"), check_master("spark://host:7077")
+    ('local[2]', 'spark://host:7077')
+    >>> check_master("lcal[2]")
+    Traceback (most recent call last):
+    freshet.model.errors.UserError: 'lcal[2]' is not a Spark master: use local[*], ... (did you mean 'local[2]'?)
+    """
+    if _MASTER.fullmatch(text):
+        return text
+    word = re.split(r"[^\w-]", text, maxsplit=1)[0]
+    close = get_close_matches(word, _MASTERS, n=1)
+    meant = close[0] + text.removeprefix(word) if close else ""
+    hint = f" (did you mean {meant!r}?)" if _MASTER.fullmatch(meant) else ""
+    raise UserError(
+        f"{text!r} is not a Spark master: use local[*], local[N], local[N,FAILURES], local-cluster[N,CORES,MB], "
+        f"spark://HOST:PORT, yarn or k8s://URL{hint}"
+    )
+
+
+def check_given(session: SparkSession, master: str | None) -> SparkSession:
+    """Refuses what is no session, and a session whose driver is not in this process."""
+    if not hasattr(session, "catalog") or not hasattr(session, "udf"):
+        raise UserError(f"spark must be Spark settings or a SparkSession, not {session!r}")
+    if not hasattr(session, "_jsparkSession"):
+        raise UserError("spark: the driver of a Spark Connect session is elsewhere: give one that runs in this process")
+    if master is not None:
+        raise UserError("a session has its master already: leave out the master, or give settings instead of a session")
+    return session
+
+
+def check_retention(given: object) -> Retention:
+    """A retention under which a stream can take something in; the default, if none is given."""
+    retention = Retention() if given is None else given
+    if not isinstance(retention, Retention):
+        example = "freshet.Retention(history_age=3600.0)"
+        raise UserError(f"retention must be a freshet.Retention, such as {example}, not {given!r}")
+    if retention.bound_bytes is not None and retention.bound_bytes <= 0:
+        raise UserError(f"retention: a bound of {retention.bound_bytes} bytes would never take anything in: use more")
+    return retention

@@ -1,0 +1,1 @@
+"""What a state folder remembers of queries, and how they continue from it."""

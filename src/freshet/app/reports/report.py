@@ -1,0 +1,99 @@
+"""The report of a run: what ``report.json`` says, while it runs and at its end."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+from collections.abc import Mapping
+from dataclasses import asdict
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, cast
+
+from freshet.app.reports.types import Report
+from freshet.model.messages import masked_value
+from freshet.quality import StreamCounts
+from freshet.quality.snapshots import EngineSnapshot
+
+if TYPE_CHECKING:
+    from freshet.app.app import App
+    from freshet.app.running.run import Parts
+
+_PACKAGES: Final = ("pyspark", "pyarrow", "numpy", "sqlglot")
+FORMAT: Final = 1
+"""Version of the report's keys; new keys do not change it."""
+
+
+def snapshot(app: App, parts: Parts) -> EngineSnapshot:
+    """The present values of all meters. Only on the engine's thread."""
+    for name, stream in parts.log.meters().streams.items():
+        if name in app.streams:
+            counts = StreamCounts(stream.end, stream.late, stream.dead, stream.heartbeats, stream.bytes)
+            parts.engine.meters.count(name, counts)
+    for name, feeder in parts.feeders.items():
+        if feeder.status.failed_at is not None:
+            parts.engine.meters.source_failed(name, feeder.status.failed_at)
+    return parts.engine.snapshot()
+
+
+def report_of(app: App, parts: Parts, status: str) -> Report:
+    """The report now."""
+    meters = parts.loop.ask(lambda: snapshot(app, parts))
+    logged, error, latest = parts.log.meters().streams, parts.loop.error, parts.decisions.latest
+    streams = {
+        name: meters["streams"][name]
+        | {"waiting_bytes": logged[name].waiting_bytes, "held_back": logged[name].held_back}
+        for name in app.streams
+    }
+    settings = {"state": str(app.state)} | asdict(app.settings) | {"master": parts.master}
+    del settings["policy"]
+    return build(
+        app=app.name,
+        status=status,
+        error=None if error is None else str(error),
+        policy=parts.policy,
+        **meters | {"streams": streams},
+        latest_decision=str(latest[-1][1]) if latest else None,
+        sources={name: asdict(feeder.status) for name, feeder in parts.feeders.items()},
+        sinks=parts.outlets.states(),
+        tables=parts.tables.states(),
+        changes=dict(parts.installer.changes),
+        notes=parts.installer.notes,
+        settings=settings,
+    )
+
+
+def build(**told: Any) -> Report:
+    """The report as plain values without secrets; its types say what each of them means."""
+    shown = {key: masked_value("", told[key]) for key in ("error", "sources", "sinks", "tables", "notes", "settings")}
+    made = {
+        "format": FORMAT,
+        **told,
+        **shown,
+        "written": datetime.now(UTC).isoformat(timespec="milliseconds"),
+        "versions": versions(),
+    }
+    return cast(Report, made)
+
+
+def versions() -> dict[str, str]:
+    """Versions of what runs."""
+    import freshet
+
+    found = {"freshet": freshet.__version__, "python": platform.python_version()}
+    for package in _PACKAGES:
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            found[package] = "?"
+    return found
+
+
+def write(report: Mapping[str, Any], path: Path) -> None:
+    """Writes the report so that the file is complete whenever somebody reads it."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_name(f".{path.name}.{os.getpid()}.part")
+    part.write_text(json.dumps(report, indent=2, allow_nan=False) + "\n")
+    part.replace(path)

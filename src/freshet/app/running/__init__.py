@@ -1,0 +1,1 @@
+"""A run of an application: its parts, made, connected and started."""

@@ -1,0 +1,175 @@
+"""Starting an application: every part is made, connected and started, in the order in which they need each other."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import ExitStack
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+import pyarrow as pa
+
+from freshet.app.app import App
+from freshet.app.declared.endpoints import make_source
+from freshet.app.declared.problems import Problem, refuse
+from freshet.app.declared.spec import check_master
+from freshet.app.remembered.restart import check_owner, check_stream, claim
+from freshet.app.running.installing import Installer
+from freshet.app.running.loop import Loop
+from freshet.app.running.observers import DecisionKeeper, QuarantineTeller, Resharing
+from freshet.app.running.outlets import Outlets, check_files
+from freshet.app.running.run import Parts, Run
+from freshet.app.running.tables import TableFeeds
+from freshet.engine import Engine, LogQueues, RealClock
+from freshet.log import Intake, Log
+from freshet.model import ARRIVAL, FreshetError, Query
+from freshet.policies import create
+from freshet.sources import Feeder, PushSource
+from freshet.spark.driver.suspects import Suspects
+
+if TYPE_CHECKING:
+    from freshet.spark.driver.executor import SparkExecutor
+    from freshet.spark.session.embedded import SparkSession
+
+Progress = Callable[[str], None]
+"""Gets a few words on each stage of a start."""
+
+WARM_UP: Final = 3
+"""Rounds of empty jobs before the first tuple."""
+LAST_WORDS: Final = 5.0
+"""Seconds that a source gets to end before it is left alone."""
+
+
+def start(app: App, policy: str, master: str | None, progress: Progress, try_again: bool) -> Run:
+    """Starts an application; if a part fails, closes what was opened before it."""
+    with ExitStack() as stack:
+        parts = _open(app, policy, master, stack, progress, try_again)
+        for feeder in parts.feeders.values():
+            stack.callback(feeder.stop, LAST_WORDS)
+            feeder.start()
+        parts.loop.start()
+        parts.tables.start()
+        # From here on the run itself closes everything.
+        return Run(app, parts, stack.pop_all().close)
+
+
+def _open(app: App, policy: str, master: str | None, stack: ExitStack, progress: Progress, try_again: bool) -> Parts:
+    from freshet.spark.driver.exporter import SparkExporter
+    from freshet.spark.session.embedded import runs_already
+    from freshet.spark.session.masters import check_reachable
+
+    checked, made = app.checked(), create(policy)
+    if wanted := master or os.environ.get("SPARK_MASTER"):
+        check_master(wanted)  # nothing has checked yet what the environment says
+        if not runs_already():
+            check_reachable(wanted)
+    # The lock first: a second instance is refused before it starts a Spark.
+    log = stack.enter_context(Log.open(app.state))
+    check_owner(app.state, app.name)
+    for name, spec in app.streams.items():
+        check_stream(log, name, spec.stream.schema)
+    check_files(log, app.queries.values(), app.origin)
+    fingerprints = {name: record.fingerprint for name, record in log.queries().items()}
+    suspects = Suspects(app.state, fingerprints, try_again=try_again)
+    session, executor, clock = _spark(app, master, suspects, stack, progress)
+    expected = _expected(app, session, checked.queries.values())
+    _check_formats(app, session)
+    # Until here nothing of the application is in the folder: a start that fails leaves it to others.
+    claim(app.state, app.name)
+    for name, spec in app.streams.items():
+        log.declare(name, spec.retention, clock=spec.stream.event_time or ARRIVAL, kind="stream")
+    queues = LogQueues(log)
+    decisions, rows = DecisionKeeper(), app.settings.max_train_rows
+    engine = Engine(queues, executor, clock, made, most_rows=rows, observers=[decisions, QuarantineTeller()])
+    loop = Loop(engine)
+    tables = TableFeeds(log, app, lambda table: loop.ask(lambda: engine.board.streams_before(table)))
+    stack.callback(tables.stop)
+    installer = Installer(app, engine, log, session, expected, suspects.why_out)
+    installer.park_others(checked.queries)
+    outlets = Outlets(log, installer.notes, SparkExporter(session, app.state))
+    stack.callback(outlets.stop, False)
+    outlets.park_others(app.queries.values())
+    queues.committed = outlets.wake
+    installer.arrange(checked, app.queries)
+    for name in checked.queries:
+        installer.add(app.queries[name])
+    if app.settings.share != "never":
+        engine.observers.append(Resharing(engine, installer))
+    for name in checked.queries:
+        outlets.open(app.queries[name])
+    parts = Parts(log, queues, session, engine, loop, installer, outlets, tables, policy,
+                  str(session.sparkContext.master), decisions)  # fmt: skip
+    _feed(app, parts, clock)
+    return parts
+
+
+def _expected(app: App, session: SparkSession, queries: Iterable[Query]) -> Mapping[str, pa.Schema]:
+    """Asks Spark for the columns of all queries before any cursor is touched; raises what it refuses."""
+    from freshet.spark.session.embedded import analysed
+
+    schemas = {name: spec.stream.schema for name, spec in app.streams.items()}
+    outputs, refused = analysed(session, queries, schemas)
+    refuse((Problem(f"queries.{name}.sql", text) for name, text in refused.items()), app.origin)
+    return outputs
+
+
+def _check_formats(app: App, session: SparkSession) -> None:
+    """Refuses sources whose formats this Spark does not know."""
+    from freshet.spark.driver.ingest import knows_format
+    from freshet.spark.session.packages import advice
+
+    problems = []
+    for name, spec in app.streams.items():
+        declared = spec.source if isinstance(spec.source, Mapping) else {}
+        if declared.get("kind") == "spark" and not knows_format(session, wanted := str(declared["format"])):
+            problems.append(Problem(f"streams.{name}.source.format", f"Spark has no {wanted}: {advice(wanted)}"))
+    refuse(problems, app.origin)
+
+
+def _spark(
+    app: App, master: str | None, suspects: Suspects, stack: ExitStack, progress: Progress
+) -> tuple[SparkSession, SparkExecutor, RealClock]:
+    from freshet.spark.driver.executor import SparkExecutor
+    from freshet.spark.session.embedded import embedded_session, message
+    from freshet.spark.session.masters import why_not_taken
+
+    progress("Spark starts")
+    settings, given = app.settings.spark, app.session
+    opened = embedded_session(f"freshet {app.name}", master, settings, log_folder=app.state, given=given)
+    try:
+        session = stack.enter_context(opened)
+    except FreshetError:
+        raise
+    except Exception as error:
+        told = app.state / "spark.out"
+        reason = why_not_taken(error, master) or message(error)
+        where = f" on {master}" if master else ""
+        raise FreshetError(f"Spark does not start{where}: {reason} (what it printed is in {told})") from error
+    clock = RealClock()
+    executor = SparkExecutor(
+        session,
+        app.state,
+        slots=app.settings.workers,
+        wake=clock.wake,
+        time_limit=app.settings.unit_timeout,
+        rows_out=app.settings.max_rows_out_per_row,
+        suspects=suspects,
+    )
+    stack.callback(executor.close)
+    progress("Spark warms up")
+    # The first jobs of a Spark take seconds: tuples that have already come should not wait for them.
+    executor.warm_up(WARM_UP)
+    return session, executor, clock
+
+
+def _feed(app: App, parts: Parts, clock: RealClock) -> None:
+    def wake(stream: str) -> None:
+        parts.queues.notice(stream)
+        clock.wake()
+
+    for name, spec in app.streams.items():
+        source, intake = make_source(spec.source, spec.stream), Intake(parts.log, spec.stream)
+        parts.feeders[name] = Feeder(source, intake, parts.log, name, wake=partial(wake, name))
+        if isinstance(source, PushSource):
+            parts.pushes[name] = source

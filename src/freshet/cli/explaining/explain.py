@@ -1,0 +1,112 @@
+"""``freshet explain``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Annotated, Final
+
+import typer
+
+from freshet.cli.check import AppPath
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from freshet.app import App
+    from freshet.app.declared.checking import Checked
+    from freshet.app.declared.endpoints import NamedSink
+    from freshet.model import Query
+
+
+EXAMPLES: Final = """\b
+Examples:
+  freshet explain app.toml
+  freshet explain app.toml hot
+"""
+
+
+def explain(
+    app: AppPath,
+    query: Annotated[str | None, typer.Argument(help="One query; all if left out.", show_default=False)] = None,
+) -> None:
+    """Show how queries run.
+
+    It shows for each query its operators and windows, what it remembers, the physical form of each part and why, its
+    columns, its readers and its sinks. Then it shows what a step does once for several queries, and what queries would
+    share if the application were started now. It does not start Spark.
+    """
+    from freshet.app import App
+    from freshet.app.declared.problems import did_you_mean
+    from freshet.model import UserError
+
+    made = App.from_toml(app)
+    checked = made.checked()
+    if query is not None and query not in checked.queries:
+        kind = "stream" if query in made.streams else "table" if query in made.tables else None
+        hint = did_you_mean(query, checked.queries)
+        wrong = f"{query} is a {kind}, and explain shows queries" if kind else f"there is no query {query!r}{hint}"
+        raise UserError(f"{app}: {wrong}; it has: {', '.join(checked.queries)}")
+    from freshet.cli.explaining.shared import SharedWork
+    from freshet.cli.explaining.steps import common_steps
+
+    chosen, shared = [query] if query else list(checked.queries), SharedWork.of(made, checked)
+    forms = [shared.form(checked.queries[name]) for name in chosen]
+    parts = ["\n".join([*_lines(form, made, checked), *shared.of_query(form.name)]) for form in forms]
+    parts += ["\n".join(lines) for lines in common_steps(checked, chosen)]
+    parts += ["\n".join(lines) for lines in shared.operators(chosen)]
+    print("\n\n".join(parts))
+
+
+def _lines(query: Query, app: App, checked: Checked) -> Iterator[str]:
+    from freshet.app.declared.endpoints import named_sinks
+    from freshet.cli.explaining.jobs import explain_jobs
+    from freshet.cli.explaining.state import explain_joins, explain_times
+    from freshet.sql import describe
+
+    wrong = "gives NULL" if query.on_error == "null" else "quarantines the query"
+    yield f"query {query.name} (weight {query.promises.weight:g}, starts at {query.start}, an evaluation error {wrong})"
+    if query.promises.curve is not None:
+        yield f"  latency curve: utility {query.promises.curve.text()}"
+    yield from (f"  {line}" for line in describe(query.graph).splitlines())
+    for more in (explain_times(query, app.streams, checked), explain_jobs(query, checked), explain_joins(query)):
+        yield from (f"  {line}" for line in more)
+    yield f"  output {query.name}: {_columns(checked.schemas[query.name])}"
+    readers = [other.name for other in checked.queries.values() if query.name in other.graph.streams]
+    if readers:
+        yield f"  read by {', '.join(readers)}"
+    for sink in named_sinks(app.queries[query.name]):
+        yield f"  sink {sink.name}{sink_options(sink)}"
+
+
+def sink_options(sink: NamedSink) -> str:
+    """What was declared of a sink besides its name, for people."""
+    from freshet.model.messages import masked_value
+
+    if not isinstance(sink.declared, Mapping):
+        return ""
+    told = {key: value for key, value in sink.declared.items() if key not in ("name", "kind")}
+    kind = [] if sink.declared["kind"] == sink.name else [str(sink.declared["kind"])]
+    words = [*kind, *(f"{key} {_value(masked_value(key, value))}" for key, value in told.items())]
+    return f": {', '.join(words)}" if words else ""
+
+
+def _value(value: object) -> str:
+    """A value of an option, much as the file has it.
+
+    >>> _value(["town", "day"]), _value(True), _value("a b")
+    ('[town, day]', 'true', 'a b')
+    """
+    if isinstance(value, bool):
+        return str(value).lower()
+    return f"[{', '.join(map(_value, value))}]" if isinstance(value, list | tuple) else str(value)
+
+
+def _columns(schema: pa.Schema) -> str:
+    import pyarrow as pa
+
+    from freshet.model.schema import type_text
+
+    return ", ".join(
+        f"{field.name} {'(type known at the start)' if pa.types.is_null(field.type) else type_text(field.type)}"
+        for field in schema
+    )

@@ -1,0 +1,42 @@
+"""Policies around another one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from freshet.model import Decision, View
+from freshet.policies.base import Policy
+from freshet.policies.reason import Reason
+
+
+class Around(Policy):
+    """Passes every notice and question on to another policy; subclass it to measure, charge or change some of them.
+
+    Args:
+        inner: The policy that decides.
+
+    >>> from freshet.policies.everything import Everything
+    >>> from freshet.simulation.view import RecordView
+    >>> Around(Everything()).decide(RecordView()).steps
+    ()
+    """
+
+    name = "around"
+
+    def __init__(self, inner: Policy) -> None:
+        self.inner = inner
+
+    def arrived(self, view: View, operators: Iterable[int]) -> None:
+        self.inner.arrived(view, operators)
+
+    def completed(self, view: View, operators: Iterable[int]) -> None:
+        self.inner.completed(view, operators)
+
+    def changed(self, view: View, query: int) -> None:
+        self.inner.changed(view, query)
+
+    def decide(self, view: View) -> Decision:
+        return self.inner.decide(view)
+
+    def why(self, view: View, decision: Decision) -> Reason:
+        return self.inner.why(view, decision)
