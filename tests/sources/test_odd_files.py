@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import os
+import random
 import socket
 import subprocess
 import sys
@@ -75,8 +76,8 @@ WHOLE = "the file cannot be read: "
         ("twice.csv", b"k,k\na,1\n", [], [WHOLE]),
         ("not_utf8.csv", HEADER + b"\xff,1,,\na,1,,\n", ["a"], ["not UTF-8 text"]),
         ("surrogate.csv", HEADER + b"\xed\xa0\x80,1,,\na,1,,\n", ["a"], ["not UTF-8 text"]),
-        ("garbage.csv.gz", os.urandom(1000), [], [WHOLE]),
-        ("cut.csv.gz", gzip.compress(HEADER + b"a,1,,\n" * 9)[:-9], [], [WHOLE]),
+        ("garbage.csv.gz", random.Random(1).randbytes(1000), [], [WHOLE]),
+        ("cut.csv.gz", gzip.compress(HEADER + b"a,1,,\n" * 9, mtime=0)[:-9], [], [WHOLE]),
         ("surrogate.json", b'{"k": "\\ud800"}\n{"k": "a"}\n', ["a"], ["column k: '\\ud800'"]),
         ("surrogate_key.json", b'{"\\ud800": 1, "k": "a"}\n', ["a"], []),
         ("surrogate_in_map.json", b'{"m": {"\\ud800": 1}}\n', [], ["column m: {'\\ud800': 1}"]),
@@ -93,10 +94,10 @@ WHOLE = "the file cannot be read: "
         ("list.json", b'[{"k": "a"}]\n', [], ["not a JSON object but list"]),
         ("cr.json", b'{"k": "a"}\r{"k": "b"}\r', [], ["not a line of JSON"]),
         ("empty.json", b"", [], []),
-        ("garbage.json.gz", b"\x1f\x8b\x08" + os.urandom(99), [], [WHOLE]),
+        ("garbage.json.gz", b"\x1f\x8b\x08" + random.Random(99).randbytes(99), [], [WHOLE]),
         ("cut.parquet", GOOD[: len(GOOD) // 2], [], [WHOLE]),
         ("cut_head.parquet", GOOD[9:], [], [WHOLE]),
-        ("garbage.parquet", os.urandom(5000), [], [WHOLE]),
+        ("garbage.parquet", random.Random(5000).randbytes(5000), [], [WHOLE]),
         ("empty.parquet", b"", [], []),
         ("not_utf8.parquet", parquet(pa.table({"k": INVALID, **NULLS})), ["ok"], ["column k: "]),
         ("twice.parquet", parquet(pa.Table.from_arrays([INVALID] * 2, ["k", "k"])), [], [WHOLE]),
