@@ -25,8 +25,12 @@ setup: $(STAMP) ## Create .venv with the locked packages (part of demo, test, li
 demo: setup ## Run the demo: a network monitor with 25 queries, about a minute
 	@$(BIN)/freshet demo $(ARGS)
 
+# Each process keeps a Spark of its own, so more than four would need much memory. What failed is tried once more, by
+# itself and in a new process: two tests, or a machine that is too busy, may have been in each other's way.
 test: lint ## Lint, then run all tests but the long ones
-	$(BIN)/pytest $(ARGS)
+	$(BIN)/pytest -n logical --maxprocesses 4 --dist loadfile $(ARGS) || { \
+	  echo 'Once more, one at a time, what failed:'; \
+	  $(BIN)/pytest --last-failed --last-failed-no-failures none $(ARGS); }
 
 test-long: setup ## Run only the tests marked long
 	$(BIN)/pytest -m long $(ARGS)

@@ -105,7 +105,7 @@ def bag(run: Run, name: str) -> Counter[tuple[Any, ...]]:
 
 
 def duck(run: Run, boundaries: list[int]) -> tuple[dict[str, Counter[tuple[Any, ...]]], Counter[tuple[Any, ...]]]:
-    with duckdb.connect() as connection:
+    with duckdb.connect(config={"threads": "1"}) as connection:
         connection.execute("SET TimeZone = 'UTC'")
         for name in "abef":
             table = run.read(name, arrival=True).rename_columns(["x", "y", "came"])

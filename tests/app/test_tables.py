@@ -276,7 +276,7 @@ def change(folder: Path, rng: random.Random, run: Any) -> None:
 
 def duck(state: Path) -> dict[str, Counter[tuple[Any, ...]]]:
     """The answers over what is in the log: all is younger than its retention."""
-    with LogReader(state) as reader, duckdb.connect() as connection:
+    with LogReader(state) as reader, duckdb.connect(config={"threads": "1"}) as connection:
         connection.execute("SET TimeZone = 'UTC'")
         connection.register("a_", reader.read("a", 0, reader.end("a")))
         connection.execute(f"CREATE VIEW a AS SELECT ts::TIMESTAMP AS ts, k, v, {ARRIVAL} AS came FROM a_")

@@ -118,7 +118,7 @@ def rows_of(rng: random.Random) -> tuple[list[dict[str, Any]], list[dict[str, An
 
 
 def duck(a: Sequence[dict[str, Any]], b: Sequence[dict[str, Any]]) -> dict[str, Counter[tuple[Any, ...]]]:
-    with duckdb.connect() as connection:
+    with duckdb.connect(config={"threads": "1"}) as connection:
         connection.execute("SET TimeZone = 'UTC'")
         for name, rows in (("a", a), ("b", b)):
             plain = [{**row, "ts": row["ts"].replace(tzinfo=None)} for row in rows]

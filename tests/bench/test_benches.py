@@ -60,7 +60,7 @@ def test_throughput_gives_its_figures(spark, tmp_path):
     result = throughput(Stage(tmp_path), rows=30_000, train=10_000, rounds=2, warm_up=0)
     figures = result.figures
     assert figures["rows"] == 30_000
-    connection = duckdb.connect()
+    connection = duckdb.connect(config={"threads": "1"})
     connection.register("rows", make_rows(0, 30_000))
     [(passed,)] = connection.execute(f"SELECT count(*) FROM ({SQL})").fetchall()
     assert figures["rows_written"] == passed
@@ -89,7 +89,7 @@ def rows_of_backlog(rows: int) -> tuple[int, int]:
     """What a filter and a join give over the whole backlog, by another engine."""
     ends = [*range(0, rows // RATE, 5), rows / RATE]
     tables = [JOIN.rows(EPOCH + start, EPOCH + end, RATE) for start, end in pairwise(ends)]
-    connection = duckdb.connect()
+    connection = duckdb.connect(config={"threads": "1"})
     for stream in ("a", "b"):
         connection.register(stream, pa.concat_tables([table[stream] for table in tables]))
     near = f"INTERVAL {NEAR} SECONDS"

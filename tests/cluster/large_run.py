@@ -74,7 +74,7 @@ def running(folder: Path, master: str, settings: dict[str, str]) -> Iterator[App
 def check(folder: Path) -> None:
     """Every query is well, and has answered as DuckDB does over all rows, in the same order."""
     assert set(json.loads((folder / "states.json").read_text()).values()) == {"active"}
-    with duckdb.connect() as connection:
+    with duckdb.connect(config={"threads": "1"}) as connection:
         connection.register("s", pa.concat_tables(chunk(number) for number in range(CHUNKS)))
         for name, sql in queries().items():
             expected = connection.execute(f"{sql} ORDER BY id").fetchall()

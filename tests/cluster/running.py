@@ -38,7 +38,7 @@ def check(outcome: Mapping[str, Any]) -> None:
     """Every query is well, and has answered as DuckDB does over all rows."""
     assert set(outcome["states"].values()) == {"active"}
     rows = rows_of()
-    with duckdb.connect() as connection:
+    with duckdb.connect(config={"threads": "1"}) as connection:
         for name in rows:
             plain = [{**row, "ts": row["ts"].replace(tzinfo=None)} for row in rows[name]]
             connection.register(name, pa.Table.from_pylist(plain))

@@ -43,7 +43,7 @@ def test_they_answer_as_duckdb_does(text: str, plain: str, seed: int, event_time
     for stream in TIMES:
         app.heartbeat(stream, 59.5)
     app.run()
-    with duckdb.connect() as connection:
+    with duckdb.connect(config={"threads": "1"}) as connection:
         for stream, times in TIMES.items():
             connection.register(stream, pa.table({"came": times}))
         expected = Counter(connection.execute(plain).fetchall())

@@ -107,7 +107,7 @@ def test_every_reader_sees_one_table(log, tmp_path):
     (path / ".aa-000-001.parquet.open").write_text("half a file")
     assert found(path) == list(range(10))
     assert pyarrow.parquet.read_table(path)[ARRIVAL].to_pylist() == [5] * 10
-    with duckdb.connect() as database:
+    with duckdb.connect(config={"threads": "1"}) as database:
         query = database.execute(f"SELECT count(*), sum(v) FROM '{path}/*.parquet'")
         assert query.fetchall() == [(10, 45)]
 

@@ -93,7 +93,7 @@ def duck(rows: dict[str, list[dict[str, Any]]]) -> dict[str, Counter[tuple[Any, 
     """The answers at the boundaries that both streams have passed."""
     newest = min(max(row["ts"] for row in some) for some in rows.values())
     own = max(row["ts"] for row in rows["a"])
-    with duckdb.connect() as connection:
+    with duckdb.connect(config={"threads": "1"}) as connection:
         for name, some in rows.items():
             plain = [{**row, "ts": row["ts"].replace(tzinfo=None)} for row in some]
             connection.register(name, pa.Table.from_pylist(plain))

@@ -93,7 +93,7 @@ def rows_of(rng: random.Random) -> dict[str, list[dict[str, Any]]]:
 
 
 def duck(rows: dict[str, list[dict[str, Any]]]) -> dict[str, Counter[tuple[Any, ...]]]:
-    with duckdb.connect() as connection:
+    with duckdb.connect(config={"threads": "1"}) as connection:
         for name, some in rows.items():
             plain = [{**row, "ts": row["ts"].replace(tzinfo=None)} for row in some]
             connection.register(name, pa.Table.from_pylist(plain))

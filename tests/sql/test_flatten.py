@@ -47,7 +47,7 @@ def test_flat_form_gives_the_same_rows(chain: list[Filter | Project]) -> None:
     where = " AND ".join(f"({predicate})" for predicate in flat.predicates) or "TRUE"
     columns = ", ".join(f"{text} AS {name}" for name, text in flat.columns)
     direct = f"SELECT {columns} FROM {rows} WHERE {where}"
-    connection = duckdb.connect()
+    connection = duckdb.connect(config={"threads": "1"})
     assert connection.execute(direct).fetchall() == connection.execute(nested).fetchall()
 
 

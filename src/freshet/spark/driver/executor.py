@@ -22,7 +22,7 @@ from freshet.model import Chain, FreshetError, Network, Unit, UnitResult
 from freshet.model.unit import components
 from freshet.spark.driver.analysis import Analysis
 from freshet.spark.driver.course import Course
-from freshet.spark.driver.failures import STOPPED, Apart, Retry, message, retry_reason
+from freshet.spark.driver.failures import SILENT, STOPPED, Apart, Retry, message, retry_reason
 from freshet.spark.driver.files import forget
 from freshet.spark.driver.installation import Installation
 from freshet.spark.driver.isolate import isolate
@@ -315,7 +315,7 @@ class SparkExecutor:
             self._notes.failed()
             raise
         except Exception as error:
-            self._look_whether_gone(dying=retry_reason(error) == STOPPED)
+            self._look_whether_gone(dying=retry_reason(error) in (STOPPED, SILENT))
             self._notes.failed()
             raise
 

@@ -14,6 +14,8 @@ _MARK: Final = "try the unit again: "
 _LONGEST: Final = 400
 STOPPED: Final = "Spark was stopped"
 """The reason if Spark is gone, or is about to go."""
+SILENT: Final = "Spark's JVM does not answer"
+"""The reason if a call was cut off. A JVM that is about to end may still answer the next one."""
 
 # What Spark says when it, and not our code, gave up. Texts, because Spark has no error class for most of them.
 _RETRY: Final = (
@@ -72,7 +74,7 @@ def retry_reason(error: BaseException) -> str | None:
     if isinstance(error, Retry):
         return error.reason
     if isinstance(error, Py4JNetworkError | ConnectionError):
-        return "Spark's JVM does not answer"
+        return SILENT
     text = str(error)
     if _is_chains_own(text):
         return None
