@@ -90,7 +90,8 @@ def batch(play: Play) -> dict[str, list[Row]]:
 
 @cache
 def _duck() -> duckdb.DuckDBPyConnection:
-    return duckdb.connect(config={"threads": "1"})
+    # By default it would take four fifths of the machine's memory before it says that a case is too large.
+    return duckdb.connect(config={"threads": "1", "memory_limit": "2GB", "temp_directory": ""})
 
 
 def _when(queries: Sequence[Query]) -> dict[str, Due]:
