@@ -1,0 +1,139 @@
+"""What polls have told of each element's change rate."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from freshet.mirror.learning.equation import solve_rates
+from freshet.mirror.learning.prior import RatePrior
+
+Floats = NDArray[np.float64]
+
+_COLUMNS: Final = ("last", "changes", "changed_time", "quiet_time", "dated")
+_ROOM: Final = 16
+"""Rows that are added at least, so that single elements do not copy the arrays each time."""
+
+
+_TOLD: Final = 2.0
+_POPULATION: Final = 10
+"""A prior is learned from at least so many elements with at least ``_TOLD`` changes each."""
+
+
+class Learner:
+    """Keeps for each element how many polls found a change, and how much time passed with and without (CAR §6.2.3).
+
+    A poll says only whether something has changed since the last one, so several changes count once, and changes over
+    time underestimate the rate. The estimate is the rate with the greatest likelihood, with a prior that stands for
+    elements of which little is known. Intervals that ended with a change count by their mean length. A known time of
+    the last change (Last-Modified) counts as a change seen exactly. Old polls count less: each poll of an element takes
+    the share 1 / memory from the weight of its earlier ones.
+
+    Args:
+        count: Number of elements.
+        prior: Belief before the first poll.
+        memory: Number of polls that count; None remembers everything.
+
+    >>> learner = Learner(1, prior=RatePrior(mean=1.0, shape=0.5))
+    >>> for second in range(100):
+    ...     learner.polled(0, 2.0 * second, changed=second % 3 != 0)
+    >>> learner.rates().round(2)
+    array([0.54])
+    """
+
+    def __init__(self, count: int = 0, *, prior: RatePrior | None = None, memory: float | None = 50.0) -> None:
+        self.prior = prior or RatePrior(mean=1.0)
+        self._keep = 1.0 if memory is None else 1.0 - 1.0 / memory
+        self._count = 0
+        self._table = np.empty((len(_COLUMNS), 0))
+        self.add(count)
+
+    def __len__(self) -> int:
+        return self._count
+
+    def add(self, count: int) -> None:
+        """Adds elements of which nothing is known; they have the next numbers."""
+        wanted = self._count + count
+        if wanted > self._table.shape[1]:
+            grown = np.zeros((len(_COLUMNS), max(wanted, 2 * self._table.shape[1], _ROOM)))
+            grown[0] = np.nan
+            grown[:, : self._count] = self._table[:, : self._count]
+            self._table = grown
+        self._count = wanted
+
+    def polled(self, element: int, now: float, changed: bool, last_modified: float | None = None) -> None:
+        """Takes in the answer of a poll.
+
+        Args:
+            element: Number of the element.
+            now: When it was polled, in seconds.
+            changed: Whether it differs from what the poll before found; the first poll of an element has no say.
+            last_modified: When it changed last, in the same seconds, if the element says so.
+        """
+        last, changes, changed_time, quiet_time, dated = self._table[:, element].tolist()
+        passed = now - last
+        if last_modified is not None and last_modified > now:
+            last_modified = None  # a clock that runs ahead says nothing
+        if not passed >= 0.0:  # never polled, or the clock went back
+            self._table[0, element] = now
+            if last_modified is not None:
+                self._table[3:, element] = quiet_time + now - last_modified, dated + 1.0
+            return
+        keep = self._keep
+        changes, changed_time, quiet_time, dated = changes * keep, changed_time * keep, quiet_time * keep, dated * keep
+        if not changed:
+            quiet_time += passed
+        elif last_modified is not None and last_modified >= last:
+            quiet_time += now - last_modified
+            dated += 1.0
+        else:
+            changes += 1.0
+            changed_time += passed
+        self._table[:, element] = now, changes, changed_time, quiet_time, dated
+
+    def rates(self) -> Floats:
+        """Estimated changes per second of each element."""
+        return self._solve(self._table[1:, : self._count])
+
+    def rate(self, element: int) -> float:
+        """Estimated changes per second of one element."""
+        return float(self._solve(self._table[1:, element : element + 1])[0])
+
+    def last_poll(self, element: int) -> float | None:
+        """When an element was polled last; None if it never was."""
+        last = float(self._table[0, element])
+        return None if last != last else last
+
+    def fit_prior(self) -> None:
+        """Makes the mean of what was learned the belief about elements of which little is known."""
+        changes, changed_time, quiet_time, dated = self._table[1:, : self._count]
+        told = changes + dated >= _TOLD
+        if told.sum() >= _POPULATION:
+            self.prior = RatePrior(float(np.mean(self.rates()[told])), self.prior.shape)
+
+    def last_polls(self) -> Floats:
+        """When each element was polled last; not a number for those that never were."""
+        return self._table[0, : self._count].copy()
+
+    def evidence(self) -> Floats:
+        """How many changes the estimate of each element rests on, old ones counted less."""
+        return np.asarray(self._table[1, : self._count] + self._table[4, : self._count])
+
+    def state(self) -> dict[str, Any]:
+        """What was learned, as arrays by name; :meth:`restore` takes it back."""
+        columns = {name: self._table[row, : self._count].copy() for row, name in enumerate(_COLUMNS)}
+        return {"prior": [self.prior.mean, self.prior.shape], **columns}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Takes back what :meth:`state` gave, possibly in another process."""
+        self.prior = RatePrior(*state["prior"])
+        self._count = len(state["last"])
+        self._table = np.array([np.asarray(state[name], dtype=np.float64) for name in _COLUMNS])
+
+    def _solve(self, seen: Floats) -> Floats:
+        changes, changed_time, quiet_time, dated = seen
+        gap = np.divide(changed_time, changes, out=np.zeros_like(changes), where=changes > 0.0)
+        return solve_rates(dated + self.prior.shape, quiet_time + self.prior.seconds, changes, gap)

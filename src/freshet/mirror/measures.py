@@ -1,0 +1,58 @@
+"""How fresh elements are if they are polled at given rates."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from freshet.mirror.elements import Elements
+from freshet.mirror.orders import ORDERS, OrderName
+
+Floats = NDArray[np.float64]
+
+
+def freshness_of(elements: Elements, frequencies: Floats, order: OrderName = "fixed") -> Floats:
+    """Time-averaged freshness of each element (CAR §2.7); 1 where nothing changes, 0 where nobody polls.
+
+    >>> freshness_of(Elements.of([1.0, 0.0, 1.0]), np.array([1.0, 0.0, 0.0]))
+    array([0.63212056, 1.        , 0.        ])
+    """
+    fresh = (elements.rates == 0.0).astype(np.float64)
+    both = (elements.rates > 0.0) & (frequencies > 0.0)
+    fresh[both] = ORDERS[order].freshness(elements.rates[both] / frequencies[both])
+    return fresh
+
+
+def ages_of(elements: Elements, frequencies: Floats, order: OrderName = "fixed") -> Floats:
+    """Expected age of each element in seconds: how long its oldest unseen change has waited (CGM00b §3).
+
+    >>> ages_of(Elements.of([1.0, 0.0, 1.0]), np.array([1.0, 0.0, 0.0])).round(4)
+    array([0.1321, 0.    ,    inf])
+    """
+    ages = np.where(elements.rates > 0.0, np.inf, 0.0)
+    both = (elements.rates > 0.0) & (frequencies > 0.0)
+    polled = frequencies[both]
+    ages[both] = ORDERS[order].age(elements.rates[both] / polled) / polled
+    return ages
+
+
+def perceived_freshness(elements: Elements, frequencies: Floats, order: OrderName = "fixed") -> float:
+    """Share of accesses that see a fresh element (CAR §2.2, Definition 4 and §2.6).
+
+    >>> perceived_freshness(Elements.of([1.0, 0.0], [3.0, 1.0]), np.array([1.0, 0.0]))
+    0.724...
+    """
+    return weighted_mean(freshness_of(elements, frequencies, order), elements.worth)
+
+
+def weighted_mean(values: Floats, weights: Floats) -> float:
+    """The mean by weight; rows without weight do not count, whatever their value. 1 if no row has weight.
+
+    >>> weighted_mean(np.array([1.0, np.inf]), np.array([2.0, 0.0]))
+    1.0
+    """
+    heavy = weights > 0.0
+    if not heavy.any():
+        return 1.0
+    share = weights[heavy] / weights.max()
+    return float(share @ values[heavy] / share.sum())
