@@ -56,7 +56,7 @@ class Allowance:
         self._pass(now)
         self._level -= cost
         self._spent += cost
-        if cost > 0.0:
+        if cost:
             self._recent.append((now, cost))
 
     def wait(self, now: float, cost: float) -> float:

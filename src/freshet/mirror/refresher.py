@@ -151,7 +151,7 @@ class Refresher:
         """Spends budget on a poll that the caller chose (an audit), if there is room for it."""
         return self._allowance.take(now, cost)
 
-    def add(self, worth: Floats, sizes: Floats) -> None:
+    def add(self, worth: Floats, sizes: Floats, known: Floats | None = None) -> None:
         """Adds elements, one for each value; they have the next numbers, and are polled as soon as possible."""
         count, before = len(worth), len(self.learner)
         self.learner.add(count)
@@ -162,9 +162,24 @@ class Refresher:
         if self._least is not None:
             self._least = np.append(self._least, np.zeros(count))
         if self._known is not None:
-            self._known = np.append(self._known, np.full(count, self.learner.prior.mean))
+            self._known = np.append(self._known, np.full(count, self.learner.prior.mean) if known is None else known)
         self._new.extend(range(before, before + count))
         self.plan = None
+
+    def set_worth(self, element: int, worth: float) -> None:
+        """An element is worth more or less; the next plan knows it. One that is worth nothing is not polled again."""
+        self._worth[element] = worth
+        if worth == 0.0:
+            self._frequencies[element], self._due[element] = 0.0, np.inf
+        self.plan = None
+
+    def set_size(self, element: int, size: float) -> None:
+        """A poll of an element costs more or less than was expected; the next plan knows it."""
+        self._sizes[element] = size
+
+    def rates(self) -> Floats:
+        """Changes per second that it plans with: the known ones, or those that were learned so far."""
+        return self.learner.rates() if self._known is None else self._known.copy()
 
     def wants_replan(self) -> bool:
         """Whether enough was seen since the last plan that a new one may pay."""
@@ -219,7 +234,8 @@ class Refresher:
             values = np.asarray(state[name], dtype=np.float64)
             column[: len(values)] = values[:count]
         self._start = float(state["mu"]) or None
-        self._new = deque(np.flatnonzero(np.isnan(self.learner.last_polls())).tolist())
+        never = np.isnan(self.learner.last_polls()) & ~np.isfinite(self._due)
+        self._new = deque(np.flatnonzero(never).tolist())
         self._heap = self._dues()
         heapify(self._heap)
 
@@ -254,7 +270,9 @@ class Refresher:
         overdue = (due < now) & (self._due > now)
         spread = now + intervals * ((numbers * _GOLDEN) % 1.0)
         late = np.where(overdue, np.minimum(spread, self._due), np.maximum(due, np.minimum(self._due, now)))
-        self._due = np.where(np.isnan(last) | (self._frequencies == 0.0), np.inf, late)
+        planned = np.where(self._frequencies == 0.0, np.inf, late)
+        # An element that never answered is due when it was put off to; the plan has no last poll to count from.
+        self._due = np.where(np.isnan(last), self._due, planned)
         self._heap = self._dues()
         heapify(self._heap)
 
