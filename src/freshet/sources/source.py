@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from types import MappingProxyType
+from dataclasses import dataclass, field
 from typing import Any, Final, Protocol, runtime_checkable
 
 import numpy as np
@@ -54,7 +53,7 @@ class Batch:
     arrivals: NDArray[np.int64]
     position: dict[str, Any]
     more: bool = False
-    records: Mapping[str, Any] = MappingProxyType({})
+    records: Mapping[str, Any] = field(default_factory=dict)
 
 
 class Source(Protocol):

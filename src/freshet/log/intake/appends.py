@@ -155,7 +155,7 @@ class Appends(Commits):
                 with _no_room(stream):
                     lengths = intake.write(dead, late)
                     taken = [self._not_before(stream, file, last) for file in files if file.members]
-                more = _Arrived(source_position, newest, len(dead), len(late), *lengths)
+                more = _Arrived(source_position, newest, len(dead), len(late), *lengths, _NO_RECORDS)
                 return self._store.write(work)
             except LogFull:
                 intake.reset()
@@ -300,7 +300,7 @@ class _Arrived:
     late: int
     dead_bytes: int
     late_bytes: int
-    records: Records = _NO_RECORDS
+    records: Records
 
     def keep_records(self, tx: Transaction, stream: int) -> None:
         """Writes the records that changed, and deletes those that are None."""
