@@ -148,7 +148,9 @@ class App(OwnCode):
         for name, table in read.file.tables.items():
             if name not in broken:
                 with noted(problems, f"tables.{name}", f"table {name}: "):
-                    self.table(name, folder / table.file, schema=table.columns, format=table.format)
+                    file = None if table.file is None else folder / table.file
+                    source = None if table.source is None else placed(table.source.declared(), folder)
+                    self.table(name, file, schema=table.columns, format=table.format, source=source)
             if name not in self.tables:
                 broken |= {name} - self.streams.keys()
         for name, function in read.file.functions.items():
@@ -205,10 +207,11 @@ class App(OwnCode):
     def table(
         self,
         name: str,
-        file: str | Path,
+        file: str | Path | None = None,
         *,
         schema: str,
         format: Literal["csv", "json", "parquet"] | None = None,  # noqa: A002  # as in the file
+        source: Mapping[str, Any] | None = None,
     ) -> None:
         """Declares a table that streams can be joined with.
 
@@ -220,6 +223,8 @@ class App(OwnCode):
             file: CSV with a header line, JSON (an array of objects, or one on each line) or Parquet.
             schema: Spark DDL: ``"host string, owner string"``; other columns of the file are left out.
             format: Of the file; None: what its suffix says.
+            source: Instead of a file, options of a mirror: ``{"kind": "mirror", ...}``. The rows of an element are
+                replaced when a poll finds that it has changed.
 
         >>> app = App("monitor")
         >>> app.stream("packets", "host string, size int")
@@ -232,7 +237,9 @@ class App(OwnCode):
         except UserError as error:
             raise UserError(f"table {name}: {error}") from None
         check_local(file, f"table {name}: file")
-        self.tables[name] = TableSpec(name, Path(file), columns, format)
+        if (file is None) == (source is None):
+            raise UserError(f"table {name}: needs either a file or a source")
+        self.tables[name] = TableSpec(name, None if file is None else Path(file), columns, format, source)
 
     def query(
         self,

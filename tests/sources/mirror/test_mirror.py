@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.sources.mirror.feeding import feeding, stream
+from tests.sources.mirror.web import Web
 
 from freshet.model import UserError
 from freshet.sources import create
-from tests.sources.mirror.feeding import feeding, stream
-from tests.sources.mirror.web import Web
 
 
 def options(web: Web, *names: str, **more: Any) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Any, Final, Literal, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
@@ -21,7 +21,7 @@ from freshet.model import Stream, UserError
 from freshet.model.places import why_not_local
 from freshet.model.plugins import Registry
 from freshet.sinks import CallbackOptions, CallbackSink, Sink
-from freshet.sources import FilesSource, Source, Trace
+from freshet.sources import FilesSource, MirrorSource, Source, Trace
 from freshet.spark.session.packages import why_missing
 
 Model = TypeVar("Model", bound=BaseModel)
@@ -58,13 +58,25 @@ class NamedSink:
         return self.declared
 
 
-def placed(options: dict[str, Any], folder: Path) -> dict[str, Any]:
-    """Options whose path, if they have one, is relative to a folder."""
-    path = options.get("path")
-    # An address is left as it is, for the check to refuse.
-    if not isinstance(path, str) or why_not_local(path) is not None:
-        return options
-    return options | {"path": str(folder / path)}
+_PATHS: Final = {"path": {}, "elements": {"file": {}}, "file": {"path": {}}, "sql": {"database": {}}}
+"""Keys of sources and sinks that are paths, in tables that may lie within each other."""
+
+
+def placed(options: dict[str, Any], folder: Path, keys: Mapping[str, Any] = _PATHS) -> dict[str, Any]:
+    """Options whose paths, if they have any, are relative to a folder.
+
+    >>> placed({"kind": "mirror", "elements": {"file": "urls.csv"}}, Path("apps"))
+    {'kind': 'mirror', 'elements': {'file': 'apps/urls.csv'}}
+    """
+    changed = dict[str, Any]()
+    for key, inner in keys.items():
+        value = options.get(key)
+        if inner and isinstance(value, dict):
+            changed[key] = placed(value, folder, inner)
+        # An address is left as it is, for the check to refuse.
+        elif not inner and isinstance(value, str) and why_not_local(value) is None:
+            changed[key] = str(folder / value)
+    return options | changed
 
 
 def make_source(declared: SourceLike, stream: Stream) -> Source:
@@ -107,7 +119,7 @@ def check_sources(specs: Iterable[StreamSpec], settings: Mapping[str, str]) -> I
             wrong.append(Problem(f"{place}.format", missing))
         prefix = f"stream {name}: source {declared['kind']}: "
         with noted(wrong, place, prefix), closing(make_source(declared, spec.stream)) as source:
-            if isinstance(source, Trace | FilesSource):
+            if isinstance(source, MirrorSource | Trace | FilesSource):
                 source.check()
         yield from wrong
 

@@ -251,11 +251,6 @@ class Appends(Commits):
         )
         return [HeartbeatRecord(*row) for row in rows]
 
-    def source_position(self, stream: str) -> dict[str, Any] | None:
-        """Where the source of a stream continues."""
-        with self._stream(stream) as found:
-            return found.position
-
     def records(self, stream: str) -> dict[str, Any]:
         """What the source of a stream remembers besides its position, by its keys. Single records change with the rows
         of an append, in the same transaction; the others stay."""

@@ -42,16 +42,16 @@ class PollFailed(Exception):
 
     Args:
         reason: Why, in a sentence.
-        bytes: What the poll moved all the same.
+        moved: Bytes that the poll moved all the same.
         retry_after: Seconds that the other side asked to wait.
         whole_host: Whether that holds for all elements of the host (it said that it has too much to do).
     """
 
     def __init__(
-        self, reason: str, *, bytes: int = 0, retry_after: float | None = None, whole_host: bool = False
+        self, reason: str, *, moved: int = 0, retry_after: float | None = None, whole_host: bool = False
     ) -> None:
         super().__init__(reason)
-        self.bytes, self.retry_after, self.whole_host = bytes, retry_after, whole_host
+        self.moved, self.retry_after, self.whole_host = moved, retry_after, whole_host
 
 
 class Spend(Protocol):

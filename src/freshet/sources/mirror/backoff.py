@@ -17,7 +17,7 @@ class BackOff:
 
     >>> back_off = BackOff(1.0, 60.0, random.Random(1))
     >>> [round(back_off.seconds(failures)) for failures in (1, 2, 3, 30)]
-    [1, 2, 4, 53]
+    [1, 2, 4, 49]
     >>> back_off.seconds(1, retry_after=120.0) >= 120.0
     True
     """

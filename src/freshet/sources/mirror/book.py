@@ -21,11 +21,19 @@ COUNTS: Final = ("polls", "changes", "bytes", "failures", "audits", "audits_fres
 """What is counted over all runs."""
 
 
+@dataclass(frozen=True, slots=True)
+class FoundChange:
+    """The rows of an element since a change; or, without a name, something that may not be polled."""
+
+    element: str | None
+    rows: list[ContentRow]
+
+
 @dataclass(slots=True)
 class Unsaved:
     """What polls found and the log does not have yet."""
 
-    rows: list[ContentRow] = field(default_factory=list)
+    changes: list[FoundChange] = field(default_factory=list)
     touched: set[int] = field(default_factory=set)
     gone: list[str] = field(default_factory=list)
 
@@ -65,12 +73,14 @@ class MirrorBook:
                 self.unsaved.touched.add(number)
         self._enter(new, now)
 
-    def recall(self, records: Mapping[str, Mapping[str, Any]], hosts: Mapping[str, str], now: float) -> None:
-        """Enters what was committed by earlier runs; before anything else."""
+    def recall(
+        self, records: Mapping[str, Mapping[str, Any]], hosts: Mapping[str, str], common: Any, now: float
+    ) -> None:
+        """Enters what was committed by earlier runs, of each element and of all together; before anything else."""
         self._enter([KnownElement.of(name, hosts[name], record) for name, record in records.items()], now)
         self.unsaved.touched.clear()
         learned = [record["learned"] for record in records.values()]
-        self.schedule.restore(learned, [record["due"] for record in records.values()], now)
+        self.schedule.restore(learned, [record["due"] for record in records.values()], common, now)
 
     def _enter(self, new: Sequence[KnownElement], now: float) -> None:
         if not new:
@@ -93,7 +103,7 @@ class MirrorBook:
     def refuse(self, text: str, reason: str) -> None:
         """Something that was given as an element may not be polled: a dead letter."""
         self.refused += 1
-        self.unsaved.rows.append(Malformed(text, reason))
+        self.unsaved.changes.append(FoundChange(None, [Malformed(text, reason)]))
 
     def answered(self, number: int, now: float, answer: Answer) -> bool:
         """Enters an answer; returns whether the element has changed since the poll before."""
@@ -119,7 +129,7 @@ class MirrorBook:
         """Enters a failure; the element keeps its values and is not polled before a time."""
         known = self.elements[number]
         known.failures, known.reason, known.not_before = known.failures + 1, str(failure), until
-        self.counts["bytes"] += failure.bytes
+        self.counts["bytes"] += failure.moved
         self.counts["failures"] += 1
         self.unsaved.touched.add(number)
         self.schedule.failed(number, until)
@@ -131,7 +141,8 @@ class MirrorBook:
         time = estimated_change(known.polled, now, self.schedule.rate(number), modified)
         told = (known.name, _moment(now), _moment(time))
         more = {name: value for name, value in zip(self._told, told, strict=True) if name is not None}
-        self.unsaved.rows += [row if isinstance(row, Malformed) else {**row, **more} for row in rows]
+        full = [row if isinstance(row, Malformed) else {**row, **more} for row in rows]
+        self.unsaved.changes.append(FoundChange(known.name, full))
 
     def rates(self, now: float, limit: int | None = None) -> list[ElementRate]:
         """What is known of elements, those that are polled most often first."""
@@ -139,8 +150,8 @@ class MirrorBook:
         order = sorted((n for n, each in enumerate(self.elements) if not each.gone), key=lambda n: -planned[n])
         return [self.elements[n].told(found[n], planned[n], now) for n in order[:limit]]
 
-    def take(self) -> tuple[list[ContentRow], dict[str, Any]]:
-        """Rows and records that are to be committed together."""
+    def take(self) -> tuple[list[FoundChange], dict[str, Any]]:
+        """Changes and records that are to be committed together."""
         unsaved, self.unsaved = self.unsaved, Unsaved()
         touched = [number for number in sorted(unsaved.touched) if not self.elements[number].gone]
         learned = self.schedule.records(touched)
@@ -148,7 +159,7 @@ class MirrorBook:
         for number, (row, due) in zip(touched, learned, strict=True):
             known = self.elements[number]
             records[known.name] = {**known.record(), "learned": row, "due": due}
-        return unsaved.rows, records
+        return unsaved.changes, records
 
 
 def _moment(seconds: float) -> datetime:

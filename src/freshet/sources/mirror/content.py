@@ -20,7 +20,7 @@ _SHOWN = 400
 
 
 class Content:
-    """Reads the rows of an element.
+    r"""Reads the rows of an element.
 
     An object of JSON is a row, and an array of objects a row for each. A line of CSV is a row; its first line names the
     columns. Text is one row with one column. What cannot be read so becomes a dead letter.
@@ -34,7 +34,7 @@ class Content:
     >>> content = Content("json", {"price": "quote.price", "name": "name"})
     >>> content.rows(Answer(b'{"name": "x", "quote": {"price": 1.5}, "more": 1}'))
     [{'price': 1.5, 'name': 'x'}]
-    >>> Content("csv", {"k": "key"}).rows(Answer(b"key,v\\n1,2\\n3,4\\n"))
+    >>> Content("csv", {"k": "key"}).rows(Answer(b"key,v\n1,2\n3,4\n"))
     [{'k': '1'}, {'k': '3'}]
     >>> content.rows(Answer(b"{"))[0].reason
     'not JSON: Expecting property name enclosed in double quotes: line 1 column 2 (char 1)'

@@ -61,9 +61,9 @@ class FileFetcher:
             try:
                 content = zlib.decompressobj(wbits=31).decompress(content, self._max_bytes + 1)
             except (zlib.error, gzip.BadGzipFile) as error:
-                raise PollFailed(f"{path} is not gzip: {error}", bytes=len(content)) from None
+                raise PollFailed(f"{path} is not gzip: {error}", moved=len(content)) from None
         if len(content) > self._max_bytes:
-            raise PollFailed(f"{path} has more than {self._max_bytes:,} bytes", bytes=len(content))
+            raise PollFailed(f"{path} has more than {self._max_bytes:,} bytes", moved=len(content))
         return content
 
     async def close(self) -> None:

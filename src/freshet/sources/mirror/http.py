@@ -95,17 +95,17 @@ class HttpFetcher:
                 if response.status not in _REDIRECTS:
                     return await self._answer(response, validator, moved)
                 address = self._next(address, response, moved)
-        raise PollFailed(f"more than {self._redirects} redirects", bytes=moved)
+        raise PollFailed(f"more than {self._redirects} redirects", moved=moved)
 
     def _next(self, address: str, response: aiohttp.ClientResponse, moved: int) -> str:
         target = urljoin(address, response.headers.get("Location", ""))
         if urlsplit(target).scheme not in ("http", "https"):
-            raise PollFailed(f"redirected to {target!r}, which is not HTTP", bytes=moved)
+            raise PollFailed(f"redirected to {target!r}, which is not HTTP", moved=moved)
         if urlsplit(target).netloc != urlsplit(address).netloc:
             try:
                 self._allowed.check(urlsplit(target).netloc.rpartition("@")[2])
             except UserError as error:
-                raise PollFailed(f"redirected: {error}", bytes=moved) from None
+                raise PollFailed(f"redirected: {error}", moved=moved) from None
         return target
 
     async def _answer(self, response: aiohttp.ClientResponse, validator: Validator, moved: int) -> Answer:
@@ -127,7 +127,7 @@ class HttpFetcher:
             if packed > self._max_bytes:
                 # The connection goes with the rest of the body.
                 response.close()
-                raise PollFailed(f"more than {self._max_bytes:,} bytes", bytes=moved + packed)
+                raise PollFailed(f"more than {self._max_bytes:,} bytes", moved=moved + packed)
             parts.append(part)
         body = b"".join(parts)
         if response.headers.get("Content-Encoding", "").lower() in ("gzip", "x-gzip"):
@@ -139,11 +139,11 @@ class HttpFetcher:
         try:
             unpacked = unpacker.decompress(body, self._max_bytes + 1)
         except zlib.error as error:
-            raise PollFailed(f"not gzip: {error}", bytes=moved) from None
+            raise PollFailed(f"not gzip: {error}", moved=moved) from None
         if len(unpacked) > self._max_bytes:
-            raise PollFailed(f"more than {self._max_bytes:,} bytes when unpacked", bytes=moved)
+            raise PollFailed(f"more than {self._max_bytes:,} bytes when unpacked", moved=moved)
         if not unpacker.eof:
-            raise PollFailed("its gzip ends too early", bytes=moved)
+            raise PollFailed("its gzip ends too early", moved=moved)
         return unpacked
 
     def _opened(self) -> aiohttp.ClientSession:
@@ -182,7 +182,7 @@ def _refused(response: aiohttp.ClientResponse, moved: int) -> PollFailed:
     busy = response.status in _BUSY
     wait = retry_seconds(response.headers.get("Retry-After"), time.time())
     reason = f"{response.status} {response.reason or ''}".strip()
-    return PollFailed(reason, bytes=moved, retry_after=wait, whole_host=busy and wait is not None)
+    return PollFailed(reason, moved=moved, retry_after=wait, whole_host=busy and wait is not None)
 
 
 def retry_seconds(text: str | None, now: float) -> float | None:

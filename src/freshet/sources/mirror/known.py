@@ -9,7 +9,6 @@ from typing import Any, Final
 from freshet.sources.mirror.answer import Validator
 from freshet.sources.mirror.status import ElementRate
 
-
 _UNKNOWN_SIZE: Final = 2048.0
 """Bytes that the first poll of an element is expected to move."""
 

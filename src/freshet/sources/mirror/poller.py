@@ -28,7 +28,7 @@ _ROOM: Final = 1000
 _LOOK: Final = 1.0
 """Seconds between looks for new elements."""
 MOST_UNSAVED: Final = 20_000
-"""Maximum number of rows that wait for the log; beyond it, nothing is polled."""
+"""Maximum number of changes that wait for the log; beyond it, nothing is polled."""
 
 
 class Poller:
@@ -107,7 +107,7 @@ class Poller:
                 self._next_look = now + _LOOK
                 self._look()
                 self.audits.rate = self._options.audit * self._options.rate / self._mean_cost()
-            if len(self._book.unsaved.rows) >= MOST_UNSAVED:
+            if len(self._book.unsaved.changes) >= MOST_UNSAVED:
                 return 0
             self._enlist(now, wall)
             return sum(self._begin(host, fetcher, now) for host in list(self._waiting))
@@ -199,7 +199,7 @@ class Poller:
             answer = await fetcher.fetch(known.name, known.validator, spend)
         except PollFailed as failure:
             self._failed(number, host, failure)
-            moved = failure.bytes
+            moved = failure.moved
         else:
             with self.lock:
                 changed = self._book.answered(number, time.time(), answer)

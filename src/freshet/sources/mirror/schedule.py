@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -13,9 +13,10 @@ from freshet.mirror import Learner, RatePrior, Refresher
 from freshet.sources.mirror.known import KnownElement
 from freshet.sources.mirror.options import MirrorOptions
 
-_LEARNED: Final = ("last", "changes", "changed_time", "quiet_time", "dated")
-"""What the learner keeps of each element."""
-Learned = list[float | None]
+_COMMON: Final = "prior"
+"""What the learner keeps once for all elements."""
+Learned = Mapping[str, float | None]
+"""What the learner keeps of an element, by name."""
 
 
 class Schedule:
@@ -30,8 +31,9 @@ class Schedule:
     >>> schedule.due(0.0, 10), schedule.due(0.0, 10)
     ([0], [])
     >>> schedule.polled(0, 0.1, changed=False)
-    >>> schedule.records([0])
-    [([0.1, 0.0, 0.0, 0.0, 0.0], ...)]
+    >>> [(learned, due)] = schedule.records([0])
+    >>> learned["last"], learned["changes"]
+    (0.1, 0.0)
     """
 
     def __init__(self, options: MirrorOptions) -> None:
@@ -120,18 +122,25 @@ class Schedule:
         """What was learned of elements and when they are due, JSON-ready."""
         if not numbers:
             return []
-        learned, dues = self._ready.learner.state(), self._ready.state()["due"]
-        rows = np.array([learned[name][numbers] for name in _LEARNED]).T.tolist()
-        return [([_plain(value) for value in row], _plain(due)) for row, due in zip(rows, dues[numbers], strict=True)]
+        learned, dues = self._ready.learner.state(), self._ready.state()["due"][numbers].tolist()
+        columns = {name: values[numbers].tolist() for name, values in learned.items() if name != _COMMON}
+        rows = [{name: _plain(values[place]) for name, values in columns.items()} for place in range(len(numbers))]
+        return [(row, _plain(due)) for row, due in zip(rows, dues, strict=True)]
 
-    def restore(self, learned: Sequence[Learned], dues: Sequence[float | None], now: float) -> None:
-        """Takes back the records of all elements."""
+    def common(self) -> Any:
+        """What was learned of all elements together, JSON-ready; None: nothing."""
+        return None if self._refresher is None else self._refresher.learner.state()[_COMMON]
+
+    def restore(self, learned: Sequence[Learned], dues: Sequence[float | None], common: Any, now: float) -> None:
+        """Takes back the records of all elements, and what :meth:`common` gave."""
         if self._refresher is None:
             return
-        table = np.array([[math.nan if value is None else value for value in row] for row in learned])
-        columns = {name: table[:, place] for place, name in enumerate(_LEARNED)}
-        prior: dict[str, Any] = {"prior": [self._prior.mean, self._prior.shape]}
-        self._refresher.learner.restore({**prior, **columns})
+        state = self._refresher.learner.state()
+        for name in state.keys() - {_COMMON}:
+            # A version that kept other things left no value for this one.
+            state[name] = [_number(row[name]) if name in row else new
+                           for row, new in zip(learned, state[name].tolist(), strict=True)]  # fmt: skip
+        self._refresher.learner.restore({**state, _COMMON: common or state[_COMMON]})
         self._refresher.replan(now, always=True)
         due = np.array([math.inf if due is None else due for due in dues])
         self._refresher.restore({**self._refresher.state(), "due": due}, now)
@@ -140,6 +149,10 @@ class Schedule:
     def _ready(self) -> Refresher:
         assert self._refresher is not None, "an element has a number"
         return self._refresher
+
+
+def _number(value: float | None) -> float:
+    return math.nan if value is None else value
 
 
 def _plain(value: float) -> float | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import urlsplit
 
@@ -15,7 +16,7 @@ from freshet.log.readable import Readable
 from freshet.model import FreshetError, Stream, UserError
 from freshet.model.messages import sentence
 from freshet.sources.mirror.answer import Fetcher
-from freshet.sources.mirror.book import COUNTS, MirrorBook
+from freshet.sources.mirror.book import COUNTS, FoundChange, MirrorBook
 from freshet.sources.mirror.content import Content
 from freshet.sources.mirror.elements import FileElements, ListedElements, NamedElement, QueryElements, element_source
 from freshet.sources.mirror.file import FileFetcher
@@ -36,6 +37,21 @@ _SAVE_RECORDS: Final = 1.0
 _THREADS: Final = 16
 """Threads for polls of files and databases."""
 _EXAMPLES: Final = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What polls have found; it is to be committed together.
+
+    Args:
+        changes: In the order of the polls.
+        position: What is counted over all runs, and how far elements were read.
+        records: What is known of each element; None for one that is gone.
+    """
+
+    changes: list[FoundChange]
+    position: dict[str, Any]
+    records: dict[str, Any]
 
 
 class MirrorSource:
@@ -60,6 +76,7 @@ class MirrorSource:
         self._book = MirrorBook(options, stream.schema.names, self._content(), schedule)
         self._poller = Poller(options, self._book, self._make_fetcher, self._look)
         self._recalled: Mapping[str, Any] = {}
+        self._common: Any = None
         self._began: float | None = None
         self._saved_at = self._quiet_since = 0.0
         self._first_look = True
@@ -126,6 +143,7 @@ class MirrorSource:
             self._elements.read_from(log)
 
     def restore(self, position: Mapping[str, Any]) -> None:
+        self._common = position.get("learned")
         self._book.counts |= {name: position.get(name, 0) for name in COUNTS}
         if isinstance(self._elements, QueryElements):
             self._elements.next = position.get("offset", 0)
@@ -134,28 +152,37 @@ class MirrorSource:
         self._recalled = records
 
     def poll(self, now: float) -> Batch | None:
+        found = self.found(now)
+        if found is None:
+            return None
+        rows = [row for change in found.changes for row in change.rows]
+        arrivals = np.full(len(rows), round(now * 1e6), np.int64)
+        return Batch(rows, arrivals, found.position, records=found.records)
+
+    def found(self, now: float) -> Found | None:
+        """What polls have found since the last call; None: nothing that has to be committed by now."""
         if self._began is None:
             self._begin(now)
         if self._poller.error is not None:
             raise FreshetError(f"the polls ended: {sentence(self._poller.error)}")
         with self._poller.lock:
             unsaved = self._book.unsaved
-            if not unsaved.rows:
+            if not unsaved.changes:
                 self._quiet_since = now
-            pause = _SAVE_ROWS if unsaved.rows else _SAVE_RECORDS
-            if now - self._saved_at < pause or not (unsaved.rows or unsaved.touched or unsaved.gone):
+            pause = _SAVE_ROWS if unsaved.changes else _SAVE_RECORDS
+            if now - self._saved_at < pause or not (unsaved.changes or unsaved.touched or unsaved.gone):
                 return None
-            rows, records = self._book.take()
-            position = self._position()
+            changes, records = self._book.take()
+            found = Found(changes, self._position(), records)
         self._saved_at = now
-        return Batch(rows, np.full(len(rows), round(now * 1e6), np.int64), position, records=records)
+        return found
 
     def _begin(self, now: float) -> None:
         self._began = now
         usable = {name: record for name, record in self._recalled.items() if self._allowed(name)}
         hosts = {name: self._judge.host(name) for name in usable}
         with self._poller.lock:
-            self._book.recall(usable, hosts, now)
+            self._book.recall(usable, hosts, self._common, now)
             self._book.unsaved.gone += [name for name in self._recalled if name not in usable]
         self._recalled = {}
         self._poller.start()
@@ -190,7 +217,7 @@ class MirrorSource:
 
     def _position(self) -> dict[str, Any]:
         offset = {"offset": self._elements.next} if isinstance(self._elements, QueryElements) else {}
-        return {**self._book.counts, **offset}
+        return {**self._book.counts, **offset, "learned": self._book.schedule.common()}
 
     def next_due(self) -> float | None:
         return max(self._saved_at, self._quiet_since) + _SAVE_ROWS
