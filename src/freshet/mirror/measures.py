@@ -51,8 +51,12 @@ def weighted_mean(values: Floats, weights: Floats) -> float:
     >>> weighted_mean(np.array([1.0, np.inf]), np.array([2.0, 0.0]))
     1.0
     """
-    heavy = weights > 0.0
-    if not heavy.any():
+    total = float(weights.sum())
+    if total == 0.0:
         return 1.0
-    share = weights[heavy] / weights.max()
-    return float(share @ values[heavy] / share.sum())
+    with np.errstate(invalid="ignore"):
+        mean = float(weights @ values) / total
+    if np.isfinite(mean):
+        return mean
+    heavy = weights > 0.0
+    return float(weights[heavy] @ values[heavy]) / total

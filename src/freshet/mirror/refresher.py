@@ -23,6 +23,7 @@ Floats = NDArray[np.float64]
 
 _GOLDEN: Final = 0.6180339887498949
 """Multiples of it, modulo 1, spread evenly: polls of elements with equal rates do not come together."""
+_NEVER: Final = 1e300
 _SEEN: Final = 0.25
 """Polls per element after which a new plan may pay."""
 _FEW: Final = 50
@@ -30,6 +31,8 @@ _PAYS: Final = 0.001
 """Relative gain of perceived freshness from which a new plan is adopted."""
 _FOLLOW: Final = 5.0
 _MOST: Final = 1 / 3
+_UNTELLING: Final = 2.5
+"""Changes per poll above which the polls of the plan tell too little about a rate."""
 _TELLING: Final = 1.6
 """Changes per gap at which one more poll tells most about a rate: (e^z - 1) / z^2 is least at z = 1.59."""
 
@@ -65,7 +68,7 @@ class Refresher:
         sizes: Floats,
         budget: float,
         *,
-        exploration: float = 0.05,
+        exploration: float = 0.02,
         least: Floats | None = None,
         known: Floats | None = None,
     ) -> None:
@@ -88,7 +91,8 @@ class Refresher:
         self._share = exploration
         self._start: float | None = None
         self._turn = False
-        self._frequencies = np.zeros(len(learner))
+        self.frequencies = np.zeros(len(learner))
+        """Polls per second of each element, as planned."""
         self._rates = np.full(len(learner), learner.prior.mean)
         self._new.extend(np.flatnonzero(np.isnan(learner.last_polls())).tolist())
 
@@ -157,7 +161,7 @@ class Refresher:
         self.learner.add(count)
         self._worth, self._sizes = np.append(self._worth, worth), np.append(self._sizes, sizes)
         self._due = np.append(self._due, np.full(count, np.inf))
-        self._frequencies = np.append(self._frequencies, np.zeros(count))
+        self.frequencies = np.append(self.frequencies, np.zeros(count))
         self._rates = np.append(self._rates, np.full(count, self.learner.prior.mean))
         if self._least is not None:
             self._least = np.append(self._least, np.zeros(count))
@@ -170,7 +174,7 @@ class Refresher:
         """An element is worth more or less; the next plan knows it. One that is worth nothing is not polled again."""
         self._worth[element] = worth
         if worth == 0.0:
-            self._frequencies[element], self._due[element] = 0.0, np.inf
+            self.frequencies[element], self._due[element] = 0.0, np.inf
         self.plan = None
 
     def set_size(self, element: int, size: float) -> None:
@@ -200,17 +204,14 @@ class Refresher:
             self.learner.fit_prior()
         self._rates = self.learner.rates() if self._known is None else self._known
         elements = Elements(self._rates, self._worth, self._sizes)
-        share = self.share()
-        new = self._plan(elements, share)
-        if self.plan is not None and not always:
-            gain = new.perceived - perceived_freshness(elements, self._frequencies)
-            if gain < _PAYS * new.perceived:
-                return False
-        self.plan, self._frequencies = new, new.frequencies
-        self._share = share
-        self._reschedule(now)
-        self._explore(now)
-        return True
+        self._share = self.share()
+        new = self._plan(elements)
+        adopted = always or self.plan is None or self._gain(elements, self.plan, new) >= _PAYS * new.perceived
+        if adopted:
+            self.plan, self.frequencies = new, new.frequencies
+            self._reschedule(now)
+        self._explore()
+        return adopted
 
     def share(self) -> float:
         """Share of the budget for exploration: more if polls surprise, up to a third."""
@@ -220,17 +221,17 @@ class Refresher:
 
     def freshness(self) -> Floats:
         """Estimated freshness of each element by the rates of the last plan."""
-        return freshness_of(Elements(self._rates, self._worth, self._sizes), self._frequencies)
+        return freshness_of(Elements(self._rates, self._worth, self._sizes), self.frequencies)
 
     def state(self) -> dict[str, Any]:
         """Due times and frequencies, as arrays by name; the learner has a state of its own."""
         mu = 0.0 if self.plan is None else self.plan.mu
-        return {"due": self._due.copy(), "frequencies": self._frequencies.copy(), "mu": mu}
+        return {"due": self._due.copy(), "frequencies": self.frequencies.copy(), "mu": mu}
 
     def restore(self, state: Mapping[str, Any], now: float) -> None:
         """Takes back what :meth:`state` gave; the learner must have been restored before."""
         count = len(self.learner)
-        for name, column in (("due", self._due), ("frequencies", self._frequencies)):
+        for name, column in (("due", self._due), ("frequencies", self.frequencies)):
             values = np.asarray(state[name], dtype=np.float64)
             column[: len(values)] = values[:count]
         self._start = float(state["mu"]) or None
@@ -239,38 +240,44 @@ class Refresher:
         self._heap = self._dues()
         heapify(self._heap)
 
-    def _plan(self, elements: Elements, share: float) -> RefreshPlan:
+    def _plan(self, elements: Elements) -> RefreshPlan:
+        """A plan for what exploration leaves; for everything if there is nothing to explore."""
         start = self._start if self.plan is None else self.plan.mu
-        made = plan(elements, (1.0 - share) * self.budget, least=self._least, start=start)
-        if share and not len(self._left_out(made, share)):
+        made = plan(elements, (1.0 - self._share) * self.budget, least=self._least, start=start)
+        if self._share and not len(self._left_out(made)):
+            self._share = 0.0
             return plan(elements, self.budget, least=self._least, start=made.mu)
         return made
 
-    def _left_out(self, made: RefreshPlan, share: float) -> NDArray[np.intp]:
-        """Elements of worth that the plan polls less often than a round of exploration would."""
-        worthy = self._worth > 0.0
-        pace = share * self.budget / max(float(self._sizes[worthy].sum()), 1e-300)
-        return np.flatnonzero(worthy & (made.frequencies < pace) & ~np.isnan(self.learner.last_polls()))
+    def _gain(self, elements: Elements, old: RefreshPlan, new: RefreshPlan) -> float:
+        """What a plan gains over the one in use, if that one were scaled to the same budget."""
+        scale = new.spent / old.spent if old.spent > 0.0 else 0.0
+        return new.perceived - perceived_freshness(elements, old.frequencies * scale)
 
-    def _explore(self, now: float) -> None:
+    def _left_out(self, made: RefreshPlan) -> NDArray[np.intp]:
+        """Elements of worth that the plan never polls, or so rarely that each poll finds a change anyway."""
+        rarely = made.frequencies * _UNTELLING < self._rates
+        return np.flatnonzero((self._worth > 0.0) & rarely & ~np.isnan(self.learner.last_polls()))
+
+    def _explore(self) -> None:
         assert self.plan is not None
-        some = self._left_out(self.plan, self._share) if self._share else np.empty(0, dtype=np.intp)
+        some = self._left_out(self.plan) if self._share else np.empty(0, dtype=np.intp)
         threshold = self._worth[some] / np.maximum(self.plan.mu * self._sizes[some], 1e-300)
         seconds = float(self._sizes[some].sum()) / max(self._share * self.budget, 1e-300)
-        gaps = _TELLING / np.maximum(threshold, 1e-300)
+        gaps = _TELLING / np.maximum(np.minimum(threshold, self._rates[some]), 1e-300)
         self._exploring.begin(some, self.learner.last_polls()[some], gaps, round_seconds=seconds)
 
     def _reschedule(self, now: float) -> None:
         """New due times: an interval after the last poll, or spread over an interval if that is past."""
         last = self.learner.last_polls()
         with np.errstate(divide="ignore"):
-            intervals = 1.0 / self._frequencies
+            intervals = 1.0 / self.frequencies
         due = last + intervals
         numbers = np.arange(len(due))
         overdue = (due < now) & (self._due > now)
-        spread = now + intervals * ((numbers * _GOLDEN) % 1.0)
+        spread = now + np.minimum(intervals, _NEVER) * ((numbers * _GOLDEN) % 1.0)
         late = np.where(overdue, np.minimum(spread, self._due), np.maximum(due, np.minimum(self._due, now)))
-        planned = np.where(self._frequencies == 0.0, np.inf, late)
+        planned = np.where(self.frequencies == 0.0, np.inf, late)
         # An element that never answered is due when it was put off to; the plan has no last poll to count from.
         self._due = np.where(np.isnan(last), self._due, planned)
         self._heap = self._dues()
@@ -281,7 +288,7 @@ class Refresher:
         return list(zip(self._due[some].tolist(), some.tolist(), strict=True))
 
     def _schedule(self, element: int, now: float) -> None:
-        frequency = float(self._frequencies[element])
+        frequency = float(self.frequencies[element])
         if frequency == 0.0:
             self._due[element] = np.inf
             return

@@ -14,13 +14,15 @@ from freshet.mirror.orders import PollOrder
 
 Floats = NDArray[np.float64]
 
-_CLOSE: Final = 1e-8
+_CLOSE: Final = 3e-7
 """Relative error of the spending at which the search ends; scaling all frequencies removes the rest."""
-_NOTHING: Final = 1e-15
+_NARROW: Final = 1e-7
+"""Width of the bounds at which the search ends: the relative error of mu is at most twice that."""
 _STEP: Final = 20.0
 """Longest step of the logarithm of r."""
 _LARGE: Final = 1e150
 _ELASTIC: Final = 30.0
+_SAMPLE: Final = 20_000
 _CHUNK: Final = 1 << 14
 """Elements that are evaluated at once: their arrays stay in the cache of the processor."""
 
@@ -55,6 +57,11 @@ class Candidates:
         cheapest = float(inverse_price.min())
         return cls(1.0 / cheapest, inverse_price / cheapest, cost, rates, None if low is None else low[wanted])
 
+    def part(self, rows: slice) -> Candidates:
+        """The candidates of these rows, without a copy."""
+        low = None if self.low is None else self.low[rows]
+        return Candidates(self.price, self.demerit[rows], self.cost[rows], self.rates[rows], low)
+
 
 @dataclass(frozen=True, slots=True)
 class Found:
@@ -74,16 +81,32 @@ def search(some: Candidates, budget: float, order: PollOrder, start: float | Non
     """
     frequencies = np.empty(len(some.cost))
     there = log(_first(some, budget, order, start))
-    spent, slope = _evaluate(some, order, exp(there), frequencies, sloped=True)
+    spent, slope = _evaluate(some, order, exp(there), frequencies), _slope(some, order, exp(there))
     bounds = _Bounds()
     evaluations = 1
     while not bounds.narrow(there, error := _log_ratio(spent, budget)):
         before, there = there, bounds.next(there, error, slope)
-        spent, _ = _evaluate(some, order, exp(there), frequencies)
+        spent = _evaluate(some, order, exp(there), frequencies)
         slope = (_log_ratio(spent, budget) - error) / (there - before)
         evaluations += 1
+    if abs(error) > _CLOSE:
+        frequencies, spent = _between(some, order, budget, bounds)
+        evaluations += 2
     gain = float(order.gain(np.array([exp(there)]))[0])
     return Found(_scaled(some, frequencies, budget / spent), some.price * gain, evaluations)
+
+
+def _between(some: Candidates, order: PollOrder, budget: float, bounds: _Bounds) -> tuple[Floats, float]:
+    """Splits the budget where the spending jumps.
+
+    An element on the verge of being polled gets nothing at one mu and a fortieth of its change rate at the next float.
+    The two have the same mu to seven digits, and so has every mixture of them.
+    """
+    more, less = np.empty(len(some.cost)), np.empty(len(some.cost))
+    high = _evaluate(some, order, exp(bounds.low), more)
+    low = _evaluate(some, order, exp(bounds.high), less)
+    share = (budget - low) / (high - low)
+    return share * more + (1.0 - share) * less, share * high + (1.0 - share) * low
 
 
 def _first(some: Candidates, budget: float, order: PollOrder, start: float | None) -> float:
@@ -107,79 +130,88 @@ class _Bounds:
     """Where the solution lies: the logarithms of r with the least error on each side so far."""
 
     def __init__(self) -> None:
-        self._low, self._high = -np.inf, np.inf
+        self.low, self.high = -np.inf, np.inf
 
     def narrow(self, there: float, error: float) -> bool:
         """Takes in an error; whether it is small enough, or no float is left between the bounds."""
         if error > 0.0:
-            self._low = there
+            self.low = there
         else:
-            self._high = there
-        return abs(error) <= _CLOSE or self._high - self._low <= _NOTHING * max(1.0, abs(there))
+            self.high = there
+        return abs(error) <= _CLOSE or self.high - self.low <= _NARROW
 
     def next(self, there: float, error: float, slope: float) -> float:
         """The next place to look at: on the secant, or in the middle of the bounds if that lies outside."""
         if slope < 0.0 and np.isfinite(error / slope):
             ahead = there + min(max(-error / slope, -_STEP), _STEP)
-            if self._low < ahead < self._high:
+            if self.low < ahead < self.high:
                 return ahead
-        if np.isfinite(self._low) and np.isfinite(self._high):
-            return 0.5 * (self._low + self._high)
+        if np.isfinite(self.low) and np.isfinite(self.high):
+            return 0.5 * (self.low + self.high)
         return there + (_STEP if error > 0.0 else -_STEP)
 
 
-def _evaluate(
-    some: Candidates, order: PollOrder, r: float, out: Floats, *, sloped: bool = False
-) -> tuple[float, float]:
-    """Fills in the frequencies; what is spent beyond the floors, and the slope of its logarithm by that of r."""
-    there = np.array([r])
-    gain, lack, slope = (float(each(there)[0]) for each in (order.gain, order.lack, order.slope))
-    top = _Top(r, gain, lack, slope * r if sloped else None)
-    spent = steep = 0.0
-    for begin in range(0, len(out), _CHUNK):
-        more, steeper = _evaluate_part(some, order, slice(begin, begin + _CHUNK), top, out)
-        spent += more
-        steep += steeper
-    return spent, -steep / spent if spent > 0.0 else 0.0
+def _evaluate(some: Candidates, order: PollOrder, r: float, out: Floats) -> float:
+    """Fills in the frequencies; what is spent beyond the floors."""
+    top = _Top.of(order, r)
+    return sum(
+        _evaluate_part(some.part(slice(begin, begin + _CHUNK)), order, top, out[begin : begin + _CHUNK])
+        for begin in range(0, len(out), _CHUNK)
+    )
 
 
 class _Top(NamedTuple):
-    """The most deserving element: its r, gain and lack, and the derivative of its gain by the logarithm of r."""
+    """The most deserving element: its r, and the gain, the lack and the slope of the gain there."""
 
     r: float
     gain: float
     lack: float
-    pull: float | None
+    slope: float
+
+    @classmethod
+    def of(cls, order: PollOrder, r: float) -> _Top:
+        there = np.array([r])
+        gain, lack, slope = (float(each(there)[0]) for each in (order.gain, order.lack, order.slope))
+        return cls(r, gain, lack, slope)
 
 
-def _evaluate_part(
-    some: Candidates, order: PollOrder, part: slice, top: _Top, out: Floats
-) -> tuple[float, float]:
-    demerit, cost, rates = some.demerit[part], some.cost[part], some.rates[part]
+def _solve(demerit: Floats, order: PollOrder, top: _Top) -> tuple[NDArray[np.intp], Floats]:
+    """The elements that are polled, and their r."""
     # Of the two forms of 1 - demerit * gain, the first is exact near demerit 1, the second elsewhere.
     lacks = np.where(demerit < 2.0, (1.0 - demerit) + demerit * top.lack, 1.0 - demerit * top.gain)
-    best = demerit == 1.0
-    polled = np.flatnonzero((lacks > 0.0) | best)
+    polled = np.flatnonzero((lacks > 0.0) | (demerit == 1.0))
     if len(polled) < len(demerit):
-        demerit, cost, rates, lacks, best = (each[polled] for each in (demerit, cost, rates, lacks, best))
+        demerit, lacks = demerit[polled], lacks[polled]
     with np.errstate(all="ignore"):  # the lack of the most deserving may underflow; their r is known
         r = order.inverse(np.minimum(demerit * top.gain, 1.0), lacks)
-    r[best] = top.r
-    spending, frequencies = cost / r, rates / r
-    if some.low is not None:
-        low = some.low[part][polled]
-        spending = np.where(frequencies > low, spending * (1.0 - low / np.maximum(frequencies, low)), 0.0)
-        frequencies = np.maximum(frequencies, low)
-    _fill(out[part], polled, frequencies, 0.0 if some.low is None else some.low[part])
-    steep = 0.0 if top.pull is None else float(spending @ _elasticity(order, demerit, r, top.pull))
-    return float(spending.sum()), steep
+    r[demerit == 1.0] = top.r
+    return polled, r
 
 
-def _elasticity(order: PollOrder, demerit: Floats, r: Floats, pull: float) -> Floats:
-    """By which power of the top's r an element's r grows; it has no bound for those on the verge of being polled."""
+def _evaluate_part(some: Candidates, order: PollOrder, top: _Top, out: Floats) -> float:
+    polled, r = _solve(some.demerit, order, top)
+    everybody = len(polled) == len(out)
+    frequencies = (some.rates if everybody else some.rates[polled]) / r
+    cost = some.cost if everybody else some.cost[polled]
+    if some.low is None:
+        _fill(out, polled, frequencies, 0.0)
+        return float((cost / r).sum())
+    low = some.low[polled]
+    _fill(out, polled, np.maximum(frequencies, low), some.low)
+    return float((cost / r * np.maximum(1.0 - low / frequencies, 0.0)).sum())
+
+
+def _slope(some: Candidates, order: PollOrder, r: float) -> float:
+    """The slope of the logarithm of what is spent by that of r, from a sample of the elements."""
+    sample = some.part(slice(0, None, 1 + len(some.cost) // _SAMPLE))
+    top = _Top.of(order, r)
+    polled, own = _solve(sample.demerit, order, top)
+    spending = sample.cost[polled] / own
     with np.errstate(all="ignore"):
-        power = demerit * pull / (order.slope(r) * r)
-    return np.nan_to_num(np.minimum(power, _ELASTIC), nan=1.0)
+        power = sample.demerit[polled] * (top.slope * top.r) / (order.slope(own) * own)
+    # It has no bound for elements on the verge of being polled, and is unknown where slopes underflow.
+    power = np.where(power <= _ELASTIC, power, _ELASTIC)
+    return -float(spending @ power / spending.sum()) if len(spending) else 0.0
 
 
 def _fill(out: Floats, polled: NDArray[np.intp], frequencies: Floats, others: Floats | float) -> None:

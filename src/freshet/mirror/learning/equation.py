@@ -39,10 +39,20 @@ def solve_rates(exact: Floats, quiet: Floats, changed: Floats, gap: Floats) -> F
     return rates
 
 
+def information(rates: Floats, exact: Floats, changed: Floats, gap: Floats) -> Floats:
+    """How firm the estimate of each rate is: minus the second derivative of the likelihood's logarithm.
+
+    >>> information(np.array([0.5]), np.array([2.0]), np.array([0.0]), np.array([0.0]))
+    array([8.])
+    """
+    z = np.clip(rates * gap, 1e-9, 700.0)
+    return exact / rates**2 + changed * (gap / (2.0 * np.sinh(0.5 * z))) ** 2
+
+
 def _bernoulli(z: Floats) -> tuple[Floats, Floats]:
     """z / (e^z - 1) and minus its derivative."""
     small = z < 1e-4
-    safe = np.where(small, 1.0, np.minimum(z, 700.0))
+    safe = np.where(small, 1.0, np.minimum(z, 300.0))
     grown = np.expm1(safe)
     value = np.where(small, 1.0 - 0.5 * z, safe / grown)
     steep = np.where(small, 0.5 - z / 6.0, ((safe - 1.0) * grown + safe) / (grown * grown))

@@ -8,19 +8,23 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from freshet.mirror.learning.drift import DriftTest
 from freshet.mirror.learning.equation import solve_rates
-from freshet.mirror.learning.prior import RatePrior
+from freshet.mirror.learning.prior import RatePrior, fit_prior
 
 Floats = NDArray[np.float64]
 
-_COLUMNS: Final = ("last", "changes", "changed_time", "quiet_time", "dated")
+_COLUMNS: Final = ("last", "changes", "changed_time", "quiet_time", "dated", "trust", "faster", "slower", "believed")
+_SEEN: Final = slice(1, 6)
+"""Rows of the table that estimates are made from."""
 _ROOM: Final = 16
 """Rows that are added at least, so that single elements do not copy the arrays each time."""
 
 
-_TOLD: Final = 2.0
-_POPULATION: Final = 10
-"""A prior is learned from at least so many elements with at least ``_TOLD`` changes each."""
+_DISTRUST: Final = 0.1
+"""Weight of the common prior for an element whose rate has changed: it is unlike the others."""
+_FIRM: Final = 3.0
+"""How firm the belief in a new rate is once a rate has evidently changed, in changes."""
 
 
 class Learner:
@@ -30,12 +34,14 @@ class Learner:
     time underestimate the rate. The estimate is the rate with the greatest likelihood, with a prior that stands for
     elements of which little is known. Intervals that ended with a change count by their mean length. A known time of
     the last change (Last-Modified) counts as a change seen exactly. Old polls count less: each poll of an element takes
-    the share 1 / memory from the weight of its earlier ones.
+    the share 1 / memory from the weight of its earlier ones, and everything once polls contradict them (see
+    :class:`~freshet.mirror.learning.drift.DriftTest`).
 
     Args:
         count: Number of elements.
         prior: Belief before the first poll.
         memory: Number of polls that count; None remembers everything.
+        drifts: Whether to test each poll for a drift of the rate.
 
     >>> learner = Learner(1, prior=RatePrior(mean=1.0, shape=0.5))
     >>> for second in range(100):
@@ -44,8 +50,13 @@ class Learner:
     array([0.54])
     """
 
-    def __init__(self, count: int = 0, *, prior: RatePrior | None = None, memory: float | None = 50.0) -> None:
+    def __init__(
+        self, count: int = 0, *, prior: RatePrior | None = None, memory: float | None = 50.0, drifts: bool = True
+    ) -> None:
         self.prior = prior or RatePrior(mean=1.0)
+        self.drifts = 0
+        """Number of times that the rate of an element had evidently changed."""
+        self._drifts = drifts
         self._keep = 1.0 if memory is None else 1.0 - 1.0 / memory
         self._count = 0
         self._table = np.empty((len(_COLUMNS), 0))
@@ -59,7 +70,7 @@ class Learner:
         wanted = self._count + count
         if wanted > self._table.shape[1]:
             grown = np.zeros((len(_COLUMNS), max(wanted, 2 * self._table.shape[1], _ROOM)))
-            grown[0] = np.nan
+            grown[0], grown[5], grown[-1] = np.nan, 1.0, self.prior.mean
             grown[:, : self._count] = self._table[:, : self._count]
             self._table = grown
         self._count = wanted
@@ -73,16 +84,24 @@ class Learner:
             changed: Whether it differs from what the poll before found; the first poll of an element has no say.
             last_modified: When it changed last, in the same seconds, if the element says so.
         """
-        last, changes, changed_time, quiet_time, dated = self._table[:, element].tolist()
+        last, changes, changed_time, quiet_time, dated, trust, faster, slower, believed = (
+            self._table[:, element].tolist()
+        )
         passed = now - last
         if last_modified is not None and last_modified > now:
             last_modified = None  # a clock that runs ahead says nothing
         if not passed >= 0.0:  # never polled, or the clock went back
             self._table[0, element] = now
             if last_modified is not None:
-                self._table[3:, element] = quiet_time + now - last_modified, dated + 1.0
+                self._table[3:5, element] = quiet_time + now - last_modified, dated + 1.0
             return
+        drift = DriftTest(faster, slower)
         keep = self._keep
+        if self._drifts and (factor := drift.saw(believed * passed, changed)) != 1.0:
+            # As if a few changes had been seen at the new rate, and nothing before.
+            changes = changed_time = 0.0
+            dated, quiet_time, trust = _FIRM, _FIRM / (factor * believed), _DISTRUST
+            self.drifts += 1
         changes, changed_time, quiet_time, dated = changes * keep, changed_time * keep, quiet_time * keep, dated * keep
         if not changed:
             quiet_time += passed
@@ -92,15 +111,17 @@ class Learner:
         else:
             changes += 1.0
             changed_time += passed
-        self._table[:, element] = now, changes, changed_time, quiet_time, dated
+        self._table[:8, element] = now, changes, changed_time, quiet_time, dated, trust, drift.faster, drift.slower
 
     def rates(self) -> Floats:
         """Estimated changes per second of each element."""
-        return self._solve(self._table[1:, : self._count])
+        rates = self.estimate(self._table[_SEEN, : self._count])
+        self._table[-1, : self._count] = rates
+        return rates
 
     def rate(self, element: int) -> float:
         """Estimated changes per second of one element."""
-        return float(self._solve(self._table[1:, element : element + 1])[0])
+        return float(self.estimate(self._table[_SEEN, element : element + 1])[0])
 
     def last_poll(self, element: int) -> float | None:
         """When an element was polled last; None if it never was."""
@@ -108,11 +129,8 @@ class Learner:
         return None if last != last else last
 
     def fit_prior(self) -> None:
-        """Makes the mean of what was learned the belief about elements of which little is known."""
-        changes, changed_time, quiet_time, dated = self._table[1:, : self._count]
-        told = changes + dated >= _TOLD
-        if told.sum() >= _POPULATION:
-            self.prior = RatePrior(float(np.mean(self.rates()[told])), self.prior.shape)
+        """Makes what was learned of most elements the belief about those of which little is known."""
+        self.prior = fit_prior(*self._table[1:5, : self._count], before=self.prior)
 
     def last_polls(self) -> Floats:
         """When each element was polled last; not a number for those that never were."""
@@ -133,7 +151,11 @@ class Learner:
         self._count = len(state["last"])
         self._table = np.array([np.asarray(state[name], dtype=np.float64) for name in _COLUMNS])
 
-    def _solve(self, seen: Floats) -> Floats:
-        changes, changed_time, quiet_time, dated = seen
+    def estimate(self, seen: Floats) -> Floats:
+        """Rates from the columns of what was seen.
+
+        These are: changes, time with a change, time without, changes of known time, and the weight of the prior.
+        """
+        changes, changed_time, quiet_time, dated, trust = seen
         gap = np.divide(changed_time, changes, out=np.zeros_like(changes), where=changes > 0.0)
-        return solve_rates(dated + self.prior.shape, quiet_time + self.prior.seconds, changes, gap)
+        return solve_rates(dated + trust * self.prior.shape, quiet_time + trust * self.prior.seconds, changes, gap)
