@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -122,6 +122,17 @@ def check_sources(specs: Iterable[StreamSpec], settings: Mapping[str, str]) -> I
             if isinstance(source, MirrorSource | Trace | FilesSource):
                 source.check()
         yield from wrong
+
+
+def check_element_queries(specs: Iterable[StreamSpec], queries: Collection[str]) -> Iterator[Problem]:
+    """What is wrong with the queries that name elements of mirrors."""
+    for spec in specs:
+        elements = spec.source.get("elements") if isinstance(spec.source, Mapping) else None
+        query = elements.get("query") if isinstance(elements, Mapping) else None
+        if isinstance(query, str) and query not in queries:
+            hint = did_you_mean(query, queries)
+            place = f"streams.{spec.stream.name}.source.elements.query"
+            yield Problem(place, f"there is no query {query!r}{hint}")
 
 
 def check_sinks(specs: Iterable[QuerySpec], columns: Mapping[str, Sequence[str]] | None = None) -> Iterator[Problem]:

@@ -10,7 +10,7 @@ from typing import Any
 
 from freshet.log import Lagged
 from freshet.log.readable import Readable
-from freshet.model import UserError
+from freshet.model import FreshetError, UserError
 from freshet.sources.files import open_rows
 from freshet.sources.json_rows import JsonRows
 from freshet.sources.mirror.options import ElementsFrom, ListedElement
@@ -125,7 +125,7 @@ class QueryElements:
         assert self._log is not None
         try:
             return self._log.end(self._query)
-        except Exception:  # it is declared when its query starts
+        except FreshetError:  # it is declared when its query starts
             return 0
 
 

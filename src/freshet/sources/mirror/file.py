@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import gzip
-import zlib
+import stat
 from concurrent.futures import Executor
 from pathlib import Path
 
 from freshet.model import UserError
 from freshet.sources.mirror.answer import Answer, PollFailed, Spend, Validator
+from freshet.sources.mirror.packed import unpacked
 
 
 class FileFetcher:
@@ -48,6 +48,8 @@ class FileFetcher:
             found = path.stat()
             seen = {"file": [found.st_mtime_ns, found.st_size, found.st_ino]}
             modified = found.st_mtime_ns / 1e9
+            if not stat.S_ISREG(found.st_mode):
+                raise PollFailed(f"{path} is not a file")  # a pipe would never end
             if seen == validator:
                 return Answer(None, validator, modified)
             with path.open("rb") as file:
@@ -57,13 +59,10 @@ class FileFetcher:
         return Answer(self._unpacked(path, content), seen, modified, len(content))
 
     def _unpacked(self, path: Path, content: bytes) -> bytes:
-        if len(content) <= self._max_bytes and path.suffix.lower() == ".gz":
-            try:
-                content = zlib.decompressobj(wbits=31).decompress(content, self._max_bytes + 1)
-            except (zlib.error, gzip.BadGzipFile) as error:
-                raise PollFailed(f"{path} is not gzip: {error}", moved=len(content)) from None
         if len(content) > self._max_bytes:
             raise PollFailed(f"{path} has more than {self._max_bytes:,} bytes", moved=len(content))
+        if path.suffix.lower() == ".gz":
+            return unpacked(content, self._max_bytes, len(content))
         return content
 
     async def close(self) -> None:

@@ -46,10 +46,10 @@ class HostGate:
     nobody else. Elements that failed the last time wait while half as many requests hang as may run.
 
     >>> gate = HostGate(connections=2)
-    >>> gate.begin("a", 0.0), gate.begin("a", 0.0), gate.begin("a", 0.5), gate.begin("a", 1.5)
-    (True, True, False, True)
-    >>> gate.begin("a", 1.5, suspect=True)
-    False
+    >>> gate.enter("a", 0.0), gate.enter("a", 0.0), gate.enter("a", 0.5), gate.enter("a", 1.5)
+    (1, 2, None, 3)
+    >>> gate.enter("a", 1.5, suspect=True) is None
+    True
     """
 
     def __init__(self, connections: int) -> None:
@@ -58,12 +58,17 @@ class HostGate:
         self._closed_until: dict[str, float] = {}
         self._number = 0
 
-    def begin(self, host: str, now: float, suspect: bool = False) -> bool:
-        """Whether a request may begin; if so, it counts from now on."""
-        return self.enter(host, now, suspect) is not None
-
     def enter(self, host: str, now: float, suspect: bool = False) -> int | None:
-        """A ticket for :meth:`end`; None if the request must wait."""
+        """Begins a request, which counts from now on.
+
+        Args:
+            host: Where it goes.
+            now: The time.
+            suspect: Whether the last request for the same element failed.
+
+        Returns:
+            A ticket for :meth:`end`; None if the request must wait.
+        """
         under_way = self._begun[host]
         if now < self._closed_until.get(host, now):
             return None

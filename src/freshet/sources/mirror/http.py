@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import time
-import zlib
 from collections.abc import Mapping
 from email.utils import parsedate_to_datetime
 from http import HTTPStatus
@@ -17,6 +16,7 @@ from freshet.model import UserError
 from freshet.sources.mirror.answer import Answer, PollFailed, Spend, Validator
 from freshet.sources.mirror.content import shown_reason
 from freshet.sources.mirror.hosts import AllowedHosts
+from freshet.sources.mirror.packed import unpacked
 
 _REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
 _BUSY: Final = frozenset({HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE})
@@ -34,7 +34,7 @@ class HttpFetcher:
     Args:
         allowed: Hosts that may be asked.
         url: Address of an element, with ``{element}`` where its name goes; None: the element is the address.
-        headers: Headers of every request.
+        headers: Headers of every request, unless a redirect leads to another host.
         timeout: Maximum number of seconds for a request.
         max_bytes: Maximum size of a body, packed or unpacked.
         redirects: Maximum number of redirects.
@@ -51,7 +51,7 @@ class HttpFetcher:
         redirects: int = 3,
     ) -> None:
         self._allowed, self._url = allowed, url
-        self._headers = {**_HEADERS, **(headers or {})}
+        self._headers = dict(headers or {})
         self._timeout, self._max_bytes, self._redirects = timeout, max_bytes, redirects
         self._session: aiohttp.ClientSession | None = None
 
@@ -77,25 +77,36 @@ class HttpFetcher:
         self._allowed.check(parts.netloc.rpartition("@")[2])
 
     async def fetch(self, element: str, validator: Validator, spend: Spend) -> Answer:
-        try:
-            async with asyncio.timeout(self._timeout):
-                return await self._follow(self.address(element), validator, spend)
-        except TimeoutError:
-            raise PollFailed(f"no answer within {self._timeout:g} s") from None
-        except (aiohttp.ClientError, OSError, ValueError) as error:
-            raise PollFailed(shown_reason(error)) from None
-
-    async def _follow(self, address: str, validator: Validator, spend: Spend) -> Answer:
+        first = address = self.address(element)
         moved = 0
         for hop in range(self._redirects + 1):
             if hop:
                 await spend()
-            async with self._opened().get(address, headers=_conditions(validator), allow_redirects=False) as response:
-                moved += _header_bytes(response)
-                if response.status not in _REDIRECTS:
-                    return await self._answer(response, validator, moved)
-                address = self._next(address, response, moved)
+            # What the headers tell is meant for the element's own host.
+            own = self._headers if urlsplit(address).netloc == urlsplit(first).netloc else {}
+            answer = await self._request(address, {**own, **_conditions(validator)}, validator, moved)
+            if isinstance(answer, Answer):
+                return answer
+            address, moved = answer
         raise PollFailed(f"more than {self._redirects} redirects", moved=moved)
+
+    async def _request(
+        self, address: str, headers: Mapping[str, str], validator: Validator, moved: int
+    ) -> Answer | tuple[str, int]:
+        """An answer; or where a redirect leads to, and the bytes so far."""
+        try:
+            async with (
+                asyncio.timeout(self._timeout),
+                self._opened().get(address, headers=headers, allow_redirects=False) as response,
+            ):
+                moved += _header_bytes(response)
+                if response.status in _REDIRECTS:
+                    return self._next(address, response, moved), moved
+                return await self._answer(response, validator, moved)
+        except TimeoutError:
+            raise PollFailed(f"no answer within {self._timeout:g} s", moved=moved) from None
+        except (aiohttp.ClientError, OSError, ValueError) as error:
+            raise PollFailed(shown_reason(error), moved=moved) from None
 
     def _next(self, address: str, response: aiohttp.ClientResponse, moved: int) -> str:
         target = urljoin(address, response.headers.get("Location", ""))
@@ -131,20 +142,8 @@ class HttpFetcher:
             parts.append(part)
         body = b"".join(parts)
         if response.headers.get("Content-Encoding", "").lower() in ("gzip", "x-gzip"):
-            body = self._unpacked(body, moved + packed)
+            body = unpacked(body, self._max_bytes, moved + packed)
         return body, packed
-
-    def _unpacked(self, body: bytes, moved: int) -> bytes:
-        unpacker = zlib.decompressobj(wbits=31)
-        try:
-            unpacked = unpacker.decompress(body, self._max_bytes + 1)
-        except zlib.error as error:
-            raise PollFailed(f"not gzip: {error}", moved=moved) from None
-        if len(unpacked) > self._max_bytes:
-            raise PollFailed(f"more than {self._max_bytes:,} bytes when unpacked", moved=moved)
-        if not unpacker.eof:
-            raise PollFailed("its gzip ends too early", moved=moved)
-        return unpacked
 
     def _opened(self) -> aiohttp.ClientSession:
         if self._session is None:
@@ -152,7 +151,7 @@ class HttpFetcher:
             connector = aiohttp.TCPConnector(limit=0, keepalive_timeout=30.0)
             self._session = aiohttp.ClientSession(
                 connector=connector,
-                headers=self._headers,
+                headers=_HEADERS,
                 auto_decompress=False,
                 cookie_jar=aiohttp.DummyCookieJar(),
                 timeout=aiohttp.ClientTimeout(total=None),

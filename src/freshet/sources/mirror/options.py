@@ -67,7 +67,7 @@ class HttpOptions(Options):
         url: Address of an element, with ``{element}`` where its name goes; by default the element is the address.
         hosts: Hosts that elements from files and queries, and redirects, may lead to, as in a shell:
             ``"*.example.org"``.
-        headers: Headers of every request.
+        headers: Headers of every request, unless a redirect leads to another host.
         redirects: Maximum number of redirects of a poll; each counts as a poll of the budget.
     """
 

@@ -11,11 +11,13 @@ from collections.abc import Callable
 from typing import Final
 
 from freshet.mirror.allowance import Allowance
-from freshet.sources.mirror.answer import Fetcher, PollFailed
+from freshet.sources.mirror.answer import Answer, Fetcher, PollFailed, Spend
 from freshet.sources.mirror.audit import Audits
 from freshet.sources.mirror.backoff import BackOff
 from freshet.sources.mirror.book import MirrorBook
+from freshet.sources.mirror.content import shown_reason
 from freshet.sources.mirror.hosts import HostGate
+from freshet.sources.mirror.known import KnownElement
 from freshet.sources.mirror.options import MirrorOptions
 
 _LOGGER: Final = logging.getLogger(__name__)
@@ -136,10 +138,13 @@ class Poller:
             cost = self._cost(number)
             if not self._may(host, now, cost):
                 break
-            ticket = self._gate.enter(host, now, suspect=self._book.elements[number].failures > 0)
-            if ticket is None:
-                queue.rotate(-1)  # another element of the host may be no suspect
+            suspect = self._book.elements[number].failures > 0
+            ticket = self._gate.enter(host, now, suspect)
+            if ticket is None and suspect:
+                queue.rotate(-1)  # the next element of the host may be none
                 continue
+            if ticket is None:
+                break
             queue.popleft()
             self._pay(host, now, cost)
             self._launch(self._one(number, host, ticket, cost, fetcher))
@@ -196,23 +201,29 @@ class Poller:
             requests += 1
 
         try:
-            answer = await fetcher.fetch(known.name, known.validator, spend)
-        except PollFailed as failure:
-            self._failed(number, host, failure)
-            moved = failure.moved
-        else:
-            with self.lock:
-                changed = self._book.answered(number, time.time(), answer)
-                if number in self._audited:
-                    self._audit(number, not changed)
-            moved = answer.bytes
+            answer = await _asked(fetcher, known, spend)
+            moved = answer.moved if isinstance(answer, PollFailed) else answer.bytes
+            self._enter(number, host, answer)
+        except Exception as error:
+            # Not the element's fault: the source says so and ends.
+            self.error = error
+            self._stopping.set()
         finally:
             self._settle(requests * cost, moved)
             self._gate.end(host, ticket)
             self._under_way.discard(number)
             self._audited.discard(number)
 
-    def _audit(self, number: int, fresh: bool) -> None:
+    def _enter(self, number: int, host: str, answer: Answer | PollFailed) -> None:
+        if isinstance(answer, PollFailed):
+            self._failed(number, host, answer)
+            return
+        with self.lock:
+            changed = self._book.answered(number, time.time(), answer)
+            if number in self._audited:
+                self._audit(not changed)
+
+    def _audit(self, fresh: bool) -> None:
         self.audits.met(fresh)
         self._book.counts["audits"] += 1
         self._book.counts["audits_fresh"] += fresh
@@ -229,3 +240,13 @@ class Poller:
         if self._options.budget is None:
             self._reserved = max(0.0, self._reserved - reserved)
             self._spend(time.monotonic(), float(moved))
+
+
+async def _asked(fetcher: Fetcher, known: KnownElement, spend: Spend) -> Answer | PollFailed:
+    try:
+        return await fetcher.fetch(known.name, known.validator, spend)
+    except PollFailed as failure:
+        return failure
+    except Exception as error:  # one element must not end the polls of the others
+        _LOGGER.debug("a poll of %s failed", known.name, exc_info=True)
+        return PollFailed(shown_reason(error))

@@ -34,8 +34,8 @@ _SAVE_ROWS: Final = 0.1
 """Seconds between commits while there are rows."""
 _SAVE_RECORDS: Final = 1.0
 """Seconds between commits of what was learned by polls that found nothing new."""
-_THREADS: Final = 16
-"""Threads for polls of files and databases."""
+_THREADS: Final = 256
+"""Maximum number of threads for polls of files and databases: one that hangs must not keep others waiting."""
 _EXAMPLES: Final = 5
 
 
