@@ -78,7 +78,7 @@ def _root(rising: Callable[[Floats], Floats], count: int) -> Floats:
 def _spread(elements: Elements, some: NDArray[np.bool_], r: Floats) -> Floats:
     least = np.zeros(len(elements))
     least[some] = elements.rates[some] / r
-    return least
+    return np.asarray(least)
 
 
 def _check(values: Floats, fine: NDArray[np.bool_], name: str, wanted: str, count: int) -> None:

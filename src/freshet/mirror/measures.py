@@ -20,7 +20,7 @@ def freshness_of(elements: Elements, frequencies: Floats, order: OrderName = "fi
     fresh = (elements.rates == 0.0).astype(np.float64)
     both = (elements.rates > 0.0) & (frequencies > 0.0)
     fresh[both] = ORDERS[order].freshness(elements.rates[both] / frequencies[both])
-    return fresh
+    return np.asarray(fresh)
 
 
 def ages_of(elements: Elements, frequencies: Floats, order: OrderName = "fixed") -> Floats:

@@ -49,8 +49,9 @@ def plan(
     order: OrderName = "fixed",
     least: Floats | None = None,
     start: float | None = None,
+    spent: float | None = None,
 ) -> RefreshPlan:
-    """The rates f >= 0 that maximise the sum of p F(lambda / f) under the sum of s f = budget (CAR §2.2.1, Eq. 2.1-2.4).
+    """The rates f >= 0 that maximise the sum of p F(lambda / f) under the sum of s f = budget (CAR Eq. 2.1-2.4).
 
     All elements that are polled gain alike from one more unit of budget: p g(r) / (lambda s) = mu. This gives r for
     each element (by Lambert's W in fixed order), so that only mu needs a search. Its time is linear in the number of
@@ -63,6 +64,7 @@ def plan(
         order: How the polls of an element lie in time.
         least: Least frequency of each element, see :func:`~freshet.mirror.floors.floors`.
         start: The mu of a plan for nearly the same elements; the search begins there.
+        spent: What would be spent at that mu, if it is known, see :func:`~freshet.mirror.again.plan_again`.
 
     Raises:
         UserError: A number makes no sense, or the floors need more than the budget.
@@ -81,7 +83,7 @@ def plan(
     mu, evaluations = 0.0, 0
     if len(wanted) and rest > _ROUNDING * budget:
         some = Candidates.of(elements, wanted, low)
-        found = search(some, rest, ORDERS[order], start)
+        found = search(some, rest, ORDERS[order], start, spent)
         frequencies[wanted] = found.frequencies
         mu, evaluations = found.mu, found.evaluations
     fresh = freshness_of(elements, frequencies, order)

@@ -72,18 +72,28 @@ class Found:
     evaluations: int
 
 
-def search(some: Candidates, budget: float, order: PollOrder, start: float | None) -> Found:
+def search(
+    some: Candidates, budget: float, order: PollOrder, start: float | None = None, spent: float | None = None
+) -> Found:
     """Finds the r of the most deserving element at which the budget is spent, by secants between bounds.
 
     The logarithm of what is spent is nearly linear in the logarithm of that r, for small and for large budgets alike;
     mu itself approaches its bound exponentially, and a float cannot tell small budgets apart by it. The first step is
     Newton's. Later ones use secants, because single elements on the verge of being polled make derivatives jump.
+
+    Args:
+        some: The candidates.
+        budget: What they may cost beyond their floors.
+        order: How the polls of an element lie in time.
+        start: The mu to begin with, or None.
+        spent: What is spent at that mu, if it is known.
     """
     frequencies = np.empty(len(some.cost))
     there = log(_first(some, budget, order, start))
-    spent, slope = _evaluate(some, order, exp(there), frequencies), _slope(some, order, exp(there))
-    bounds = _Bounds()
-    evaluations = 1
+    slope, bounds, evaluations = _slope(some, order, exp(there)), _Bounds(), 0
+    if start is None or spent is None or abs(_log_ratio(spent, budget)) <= _CLOSE:
+        spent = _evaluate(some, order, exp(there), frequencies)
+        evaluations = 1
     while not bounds.narrow(there, error := _log_ratio(spent, budget)):
         before, there = there, bounds.next(there, error, slope)
         spent = _evaluate(some, order, exp(there), frequencies)

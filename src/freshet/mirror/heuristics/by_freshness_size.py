@@ -7,7 +7,7 @@ from freshet.mirror.measures import freshness_of
 
 
 def by_freshness_size(elements: Elements) -> Floats:
-    """Sorts by the perceived freshness p F at one unit of bandwidth, which polls large elements less often (CAR §2.5.2).
+    """Sorts by the perceived freshness p F at one unit of bandwidth: large elements are polled less often (CAR §2.5.2).
 
     >>> by_freshness_size(Elements.of([1.0, 1.0], sizes=[1.0, 2.0])).round(3)
     array([0.632, 0.432])

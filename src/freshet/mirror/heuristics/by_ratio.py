@@ -13,4 +13,6 @@ def by_ratio(elements: Elements) -> Floats:
     >>> by_ratio(Elements.of([1.0, 2.0, 0.0], [0.3, 0.8, 0.1]))
     array([0.3, 0.4, inf])
     """
-    return np.divide(elements.worth, elements.rates, out=np.full(len(elements), np.inf), where=elements.rates > 0.0)
+    ratios = np.full(len(elements), np.inf)
+    np.divide(elements.worth, elements.rates, out=ratios, where=elements.rates > 0.0)
+    return ratios

@@ -50,7 +50,7 @@ def information(rates: Floats, exact: Floats, changed: Floats, gap: Floats) -> F
 
 
 def _bernoulli(z: Floats) -> tuple[Floats, Floats]:
-    """z / (e^z - 1) and minus its derivative."""
+    """The values of z / (e^z - 1) and of minus its derivative."""
     small = z < 1e-4
     safe = np.where(small, 1.0, np.minimum(z, 300.0))
     grown = np.expm1(safe)

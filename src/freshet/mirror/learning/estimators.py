@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-
 Floats = NDArray[np.float64]
 
 
@@ -21,7 +20,7 @@ def naive(polls: int, changes: int, interval: float) -> float:
 
 
 def bias_reduced(polls: int, changes: int, interval: float) -> float:
-    """-ln((n - X + 0.5) / (n + 0.5)) per interval: nearly unbiased, and finite if all polls found a change (CGM00a §4.1).
+    """-ln((n - X + 0.5) / (n + 0.5)) per interval: nearly unbiased, finite if all polls found a change (CGM00a §4.1).
 
     >>> round(bias_reduced(100, 63, interval=1.0), 3)
     0.986

@@ -84,9 +84,9 @@ class Learner:
             changed: Whether it differs from what the poll before found; the first poll of an element has no say.
             last_modified: When it changed last, in the same seconds, if the element says so.
         """
-        last, changes, changed_time, quiet_time, dated, trust, faster, slower, believed = (
-            self._table[:, element].tolist()
-        )
+        last, changes, changed_time, quiet_time, dated, trust, faster, slower, believed = self._table[
+            :, element
+        ].tolist()
         passed = now - last
         if last_modified is not None and last_modified > now:
             last_modified = None  # a clock that runs ahead says nothing

@@ -45,7 +45,7 @@ def inverse_log_excess(excess: Floats) -> Floats:
     r = far - step / (1 - 0.5 * step / (far * (1 + far)))
     if near.any():
         r[near] = _series(w[near])
-    return r
+    return np.asarray(r)
 
 
 def _series(w: Floats) -> Floats:

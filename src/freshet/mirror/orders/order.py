@@ -18,7 +18,9 @@ class PollOrder(Protocol):
     it polls (CAR §2.7, Eq. 2.5; the sign of footnote 7 is wrong in print).
     """
 
-    name: str
+    @property
+    def name(self) -> str:
+        """As users write it."""
 
     def freshness(self, r: Floats) -> Floats:
         """Time-averaged freshness."""

@@ -56,14 +56,10 @@ class RefreshingWorld:
     True
     """
 
-    def __init__(
-        self, elements: Elements, budget: float, learner: Learner, *, exploration: float, seed: int
-    ) -> None:
+    def __init__(self, elements: Elements, budget: float, learner: Learner, *, exploration: float, seed: int) -> None:
         self._elements, self._budget = elements, budget
         self._world = ChangingElements(elements.rates, seed=seed)
-        self.refresher = Refresher(
-            learner, elements.worth, elements.sizes, budget, exploration=exploration
-        )
+        self.refresher = Refresher(learner, elements.worth, elements.sizes, budget, exploration=exploration)
         self.now = 0.0
         self._polls = 0
         self.refresher.replan(self.now)
