@@ -149,8 +149,8 @@ class App(OwnCode):
             if name not in broken:
                 with noted(problems, f"tables.{name}", f"table {name}: "):
                     file = None if table.file is None else folder / table.file
-                    source = None if table.source is None else placed(table.source.declared(), folder)
-                    self.table(name, file, schema=table.columns, format=table.format, source=source)
+                    polled = None if table.source is None else placed(table.source.declared(), folder)
+                    self.table(name, file, schema=table.columns, format=table.format, source=polled)
             if name not in self.tables:
                 broken |= {name} - self.streams.keys()
         for name, function in read.file.functions.items():

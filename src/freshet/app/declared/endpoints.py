@@ -58,7 +58,12 @@ class NamedSink:
         return self.declared
 
 
-_PATHS: Final = {"path": {}, "elements": {"file": {}}, "file": {"path": {}}, "sql": {"database": {}}}
+_PATHS: Final[dict[str, dict[str, Any]]] = {
+    "path": {},
+    "elements": {"file": {}},
+    "file": {"path": {}},
+    "sql": {"database": {}},
+}
 """Keys of sources and sinks that are paths, in tables that may lie within each other."""
 
 

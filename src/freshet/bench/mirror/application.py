@@ -95,7 +95,8 @@ class RunningApplication:
     """``freshet run`` in a process of its own."""
 
     def __init__(self, file: Path) -> None:
-        self._file, self._child = file, self._start()
+        self._file = file
+        self._child = self._start()
 
     def _start(self) -> subprocess.Popen[bytes]:
         report = self._file.parent / "report.json"

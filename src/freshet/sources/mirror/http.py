@@ -78,12 +78,12 @@ class HttpFetcher:
 
     async def fetch(self, element: str, validator: Validator, spend: Spend) -> Answer:
         first = address = self.address(element)
-        moved = 0
+        moved, own = 0, self._headers
         for hop in range(self._redirects + 1):
             if hop:
                 await spend()
-            # What the headers tell is meant for the element's own host.
-            own = self._headers if urlsplit(address).netloc == urlsplit(first).netloc else {}
+                # What the headers tell is meant for the element's own host.
+                own = self._headers if urlsplit(address).netloc == urlsplit(first).netloc else {}
             answer = await self._request(address, {**own, **_conditions(validator)}, validator, moved)
             if isinstance(answer, Answer):
                 return answer

@@ -40,7 +40,7 @@ class Schedule:
         self._options = options
         self._prior = RatePrior(1.0 / options.change_every)
         self._in_bytes = options.budget is None
-        self._worth = np.empty(0)
+        self._worth = self._rates = np.empty(0)
         self._refresher: Refresher | None = None
 
     def add(self, elements: Sequence[KnownElement], now: float) -> None:
@@ -90,10 +90,11 @@ class Schedule:
         """Plans anew, if enough was seen since the last plan."""
         if self._refresher is not None and (always or self._refresher.wants_replan()):
             self._refresher.replan(now, always=always)
+            self._rates = self._refresher.rates()
 
     def rate(self, number: int) -> float:
-        """Changes a second of an element, as far as it is known."""
-        return self._ready.learner.rate(number)
+        """Changes a second of an element, as far as it was known at the last plan."""
+        return float(self._rates[number]) if number < len(self._rates) else self._prior.mean
 
     def rates(self) -> NDArray[np.float64]:
         """Changes a second of all elements, as far as they are known."""
