@@ -22,7 +22,7 @@ from freshet.mirror import Elements, plan
 Floats = NDArray[np.float64]
 
 ELEMENTS: Final = 2000
-MEAN_RATE: Final = 0.4
+MEAN_RATE: Final = 0.8
 """Changes a second of a resource on average."""
 SHARE: Final = 8.0
 """Changes for each poll of the budget."""
