@@ -1,44 +1,78 @@
-"""Planning again after a few elements have changed."""
+"""Planning again after some elements have changed."""
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
 
-from freshet.mirror.elements import Elements
+from freshet.mirror.elements import Elements, check_budget
 from freshet.mirror.orders import ORDERS, OrderName
-from freshet.mirror.plan import RefreshPlan, plan
+from freshet.mirror.plan import RefreshPlan
+from freshet.mirror.search import Candidates, inverse_prices, search
 
 Floats = NDArray[np.float64]
 
 
-def plan_again(
-    elements: Elements, budget: float, before: RefreshPlan, rows: NDArray[np.intp], *, order: OrderName = "fixed"
-) -> RefreshPlan:
-    """The optimal plan for elements of which only some rows differ from those of an earlier plan (CAR §6.2.4).
+class Planner:
+    """Makes optimal plans for elements of which some change now and then (CAR §6.2.4).
 
-    The search begins at the mu of the earlier plan. What would be spent there follows from the rows that differ, so
+    Later searches begin at the mu of the plan before. What would be spent there follows from the rows that changed, so
     the first pass over all elements is not needed.
 
     Args:
-        elements: All elements, as they are now.
+        elements: The elements at first; they are copied.
         budget: What polls may cost per second.
-        before: The earlier plan, without floors.
-        rows: The elements that differ.
         order: How the polls of an element lie in time.
 
-    >>> before = plan(Elements.of([1, 2, 3, 4, 5]), 5.0)
-    >>> now = Elements.of([1, 2, 3, 4, 2])
-    >>> plan_again(now, 5.0, before, np.array([4])).frequencies.round(2)
+    >>> planner = Planner(Elements.of([1, 2, 3, 4, 5]), 5.0)
+    >>> planner.plan().frequencies.round(2)
+    array([1.15, 1.36, 1.35, 1.14, 0.  ])
+    >>> planner.change(np.array([4]), rates=np.array([2.0]))
+    >>> planner.plan().frequencies.round(2)
     array([1.04, 1.19, 1.12, 0.46, 1.19])
     """
-    if before.mu == 0.0:
-        return plan(elements, budget, order=order)
-    some = Elements(elements.rates[rows], elements.worth[rows], elements.sizes[rows])
-    some.check()
-    difference = frequencies_at(some, before.mu, order) - before.frequencies[rows]
-    spent = before.spent + float(some.sizes @ difference)
-    return plan(elements, budget, order=order, start=before.mu, spent=spent)
+
+    def __init__(self, elements: Elements, budget: float, *, order: OrderName = "fixed") -> None:
+        elements.check()
+        self._elements = Elements(elements.rates.copy(), elements.worth.copy(), elements.sizes.copy())
+        self._budget, self._order = check_budget(budget), order
+        self._some = Candidates.of(self._elements, None)
+        self._mu: float | None = None
+        self._spent: float | None = None
+
+    def change(self, rows: NDArray[np.intp], *, rates: Floats | None = None, worth: Floats | None = None) -> None:
+        """These elements have new rates, or a new worth.
+
+        Plans that were made before share these arrays: read their freshness before.
+        """
+        before = self._rows(rows)
+        new = Elements(before.rates if rates is None else rates, before.worth if worth is None else worth, before.sizes)
+        new.check()
+        self._elements.rates[rows], self._elements.worth[rows] = new.rates, new.worth
+        if self._mu is not None and self._spent is not None:
+            difference = frequencies_at(new, self._mu, self._order) - frequencies_at(before, self._mu, self._order)
+            self._spent += float(new.sizes @ difference)
+        self._renew(rows, new)
+
+    def plan(self) -> RefreshPlan:
+        """The optimal plan for the elements as they are now."""
+        if self._some.price == 0.0:
+            return RefreshPlan(self._elements, np.zeros(len(self._elements)), 0.0, self._order)
+        found = search(self._some, self._budget, ORDERS[self._order], self._mu, self._spent)
+        self._mu, self._spent = found.mu, self._budget
+        return RefreshPlan(self._elements, found.frequencies, found.mu, self._order, found.evaluations)
+
+    def _rows(self, rows: NDArray[np.intp]) -> Elements:
+        return Elements(self._elements.rates[rows], self._elements.worth[rows], self._elements.sizes[rows])
+
+    def _renew(self, rows: NDArray[np.intp], new: Elements) -> None:
+        """Changes the candidates in place, or makes them anew if another element deserves polls most."""
+        some, cost = self._some, new.rates * new.sizes
+        demerit = inverse_prices(cost, new.worth) * some.price
+        if some.price == 0.0 or (demerit < 1.0).any() or (some.demerit[rows] == 1.0).any():
+            self._some = Candidates.of(self._elements, None)
+        else:
+            some.demerit[rows], some.cost[rows] = demerit, cost
 
 
 def frequencies_at(elements: Elements, mu: float, order: OrderName = "fixed") -> Floats:
@@ -48,9 +82,8 @@ def frequencies_at(elements: Elements, mu: float, order: OrderName = "fixed") ->
     array([0.   , 0.593])
     """
     frequencies = np.zeros(len(elements))
-    with np.errstate(divide="ignore", invalid="ignore"):
-        gains = mu * elements.rates * elements.sizes / elements.worth
-    polled = (gains > 0.0) & (gains < 1.0)
+    gains = mu * inverse_prices(elements.rates * elements.sizes, elements.worth)
+    polled = gains < 1.0
     r = ORDERS[order].inverse(gains[polled], 1.0 - gains[polled])
     frequencies[polled] = elements.rates[polled] / r
     return frequencies

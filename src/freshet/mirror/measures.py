@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -10,6 +12,10 @@ from freshet.mirror.orders import ORDERS, OrderName
 
 Floats = NDArray[np.float64]
 
+_CHUNK: Final = 1 << 14
+"""Elements that are evaluated at once: their arrays stay in the cache of the processor."""
+_LARGEST: Final = 1e300
+
 
 def freshness_of(elements: Elements, frequencies: Floats, order: OrderName = "fixed") -> Floats:
     """Time-averaged freshness of each element (CAR §2.7); 1 where nothing changes, 0 where nobody polls.
@@ -17,10 +23,15 @@ def freshness_of(elements: Elements, frequencies: Floats, order: OrderName = "fi
     >>> freshness_of(Elements.of([1.0, 0.0, 1.0]), np.array([1.0, 0.0, 0.0]))
     array([0.63212056, 1.        , 0.        ])
     """
-    fresh = (elements.rates == 0.0).astype(np.float64)
-    both = (elements.rates > 0.0) & (frequencies > 0.0)
-    fresh[both] = ORDERS[order].freshness(elements.rates[both] / frequencies[both])
-    return np.asarray(fresh)
+    fresh = np.empty(len(elements))
+    for begin in range(0, len(fresh), _CHUNK):
+        part = slice(begin, begin + _CHUNK)
+        rates = elements.rates[part]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            r = np.where(rates > 0.0, rates / frequencies[part], 0.0)
+        # An infinite r, where nobody polls, would be no number in some of the formulas.
+        fresh[part] = np.where(np.isfinite(r), ORDERS[order].freshness(np.minimum(r, _LARGEST)), 0.0)
+    return fresh
 
 
 def ages_of(elements: Elements, frequencies: Floats, order: OrderName = "fixed") -> Floats:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from functools import cached_property
 from typing import Final
 
 import numpy as np
@@ -20,26 +20,46 @@ _ROUNDING: Final = 1e-12
 """Floors may exceed the budget by this share: sums of floats are not exact."""
 
 
-@dataclass(frozen=True, slots=True)
 class RefreshPlan:
     """How often to poll each element, and what that achieves.
 
     Args:
+        elements: What the plan is for; the arrays must not be changed.
         frequencies: Polls per second of each element.
         mu: What one more unit of budget per second would add to the sum of worth times freshness; 0 if nothing can be
             gained.
-        perceived: Perceived freshness: the share of accesses that see a fresh element.
-        general: General freshness: the share of elements that are fresh.
-        spent: Budget in use; less than the budget only if no element is worth polling.
+        order: How the polls of an element lie in time.
         evaluations: Number of passes over all elements that the search for mu needed.
     """
 
-    frequencies: Floats
-    mu: float
-    perceived: float
-    general: float
-    spent: float
-    evaluations: int
+    def __init__(
+        self, elements: Elements, frequencies: Floats, mu: float, order: OrderName, evaluations: int = 0
+    ) -> None:
+        self.elements = elements
+        self.frequencies = frequencies
+        self.mu = mu
+        self.order = order
+        self.evaluations = evaluations
+
+    @cached_property
+    def freshness(self) -> Floats:
+        """Freshness of each element."""
+        return freshness_of(self.elements, self.frequencies, self.order)
+
+    @cached_property
+    def perceived(self) -> float:
+        """Perceived freshness: the share of accesses that see a fresh element."""
+        return weighted_mean(self.freshness, self.elements.worth)
+
+    @cached_property
+    def general(self) -> float:
+        """General freshness: the share of elements that are fresh."""
+        return float(self.freshness.mean()) if len(self.elements) else 1.0
+
+    @cached_property
+    def spent(self) -> float:
+        """Budget in use; less than the budget only if no element is worth polling."""
+        return float(self.elements.sizes @ self.frequencies)
 
 
 def plan(
@@ -49,7 +69,6 @@ def plan(
     order: OrderName = "fixed",
     least: Floats | None = None,
     start: float | None = None,
-    spent: float | None = None,
 ) -> RefreshPlan:
     """The rates f >= 0 that maximise the sum of p F(lambda / f) under the sum of s f = budget (CAR Eq. 2.1-2.4).
 
@@ -64,7 +83,6 @@ def plan(
         order: How the polls of an element lie in time.
         least: Least frequency of each element, see :func:`~freshet.mirror.floors.floors`.
         start: The mu of a plan for nearly the same elements; the search begins there.
-        spent: What would be spent at that mu, if it is known, see :func:`~freshet.mirror.again.plan_again`.
 
     Raises:
         UserError: A number makes no sense, or the floors need more than the budget.
@@ -77,24 +95,12 @@ def plan(
     check_budget(budget)
     elements.check()
     low = _least(elements, budget, least)
-    frequencies = np.zeros(len(elements)) if low is None else low.copy()
-    wanted = np.flatnonzero((elements.rates > 0.0) & (elements.worth > 0.0))
     rest = budget - (0.0 if low is None else float(elements.sizes @ low))
-    mu, evaluations = 0.0, 0
-    if len(wanted) and rest > _ROUNDING * budget:
-        some = Candidates.of(elements, wanted, low)
-        found = search(some, rest, ORDERS[order], start, spent)
-        frequencies[wanted] = found.frequencies
-        mu, evaluations = found.mu, found.evaluations
-    fresh = freshness_of(elements, frequencies, order)
-    return RefreshPlan(
-        frequencies,
-        mu,
-        weighted_mean(fresh, elements.worth),
-        float(fresh.mean()) if len(fresh) else 1.0,
-        float(elements.sizes @ frequencies),
-        evaluations,
-    )
+    some = Candidates.of(elements, low)
+    if some.price == 0.0 or rest <= _ROUNDING * budget:
+        return RefreshPlan(elements, np.zeros(len(elements)) if low is None else low.copy(), 0.0, order)
+    found = search(some, rest, ORDERS[order], start)
+    return RefreshPlan(elements, found.frequencies, found.mu, order, found.evaluations)
 
 
 def _least(elements: Elements, budget: float, least: Floats | None) -> Floats | None:

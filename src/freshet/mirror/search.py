@@ -29,10 +29,10 @@ _CHUNK: Final = 1 << 14
 
 @dataclass(frozen=True, slots=True)
 class Candidates:
-    """The elements that can gain from polls.
+    """The elements as the search sees them.
 
     Args:
-        price: p / (lambda s) of the element that deserves polls most.
+        price: p / (lambda s) of the element that deserves polls most; 0 if none does.
         demerit: That price over the price of each element: 1 for the most deserving, more for others.
         cost: lambda s of each element: what one poll per change costs.
         rates: Change rates.
@@ -46,21 +46,31 @@ class Candidates:
     low: Floats | None
 
     @classmethod
-    def of(cls, elements: Elements, wanted: NDArray[np.intp], low: Floats | None) -> Candidates:
-        """Takes the elements of these rows."""
-        everything = len(wanted) == len(elements)
-        rates = elements.rates if everything else elements.rates[wanted]
-        sizes = elements.sizes if everything else elements.sizes[wanted]
-        worth = elements.worth if everything else elements.worth[wanted]
-        cost = rates * sizes
-        inverse_price = cost / worth
-        cheapest = float(inverse_price.min())
-        return cls(1.0 / cheapest, inverse_price / cheapest, cost, rates, None if low is None else low[wanted])
+    def of(cls, elements: Elements, low: Floats | None) -> Candidates:
+        """All elements; the demerit of those that never change or are worth nothing is infinite."""
+        cost = elements.rates * elements.sizes
+        demerit = inverse_prices(cost, elements.worth)
+        cheapest = float(demerit.min(initial=np.inf))
+        if np.isfinite(cheapest):
+            demerit /= cheapest
+        return cls(1.0 / cheapest, demerit, cost, elements.rates, low)
 
     def part(self, rows: slice) -> Candidates:
         """The candidates of these rows, without a copy."""
         low = None if self.low is None else self.low[rows]
         return Candidates(self.price, self.demerit[rows], self.cost[rows], self.rates[rows], low)
+
+
+def inverse_prices(cost: Floats, worth: Floats) -> Floats:
+    """The values of lambda s / p; infinite for elements that no poll is worth.
+
+    >>> inverse_prices(np.array([2.0, 0.0, 1.0]), np.array([1.0, 1.0, 0.0]))
+    array([ 2., inf, inf])
+    """
+    with np.errstate(divide="ignore", invalid="ignore"):
+        inverse = cost / worth
+    inverse[cost == 0.0] = np.inf
+    return inverse
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,7 +198,8 @@ class _Top(NamedTuple):
 def _solve(demerit: Floats, order: PollOrder, top: _Top) -> tuple[NDArray[np.intp], Floats]:
     """The elements that are polled, and their r."""
     # Of the two forms of 1 - demerit * gain, the first is exact near demerit 1, the second elsewhere.
-    lacks = np.where(demerit < 2.0, (1.0 - demerit) + demerit * top.lack, 1.0 - demerit * top.gain)
+    with np.errstate(invalid="ignore"):
+        lacks = np.where(demerit < 2.0, (1.0 - demerit) + demerit * top.lack, 1.0 - demerit * top.gain)
     polled = np.flatnonzero((lacks > 0.0) | (demerit == 1.0))
     if len(polled) < len(demerit):
         demerit, lacks = demerit[polled], lacks[polled]
@@ -235,5 +246,6 @@ def _fill(out: Floats, polled: NDArray[np.intp], frequencies: Floats, others: Fl
 def _scaled(some: Candidates, frequencies: Floats, factor: float) -> Floats:
     """Removes the last error of the spending; floors stay."""
     if some.low is None:
-        return frequencies * factor
+        frequencies *= factor
+        return frequencies
     return np.where(frequencies > some.low, some.low + (frequencies - some.low) * factor, some.low)

@@ -7,12 +7,11 @@ from collections.abc import Callable
 from typing import Final, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from freshet.bench.figures import Spread, extremes, over
 from freshet.bench.stage import Stage
 from freshet.mirror import Elements, RefreshPlan, perceived_freshness, plan
-from freshet.mirror.again import plan_again
+from freshet.mirror.again import Planner
 from freshet.mirror.heuristics import heuristic
 from freshet.mirror.kkt import kkt_residual
 from freshet.mirror.simulator import MirrorWorkload
@@ -78,10 +77,7 @@ def _compared(objects: int, seed: int) -> dict[str, float | Spread]:
         clustered = heuristic(elements, budget, groups=PARTITIONS, iterations=ITERATIONS)
         theirs.append(time.perf_counter() - began)
         gains.append(made.perceived / perceived_freshness(elements, clustered))
-        changed, rows = _changed(elements, seed + round_)
-        began = time.perf_counter()
-        plan_again(changed, budget, made, rows)
-        warm.append(time.perf_counter() - began)
+        warm.append(_again(elements, budget, seed + round_))
     return {
         "plan_gain_vs_kmeans": extremes(gains),
         "plan_time_vs_kmeans": over(cold, theirs),
@@ -89,10 +85,14 @@ def _compared(objects: int, seed: int) -> dict[str, float | Spread]:
     }
 
 
-def _changed(elements: Elements, seed: int) -> tuple[Elements, NDArray[np.intp]]:
-    """One in a hundred elements takes over the rate of another; which ones."""
+def _again(elements: Elements, budget: float, seed: int) -> float:
+    """Seconds for a plan after one in a hundred elements took over the rate of another."""
+    planner = Planner(elements, budget)
+    planner.plan()
     rng = np.random.default_rng(seed)
-    some = rng.choice(len(elements), int(CHANGED * len(elements)), replace=False)
-    rates = elements.rates.copy()
-    rates[some] = rng.choice(elements.rates, len(some))
-    return Elements.of(rates, elements.worth, elements.sizes), some
+    rows = rng.choice(len(elements), int(CHANGED * len(elements)), replace=False)
+    rates = rng.choice(elements.rates, len(rows))
+    began = time.perf_counter()
+    planner.change(rows, rates=rates)
+    planner.plan()
+    return time.perf_counter() - began
