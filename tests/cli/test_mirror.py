@@ -25,7 +25,8 @@ def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
         url = f"{web.address}/{{element}}"
         options = {"elements": ["a", "b", "lost"], "http": {"url": url}, "budget": 50.0, "change_every": 0.5}
         with feeding(folder / "state", options) as fed:
-            fed.until(lambda: fed.source.status.polls >= 30 and fed.source.status.failing == 1)
+            fed.until(lambda: fed.log.records("prices").get("a", {"polls": 0})["polls"] > 5)
+            fed.until(lambda: fed.log.records("prices")["lost"]["failures"] > 0)
     path = folder / "shop.toml"
     path.write_text(
         f'[streams.prices]\nschema = "{PRICES}"\n[streams.prices.source]\nkind = "mirror"\nbudget = 50\n'

@@ -52,8 +52,8 @@ def _check_mirror(spec: TableSpec) -> Iterator[Problem]:
         yield from wrong
         return
     with noted(wrong, place, f"stream {spec.name}: source mirror: "):
-        element_column(spec)
         with closing(mirror_of(spec)) as source:
+            element_column(spec)
             source.check()
     yield from wrong
 

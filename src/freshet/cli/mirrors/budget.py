@@ -40,7 +40,8 @@ def budget(
     from freshet.model import UserError
     from freshet.sources.mirror.remembered import remembered_elements
 
-    curves, units = dict[str, list[BudgetPoint]](), dict[str, str]()
+    curves: dict[str, list[BudgetPoint]] = {}
+    units: dict[str, str] = {}
     for known in known_mirrors(app, mirror):
         if not known.records:
             raise UserError(f"nothing is known of mirror {known.name} yet: run the application first")

@@ -70,6 +70,6 @@ def _every(rate: float | None) -> str:
     """The time between events of a rate.
 
     >>> _every(0.5), _every(0.0), _every(None)
-    ('2.00 s', 'never', '-')
+    ('2 s', 'never', '-')
     """
     return "-" if rate is None else "never" if rate <= 0.0 else duration_text(1.0 / rate)

@@ -57,6 +57,7 @@ class MirrorBook:
         self.unsaved = Unsaved()
         self.counts = dict.fromkeys(COUNTS, 0)
         self.refused = 0
+        self._taken: dict[str, Any] = {}
 
     def add(self, found: Iterable[tuple[NamedElement, str]], now: float) -> None:
         """Adds elements with their hosts, or changes the worth of those that are known."""
@@ -117,7 +118,7 @@ class MirrorBook:
             self._changed(number, now, rows, answer.modified)
         known.fingerprint, known.validator = mark, answer.validator
         known.polled, known.polls = now, known.polls + 1
-        known.failures, known.reason, known.not_before = 0, None, 0.0
+        known.failures, known.reason, known.not_before, known.intended = 0, None, 0.0, False
         known.moved(answer.bytes)
         self.counts["bytes"] += answer.bytes
         self.unsaved.touched.add(number)
@@ -125,10 +126,17 @@ class MirrorBook:
         self.schedule.polled(number, now, changed, answer.modified)
         return changed
 
+    def intend(self, number: int) -> None:
+        """An element is to be polled although it is not due; it may be once that is committed."""
+        if not self.elements[number].intended:
+            self.elements[number].intended = True
+            self.unsaved.touched.add(number)
+
     def failed(self, number: int, failure: PollFailed, until: float) -> None:
         """Enters a failure; the element keeps its values and is not polled before a time."""
         known = self.elements[number]
         known.failures, known.reason, known.not_before = known.failures + 1, str(failure), until
+        known.intended = False
         self.counts["bytes"] += failure.moved
         self.counts["failures"] += 1
         self.unsaved.touched.add(number)
@@ -159,7 +167,15 @@ class MirrorBook:
         for number, (row, due) in zip(touched, learned, strict=True):
             known = self.elements[number]
             records[known.name] = {**known.record(), "learned": row, "due": due}
+        self._taken = records
         return unsaved.changes, records
+
+    def committed(self) -> None:
+        """What was taken last is durable."""
+        for name, record in self._taken.items():
+            if record is not None:
+                self.elements[self.numbers[name]].saved(record)
+        self._taken = {}
 
 
 def _moment(seconds: float) -> datetime:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -31,11 +32,16 @@ class KnownElement:
         failures: Number of failures in a row.
         reason: Why the last poll failed.
         not_before: It is not polled before this time, because it failed.
+        intended: Whether it is polled although it is not due, to explore or to audit. After a crash such an element is
+            polled first, because a poll may have met a change that was not committed.
+        saved_due: When it is due by what is committed; not part of the record.
+        saved_intent: Whether it is committed that it is polled; not part of the record.
         gone: Whether it is no element any more.
 
     >>> known = KnownElement("a", "localhost", worth=2.0, polled=7.0, validator={"etag": "x"})
-    >>> KnownElement.of("a", "localhost", known.record()) == known
-    True
+    >>> back = KnownElement.of("a", "localhost", {**known.record(), "due": 9.0})
+    >>> back.record() == known.record(), back.may_be_polled(now=8.0), back.may_be_polled(now=9.0)
+    (True, False, True)
     """
 
     name: str
@@ -51,6 +57,9 @@ class KnownElement:
     failures: int = 0
     reason: str | None = None
     not_before: float = 0.0
+    intended: bool = False
+    saved_due: float = -math.inf
+    saved_intent: bool = False
     gone: bool = False
 
     @property
@@ -64,12 +73,15 @@ class KnownElement:
             "worth": self.worth, "rate": self.rate, "validator": self.validator, "fingerprint": self.fingerprint,
             "polled": self.polled, "polls": self.polls, "changes": self.changes, "size": self.size,
             "failures": self.failures, "reason": self.reason, "not_before": self.not_before,
+            "intended": self.intended,
         }  # fmt: skip
 
     @classmethod
     def of(cls, name: str, host: str, record: Mapping[str, Any]) -> KnownElement:
         """The element of a record."""
-        return cls(name, host, **{key: value for key, value in record.items() if key not in ("learned", "due")})
+        known = cls(name, host, **{key: value for key, value in record.items() if key not in ("learned", "due")})
+        known.saved(record)
+        return known
 
     def told(self, rate: float, planned: float, now: float) -> ElementRate:
         """What a person may know of it."""
@@ -77,6 +89,15 @@ class KnownElement:
         return ElementRate(
             self.name, self.worth, rate, planned, self.polls, self.changes, age, self.failures, self.reason
         )
+
+    def may_be_polled(self, now: float) -> bool:
+        """Whether a crash would leave a trace of a poll: what is committed says that it is due, or intended."""
+        return self.saved_intent or self.saved_due <= now
+
+    def saved(self, record: Mapping[str, Any]) -> None:
+        """A record of it is durable."""
+        self.saved_due = math.inf if record["due"] is None else record["due"]
+        self.saved_intent = record["intended"]
 
     def moved(self, size: int) -> None:
         """A poll moved so many bytes."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 from pydantic import BeforeValidator, Field, model_validator
 
@@ -22,6 +22,8 @@ def _bytes(value: Any) -> Any:
 
 Size = Annotated[int, BeforeValidator(_bytes), Field(gt=0)]
 """Bytes, given as a number or as text such as ``"1 MB"``."""
+_SPENT: Final = 0.99
+"""Share of the budget that is spent: requests that were delayed on their way may arrive together with later ones."""
 Seconds = Annotated[Duration, Field(gt=0)]
 
 
@@ -163,3 +165,8 @@ class MirrorOptions(Options):
     def rate(self) -> float:
         """The budget in its own unit a second."""
         return float(self.budget if self.budget is not None else self.budget_bytes or 0)
+
+    @property
+    def spendable(self) -> float:
+        """The part of the budget that is spent."""
+        return _SPENT * self.rate

@@ -7,7 +7,7 @@ import logging
 import threading
 import time
 from collections import defaultdict, deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Final
 
 from freshet.mirror.allowance import Allowance
@@ -51,7 +51,7 @@ class Poller:
         """Guards the book."""
         self.error: BaseException | None = None
         """What ended the thread."""
-        self._allowance = Allowance(options.rate)
+        self._allowance = Allowance(options.spendable)
         self._reserved = 0.0
         self.spent = 0.0
         """What this run has spent of its budget."""
@@ -61,6 +61,7 @@ class Poller:
         self._back_off = BackOff(options.back_off, options.longest_back_off)
         self._waiting: defaultdict[str, deque[int]] = defaultdict(deque)
         self._under_way: set[int] = set()
+        self._intended: set[int] = set()
         self._audited: set[int] = set()
         self._tasks: set[asyncio.Task[None]] = set()
         self._stopping = threading.Event()
@@ -118,15 +119,33 @@ class Poller:
         """Puts what is due into the queues of its hosts."""
         if self.audits.is_due(now) and (number := self._chosen()) is not None:
             self._audited.add(number)
-            if number not in self._under_way:
-                self._under_way.add(number)
-                self._waiting[self._book.elements[number].host].appendleft(number)
+            self._want(number, wall)
         for number in self._book.schedule.due(wall, _ROOM):
             if (until := self._book.elements[number].not_before) > wall:
                 self._book.schedule.failed(number, until)
-            elif number not in self._under_way:
-                self._under_way.add(number)
-                self._waiting[self._book.elements[number].host].append(number)
+            else:
+                self._want(number, wall)
+        ready = [number for number in self._intended if self._book.elements[number].may_be_polled(wall)]
+        self.poll_first(ready)
+        self._intended.difference_update(ready)
+
+    def _want(self, number: int, wall: float) -> None:
+        """Queues an element, or waits until it is committed that it is polled."""
+        if number in self._under_way:
+            return
+        self._under_way.add(number)
+        known = self._book.elements[number]
+        if known.may_be_polled(wall):
+            self._waiting[known.host].append(number)
+        else:
+            self._book.intend(number)
+            self._intended.add(number)
+
+    def poll_first(self, numbers: Iterable[int]) -> None:
+        """Puts elements before all others of their hosts."""
+        for number in numbers:
+            self._under_way.add(number)
+            self._waiting[self._book.elements[number].host].appendleft(number)
 
     def _chosen(self) -> int | None:
         return self.audits.choose([0.0 if each.gone else each.worth for each in self._book.elements])

@@ -55,7 +55,7 @@ class Schedule:
             Learner(len(elements), prior=self._prior),
             worth,
             sizes,
-            (1.0 - self._options.audit) * self._options.rate,
+            (1.0 - self._options.audit) * self._options.spendable,
             exploration=self._options.explore if self._options.learn else 0.0,
             known=None if self._options.learn else known,
         )

@@ -160,12 +160,17 @@ class MirrorSource:
         return Batch(rows, arrivals, found.position, records=found.records)
 
     def found(self, now: float) -> Found | None:
-        """What polls have found since the last call; None: nothing that has to be committed by now."""
+        """What polls have found since the last call; None: nothing that has to be committed by now.
+
+        Call it again only when what it returned is durable.
+        """
         if self._began is None:
             self._begin(now)
         if self._poller.error is not None:
             raise FreshetError(f"the polls ended: {sentence(self._poller.error)}")
         with self._poller.lock:
+            # Whoever asks again has committed what was found before.
+            self._book.committed()
             unsaved = self._book.unsaved
             if not unsaved.changes:
                 self._quiet_since = now
@@ -183,6 +188,7 @@ class MirrorSource:
         hosts = {name: self._judge.host(name) for name in usable}
         with self._poller.lock:
             self._book.recall(usable, hosts, self._common, now)
+            self._poller.poll_first([number for number, each in enumerate(self._book.elements) if each.intended])
             self._book.unsaved.gone += [name for name in self._recalled if name not in usable]
         self._recalled = {}
         self._poller.start()
