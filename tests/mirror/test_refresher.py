@@ -41,11 +41,9 @@ def run(refresher: Refresher, begin: float, end: float, step: float) -> list[tup
     return polls
 
 
-def known(rates: list[float], budget: float, **options: float) -> Refresher:
+def known(rates: list[float], budget: float) -> Refresher:
     count = len(rates)
-    made = Refresher(
-        Learner(count), np.ones(count), np.ones(count), budget, exploration=0.0, known=np.array(rates), **options
-    )  # type: ignore[arg-type]
+    made = Refresher(Learner(count), np.ones(count), np.ones(count), budget, exploration=0.0, known=np.array(rates))
     made.replan(0.0)
     return made
 
@@ -78,9 +76,9 @@ def test_an_element_is_out_only_once() -> None:
 
 
 def test_new_elements_come_first_but_not_alone() -> None:
-    refresher = known([5.0] * 10, 10.0)
+    refresher = known([1.0] * 10, 10.0)
     run(refresher, 0.0, 10.0, 0.05)
-    refresher.add(np.ones(100), np.ones(100))
+    refresher.add(np.ones(100), np.ones(100), known=np.full(100, 20.0))
     refresher.replan(10.0)
     polled = [element for _, element in run(refresher, 10.0, 20.0, 0.05)]
     assert 40 <= sum(element >= 10 for element in polled) <= 100

@@ -68,11 +68,11 @@ class Planner:
     def _renew(self, rows: NDArray[np.intp], new: Elements) -> None:
         """Changes the candidates in place, or makes them anew if another element deserves polls most."""
         some, cost = self._some, new.rates * new.sizes
-        demerit = inverse_prices(cost, new.worth) * some.price
-        if some.price == 0.0 or (demerit < 1.0).any() or (some.demerit[rows] == 1.0).any():
+        inverse = inverse_prices(cost, new.worth)
+        if some.price == 0.0 or (inverse * some.price < 1.0).any() or (some.demerit[rows] == 1.0).any():
             self._some = Candidates.of(self._elements, None)
         else:
-            some.demerit[rows], some.cost[rows] = demerit, cost
+            some.demerit[rows], some.cost[rows] = inverse * some.price, cost
 
 
 def frequencies_at(elements: Elements, mu: float, order: OrderName = "fixed") -> Floats:

@@ -72,7 +72,7 @@ def _root(rising: Callable[[Floats], Floats], count: int) -> Floats:
         middle = 0.5 * (low + high)
         above = rising(np.exp(middle)) > 0.0
         low, high = np.where(above, low, middle), np.where(above, middle, high)
-    return np.exp(low)
+    return np.asarray(np.exp(low))
 
 
 def _spread(elements: Elements, some: NDArray[np.bool_], r: Floats) -> Floats:

@@ -24,7 +24,7 @@ _ROOM: Final = 16
 _DISTRUST: Final = 0.1
 """Weight of the common prior for an element whose rate has changed: it is unlike the others."""
 _FIRM: Final = 3.0
-"""How firm the belief in a new rate is once a rate has evidently changed, in changes."""
+"""How firm a belief must be to be tested, and how firm that in a new rate is after a drift, in changes."""
 
 
 class Learner:
@@ -70,7 +70,7 @@ class Learner:
         wanted = self._count + count
         if wanted > self._table.shape[1]:
             grown = np.zeros((len(_COLUMNS), max(wanted, 2 * self._table.shape[1], _ROOM)))
-            grown[0], grown[5], grown[-1] = np.nan, 1.0, self.prior.mean
+            grown[0], grown[5], grown[-1] = np.nan, 1.0, np.nan
             grown[:, : self._count] = self._table[:, : self._count]
             self._table = grown
         self._count = wanted
@@ -84,25 +84,18 @@ class Learner:
             changed: Whether it differs from what the poll before found; the first poll of an element has no say.
             last_modified: When it changed last, in the same seconds, if the element says so.
         """
-        last, changes, changed_time, quiet_time, dated, trust, faster, slower, believed = self._table[
-            :, element
-        ].tolist()
+        last = float(self._table[0, element])
         passed = now - last
         if last_modified is not None and last_modified > now:
             last_modified = None  # a clock that runs ahead says nothing
         if not passed >= 0.0:  # never polled, or the clock went back
             self._table[0, element] = now
             if last_modified is not None:
-                self._table[3:5, element] = quiet_time + now - last_modified, dated + 1.0
+                self._table[3:5, element] += now - last_modified, 1.0
             return
-        drift = DriftTest(faster, slower)
-        keep = self._keep
-        if self._drifts and (factor := drift.saw(believed * passed, changed)) != 1.0:
-            # As if a few changes had been seen at the new rate, and nothing before.
-            changes = changed_time = 0.0
-            dated, quiet_time, trust = _FIRM, _FIRM / (factor * believed), _DISTRUST
-            self.drifts += 1
-        changes, changed_time, quiet_time, dated = changes * keep, changed_time * keep, quiet_time * keep, dated * keep
+        if self._drifts:
+            self._test(element, passed, changed)
+        changes, changed_time, quiet_time, dated = (self._table[1:5, element] * self._keep).tolist()
         if not changed:
             quiet_time += passed
         elif last_modified is not None and last_modified >= last:
@@ -111,12 +104,29 @@ class Learner:
         else:
             changes += 1.0
             changed_time += passed
-        self._table[:8, element] = now, changes, changed_time, quiet_time, dated, trust, drift.faster, drift.slower
+        self._table[:5, element] = now, changes, changed_time, quiet_time, dated
+
+    def _test(self, element: int, passed: float, changed: bool) -> None:
+        """Drops what is known of an element if its rate has evidently changed."""
+        faster, slower, believed = self._table[6:, element].tolist()
+        if believed != believed:
+            return
+        drift = DriftTest(faster, slower)
+        factor = drift.saw(believed * passed, changed)
+        self._table[6:8, element] = drift.faster, drift.slower
+        if factor != 1.0:
+            # As if a few changes had been seen at the new rate, and nothing before.
+            rate = factor * believed
+            self._table[1:, element] = 0.0, 0.0, _FIRM / rate, _FIRM, _DISTRUST, 0.0, 0.0, rate
+            self.drifts += 1
 
     def rates(self) -> Floats:
         """Estimated changes per second of each element."""
         rates = self.estimate(self._table[_SEEN, : self._count])
-        self._table[-1, : self._count] = rates
+        changes, _, quiet_time, dated, _ = self._table[_SEEN, : self._count]
+        # A rate that only the prior speaks for cannot be contradicted.
+        told = changes + dated + quiet_time * rates >= _FIRM
+        self._table[-1, : self._count] = np.where(told, rates, np.nan)
         return rates
 
     def rate(self, element: int) -> float:
