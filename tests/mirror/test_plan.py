@@ -10,7 +10,7 @@ from scipy.optimize import minimize
 from scipy.special import lambertw
 
 from freshet.mirror import Elements, freshness_of, perceived_freshness, plan
-from freshet.mirror.again import Planner, frequencies_at
+from freshet.mirror.again import RefreshPlanner, frequencies_at
 from freshet.mirror.kkt import kkt_residual, marginal_gains
 from freshet.mirror.orders import ORDERS, OrderName
 from freshet.mirror.orders.lambert import inverse_log_excess
@@ -191,7 +191,7 @@ def test_worth_counts_and_sizes_cost() -> None:
 def test_a_plan_made_again_is_the_plan_made_anew() -> None:
     rng = np.random.default_rng(5)
     elements = Elements.of(rng.gamma(1.0, 2.0, 50_000), 1.0 / np.arange(1, 50_001))
-    planner, budget = Planner(elements, 25_000.0), 25_000.0
+    planner, budget = RefreshPlanner(elements, 25_000.0), 25_000.0
     planner.plan()
     rates, worth = elements.rates.copy(), elements.worth.copy()
     for _ in range(3):
@@ -207,7 +207,7 @@ def test_a_plan_made_again_is_the_plan_made_anew() -> None:
 
 
 def test_a_plan_is_made_again_if_the_most_deserving_element_changes() -> None:
-    planner = Planner(Elements.of([1.0, 2.0, 3.0]), 2.0)
+    planner = RefreshPlanner(Elements.of([1.0, 2.0, 3.0]), 2.0)
     planner.plan()
     for rates in ([9.0, 2.0, 3.0], [9.0, 0.5, 3.0], [0.0, 0.0, 0.0], [1.0, 0.0, 3.0]):
         planner.change(np.arange(3), rates=np.array(rates))

@@ -13,7 +13,7 @@ from freshet.mirror.search import Candidates, inverse_prices, search
 Floats = NDArray[np.float64]
 
 
-class Planner:
+class RefreshPlanner:
     """Makes optimal plans for elements of which some change now and then (CAR §6.2.4).
 
     Later searches begin at the mu of the plan before. What would be spent there follows from the rows that changed, so
@@ -24,7 +24,7 @@ class Planner:
         budget: What polls may cost per second.
         order: How the polls of an element lie in time.
 
-    >>> planner = Planner(Elements.of([1, 2, 3, 4, 5]), 5.0)
+    >>> planner = RefreshPlanner(Elements.of([1, 2, 3, 4, 5]), 5.0)
     >>> planner.plan().frequencies.round(2)
     array([1.15, 1.36, 1.35, 1.14, 0.  ])
     >>> planner.change(np.array([4]), rates=np.array([2.0]))

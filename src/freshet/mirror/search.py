@@ -74,7 +74,7 @@ def inverse_prices(cost: Floats, worth: Floats) -> Floats:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class FoundRates:
     """The frequencies of the candidates, and their mu."""
 
     frequencies: Floats
@@ -84,7 +84,7 @@ class Found:
 
 def search(
     some: Candidates, budget: float, order: PollOrder, start: float | None = None, spent: float | None = None
-) -> Found:
+) -> FoundRates:
     """Finds the r of the most deserving element at which the budget is spent, by secants between bounds.
 
     The logarithm of what is spent is nearly linear in the logarithm of that r, for small and for large budgets alike;
@@ -113,7 +113,7 @@ def search(
         frequencies, spent = _between(some, order, budget, bounds)
         evaluations += 2
     gain = float(order.gain(np.array([exp(there)]))[0])
-    return Found(_scaled(some, frequencies, budget / spent), some.price * gain, evaluations)
+    return FoundRates(_scaled(some, frequencies, budget / spent), some.price * gain, evaluations)
 
 
 def _between(some: Candidates, order: PollOrder, budget: float, bounds: _Bounds) -> tuple[Floats, float]:

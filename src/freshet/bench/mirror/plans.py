@@ -11,7 +11,7 @@ import numpy as np
 from freshet.bench.figures import Spread, extremes, over
 from freshet.bench.stage import Stage
 from freshet.mirror import Elements, RefreshPlan, perceived_freshness, plan
-from freshet.mirror.again import Planner
+from freshet.mirror.again import RefreshPlanner
 from freshet.mirror.heuristics import heuristic
 from freshet.mirror.kkt import kkt_residual
 from freshet.mirror.simulator import MirrorWorkload
@@ -87,7 +87,7 @@ def _compared(objects: int, seed: int) -> dict[str, float | Spread]:
 
 def _again(elements: Elements, budget: float, seed: int) -> float:
     """Seconds for a plan after one in a hundred elements took over the rate of another."""
-    planner = Planner(elements, budget)
+    planner = RefreshPlanner(elements, budget)
     planner.plan()
     rng = np.random.default_rng(seed)
     rows = rng.choice(len(elements), int(CHANGED * len(elements)), replace=False)
