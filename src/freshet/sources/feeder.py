@@ -17,7 +17,7 @@ from freshet.log.intake.intake import Rows
 from freshet.model import FreshetError
 from freshet.model.messages import sentence
 from freshet.sources.push import PushSource
-from freshet.sources.source import Batch, EventClock, Reading, Remembering, Source, Written
+from freshet.sources.source import Batch, EventClock, LogReading, Remembering, Source, Written
 from freshet.sources.spark import SparkSource
 
 _LOGGER: Final = logging.getLogger(__name__)
@@ -117,7 +117,7 @@ class Feeder:
             self._source.restore(position)
         if isinstance(self._source, Remembering) and (records := self._log.records(self._status.stream)):
             self._source.recall(records)
-        if isinstance(self._source, Reading):
+        if isinstance(self._source, LogReading):
             self._source.read_from(self._log)
         if isinstance(self._source, PushSource):
             self._source.connect(self._push, self._pushed_beat)

@@ -98,7 +98,7 @@ class Remembering(Protocol):
 
 
 @runtime_checkable
-class Reading(Protocol):
+class LogReading(Protocol):
     """A source that reads streams of the log itself, such as the output of a query."""
 
     def read_from(self, log: Readable) -> None:

@@ -51,10 +51,9 @@ def _check_mirror(spec: TableSpec) -> Iterator[Problem]:
     if wrong := list(check_options(spec.source or {}, KINDS, place)):
         yield from wrong
         return
-    with noted(wrong, place, f"stream {spec.name}: source mirror: "):
-        with closing(mirror_of(spec)) as source:
-            element_column(spec)
-            source.check()
+    with noted(wrong, place, f"stream {spec.name}: source mirror: "), closing(mirror_of(spec)) as source:
+        element_column(spec)
+        source.check()
     yield from wrong
 
 

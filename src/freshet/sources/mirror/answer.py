@@ -11,7 +11,7 @@ JSON-ready, because it is committed with the rows."""
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class PollAnswer:
     """An answer.
 
     Args:
@@ -21,7 +21,7 @@ class Answer:
         bytes: What the poll moved, headers included.
         media: Media type of the content, if it has one.
 
-    >>> Answer(None, {"etag": "7"}).same
+    >>> PollAnswer(None, {"etag": "7"}).same
     True
     """
 
@@ -74,7 +74,7 @@ class Fetcher(Protocol):
             UserError: With the reason.
         """
 
-    async def fetch(self, element: str, validator: Validator, spend: Spend) -> Answer:
+    async def fetch(self, element: str, validator: Validator, spend: Spend) -> PollAnswer:
         """Polls an element; the first request is paid for already.
 
         Raises:

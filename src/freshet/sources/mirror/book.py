@@ -8,13 +8,13 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from freshet.log import Malformed
-from freshet.sources.mirror.answer import Answer, PollFailed
+from freshet.sources.mirror.answer import PollAnswer, PollFailed
 from freshet.sources.mirror.change_time import estimated_change
 from freshet.sources.mirror.content import Content, ContentRow, fingerprint
 from freshet.sources.mirror.elements import NamedElement
 from freshet.sources.mirror.known import KnownElement
 from freshet.sources.mirror.options import MirrorOptions
-from freshet.sources.mirror.schedule import Schedule
+from freshet.sources.mirror.schedule import PollSchedule
 from freshet.sources.mirror.status import ElementRate
 
 COUNTS: Final = ("polls", "changes", "bytes", "failures", "audits", "audits_fresh")
@@ -48,7 +48,9 @@ class MirrorBook:
         schedule: When elements are polled; it hears of every answer.
     """
 
-    def __init__(self, options: MirrorOptions, columns: Sequence[str], content: Content, schedule: Schedule) -> None:
+    def __init__(
+        self, options: MirrorOptions, columns: Sequence[str], content: Content, schedule: PollSchedule
+    ) -> None:
         self._content, self.schedule = content, schedule
         told = (options.element_column, options.polled_column, options.changed_column)
         self._told = [name if name in columns else None for name in told]
@@ -106,7 +108,7 @@ class MirrorBook:
         self.refused += 1
         self.unsaved.changes.append(FoundChange(None, [Malformed(text, reason)]))
 
-    def answered(self, number: int, now: float, answer: Answer) -> bool:
+    def answered(self, number: int, now: float, answer: PollAnswer) -> bool:
         """Enters an answer; returns whether the element has changed since the poll before."""
         known = self.elements[number]
         if known.gone:

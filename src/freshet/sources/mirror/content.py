@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from freshet.log import Malformed
 from freshet.log.intake.shown import clean
-from freshet.sources.mirror.answer import Answer
+from freshet.sources.mirror.answer import PollAnswer
 
 ContentFormat = Literal["json", "csv", "text"]
 ContentRow = dict[str, Any] | Malformed
@@ -32,11 +32,11 @@ class Content:
         exact: Whether numbers keep all their digits, for columns of decimals.
 
     >>> content = Content("json", {"price": "quote.price", "name": "name"})
-    >>> content.rows(Answer(b'{"name": "x", "quote": {"price": 1.5}, "more": 1}'))
+    >>> content.rows(PollAnswer(b'{"name": "x", "quote": {"price": 1.5}, "more": 1}'))
     [{'price': 1.5, 'name': 'x'}]
-    >>> Content("csv", {"k": "key"}).rows(Answer(b"key,v\n1,2\n3,4\n"))
+    >>> Content("csv", {"k": "key"}).rows(PollAnswer(b"key,v\n1,2\n3,4\n"))
     [{'k': '1'}, {'k': '3'}]
-    >>> content.rows(Answer(b"{"))[0].reason
+    >>> content.rows(PollAnswer(b"{"))[0].reason
     'not JSON: Expecting property name enclosed in double quotes: line 1 column 2 (char 1)'
     """
 
@@ -47,7 +47,7 @@ class Content:
         self._number = Decimal if exact else None
         self._places = {name: tuple(place.split(".")) for name, place in columns.items()}
 
-    def rows(self, answer: Answer) -> list[ContentRow]:
+    def rows(self, answer: PollAnswer) -> list[ContentRow]:
         """The rows of an answer that has content."""
         if isinstance(answer.content, list):
             return [{name: _at(row, place) for name, place in self._places.items()} for row in answer.content]

@@ -8,7 +8,7 @@ from concurrent.futures import Executor
 from pathlib import Path
 
 from freshet.model import UserError
-from freshet.sources.mirror.answer import Answer, PollFailed, Spend, Validator
+from freshet.sources.mirror.answer import PollAnswer, PollFailed, Spend, Validator
 from freshet.sources.mirror.packed import unpacked
 
 
@@ -34,7 +34,7 @@ class FileFetcher:
         if not inside:
             raise UserError(f"file {element} is not in {self._folder}: name another path")
 
-    async def fetch(self, element: str, validator: Validator, spend: Spend) -> Answer:
+    async def fetch(self, element: str, validator: Validator, spend: Spend) -> PollAnswer:
         loop = asyncio.get_running_loop()
         try:
             async with asyncio.timeout(self._timeout):
@@ -42,7 +42,7 @@ class FileFetcher:
         except TimeoutError:
             raise PollFailed(f"it could not be read within {self._timeout:g} s") from None
 
-    def read(self, path: Path, validator: Validator) -> Answer:
+    def read(self, path: Path, validator: Validator) -> PollAnswer:
         """Reads a file, unless it is still what the validator says."""
         try:
             found = path.stat()
@@ -51,12 +51,12 @@ class FileFetcher:
             if not stat.S_ISREG(found.st_mode):
                 raise PollFailed(f"{path} is not a file")  # a pipe would never end
             if seen == validator:
-                return Answer(None, validator, modified)
+                return PollAnswer(None, validator, modified)
             with path.open("rb") as file:
                 content = file.read(self._max_bytes + 1)
         except OSError as error:
             raise PollFailed(f"{path}: {error.strerror}") from None
-        return Answer(self._unpacked(path, content), seen, modified, len(content))
+        return PollAnswer(self._unpacked(path, content), seen, modified, len(content))
 
     def _unpacked(self, path: Path, content: bytes) -> bytes:
         if len(content) > self._max_bytes:

@@ -13,7 +13,7 @@ from urllib.parse import quote, urljoin, urlsplit
 import aiohttp
 
 from freshet.model import UserError
-from freshet.sources.mirror.answer import Answer, PollFailed, Spend, Validator
+from freshet.sources.mirror.answer import PollAnswer, PollFailed, Spend, Validator
 from freshet.sources.mirror.content import shown_reason
 from freshet.sources.mirror.hosts import AllowedHosts
 from freshet.sources.mirror.packed import unpacked
@@ -76,7 +76,7 @@ class HttpFetcher:
             raise UserError(f"{element} is not an address of HTTP, such as http://host/path")
         self._allowed.check(parts.netloc.rpartition("@")[2])
 
-    async def fetch(self, element: str, validator: Validator, spend: Spend) -> Answer:
+    async def fetch(self, element: str, validator: Validator, spend: Spend) -> PollAnswer:
         first = address = self.address(element)
         moved, own = 0, self._headers
         for hop in range(self._redirects + 1):
@@ -85,14 +85,14 @@ class HttpFetcher:
                 # What the headers tell is meant for the element's own host.
                 own = self._headers if urlsplit(address).netloc == urlsplit(first).netloc else {}
             answer = await self._request(address, {**own, **_conditions(validator)}, validator, moved)
-            if isinstance(answer, Answer):
+            if isinstance(answer, PollAnswer):
                 return answer
             address, moved = answer
         raise PollFailed(f"more than {self._redirects} redirects", moved=moved)
 
     async def _request(
         self, address: str, headers: Mapping[str, str], validator: Validator, moved: int
-    ) -> Answer | tuple[str, int]:
+    ) -> PollAnswer | tuple[str, int]:
         """An answer; or where a redirect leads to, and the bytes so far."""
         try:
             async with (
@@ -119,16 +119,16 @@ class HttpFetcher:
                 raise PollFailed(f"redirected: {error}", moved=moved) from None
         return target
 
-    async def _answer(self, response: aiohttp.ClientResponse, validator: Validator, moved: int) -> Answer:
+    async def _answer(self, response: aiohttp.ClientResponse, validator: Validator, moved: int) -> PollAnswer:
         modified = _http_time(response.headers.get("Last-Modified"))
         if response.status == HTTPStatus.NOT_MODIFIED:
-            return Answer(None, validator, modified, moved)
+            return PollAnswer(None, validator, modified, moved)
         if response.status != HTTPStatus.OK:
             raise _refused(response, moved)
         body, packed = await self._body(response, moved)
         found = {"etag": response.headers.get("ETag"), "modified": response.headers.get("Last-Modified")}
         kept = {key: value for key, value in found.items() if value is not None}
-        return Answer(body, kept, modified, moved + packed, response.content_type)
+        return PollAnswer(body, kept, modified, moved + packed, response.content_type)
 
     async def _body(self, response: aiohttp.ClientResponse, moved: int) -> tuple[bytes, int]:
         """The body, unpacked, and how many bytes came."""

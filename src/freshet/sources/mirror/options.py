@@ -20,11 +20,11 @@ def _bytes(value: Any) -> Any:
         raise ValueError(str(error)) from None
 
 
-Size = Annotated[int, BeforeValidator(_bytes), Field(gt=0)]
+ByteCount = Annotated[int, BeforeValidator(_bytes), Field(gt=0)]
 """Bytes, given as a number or as text such as ``"1 MB"``."""
 _SPENT: Final = 0.99
 """Share of the budget that is spent: requests that were delayed on their way may arrive together with later ones."""
-Seconds = Annotated[Duration, Field(gt=0)]
+PositiveDuration = Annotated[Duration, Field(gt=0)]
 
 
 class ListedElement(Options):
@@ -136,22 +136,22 @@ class MirrorOptions(Options):
     file: FileOptions | None = None
     sql: SqlOptions | None = None
     budget: float | None = Field(default=None, gt=0.0, allow_inf_nan=False)
-    budget_bytes: Size | None = None
+    budget_bytes: ByteCount | None = None
     format: ContentFormat | None = None
     columns: dict[str, str] = Field(default_factory=dict)
     element_column: str = "element"
     polled_column: str = "polled"
     changed_column: str = "changed"
     learn: bool = True
-    change_every: Seconds = 3600.0
+    change_every: PositiveDuration = 3600.0
     explore: float = Field(default=0.1, ge=0.0, lt=1.0)
     audit: float = Field(default=0.02, ge=0.0, le=0.5)
-    timeout: Seconds = 10.0
-    max_bytes: Size = 1 << 20
+    timeout: PositiveDuration = 10.0
+    max_bytes: ByteCount = 1 << 20
     connections: int = Field(default=32, ge=1)
     host_polls: float | None = Field(default=None, gt=0.0, allow_inf_nan=False)
-    back_off: Seconds = 5.0
-    longest_back_off: Seconds = 3600.0
+    back_off: PositiveDuration = 5.0
+    longest_back_off: PositiveDuration = 3600.0
 
     @model_validator(mode="after")
     def _whole(self) -> MirrorOptions:

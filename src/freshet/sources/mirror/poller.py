@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from typing import Final
 
 from freshet.mirror.allowance import Allowance
-from freshet.sources.mirror.answer import Answer, Fetcher, PollFailed, Spend
+from freshet.sources.mirror.answer import Fetcher, PollAnswer, PollFailed, Spend
 from freshet.sources.mirror.audit import Audits
 from freshet.sources.mirror.backoff import BackOff
 from freshet.sources.mirror.book import MirrorBook
@@ -233,7 +233,7 @@ class Poller:
             self._under_way.discard(number)
             self._audited.discard(number)
 
-    def _enter(self, number: int, host: str, answer: Answer | PollFailed) -> None:
+    def _enter(self, number: int, host: str, answer: PollAnswer | PollFailed) -> None:
         if isinstance(answer, PollFailed):
             self._failed(number, host, answer)
             return
@@ -261,7 +261,7 @@ class Poller:
             self._spend(time.monotonic(), float(moved))
 
 
-async def _asked(fetcher: Fetcher, known: KnownElement, spend: Spend) -> Answer | PollFailed:
+async def _asked(fetcher: Fetcher, known: KnownElement, spend: Spend) -> PollAnswer | PollFailed:
     try:
         return await fetcher.fetch(known.name, known.validator, spend)
     except PollFailed as failure:

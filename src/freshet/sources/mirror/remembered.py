@@ -12,14 +12,14 @@ from freshet.mirror import Elements
 from freshet.sources.mirror.book import MirrorBook
 from freshet.sources.mirror.content import Content
 from freshet.sources.mirror.options import MirrorOptions
-from freshet.sources.mirror.schedule import Schedule
+from freshet.sources.mirror.schedule import PollSchedule
 from freshet.sources.mirror.status import ElementRate
 
 
 def remembered_rates(options: MirrorOptions, records: Mapping[str, Any], common: Any) -> list[ElementRate]:
     """What is known of each element, those that are polled most often first."""
     now = time.time()
-    book = MirrorBook(options, (), Content(None, {}), Schedule(options))
+    book = MirrorBook(options, (), Content(None, {}), PollSchedule(options))
     book.recall(records, dict.fromkeys(records, ""), common, now)
     return book.rates(now)
 

@@ -19,14 +19,14 @@ Learned = Mapping[str, float | None]
 """What the learner keeps of an element, by name."""
 
 
-class Schedule:
+class PollSchedule:
     """Asks a refresher what to poll, and keeps what it learns in a form that can be committed element by element.
 
     Args:
         options: Of the mirror.
 
     >>> options = MirrorOptions(elements=["a"], budget=1, audit=0, sql={"database": "x.db", "query": "SELECT 1"})
-    >>> schedule = Schedule(options)
+    >>> schedule = PollSchedule(options)
     >>> schedule.add([KnownElement("a"), KnownElement("b")], now=0.0)
     >>> schedule.due(0.0, 10), schedule.due(0.0, 10)
     ([0], [])

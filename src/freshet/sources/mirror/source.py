@@ -24,7 +24,7 @@ from freshet.sources.mirror.hosts import AllowedHosts
 from freshet.sources.mirror.http import HttpFetcher
 from freshet.sources.mirror.options import MirrorOptions
 from freshet.sources.mirror.poller import Poller
-from freshet.sources.mirror.schedule import Schedule
+from freshet.sources.mirror.schedule import PollSchedule
 from freshet.sources.mirror.sql import SqlFetcher
 from freshet.sources.mirror.status import ElementRate, MirrorStatus
 from freshet.sources.source import Batch
@@ -72,7 +72,7 @@ class MirrorSource:
         self._executor: ThreadPoolExecutor | None = None
         self._check_columns()
         self._judge = self._make_fetcher()
-        schedule = Schedule(options)
+        schedule = PollSchedule(options)
         self._book = MirrorBook(options, stream.schema.names, self._content(), schedule)
         self._poller = Poller(options, self._book, self._make_fetcher, self._look)
         self._recalled: Mapping[str, Any] = {}

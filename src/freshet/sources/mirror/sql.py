@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from freshet.model.messages import masked
-from freshet.sources.mirror.answer import Answer, PollFailed, Spend, Validator
+from freshet.sources.mirror.answer import PollAnswer, PollFailed, Spend, Validator
 
 _POSTGRES: Final = ("postgresql://", "postgres://")
 SqlRows = list[dict[str, Any]]
@@ -49,7 +49,7 @@ class SqlFetcher:
     def check(self, element: str) -> None:
         """Every text can be a key."""
 
-    async def fetch(self, element: str, validator: Validator, spend: Spend) -> Answer:
+    async def fetch(self, element: str, validator: Validator, spend: Spend) -> PollAnswer:
         loop = asyncio.get_running_loop()
         try:
             async with asyncio.timeout(self._timeout):
@@ -57,7 +57,7 @@ class SqlFetcher:
         except TimeoutError:
             raise PollFailed(f"no rows within {self._timeout:g} s") from None
 
-    def read(self, element: str, validator: Validator) -> Answer:
+    def read(self, element: str, validator: Validator) -> PollAnswer:
         """Reads the rows of an element, unless its change key is what the validator says."""
         try:
             connection = self._connection()
@@ -66,13 +66,13 @@ class SqlFetcher:
                 key = next((value for (value, *_) in _rows(connection, self._change_key, (element,))[1]), None)
                 found, modified = {"key": str(key)}, _seconds(key)
                 if found == validator:
-                    return Answer(None, validator, modified)
+                    return PollAnswer(None, validator, modified)
             names, rows = _rows(connection, self._query, (element,))
         except Exception as error:  # each driver has its own; the connection may be gone
             self._forget()
             raise PollFailed(masked(" ".join(str(error).split()))) from None
         content = [dict(zip(names, row, strict=True)) for row in rows]
-        return Answer(content, found, modified, sum(len(str(value)) for row in rows for value in row))
+        return PollAnswer(content, found, modified, sum(len(str(value)) for row in rows for value in row))
 
     def _connection(self) -> Any:
         known = getattr(self._local, "connection", None)
