@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from freshet.mirror.elements import Elements, check_budget
 from freshet.mirror.orders import ORDERS, OrderName
 from freshet.mirror.plan import RefreshPlan
-from freshet.mirror.search import Candidates, inverse_prices, search
+from freshet.mirror.search import Candidates, SearchStart, inverse_prices, search
 
 Floats = NDArray[np.float64]
 
@@ -37,8 +37,7 @@ class RefreshPlanner:
         self._elements = Elements(elements.rates.copy(), elements.worth.copy(), elements.sizes.copy())
         self._budget, self._order = check_budget(budget), order
         self._some = Candidates.of(self._elements, None)
-        self._mu: float | None = None
-        self._spent: float | None = None
+        self._start: SearchStart | None = None
 
     def change(self, rows: NDArray[np.intp], *, rates: Floats | None = None, worth: Floats | None = None) -> None:
         """These elements have new rates, or a new worth.
@@ -49,17 +48,17 @@ class RefreshPlanner:
         new = Elements(before.rates if rates is None else rates, before.worth if worth is None else worth, before.sizes)
         new.check()
         self._elements.rates[rows], self._elements.worth[rows] = new.rates, new.worth
-        if self._mu is not None and self._spent is not None:
-            difference = frequencies_at(new, self._mu, self._order) - frequencies_at(before, self._mu, self._order)
-            self._spent += float(new.sizes @ difference)
+        if self._start is not None and self._start.spent is not None:
+            then, now = (frequencies_at(each, self._start.mu, self._order) for each in (before, new))
+            self._start = self._start._replace(spent=self._start.spent + float(new.sizes @ (now - then)))
         self._renew(rows, new)
 
     def plan(self) -> RefreshPlan:
         """The optimal plan for the elements as they are now."""
         if self._some.price == 0.0:
             return RefreshPlan(self._elements, np.zeros(len(self._elements)), 0.0, self._order)
-        found = search(self._some, self._budget, ORDERS[self._order], self._mu, self._spent)
-        self._mu, self._spent = found.mu, self._budget
+        found = search(self._some, self._budget, ORDERS[self._order], self._start)
+        self._start = SearchStart(found.mu, self._budget, found.slope)
         return RefreshPlan(self._elements, found.frequencies, found.mu, self._order, found.evaluations)
 
     def _rows(self, rows: NDArray[np.intp]) -> Elements:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from freshet.mirror.elements import Elements, check_budget
 from freshet.mirror.measures import freshness_of, weighted_mean
 from freshet.mirror.orders import ORDERS, OrderName
-from freshet.mirror.search import Candidates, search
+from freshet.mirror.search import Candidates, SearchStart, search
 from freshet.model import UserError
 
 Floats = NDArray[np.float64]
@@ -99,7 +99,7 @@ def plan(
     some = Candidates.of(elements, low)
     if some.price == 0.0 or rest <= _ROUNDING * budget:
         return RefreshPlan(elements, np.zeros(len(elements)) if low is None else low.copy(), 0.0, order)
-    found = search(some, rest, ORDERS[order], start)
+    found = search(some, rest, ORDERS[order], None if start is None else SearchStart(start))
     return RefreshPlan(elements, found.frequencies, found.mu, order, found.evaluations)
 
 

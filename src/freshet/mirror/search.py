@@ -21,6 +21,8 @@ _NARROW: Final = 1e-7
 _STEP: Final = 20.0
 """Longest step of the logarithm of r."""
 _LARGE: Final = 1e150
+_SMOOTH: Final = 1e-5
+"""Least length of a step whose secant says more about the slope than about the jumps of single elements."""
 _ELASTIC: Final = 30.0
 _SAMPLE: Final = 20_000
 _CHUNK: Final = 1 << 14
@@ -75,16 +77,29 @@ def inverse_prices(cost: Floats, worth: Floats) -> Floats:
 
 @dataclass(frozen=True, slots=True)
 class FoundRates:
-    """The frequencies of the candidates, and their mu."""
+    """The frequencies of the candidates, their mu, and the slope of the spending there."""
 
     frequencies: Floats
     mu: float
+    slope: float
     evaluations: int
 
 
-def search(
-    some: Candidates, budget: float, order: PollOrder, start: float | None = None, spent: float | None = None
-) -> FoundRates:
+class SearchStart(NamedTuple):
+    """Where a search begins.
+
+    Args:
+        mu: The mu of a plan for nearly the same elements.
+        spent: What is spent at that mu, if it is known.
+        slope: The slope of the spending at that mu, if it is known.
+    """
+
+    mu: float
+    spent: float | None = None
+    slope: float | None = None
+
+
+def search(some: Candidates, budget: float, order: PollOrder, start: SearchStart | None = None) -> FoundRates:
     """Finds the r of the most deserving element at which the budget is spent, by secants between bounds.
 
     The logarithm of what is spent is nearly linear in the logarithm of that r, for small and for large budgets alike;
@@ -95,25 +110,27 @@ def search(
         some: The candidates.
         budget: What they may cost beyond their floors.
         order: How the polls of an element lie in time.
-        start: The mu to begin with, or None.
-        spent: What is spent at that mu, if it is known.
+        start: Where to begin, or None.
     """
     frequencies = np.empty(len(some.cost))
-    there = log(_first(some, budget, order, start))
-    slope, bounds, evaluations = _slope(some, order, exp(there)), _Bounds(), 0
-    if start is None or spent is None or abs(_log_ratio(spent, budget)) <= _CLOSE:
+    first = _first(some, budget, order, start)
+    there, spent, slope = log(first.r), first.spent, first.slope
+    bounds, evaluations = _Bounds(), 0
+    if spent is None or abs(_log_ratio(spent, budget)) <= _CLOSE:
         spent = _evaluate(some, order, exp(there), frequencies)
         evaluations = 1
+    smooth = slope
     while not bounds.narrow(there, error := _log_ratio(spent, budget)):
         before, there = there, bounds.next(there, error, slope)
         spent = _evaluate(some, order, exp(there), frequencies)
         slope = (_log_ratio(spent, budget) - error) / (there - before)
+        smooth = slope if abs(there - before) >= _SMOOTH else smooth
         evaluations += 1
     if abs(error) > _CLOSE:
         frequencies, spent = _between(some, order, budget, bounds)
         evaluations += 2
     gain = float(order.gain(np.array([exp(there)]))[0])
-    return FoundRates(_scaled(some, frequencies, budget / spent), some.price * gain, evaluations)
+    return FoundRates(_scaled(some, frequencies, budget / spent), some.price * gain, smooth, evaluations)
 
 
 def _between(some: Candidates, order: PollOrder, budget: float, bounds: _Bounds) -> tuple[Floats, float]:
@@ -129,17 +146,26 @@ def _between(some: Candidates, order: PollOrder, budget: float, bounds: _Bounds)
     return share * more + (1.0 - share) * less, share * high + (1.0 - share) * low
 
 
-def _first(some: Candidates, budget: float, order: PollOrder, start: float | None) -> float:
-    """The r of the most deserving element to begin with: by the mu of an earlier plan, or as if budgets were large.
+class _First(NamedTuple):
+    """The r of the most deserving element to begin with, what is spent there if that is known, and the slope."""
+
+    r: float
+    spent: float | None
+    slope: float
+
+
+def _first(some: Candidates, budget: float, order: PollOrder, start: SearchStart | None) -> _First:
+    """Begins at the mu of an earlier plan, or as if budgets were large.
 
     For large budgets g(r) is proportional to r^2, so that r grows with the root of the demerit.
     """
-    if start is not None and 0.0 < start < some.price:
-        gain = start / some.price
+    if start is not None and 0.0 < start.mu < some.price:
+        gain = start.mu / some.price
         r = float(order.inverse(np.array([gain]), np.array([1.0 - gain]))[0])
         if 0.0 < r < np.inf:
-            return r
-    return min(float((some.cost / np.sqrt(some.demerit)).sum()) / budget, _LARGE)
+            return _First(r, start.spent, _slope(some, order, r) if start.slope is None else start.slope)
+    r = min(float((some.cost / np.sqrt(some.demerit)).sum()) / budget, _LARGE)
+    return _First(r, None, _slope(some, order, r))
 
 
 def _log_ratio(spent: float, budget: float) -> float:
