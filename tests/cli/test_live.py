@@ -37,6 +37,7 @@ def report(queries: int, /, **parts: Any) -> Report:
         **meters.snapshot(1000.0),
         "streams": {},
         "sources": {},
+        "mirrors": {},
         "sinks": {},
         "tables": {},
         "changes": {},

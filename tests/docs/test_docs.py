@@ -112,7 +112,10 @@ def test_the_configuration_reference_has_every_option(options: type[BaseModel]) 
     assert [key for key in keys(options) if f"`{key}`" not in text] == []
 
 
-NAMED = ("queries", "operators", "streams", "sources", "sinks", "tables", "changes", "versions", "spark")
+NAMED = (
+    "queries", "operators", "streams", "sources", "mirrors", "failing_examples", "sinks", "tables", "changes", "versions",
+    "spark",
+)  # fmt: skip
 """Tables of the report whose keys are names."""
 
 
@@ -141,10 +144,13 @@ def test_the_page_of_the_report_has_every_key_of_a_report(tmp_path: Path) -> Non
     app.stream("s", "v int", source={"kind": "generator", "rate": 1000, "limit": 100})
     (tmp_path / "names.csv").write_text("v,name\n1,one\n")
     app.table("names", tmp_path / "names.csv", schema="v int, name string")
+    (tmp_path / "v.json").write_text('{"v": 1}')
+    polled = {"kind": "mirror", "elements": ["v.json", "gone.json"], "file": {"path": str(tmp_path)}, "format": "json"}
+    app.stream("m", "v int", source={**polled, "budget": 20})
     memory = [{"kind": "memory"}]
     app.query("plain", "SELECT v FROM s WHERE v > 5", sinks=memory)
     app.query("promised", "SELECT v FROM s", curve=[(0, 1.0), (1, 0.0)], sinks=memory)
-    report = dict(app.run())
+    report = dict(app.run(for_="3 s"))
     page = set(re.findall(r"^\| `([^`]+)` \|", (ROOT / "docs/report.md").read_text(), re.MULTILINE))
     tables = {key for key in page if any(other.startswith(f"{key}.") for other in page)}
     assert report_keys(report) - page == set(), "keys that the page does not name"

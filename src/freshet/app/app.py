@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from freshet.app.declared.checking import Catalog, Checked, check_queries
-from freshet.app.declared.endpoints import check_options, check_sinks, check_sources, placed
+from freshet.app.declared.endpoints import check_element_queries, check_options, check_sinks, check_sources, placed
 from freshet.app.declared.file import Read, make_importable, read_leniently
 from freshet.app.declared.own import OwnCode
 from freshet.app.declared.places import check_places
@@ -148,7 +148,9 @@ class App(OwnCode):
         for name, table in read.file.tables.items():
             if name not in broken:
                 with noted(problems, f"tables.{name}", f"table {name}: "):
-                    self.table(name, folder / table.file, schema=table.columns, format=table.format)
+                    file = None if table.file is None else folder / table.file
+                    polled = None if table.source is None else placed(table.source.declared(), folder)
+                    self.table(name, file, schema=table.columns, format=table.format, source=polled)
             if name not in self.tables:
                 broken |= {name} - self.streams.keys()
         for name, function in read.file.functions.items():
@@ -205,10 +207,11 @@ class App(OwnCode):
     def table(
         self,
         name: str,
-        file: str | Path,
+        file: str | Path | None = None,
         *,
         schema: str,
         format: Literal["csv", "json", "parquet"] | None = None,  # noqa: A002  # as in the file
+        source: Mapping[str, Any] | None = None,
     ) -> None:
         """Declares a table that streams can be joined with.
 
@@ -220,6 +223,8 @@ class App(OwnCode):
             file: CSV with a header line, JSON (an array of objects, or one on each line) or Parquet.
             schema: Spark DDL: ``"host string, owner string"``; other columns of the file are left out.
             format: Of the file; None: what its suffix says.
+            source: Instead of a file, options of a mirror: ``{"kind": "mirror", ...}``. The rows of an element are
+                replaced when a poll finds that it has changed.
 
         >>> app = App("monitor")
         >>> app.stream("packets", "host string, size int")
@@ -232,7 +237,9 @@ class App(OwnCode):
         except UserError as error:
             raise UserError(f"table {name}: {error}") from None
         check_local(file, f"table {name}: file")
-        self.tables[name] = TableSpec(name, Path(file), columns, format)
+        if (file is None) == (source is None):
+            raise UserError(f"table {name}: needs either a file or a source")
+        self.tables[name] = TableSpec(name, None if file is None else Path(file), columns, format, source)
 
     def query(
         self,
@@ -306,6 +313,7 @@ class App(OwnCode):
         checked = check_queries(self.catalog(), self.queries, broken)
         checked.problems += check_tables(self.tables.values())
         checked.problems += check_sources(self.streams.values(), self.settings.spark)
+        checked.problems += check_element_queries(self.streams.values(), {*self.queries, *broken})
         columns = {name: checked.schemas[name].names for name in self.queries if name in checked.schemas}
         checked.problems += check_sinks(self.queries.values(), columns)
         checked.problems += check_places(self.state, self.report)

@@ -64,6 +64,7 @@ def line(report: ShownReport) -> str:
         f"waiting {_count(total['waiting'])}",
         f"fresh {_percent(total['freshness'])}",
         *([f"qos {_percent(total['qos']['average'])}"] if total["qos"] else []),
+        *map(_mirror, report.get("mirrors", {}).items()),
         f"busy {_percent(report['workers']['busy_share'])}",
         *_notes(report),
     ]
@@ -77,7 +78,7 @@ class _Table:
         self._report, self._hint = report, hint
         self._notes = _first(_notes(report))
         ranked = sorted(report["queries"].items(), key=_importance)
-        room = max(_LEAST_ROWS, height - 4 - len(self._notes))
+        room = max(_LEAST_ROWS, height - 4 - len(self._notes) - len(report.get("mirrors", {})))
         shown = len(ranked) if len(ranked) <= room else room - 1
         self._shown, self._rest = ranked[:shown], ranked[shown:]
         # The latest decision has a line only where there is one to spare.
@@ -87,6 +88,8 @@ class _Table:
         width = options.max_width
         yield self._title(width)
         yield line_of(_summary(self._report), width)
+        for item in self._report.get("mirrors", {}).items():
+            yield Text(cut(_mirror(item), width), no_wrap=True)
         yield Text()
         yield from self._grid(width)
         if self._rest:
@@ -152,6 +155,21 @@ def _summary(report: ShownReport) -> Iterator[Text]:
     yield Text(f"fresh {_percent(total['freshness'])}")
     if total["qos"]:
         yield Text(f"qos {_percent(total['qos']['average'])}")
+
+
+def _mirror(item: tuple[str, Mapping[str, Any]]) -> str:
+    """A mirror in a line."""
+    name, told = item
+    audited = told["freshness_audited"]
+    parts = [
+        f"mirror {name} {_percent(told['freshness'])} fresh",
+        *([] if audited is None else [f"audited {_percent(audited)}"]),
+        f"{_count(told['polls'])} polls",
+        f"{_count(told['changes'])} changes",
+        f"{_percent(told['budget_used'])} of the budget",
+        *([f"{told['failing']} failing"] if told["failing"] else []),
+    ]
+    return ", ".join(parts)
 
 
 def _answers(report: ShownReport) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from typing import Any
 
 import pyarrow as pa
 
@@ -50,6 +51,11 @@ class Readable:
         """The offset after the newest tuple."""
         with self._stream(stream) as found:
             return found.index.end
+
+    def source_position(self, stream: str) -> dict[str, Any] | None:
+        """Where the source of a stream continues."""
+        with self._stream(stream) as found:
+            return found.position
 
     def bytes(self, stream: str, first: int, end: int) -> int:
         """Bytes of the range [first, end)."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 import time
 from collections.abc import Iterator
@@ -72,6 +73,15 @@ class LogReader(Readable):
         with self._lock:
             self._refresh()
             return dict(self._state.queries)
+
+    def records(self, stream: str) -> dict[str, Any]:
+        """What the source of a stream remembers besides its position, by its keys."""
+        with self._lock:
+            self._refresh()
+            id_ = self._state.stream(stream).id
+            known = list(self._connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'records'"))
+            rows = self._connection.execute("SELECT key, value FROM records WHERE stream = ?", (id_,)) if known else ()
+            return {key: json.loads(value) for key, value in rows}
 
     def wait(self, stream: str, beyond: int, timeout: float | None = None, poll: float = 0.05) -> bool:
         """Waits until a stream has grown beyond an offset; returns False if it has not grown in time."""

@@ -8,11 +8,11 @@ first time.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, MutableMapping
+from collections.abc import Iterable, Mapping, MutableMapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -25,6 +25,7 @@ from freshet.log.segments.segment import read_segment
 from freshet.model import ARRIVAL, FreshetError, Segment, Train, version_stream
 from freshet.model.names import CONTENT
 
+_NOTHING: Final = pa.table({ARRIVAL: pa.array([], pa.int64())})
 _KEPT: Final = Retention(history_age=0.0, history_bytes=0, bound_bytes=None)
 
 Least = MutableMapping[tuple[str, int], int]
@@ -94,11 +95,18 @@ class TableVersions:
         """The rows of the newest version; None if there is none yet."""
         return newest_version(self._log, self.table)
 
-    def put(self, rows: pa.Table) -> bool:
+    def put(
+        self, rows: pa.Table, *, position: Mapping[str, Any] | None = None, records: Mapping[str, Any] | None = None
+    ) -> bool:
         """Makes rows the newest version, unless they equal it; returns whether they were new.
 
         If the columns have changed, no later lookup could use the old versions, and they are
         forgotten.
+
+        Args:
+            rows: The rows.
+            position: Where the source of the table continues after a restart, in the same transaction.
+            records: What the source remembers from now on, by its keys.
 
         Raises:
             LogFull: There is no room on the disk.
@@ -106,14 +114,28 @@ class TableVersions:
         content = _encoded(rows)
         told = hashlib.sha256(content).hexdigest()
         known = self._log.source_position(self.stream) or {}
+        source = known.get("source") if position is None else dict(position)
         if known.get("hash") == told:
+            if position is not None:
+                self._log.append(
+                    self.stream, _NOTHING, source_position={**known, "source": source}, records=records or {}
+                )
             return False
         columns = str(rows.schema)
         if known.get("columns", columns) != columns:
             self._log.forget(self.stream)
             self._begin()
-        self._log.append_version(self.stream, content, {"hash": told, "columns": columns})
+        self._log.append_version(
+            self.stream, content, {"hash": told, "columns": columns, "source": source}, records or {}
+        )
         return True
+
+    def source(self, schema: pa.Schema) -> tuple[dict[str, Any], dict[str, Any]] | None:
+        """Position and records of the table's source; None if there are none for these columns."""
+        known = self._log.source_position(self.stream) or {}
+        if known.get("columns") != str(schema) or known.get("source") is None:
+            return None
+        return known["source"], self._log.records(self.stream)
 
     def release(self, ordered: Iterable[str], others: Iterable[str] = ()) -> int:
         """Drops versions that no tuple needs; returns how many.

@@ -15,6 +15,7 @@ from freshet.reproduce.trial import Trial
 PAPERS: Final = {
     "fas": "Tuning QoD in stream processing engines: freshness-aware scheduling (FAS)",
     "aurora": "Resource scheduling for data streams: Aurora's run time and QoS-aware schedulers (CAR ch. 3-4)",
+    "mirror": "Resource scheduling for data refreshing: perceived freshness of mirrors (CAR ch. 2)",
 }
 """Papers by short name. Each has a module of that name here; importing it registers its claims."""
 
@@ -117,7 +118,7 @@ def papers() -> tuple[str, ...]:
     """Short names of the papers with claims.
 
     >>> papers()
-    ('fas', 'aurora')
+    ('fas', 'aurora', 'mirror')
     """
     return tuple(PAPERS)
 
@@ -129,7 +130,7 @@ def claims(paper: str) -> list[Claim]:
     'FAS §7.1, Fig. 3'
     >>> claims("faz")
     Traceback (most recent call last):
-    freshet.model.errors.UserError: there are no claims of 'faz' (there are some of: fas, aurora)
+    freshet.model.errors.UserError: there are no claims of 'faz' (there are some of: fas, aurora, mirror)
     """
     if paper not in PAPERS:
         raise UserError(f"there are no claims of {paper!r} (there are some of: {', '.join(PAPERS)})")

@@ -10,6 +10,7 @@ from freshet.model import Stream, UserError
 from freshet.model.plugins import Registry
 from freshet.sources.feeder import Feeder, FeederState, FeederStatus
 from freshet.sources.generator import Generator, GeneratorOptions
+from freshet.sources.mirror import MirrorOptions, MirrorSource, MirrorStatus
 from freshet.sources.new_files import FilesOptions, FilesSource
 from freshet.sources.options import Duration, Options, first_mistake, is_kind, parse
 from freshet.sources.push import Backpressure, PushOptions, PushSource
@@ -20,6 +21,7 @@ from freshet.sources.trace import Trace, TraceOptions
 _MODULES: Final = (
     "new_files",
     "generator",
+    "mirror",
     "push",
     "spark",
     "trace",
@@ -70,6 +72,9 @@ __all__ = [
     "FilesSource",
     "Generator",
     "GeneratorOptions",
+    "MirrorOptions",
+    "MirrorSource",
+    "MirrorStatus",
     "Options",
     "PushOptions",
     "PushSource",

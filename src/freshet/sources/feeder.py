@@ -17,7 +17,7 @@ from freshet.log.intake.intake import Rows
 from freshet.model import FreshetError
 from freshet.model.messages import sentence
 from freshet.sources.push import PushSource
-from freshet.sources.source import Batch, EventClock, Source, Written
+from freshet.sources.source import Batch, EventClock, LogReading, Remembering, Source, Written
 from freshet.sources.spark import SparkSource
 
 _LOGGER: Final = logging.getLogger(__name__)
@@ -115,6 +115,10 @@ class Feeder:
         position = self._log.source_position(self._status.stream)
         if position is not None:
             self._source.restore(position)
+        if isinstance(self._source, Remembering) and (records := self._log.records(self._status.stream)):
+            self._source.recall(records)
+        if isinstance(self._source, LogReading):
+            self._source.read_from(self._log)
         if isinstance(self._source, PushSource):
             self._source.connect(self._push, self._pushed_beat)
         if isinstance(self._source, SparkSource):
@@ -200,7 +204,8 @@ class Feeder:
                 return
             # The intake knows that text instead of a mapping is a dead letter.
             rows = cast("pa.Table | Sequence[Mapping[str, Any]]", batch.rows)
-            self._count(self._intake.append(rows, batch.arrivals, source_position=batch.position))
+            append = self._intake.append
+            self._count(append(rows, batch.arrivals, source_position=batch.position, records=batch.records))
 
     def _adopt(self, rows: Written, position: Mapping[str, Any]) -> Receipt:
         return self._intake.adopt(
@@ -217,7 +222,9 @@ class Feeder:
         return receipt
 
     def _count(self, receipt: Receipt) -> None:
-        self._last_sign = self._last_rows = self._clock()
+        if receipt.end > receipt.first or receipt.dead or receipt.late:
+            # A batch without rows only says how far the source is.
+            self._last_sign = self._last_rows = self._clock()
         self._set(
             rows=self._status.rows + receipt.end - receipt.first,
             dead=self._status.dead + receipt.dead,

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final, Protocol, runtime_checkable
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from freshet.log.readable import Readable
 from freshet.model import SegmentFile
 
 END_OF_TIME: Final = 253_402_300_799.0
@@ -44,12 +45,15 @@ class Batch:
         arrivals: When each row came, in microseconds since the epoch, nondecreasing.
         position: JSON-ready; a source restored from it continues behind these rows.
         more: Whether more rows are already due, so that it pays to poll at once.
+        records: What the source remembers from now on besides its position, JSON-ready, by its keys; None for what it
+            forgets. What is not named stays. See :class:`Remembering`.
     """
 
     rows: pa.Table | Sequence[Mapping[str, Any] | str] | Written
     arrivals: NDArray[np.int64]
     position: dict[str, Any]
     more: bool = False
+    records: Mapping[str, Any] = field(default_factory=dict)
 
 
 class Source(Protocol):
@@ -82,3 +86,20 @@ class EventClock(Protocol):
     def event_clock(self, now: float) -> float | None:
         """Event time at a time of the wall clock, in seconds as the event-time column counts them. It decides whether
         later rows are late. None if unknown."""
+
+
+@runtime_checkable
+class Remembering(Protocol):
+    """A source that remembers many single things. What changes is stored with the rows of a batch, in the same
+    transaction, without writing the rest anew."""
+
+    def recall(self, records: Mapping[str, Any]) -> None:
+        """Everything that it remembered in earlier batches, by key; called before the first poll, if there is any."""
+
+
+@runtime_checkable
+class LogReading(Protocol):
+    """A source that reads streams of the log itself, such as the output of a query."""
+
+    def read_from(self, log: Readable) -> None:
+        """Says where; called before the first poll."""

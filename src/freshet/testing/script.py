@@ -136,6 +136,8 @@ def table_rows(spec: TableSpec, rows: PushedRows | None) -> pa.Table:
     freshet.model.errors.UserError: table hosts, row 1: column port: 'http' is not of type int
     """
     if rows is None:
+        if spec.file is None:
+            raise UserError(f"table {spec.name} is a mirror, and nothing is polled here: give its rows")
         try:
             return read_table_file(spec.file, spec.schema, spec.format)
         except UserError as error:

@@ -145,10 +145,12 @@ class StreamSection(Section):
 
 
 class TableSection(Section):
-    """``[tables.NAME]``: a file that streams are joined with, and that may change while they are."""
+    """``[tables.NAME]``: a file or a mirror that streams are joined with, and that may change while they are."""
 
-    file: PathText
+    file: PathText | None = None
     """The file: CSV with a header line, JSON (an array of objects, or one on each line) or Parquet."""
+    source: OpenSection | None = None
+    """Instead of a file: a source of kind ``mirror``, with its keys."""
     columns: str = Field(alias="schema")
     """Columns and types, as Spark DDL: "host string, owner string". The file may have others, too."""
     format: Literal["csv", "json", "parquet"] | None = None

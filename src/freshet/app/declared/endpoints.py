@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Any, Final, Literal, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
@@ -21,7 +21,7 @@ from freshet.model import Stream, UserError
 from freshet.model.places import why_not_local
 from freshet.model.plugins import Registry
 from freshet.sinks import CallbackOptions, CallbackSink, Sink
-from freshet.sources import FilesSource, Source, Trace
+from freshet.sources import FilesSource, MirrorSource, Source, Trace
 from freshet.spark.session.packages import why_missing
 
 Model = TypeVar("Model", bound=BaseModel)
@@ -58,13 +58,30 @@ class NamedSink:
         return self.declared
 
 
-def placed(options: dict[str, Any], folder: Path) -> dict[str, Any]:
-    """Options whose path, if they have one, is relative to a folder."""
-    path = options.get("path")
-    # An address is left as it is, for the check to refuse.
-    if not isinstance(path, str) or why_not_local(path) is not None:
-        return options
-    return options | {"path": str(folder / path)}
+_PATHS: Final[dict[str, dict[str, Any]]] = {
+    "path": {},
+    "elements": {"file": {}},
+    "file": {"path": {}},
+    "sql": {"database": {}},
+}
+"""Keys of sources and sinks that are paths, in tables that may lie within each other."""
+
+
+def placed(options: dict[str, Any], folder: Path, keys: Mapping[str, Any] = _PATHS) -> dict[str, Any]:
+    """Options whose paths, if they have any, are relative to a folder.
+
+    >>> placed({"kind": "mirror", "elements": {"file": "urls.csv"}}, Path("apps"))
+    {'kind': 'mirror', 'elements': {'file': 'apps/urls.csv'}}
+    """
+    changed = dict[str, Any]()
+    for key, inner in keys.items():
+        value = options.get(key)
+        if inner and isinstance(value, dict):
+            changed[key] = placed(value, folder, inner)
+        # An address is left as it is, for the check to refuse.
+        elif not inner and isinstance(value, str) and why_not_local(value) is None:
+            changed[key] = str(folder / value)
+    return options | changed
 
 
 def make_source(declared: SourceLike, stream: Stream) -> Source:
@@ -107,9 +124,20 @@ def check_sources(specs: Iterable[StreamSpec], settings: Mapping[str, str]) -> I
             wrong.append(Problem(f"{place}.format", missing))
         prefix = f"stream {name}: source {declared['kind']}: "
         with noted(wrong, place, prefix), closing(make_source(declared, spec.stream)) as source:
-            if isinstance(source, Trace | FilesSource):
+            if isinstance(source, MirrorSource | Trace | FilesSource):
                 source.check()
         yield from wrong
+
+
+def check_element_queries(specs: Iterable[StreamSpec], queries: Collection[str]) -> Iterator[Problem]:
+    """What is wrong with the queries that name elements of mirrors."""
+    for spec in specs:
+        elements = spec.source.get("elements") if isinstance(spec.source, Mapping) else None
+        query = elements.get("query") if isinstance(elements, Mapping) else None
+        if isinstance(query, str) and query not in queries:
+            hint = did_you_mean(query, queries)
+            place = f"streams.{spec.stream.name}.source.elements.query"
+            yield Problem(place, f"there is no query {query!r}{hint}")
 
 
 def check_sinks(specs: Iterable[QuerySpec], columns: Mapping[str, Sequence[str]] | None = None) -> Iterator[Problem]:

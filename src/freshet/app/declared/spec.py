@@ -49,12 +49,13 @@ class StreamSpec:
 
 @dataclass(frozen=True, slots=True)
 class TableSpec:
-    """A declared table: its file, the columns of that, and its format if the suffix does not tell it."""
+    """A declared table: its file with its format if the suffix does not tell it, or its source; and its columns."""
 
     name: str
-    file: Path
+    file: Path | None
     schema: pa.Schema
     format: str | None = None
+    source: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,7 +32,7 @@ _SECTIONS: Final = {
     ),
     "Queries": ("queries",),
     "All queries together": ("total",),
-    "Streams, sources, sinks, tables": ("streams", "sources", "sinks", "tables"),
+    "Streams, sources, sinks, tables": ("streams", "sources", "mirrors", "sinks", "tables"),
     "The machine": ("workers", "decisions", "latest_decision", "overhead", "settings", "versions"),
 }  # fmt: skip
 

@@ -57,6 +57,7 @@ def report_of(app: App, parts: Parts, status: str) -> Report:
         **meters | {"streams": streams},
         latest_decision=str(latest[-1][1]) if latest else None,
         sources={name: asdict(feeder.status) for name, feeder in parts.feeders.items()},
+        mirrors={name: asdict(mirror.status) for name, mirror in parts.mirrors.items()},
         sinks=parts.outlets.states(),
         tables=parts.tables.states(),
         changes=dict(parts.installer.changes),
@@ -67,7 +68,10 @@ def report_of(app: App, parts: Parts, status: str) -> Report:
 
 def build(**told: Any) -> Report:
     """The report as plain values without secrets; its types say what each of them means."""
-    shown = {key: masked_value("", told[key]) for key in ("error", "sources", "sinks", "tables", "notes", "settings")}
+    shown = {
+        key: masked_value("", told[key])
+        for key in ("error", "sources", "mirrors", "sinks", "tables", "notes", "settings")
+    }
     made = {
         "format": FORMAT,
         **told,

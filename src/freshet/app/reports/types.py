@@ -34,6 +34,32 @@ class SourceReport(TypedDict):
     failed_at: Annotated[float | None, "when it failed, in seconds since the epoch; null if it did not"]
 
 
+class MirrorReport(TypedDict):
+    """A mirror."""
+
+    elements: Annotated[int, "number of elements"]
+    unit: Annotated[str, "what the budget counts: `polls` or `bytes`"]
+    budget_per_s: Annotated[float, "the budget: maximum number of polls, or bytes, a second"]
+    budget_used: Annotated[float, "share of the budget that was spent"]
+    polls: Annotated[int, "number of requests in all runs; retries, redirects, exploration and audits count"]
+    changes: Annotated[int, "number of changes that polls found in all runs; the first sight of an element is none"]
+    bytes: Annotated[int, "bytes that requests moved in all runs, headers included"]
+    failures: Annotated[int, "number of polls in all runs that brought no answer"]
+    failing: Annotated[int, "number of elements whose last poll failed"]
+    failing_examples: Annotated[dict[str, str], "why the last poll of an element failed, for some of them"]
+    refused: Annotated[int, "number of elements that may not be polled, such as those of a host that is not allowed"]
+    waiting: Annotated[int, "number of elements that are due and wait for their host"]
+    freshness: Annotated[
+        float | None, "estimated perceived freshness now: the chance, weighted by worth, that a copy is right"
+    ]
+    freshness_planned: Annotated[float | None, "perceived freshness that the present plan reaches on average"]
+    freshness_audited: Annotated[
+        float | None, "share of audits, polls at random moments, that found the copy right, in all runs"
+    ]
+    freshness_audited_error: Annotated[float | None, "standard error of that share"]
+    audits: Annotated[int, "number of audits in all runs"]
+
+
 class SinkReport(TypedDict):
     """A sink."""
 
@@ -87,6 +113,7 @@ class Report(EngineSnapshot):
     ]
     streams: Annotated[dict[str, StreamReport], ""]  # type: ignore[misc]  # with more keys than the engine knows
     sources: Annotated[dict[str, SourceReport], ""]
+    mirrors: Annotated[dict[str, MirrorReport], ""]
     sinks: Annotated[dict[str, SinkReport], ""]
     tables: Annotated[dict[str, TableReport], ""]
     latest_decision: Annotated[str | None, "the latest decision that ran something, and why this and not that"]

@@ -29,7 +29,7 @@ from freshet.model import ARRIVAL, Curve, FreshetError, UserError
 from freshet.policies import Reason, create
 from freshet.quality.snapshots import EngineSnapshot
 from freshet.sinks import MemorySink
-from freshet.sources import Feeder
+from freshet.sources import Feeder, MirrorSource
 from freshet.sources.push import PushedRows, PushSource
 
 if TYPE_CHECKING:
@@ -66,6 +66,7 @@ class Parts:
     decisions: DecisionKeeper
     feeders: dict[str, Feeder] = field(default_factory=dict)
     pushes: dict[str, PushSource] = field(default_factory=dict)
+    mirrors: dict[str, MirrorSource] = field(default_factory=dict)
 
 
 class Run:

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
 
+from freshet.app.declared.endpoints import check_options
 from freshet.app.declared.problems import Problem, noted, refuse
 from freshet.app.declared.spec import TableSpec
 from freshet.app.running.loop import Rounds
+from freshet.app.running.mirrored import MirroredTable, element_column, mirror_of
 from freshet.log import Log, LogFull, TableVersions
 from freshet.model import UserError
+from freshet.sources import KINDS, MirrorSource
 from freshet.sources.table_file import FORMATS, read_table_file
 
 if TYPE_CHECKING:
@@ -32,6 +36,9 @@ Stamp = tuple[int, int, int]
 def check_tables(specs: Iterable[TableSpec]) -> Iterator[Problem]:
     """What is wrong with the files of tables."""
     for spec in specs:
+        if spec.file is None:
+            yield from _check_mirror(spec)
+            continue
         try:
             read_table_file(spec.file, spec.schema, spec.format)
         except UserError as error:
@@ -39,22 +46,34 @@ def check_tables(specs: Iterable[TableSpec]) -> Iterator[Problem]:
             yield Problem(f"tables.{spec.name}.{key}", str(error))
 
 
+def _check_mirror(spec: TableSpec) -> Iterator[Problem]:
+    place = f"tables.{spec.name}.source"
+    if wrong := list(check_options(spec.source or {}, KINDS, place)):
+        yield from wrong
+        return
+    with noted(wrong, place, f"stream {spec.name}: source mirror: "), closing(mirror_of(spec)) as source:
+        element_column(spec)
+        source.check()
+    yield from wrong
+
+
 class WatchedTable:
     """The file of a table and its versions in the log. A file that cannot be read is refused, because there would be no
     first version."""
 
     def __init__(self, log: Log, spec: TableSpec) -> None:
-        self.spec = spec
+        assert spec.file is not None
+        self.spec, self._file = spec, spec.file
         self.versions = TableVersions(log, spec.name)
         self.error: str | None = None
         self._log = log
-        self._taken = self._seen = _stamp(spec.file)
+        self._taken = self._seen = _stamp(self._file)
         self._rows = 0
         self._take()
 
     def look(self) -> None:
         """Takes up the present content of the file, if it is new; what is wrong with it is the table's ``error``."""
-        stamp = _stamp(self.spec.file)
+        stamp = _stamp(self._file)
         if stamp == self._taken:
             return
         if stamp != self._seen:
@@ -71,7 +90,7 @@ class WatchedTable:
         self._taken = stamp
 
     def _take(self) -> None:
-        rows = read_table_file(self.spec.file, self.spec.schema, self.spec.format)
+        rows = read_table_file(self._file, self.spec.schema, self.spec.format)
         self.versions.put(rows)
         self._rows = rows.num_rows
 
@@ -104,17 +123,28 @@ class TableFeeds(Rounds):
     def __init__(self, log: Log, app: App, before: Callable[[str], Iterable[str]]) -> None:
         super().__init__("freshet-tables", LOOK, self._look)
         self._streams, self._before = tuple(app.streams), before
-        self._tables: dict[str, WatchedTable] = {}
+        self._tables: dict[str, WatchedTable | MirroredTable] = {}
         problems: list[Problem] = []
         for spec in app.tables.values():
-            with noted(problems, f"tables.{spec.name}.file"):
-                self._tables[spec.name] = WatchedTable(log, spec)
+            with noted(problems, f"tables.{spec.name}.{'source' if spec.file is None else 'file'}"):
+                self._tables[spec.name] = (WatchedTable if spec.file is not None else MirroredTable)(log, spec)
         refuse(problems, app.origin)
 
     def start(self) -> None:
         """Starts the thread, if there is something to look at."""
         if self._tables:
             super().start()
+
+    def stop(self) -> None:
+        """Ends the thread and all polls."""
+        super().stop()
+        for table in self._tables.values():
+            if isinstance(table, MirroredTable):
+                table.close()
+
+    def mirrors(self) -> dict[str, MirrorSource]:
+        """The sources of tables that are mirrors, by table."""
+        return {name: table.source for name, table in self._tables.items() if isinstance(table, MirroredTable)}
 
     def rows(self, table: str) -> pa.Table:
         """The newest version of a table."""

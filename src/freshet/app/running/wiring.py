@@ -25,7 +25,7 @@ from freshet.engine import Engine, LogQueues, RealClock
 from freshet.log import Intake, Log
 from freshet.model import ARRIVAL, FreshetError, Query
 from freshet.policies import create
-from freshet.sources import Feeder, PushSource
+from freshet.sources import Feeder, MirrorSource, PushSource
 from freshet.spark.driver.suspects import Suspects
 
 if TYPE_CHECKING:
@@ -173,3 +173,6 @@ def _feed(app: App, parts: Parts, clock: RealClock) -> None:
         parts.feeders[name] = Feeder(source, intake, parts.log, name, wake=partial(wake, name))
         if isinstance(source, PushSource):
             parts.pushes[name] = source
+        if isinstance(source, MirrorSource):
+            parts.mirrors[name] = source
+    parts.mirrors |= parts.tables.mirrors()

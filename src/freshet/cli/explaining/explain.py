@@ -46,6 +46,7 @@ def explain(
         hint = did_you_mean(query, checked.queries)
         wrong = f"{query} is a {kind}, and explain shows queries" if kind else f"there is no query {query!r}{hint}"
         raise UserError(f"{app}: {wrong}; it has: {', '.join(checked.queries)}")
+    from freshet.cli.explaining.mirrors import explain_mirrors
     from freshet.cli.explaining.shared import SharedWork
     from freshet.cli.explaining.steps import common_steps
 
@@ -54,6 +55,7 @@ def explain(
     parts = ["\n".join([*_lines(form, made, checked), *shared.of_query(form.name)]) for form in forms]
     parts += ["\n".join(lines) for lines in common_steps(checked, chosen)]
     parts += ["\n".join(lines) for lines in shared.operators(chosen)]
+    parts += ["\n".join(lines) for lines in explain_mirrors(made, forms)]
     print("\n\n".join(parts))
 
 

@@ -7,7 +7,8 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from typing import Any, Final
+from types import MappingProxyType
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -23,6 +24,9 @@ from freshet.log.store.store import Transaction
 from freshet.model import ARRIVAL, Segment, SegmentFile
 from freshet.model.names import CONTENT
 
+Records: TypeAlias = Mapping[str, Any]
+"""What a source remembers, JSON-ready, by its keys; None for what it forgets."""
+_NO_RECORDS: Final[Records] = MappingProxyType({})
 _NO_ROOM: Final = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 
 
@@ -39,6 +43,7 @@ class Appends(Commits):
         table: pa.Table,
         *,
         source_position: Mapping[str, Any] | None = None,
+        records: Records = _NO_RECORDS,
         dead: Sequence[Mapping[str, Any]] = (),
         late: Sequence[Mapping[str, Any]] = (),
         newest: int | None = None,
@@ -50,6 +55,7 @@ class Appends(Commits):
             stream: A declared stream.
             table: Its tuples, arrival last; an arrival before the stream's last one is moved up to it.
             source_position: Where the source continues after a restart.
+            records: What the source remembers from now on, by its keys; see :meth:`records`.
             dead: Dead letters, one JSON line each.
             late: Late rows, one JSON line each.
             newest: Newest event time seen, in microseconds.
@@ -61,7 +67,7 @@ class Appends(Commits):
         Raises:
             LogFull: The bound is hit or the disk is full; nothing was taken in.
         """
-        if not (table.num_rows or dead or late or source_position is not None):
+        if not (table.num_rows or dead or late or records or source_position is not None):
             end = self.end(stream)
             return range(end, end)
         with self._intake(stream) as intake:
@@ -74,7 +80,7 @@ class Appends(Commits):
                     lengths = intake.write(dead, late)
                     last = max(self._state.stream(stream).arrival, self._floor)
                     file = self._write(stream, _monotone(table, last))
-                more = _Arrived(source_position, newest, len(dead), len(late), *lengths)
+                more = _Arrived(source_position, newest, len(dead), len(late), *lengths, records)
                 return self._store.write(lambda tx: self._append(tx, stream, file, more, watermark))
             except LogFull:
                 intake.reset()
@@ -103,6 +109,7 @@ class Appends(Commits):
             " arrival = max(arrival, ?), dead = dead + ?, late = late + ?, dead_bytes = ?, late_bytes = ? WHERE id = ?",
             (more.position_text, more.newest, last, more.dead, more.late, more.dead_bytes, more.late_bytes, stream.id),
         )
+        more.keep_records(tx, stream.id)
         tx.after(lambda: more.apply(stream))
         if watermark is not None:
             self._mark(tx, stream, watermark)
@@ -148,7 +155,7 @@ class Appends(Commits):
                 with _no_room(stream):
                     lengths = intake.write(dead, late)
                     taken = [self._not_before(stream, file, last) for file in files if file.members]
-                more = _Arrived(source_position, newest, len(dead), len(late), *lengths)
+                more = _Arrived(source_position, newest, len(dead), len(late), *lengths, _NO_RECORDS)
                 return self._store.write(work)
             except LogFull:
                 intake.reset()
@@ -169,7 +176,9 @@ class Appends(Commits):
         with self._stream(stream) as found:
             return max(found.arrival, self._floor)
 
-    def append_version(self, stream: str, content: pa.Buffer, position: Mapping[str, Any]) -> int:
+    def append_version(
+        self, stream: str, content: pa.Buffer, position: Mapping[str, Any], records: Records = _NO_RECORDS
+    ) -> int:
         """Appends a version of a table, one tuple; returns its arrival.
 
         Its arrival is after the arrival of every tuple in the log, and no later tuple of any stream arrives before it.
@@ -195,13 +204,14 @@ class Appends(Commits):
             version = pa.table({CONTENT: whole, ARRIVAL: pa.array([arrival])})
             with _no_room(stream):
                 file = self._write(stream, version)
-            self._store.write(lambda tx: self._append_version(tx, stream, file, position, arrival))
+            more = _Arrived(position, None, 0, 0, 0, 0, records)
+            self._store.write(lambda tx: self._append_version(tx, stream, file, more, arrival))
             return arrival
 
     def _append_version(
-        self, tx: Transaction, stream: str, file: SegmentFile | None, position: Mapping[str, Any], arrival: int
+        self, tx: Transaction, stream: str, file: SegmentFile | None, more: _Arrived, arrival: int
     ) -> None:
-        self._append(tx, stream, file, _Arrived(position, None, 0, 0, 0, 0), None)
+        self._append(tx, stream, file, more, None)
         tx.execute(
             "INSERT INTO meta VALUES ('floor', ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value", (arrival,)
         )
@@ -241,10 +251,13 @@ class Appends(Commits):
         )
         return [HeartbeatRecord(*row) for row in rows]
 
-    def source_position(self, stream: str) -> dict[str, Any] | None:
-        """Where the source of a stream continues."""
+    def records(self, stream: str) -> dict[str, Any]:
+        """What the source of a stream remembers besides its position, by its keys. Single records change with the rows
+        of an append, in the same transaction; the others stay."""
         with self._stream(stream) as found:
-            return found.position
+            id_ = found.id
+        rows = self._store.rows("SELECT key, value FROM records WHERE stream = ?", (id_,))
+        return {key: json.loads(value) for key, value in rows}
 
     def newest(self, stream: str) -> int | None:
         """Newest event time that a stream has seen, in microseconds."""
@@ -282,6 +295,18 @@ class _Arrived:
     late: int
     dead_bytes: int
     late_bytes: int
+    records: Records
+
+    def keep_records(self, tx: Transaction, stream: int) -> None:
+        """Writes the records that changed, and deletes those that are None."""
+        if not self.records:
+            return
+        kept = [(stream, key, json.dumps(value)) for key, value in self.records.items() if value is not None]
+        gone = [(stream, key) for key, value in self.records.items() if value is None]
+        tx.executemany(
+            "INSERT INTO records VALUES (?, ?, ?) ON CONFLICT (stream, key) DO UPDATE SET value = excluded.value", kept
+        )
+        tx.executemany("DELETE FROM records WHERE stream = ? AND key = ?", gone)
 
     @property
     def position_text(self) -> str | None:

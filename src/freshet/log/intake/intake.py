@@ -81,6 +81,7 @@ class Intake:
         rows: Rows,
         arrivals: int | npt.NDArray[np.int64],
         source_position: Mapping[str, Any] | None = None,
+        records: Mapping[str, Any] | None = None,
     ) -> Receipt:
         """Takes rows in, durably, together with the place where the source continues.
 
@@ -88,6 +89,7 @@ class Intake:
             rows: The rows.
             arrivals: When they arrived, in microseconds since the epoch; one number, or one for each row.
             source_position: Where the source continues after a restart.
+            records: What the source remembers from now on, by its keys; None for what it forgets.
 
         Raises:
             LogFull: There is no room; nothing was taken in.
@@ -104,6 +106,7 @@ class Intake:
                 self._stream.name,
                 table if kept.all() else table.filter(pa.array(kept)),
                 source_position=source_position,
+                records=records or {},
                 dead=_set_aside(rows, reasons, times),
                 late=_set_aside(rows, late, times),
                 newest=newest,

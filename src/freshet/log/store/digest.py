@@ -7,7 +7,7 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final
 
-TABLES: Final = ("meta", "streams", "segments", "heartbeats", "readers", "ledger", "queries")
+TABLES: Final = ("meta", "streams", "segments", "heartbeats", "readers", "ledger", "queries", "records")
 KEY: Final = "digest"
 """Its key in the table ``meta``; stores of versions without a digest have no such row."""
 

@@ -17,12 +17,12 @@ from freshet.log.store.tail import Tail
 from freshet.log.store.upgrade import upgrade
 from freshet.model import UserError
 
-FORMAT: Final = 4
+FORMAT: Final = 5
 """Version of everything in the state folder."""
-_READABLE: Final = (1, 2, 3, FORMAT)
+_READABLE: Final = (1, 2, 3, 4, FORMAT)
 """Versions that can be read. In a folder of version 1 no reader is parked and no watermark is known; otherwise it is
 one of version 2. A folder of version 2 has neither a digest nor a number of commits. Until version 3 the names of
-streams and readers told what they are for, and readers knew the queries."""
+streams and readers told what they are for, and readers knew the queries. Until version 4 a source kept no records."""
 
 NEEDED: Final = 1
 """A value of the column ``readers.needed``: at work. 0 means quarantined."""
@@ -53,6 +53,8 @@ CREATE TABLE readers (
     WITHOUT ROWID;
 CREATE TABLE queries (
     name TEXT PRIMARY KEY, fingerprint TEXT NOT NULL, state TEXT NOT NULL DEFAULT '{}') WITHOUT ROWID;
+CREATE TABLE records (
+    stream INTEGER NOT NULL, key TEXT NOT NULL, value TEXT NOT NULL, PRIMARY KEY (stream, key)) WITHOUT ROWID;
 CREATE TABLE ledger (
     reader TEXT NOT NULL, stream TEXT NOT NULL, first INTEGER NOT NULL, end INTEGER NOT NULL,
     why TEXT NOT NULL, time INTEGER NOT NULL);

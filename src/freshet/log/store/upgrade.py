@@ -15,7 +15,22 @@ def upgrade(connection: sqlite3.Connection) -> None:
     if not _has(connection, "streams", "kind"):
         _add_kinds(connection)
         # Every row has changed.
-        connection.execute("DELETE FROM meta WHERE key = ?", (KEY,))
+        _forget_digest(connection)
+    if not _has(connection, "records", "value"):
+        _add_records(connection)
+        _forget_digest(connection)
+
+
+def _forget_digest(connection: sqlite3.Connection) -> None:
+    connection.execute("DELETE FROM meta WHERE key = ?", (KEY,))
+
+
+def _add_records(connection: sqlite3.Connection) -> None:
+    """Upgrades from version 4, in which sources kept no records."""
+    connection.execute(
+        "CREATE TABLE records (stream INTEGER NOT NULL, key TEXT NOT NULL, value TEXT NOT NULL, "
+        "PRIMARY KEY (stream, key)) WITHOUT ROWID"
+    )
 
 
 def _has(connection: sqlite3.Connection, table: str, column: str) -> bool:

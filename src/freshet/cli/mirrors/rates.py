@@ -1,0 +1,75 @@
+"""``freshet mirror rates``."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated, Final
+
+import typer
+
+from freshet.cli.check import AppPath
+from freshet.model import duration_text
+
+if TYPE_CHECKING:
+    from freshet.cli.mirrors.known import KnownMirror
+    from freshet.sources.mirror import ElementRate
+
+EXAMPLES: Final = """\b
+Examples:
+  freshet mirror rates app.toml
+  freshet mirror rates app.toml prices --json
+"""
+
+
+def rates(
+    app: AppPath,
+    mirror: Annotated[str | None, typer.Argument(help="One stream or table; all mirrors if left out.")] = None,
+    top: Annotated[int, typer.Option(min=1, help="Show at most this many elements of a mirror.")] = 50,
+    as_json: Annotated[bool, typer.Option("--json", help="Print everything that is known of all elements.")] = False,
+) -> None:
+    """Show how often elements of mirrors change, as far as polls have told.
+
+    It shows for each element its worth, its estimated time between changes, how often the plan polls it, what polls
+    found, and why it fails. It reads the state folder, also while the application runs.
+    """
+    from freshet.cli.mirrors.known import known_mirrors
+    from freshet.sources.mirror.remembered import remembered_rates
+
+    found = {
+        each.name: (each, remembered_rates(each.options, each.records, each.learned))
+        for each in known_mirrors(app, mirror)
+    }
+    if as_json:
+        print(json.dumps({name: [asdict(row) for row in rows] for name, (_, rows) in found.items()}, indent=2))
+        return
+    print("\n\n".join("\n".join(_table(known, rows, top)) for known, rows in found.values()))
+
+
+def _table(known: KnownMirror, rows: list[ElementRate], top: int) -> list[str]:
+    unit = "polls/s" if known.options.budget is not None else "bytes/s"
+    lines = [f"mirror {known.name}: {len(rows)} elements, budget {known.options.rate:g} {unit}"]
+    if not rows:
+        return [*lines, "  nothing is known yet: run the application"]
+    width = min(60, max(len("element"), *(len(row.element) for row in rows[:top])))
+    lines.append(f"  {'element':<{width}}  {'worth':>8}  {'changes every':>13}  {'polled every':>12}  polls  changes")
+    lines += [f"  {_line(row, width)}" for row in rows[:top]]
+    return [*lines, f"  ... and {len(rows) - top} more"] if len(rows) > top else lines
+
+
+def _line(row: ElementRate, width: int) -> str:
+    name = row.element if len(row.element) <= width else f"{row.element[: width - 3]}..."
+    failing = f"  failing: {row.reason}" if row.failures else ""
+    return (
+        f"{name:<{width}}  {row.worth:>8.3g}  {_every(row.changes_per_s):>13}  {_every(row.polls_per_s):>12}"
+        f"  {row.polls:>5}  {row.changes:>7}{failing}"
+    )
+
+
+def _every(rate: float | None) -> str:
+    """The time between events of a rate.
+
+    >>> _every(0.5), _every(0.0), _every(None)
+    ('2 s', 'never', '-')
+    """
+    return "-" if rate is None else "never" if rate <= 0.0 else duration_text(1.0 / rate)

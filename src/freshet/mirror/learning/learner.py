@@ -1,0 +1,171 @@
+"""What polls have told of each element's change rate."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from freshet.mirror.learning.drift import DriftTest
+from freshet.mirror.learning.equation import solve_rates
+from freshet.mirror.learning.prior import RatePrior, fit_prior
+
+Floats = NDArray[np.float64]
+
+_COLUMNS: Final = ("last", "changes", "changed_time", "quiet_time", "dated", "trust", "faster", "slower", "believed")
+_SEEN: Final = slice(1, 6)
+"""Rows of the table that estimates are made from."""
+_ROOM: Final = 16
+"""Rows that are added at least, so that single elements do not copy the arrays each time."""
+
+
+_DISTRUST: Final = 0.1
+"""Weight of the common prior for an element whose rate has changed: it is unlike the others."""
+_FIRM: Final = 3.0
+"""How firm a belief must be to be tested, and how firm that in a new rate is after a drift, in changes."""
+
+
+class Learner:
+    """Keeps for each element how many polls found a change, and how much time passed with and without (CAR §6.2.3).
+
+    A poll says only whether something has changed since the last one, so several changes count once, and changes over
+    time underestimate the rate. The estimate is the rate with the greatest likelihood, with a prior that stands for
+    elements of which little is known. Intervals that ended with a change count by their mean length. A known time of
+    the last change (Last-Modified) counts as a change seen exactly. Old polls count less: each poll of an element takes
+    the share 1 / memory from the weight of its earlier ones, and everything once polls contradict them (see
+    :class:`~freshet.mirror.learning.drift.DriftTest`).
+
+    Args:
+        count: Number of elements.
+        prior: Belief before the first poll.
+        memory: Number of polls that count; None remembers everything.
+        drifts: Whether to test each poll for a drift of the rate.
+
+    >>> learner = Learner(1, prior=RatePrior(mean=1.0, shape=0.5))
+    >>> for second in range(100):
+    ...     learner.polled(0, 2.0 * second, changed=second % 3 != 0)
+    >>> learner.rates().round(2)
+    array([0.54])
+    """
+
+    def __init__(
+        self, count: int = 0, *, prior: RatePrior | None = None, memory: float | None = 50.0, drifts: bool = True
+    ) -> None:
+        self.prior = prior or RatePrior(mean=1.0)
+        self.drifts = 0
+        """Number of times that the rate of an element had evidently changed."""
+        self._drifts = drifts
+        self._keep = 1.0 if memory is None else 1.0 - 1.0 / memory
+        self._count = 0
+        self._table = np.empty((len(_COLUMNS), 0))
+        self.add(count)
+
+    def __len__(self) -> int:
+        return self._count
+
+    def add(self, count: int) -> None:
+        """Adds elements of which nothing is known; they have the next numbers."""
+        wanted = self._count + count
+        if wanted > self._table.shape[1]:
+            grown = np.zeros((len(_COLUMNS), max(wanted, 2 * self._table.shape[1], _ROOM)))
+            grown[0], grown[5], grown[-1] = np.nan, 1.0, np.nan
+            grown[:, : self._count] = self._table[:, : self._count]
+            self._table = grown
+        self._count = wanted
+
+    def polled(self, element: int, now: float, changed: bool, last_modified: float | None = None) -> None:
+        """Takes in the answer of a poll.
+
+        Args:
+            element: Number of the element.
+            now: When it was polled, in seconds.
+            changed: Whether it differs from what the poll before found; the first poll of an element has no say.
+            last_modified: When it changed last, in the same seconds, if the element says so.
+        """
+        last = float(self._table[0, element])
+        passed = now - last
+        if last_modified is not None and last_modified > now:
+            last_modified = None  # a clock that runs ahead says nothing
+        if not passed >= 0.0:  # never polled, or the clock went back
+            self._table[0, element] = now
+            if last_modified is not None:
+                self._table[3:5, element] += now - last_modified, 1.0
+            return
+        if self._drifts:
+            self._test(element, passed, changed)
+        changes, changed_time, quiet_time, dated = (self._table[1:5, element] * self._keep).tolist()
+        if not changed:
+            quiet_time += passed
+        elif last_modified is not None and last_modified >= last:
+            quiet_time += now - last_modified
+            dated += 1.0
+        else:
+            changes += 1.0
+            changed_time += passed
+        self._table[:5, element] = now, changes, changed_time, quiet_time, dated
+
+    def _test(self, element: int, passed: float, changed: bool) -> None:
+        """Drops what is known of an element if its rate has evidently changed."""
+        faster, slower, believed = self._table[6:, element].tolist()
+        if believed != believed:
+            return
+        drift = DriftTest(faster, slower)
+        factor = drift.saw(believed * passed, changed)
+        self._table[6:8, element] = drift.faster, drift.slower
+        if factor != 1.0:
+            # As if a few changes had been seen at the new rate, and nothing before.
+            rate = factor * believed
+            self._table[1:, element] = 0.0, 0.0, _FIRM / rate, _FIRM, _DISTRUST, 0.0, 0.0, rate
+            self.drifts += 1
+
+    def rates(self) -> Floats:
+        """Estimated changes per second of each element."""
+        rates = self.estimate(self._table[_SEEN, : self._count])
+        changes, _, quiet_time, dated, _ = self._table[_SEEN, : self._count]
+        # A rate that only the prior speaks for cannot be contradicted.
+        told = changes + dated + quiet_time * rates >= _FIRM
+        self._table[-1, : self._count] = np.where(told, rates, np.nan)
+        return rates
+
+    def rate(self, element: int) -> float:
+        """Estimated changes per second of one element."""
+        return float(self.estimate(self._table[_SEEN, element : element + 1])[0])
+
+    def last_poll(self, element: int) -> float | None:
+        """When an element was polled last; None if it never was."""
+        last = float(self._table[0, element])
+        return None if last != last else last
+
+    def fit_prior(self) -> None:
+        """Makes what was learned of most elements the belief about those of which little is known."""
+        self.prior = fit_prior(*self._table[1:5, : self._count], before=self.prior)
+
+    def last_polls(self) -> Floats:
+        """When each element was polled last; not a number for those that never were."""
+        return self._table[0, : self._count].copy()
+
+    def evidence(self) -> Floats:
+        """How many changes the estimate of each element rests on, old ones counted less."""
+        return np.asarray(self._table[1, : self._count] + self._table[4, : self._count])
+
+    def state(self) -> dict[str, Any]:
+        """What was learned, as arrays by name; :meth:`restore` takes it back."""
+        columns = {name: self._table[row, : self._count].copy() for row, name in enumerate(_COLUMNS)}
+        return {"prior": [self.prior.mean, self.prior.shape], **columns}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Takes back what :meth:`state` gave, possibly in another process."""
+        self.prior = RatePrior(*state["prior"])
+        self._count = len(state["last"])
+        self._table = np.array([np.asarray(state[name], dtype=np.float64) for name in _COLUMNS])
+
+    def estimate(self, seen: Floats) -> Floats:
+        """Rates from the columns of what was seen.
+
+        These are: changes, time with a change, time without, changes of known time, and the weight of the prior.
+        """
+        changes, changed_time, quiet_time, dated, trust = seen
+        gap = np.divide(changed_time, changes, out=np.zeros_like(changes), where=changes > 0.0)
+        return solve_rates(dated + trust * self.prior.shape, quiet_time + trust * self.prior.seconds, changes, gap)

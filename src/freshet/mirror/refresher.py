@@ -1,0 +1,334 @@
+"""What to poll next: the plan, first visits and exploration within one hard budget."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping
+from heapq import heapify, heappop, heappush
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from freshet.mirror.allowance import Allowance
+from freshet.mirror.elements import Elements, check_budget
+from freshet.mirror.exploring import Exploring
+from freshet.mirror.learning import Learner
+from freshet.mirror.measures import freshness_of, perceived_freshness
+from freshet.mirror.plan import RefreshPlan, plan
+from freshet.mirror.surprise import Surprise
+from freshet.model import UserError
+
+Floats = NDArray[np.float64]
+
+_GOLDEN: Final = 0.6180339887498949
+"""Multiples of it, modulo 1, spread evenly: polls of elements with equal rates do not come together."""
+_NEVER: Final = 1e300
+_SEEN: Final = 0.25
+"""Polls per element after which a new plan may pay."""
+_FEW: Final = 50
+_PAYS: Final = 0.001
+"""Relative gain of perceived freshness from which a new plan is adopted."""
+_FOLLOW: Final = 5.0
+_MOST: Final = 1 / 3
+_UNTELLING: Final = 2.5
+"""Changes per poll above which the polls of the plan tell too little about a rate."""
+_TELLING: Final = 1.6
+"""Changes per gap at which one more poll tells most about a rate: (e^z - 1) / z^2 is least at z = 1.59."""
+
+
+class Refresher:
+    """Decides which elements to poll now; it has no clock of its own, and times are seconds of the caller's.
+
+    Three lanes share the budget: elements that were never polled, the plan's polls at equal intervals, and the
+    exploration of what the plan leaves out. An element that was handed out comes back by :meth:`polled` or
+    :meth:`put_off`; until then it is not handed out again.
+
+    Args:
+        learner: What is known of the change rates; :meth:`polled` teaches it.
+        worth: Worth of each element.
+        sizes: What a poll of each element costs, in the unit of the budget.
+        budget: What may be spent per second; it is kept over every ten seconds.
+        exploration: Share of the budget for elements that the plan leaves out.
+        least: Least frequency of each element, or None.
+        known: Rates to plan with instead of the learned ones, or None.
+
+    >>> refresher = Refresher(Learner(2), np.ones(2), np.ones(2), budget=1.0, exploration=0.0)
+    >>> refresher.replan(0.0)
+    True
+    >>> [refresher.due(now, room=10) for now in (0.0, 0.5, 1.0)]
+    [[0], [], [1]]
+    >>> refresher.polled(0, 1.0, changed=False)
+    """
+
+    def __init__(
+        self,
+        learner: Learner,
+        worth: Floats,
+        sizes: Floats,
+        budget: float,
+        *,
+        exploration: float = 0.02,
+        least: Floats | None = None,
+        known: Floats | None = None,
+    ) -> None:
+        if not 0.0 <= exploration < 1.0:
+            raise UserError(f"the share for exploration is {exploration}; it must be at least 0 and below 1")
+        self.learner = learner
+        self.budget = check_budget(budget)
+        self.exploration = exploration
+        self.plan: RefreshPlan | None = None
+        self.surprise = Surprise()
+        self._worth, self._sizes, self._least, self._known = worth, sizes, least, known
+        self._allowance = Allowance(budget)
+        self._new: deque[int] = deque()
+        self._due = np.full(len(learner), np.inf)
+        self._heap: list[tuple[float, int]] = []
+        self._flying: set[int] = set()
+        self._exploring = Exploring()
+        self._credit = 0.0
+        self._since_plan = 0
+        self._share = exploration
+        self._start: float | None = None
+        self._turn = False
+        self.frequencies = np.zeros(len(learner))
+        """Polls per second of each element, as planned."""
+        self._rates = np.full(len(learner), learner.prior.mean)
+        self._new.extend(np.flatnonzero(np.isnan(learner.last_polls())).tolist())
+
+    def due(self, now: float, room: int) -> list[int]:
+        """At most ``room`` elements to poll now, as far as the budget allows; what they cost is spent."""
+        chosen: list[int] = []
+        while len(chosen) < room:
+            lane, element = self._choose(now)
+            if element is None or not self._allowance.take(now, cost := float(self._sizes[element])):
+                break
+            self._take(lane, element, now, cost)
+            chosen.append(element)
+        return chosen
+
+    def next_due(self, now: float) -> float:
+        """Seconds until :meth:`due` may hand out something; infinite if nothing is known to come."""
+        _, element = self._choose(now)
+        if element is not None:
+            return self._allowance.wait(now, float(self._sizes[element]))
+        return max(0.0, self._heap[0][0] - now) if self._heap else float("inf")
+
+    def polled(
+        self,
+        element: int,
+        now: float,
+        changed: bool,
+        last_modified: float | None = None,
+        *,
+        cost: float | None = None,
+    ) -> None:
+        """Takes in the answer of a poll, and decides when the element is due again.
+
+        Args:
+            element: Number of the element.
+            now: When it was polled.
+            changed: Whether it differs from what was known; of no meaning at its first poll.
+            last_modified: When it changed last, if it says so.
+            cost: What the poll cost, if not the size that was expected.
+        """
+        last = self.learner.last_poll(element)
+        if last is not None and now > last:
+            self.surprise.saw(rate=float(self._rates[element]), seconds=now - last, changed=changed)
+        self.learner.polled(element, now, changed, last_modified)
+        if cost is not None:
+            self._allowance.charge(now, cost - float(self._sizes[element]))
+        self._since_plan += 1
+        self._flying.discard(element)
+        self._schedule(element, now)
+
+    def put_off(self, element: int, until: float) -> None:
+        """The element could not be polled: it is due again at this time."""
+        self._flying.discard(element)
+        self._set_due(element, until)
+
+    def charge(self, now: float, cost: float) -> None:
+        """Spends budget on what nobody asked for in advance: retries, redirects, audits."""
+        self._allowance.charge(now, cost)
+
+    def take(self, now: float, cost: float) -> bool:
+        """Spends budget on a poll that the caller chose (an audit), if there is room for it."""
+        return self._allowance.take(now, cost)
+
+    def add(self, worth: Floats, sizes: Floats, known: Floats | None = None) -> None:
+        """Adds elements, one for each value; they have the next numbers, and are polled as soon as possible."""
+        count, before = len(worth), len(self.learner)
+        self.learner.add(count)
+        self._worth, self._sizes = np.append(self._worth, worth), np.append(self._sizes, sizes)
+        self._due = np.append(self._due, np.full(count, np.inf))
+        self.frequencies = np.append(self.frequencies, np.zeros(count))
+        self._rates = np.append(self._rates, np.full(count, self.learner.prior.mean))
+        if self._least is not None:
+            self._least = np.append(self._least, np.zeros(count))
+        if self._known is not None:
+            self._known = np.append(self._known, np.full(count, self.learner.prior.mean) if known is None else known)
+        self._new.extend(range(before, before + count))
+        self.plan = None
+
+    def set_worth(self, element: int, worth: float) -> None:
+        """An element is worth more or less; the next plan knows it. One that is worth nothing is not polled again."""
+        self._worth[element] = worth
+        if worth == 0.0:
+            self.frequencies[element], self._due[element] = 0.0, np.inf
+        self.plan = None
+
+    def set_size(self, element: int, size: float) -> None:
+        """A poll of an element costs more or less than was expected; the next plan knows it."""
+        self._sizes[element] = size
+
+    def rates(self) -> Floats:
+        """Changes per second that it plans with: the known ones, or those that were learned so far."""
+        return self.learner.rates() if self._known is None else self._known.copy()
+
+    def wants_replan(self) -> bool:
+        """Whether enough was seen since the last plan that a new one may pay."""
+        return self.plan is None or self._since_plan >= max(_FEW, _SEEN * len(self.learner))
+
+    def replan(self, now: float, *, always: bool = False) -> bool:
+        """Plans with the rates of now, and adopts the plan if it gains enough (CAR §6.2.4).
+
+        Args:
+            now: The time.
+            always: Adopt it in any case.
+
+        Returns:
+            Whether the plan was adopted.
+        """
+        self._since_plan = 0
+        if self._known is None:
+            self.learner.fit_prior()
+        self._rates = self.learner.rates() if self._known is None else self._known
+        elements = Elements(self._rates, self._worth, self._sizes)
+        self._share = self.share()
+        new = self._plan(elements)
+        adopted = always or self.plan is None or self._gain(elements, self.plan, new) >= _PAYS * new.perceived
+        if adopted:
+            self.plan, self.frequencies = new, new.frequencies
+            self._reschedule(now)
+        self._explore()
+        return adopted
+
+    def share(self) -> float:
+        """Share of the budget for exploration: more if polls surprise, up to a third."""
+        if self.exploration == 0.0:
+            return 0.0
+        return min(self.exploration * (1.0 + _FOLLOW * self.surprise.excess), max(self.exploration, _MOST))
+
+    def freshness(self) -> Floats:
+        """Estimated freshness of each element by the rates of the last plan."""
+        return freshness_of(Elements(self._rates, self._worth, self._sizes), self.frequencies)
+
+    def state(self) -> dict[str, Any]:
+        """Due times and frequencies, as arrays by name; the learner has a state of its own."""
+        mu = 0.0 if self.plan is None else self.plan.mu
+        return {"due": self._due.copy(), "frequencies": self.frequencies.copy(), "mu": mu}
+
+    def restore(self, state: Mapping[str, Any], now: float) -> None:
+        """Takes back what :meth:`state` gave; the learner must have been restored before."""
+        count = len(self.learner)
+        for name, column in (("due", self._due), ("frequencies", self.frequencies)):
+            values = np.asarray(state[name], dtype=np.float64)
+            column[: len(values)] = values[:count]
+        self._start = float(state["mu"]) or None
+        never = np.isnan(self.learner.last_polls()) & ~np.isfinite(self._due)
+        self._new = deque(np.flatnonzero(never).tolist())
+        self._heap = self._dues()
+        heapify(self._heap)
+
+    def _plan(self, elements: Elements) -> RefreshPlan:
+        """A plan for what exploration leaves; for everything if there is nothing to explore."""
+        start = self._start if self.plan is None else self.plan.mu
+        made = plan(elements, (1.0 - self._share) * self.budget, least=self._least, start=start)
+        if self._share and not len(self._left_out(made)):
+            self._share = 0.0
+            return plan(elements, self.budget, least=self._least, start=made.mu)
+        return made
+
+    def _gain(self, elements: Elements, old: RefreshPlan, new: RefreshPlan) -> float:
+        """What a plan gains over the one in use, if that one were scaled to the same budget."""
+        scale = new.spent / old.spent if old.spent > 0.0 else 0.0
+        return new.perceived - perceived_freshness(elements, old.frequencies * scale)
+
+    def _left_out(self, made: RefreshPlan) -> NDArray[np.intp]:
+        """Elements of worth that the plan never polls, or so rarely that each poll finds a change anyway."""
+        rarely = made.frequencies * _UNTELLING < self._rates
+        return np.flatnonzero((self._worth > 0.0) & rarely & ~np.isnan(self.learner.last_polls()))
+
+    def _explore(self) -> None:
+        assert self.plan is not None
+        some = self._left_out(self.plan) if self._share else np.empty(0, dtype=np.intp)
+        threshold = self._worth[some] / np.maximum(self.plan.mu * self._sizes[some], 1e-300)
+        seconds = float(self._sizes[some].sum()) / max(self._share * self.budget, 1e-300)
+        gaps = _TELLING / np.maximum(np.minimum(threshold, self._rates[some]), 1e-300)
+        self._exploring.begin(some, self.learner.last_polls()[some], gaps, round_seconds=seconds)
+
+    def _reschedule(self, now: float) -> None:
+        """New due times: an interval after the last poll, or spread over an interval if that is past."""
+        last = self.learner.last_polls()
+        with np.errstate(divide="ignore"):
+            intervals = 1.0 / self.frequencies
+        due = last + intervals
+        numbers = np.arange(len(due))
+        overdue = (due < now) & (self._due > now)
+        spread = now + np.minimum(intervals, _NEVER) * ((numbers * _GOLDEN) % 1.0)
+        late = np.where(overdue, np.minimum(spread, self._due), np.maximum(due, np.minimum(self._due, now)))
+        planned = np.where(self.frequencies == 0.0, np.inf, late)
+        # An element that never answered is due when it was put off to; the plan has no last poll to count from.
+        self._due = np.where(np.isnan(last), self._due, planned)
+        self._heap = self._dues()
+        heapify(self._heap)
+
+    def _dues(self) -> list[tuple[float, int]]:
+        some = np.flatnonzero(np.isfinite(self._due))
+        return list(zip(self._due[some].tolist(), some.tolist(), strict=True))
+
+    def _schedule(self, element: int, now: float) -> None:
+        frequency = float(self.frequencies[element])
+        if frequency == 0.0:
+            self._due[element] = np.inf
+            return
+        interval, due = 1.0 / frequency, float(self._due[element])
+        # Keeps to the beat if the poll was only a little late; what was missed is not made up for.
+        self._set_due(element, due + interval if due <= now < due + interval else now + interval)
+
+    def _set_due(self, element: int, when: float) -> None:
+        self._due[element] = when
+        heappush(self._heap, (when, element))
+
+    def _choose(self, now: float) -> tuple[str, int | None]:
+        """The lane whose turn it is, and its element."""
+        if self._credit > 0.0 and (element := self._exploring.next(now)) is not None:
+            if element not in self._flying:
+                return "explore", element
+            self._exploring.taken(now)
+        planned = self._head(now)
+        if self._new and (planned is None or self._turn):
+            return "new", self._new[0]
+        return "plan", planned
+
+    def _head(self, now: float) -> int | None:
+        heap = self._heap
+        while heap and heap[0][0] <= now:
+            when, element = heap[0]
+            if self._due[element] == when and element not in self._flying:
+                return element
+            heappop(heap)
+        return None
+
+    def _take(self, lane: str, element: int, now: float, cost: float) -> None:
+        if lane == "explore":
+            self._exploring.taken(now)
+            self._credit -= cost
+        elif lane == "new":
+            self._new.popleft()
+        else:
+            heappop(self._heap)
+        self._turn = lane != "new"
+        if len(self._exploring):
+            self._credit = min(self._credit + self._share * cost, self.budget)
+        self._flying.add(element)

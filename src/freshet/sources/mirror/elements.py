@@ -1,0 +1,185 @@
+"""The elements of a mirror: from a list, a file or the output of a query."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from freshet.log import Lagged
+from freshet.log.readable import Readable
+from freshet.model import FreshetError, UserError
+from freshet.sources.files import open_rows
+from freshet.sources.json_rows import JsonRows
+from freshet.sources.mirror.options import ElementsFrom, ListedElement
+
+
+@dataclass(frozen=True, slots=True)
+class NamedElement:
+    """An element, what its freshness is worth, and its assumed change rate, if one was given."""
+
+    name: str
+    worth: float = 1.0
+    rate: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ElementNews:
+    """What is new: elements with their present worth, names that are gone, and rows that name no element."""
+
+    present: tuple[NamedElement, ...] = ()
+    gone: tuple[str, ...] = ()
+    refused: tuple[tuple[str, str], ...] = ()
+    """The text of each row, and why it names no element."""
+
+
+class ListedElements:
+    """Elements from the application file; they never change.
+
+    >>> [each.name for each in ListedElements(["a", ListedElement(element="b", worth=2)]).news().present]
+    ['a', 'b']
+    """
+
+    def __init__(self, listed: Iterable[str | ListedElement]) -> None:
+        self._elements = [
+            NamedElement(each) if isinstance(each, str) else NamedElement(each.element, each.worth, each.rate)
+            for each in listed
+        ]
+        names = [each.name for each in self._elements]
+        twice = next((name for name in names if names.count(name) > 1), None) if len(set(names)) < len(names) else None
+        if twice is not None:
+            raise UserError(f"elements: {twice} appears twice")
+        if not names:
+            raise UserError("elements: there is none")
+        self._told = False
+
+    def news(self) -> ElementNews:
+        """All elements the first time, then nothing."""
+        told, self._told = self._told, True
+        return ElementNews() if told else ElementNews(tuple(self._elements))
+
+
+class FileElements:
+    """Elements from a file, which is read again when it has changed; an element that is not in it any more is gone."""
+
+    def __init__(self, path: Path, column: str) -> None:
+        self._path, self._column = path, column
+        self._stamp: tuple[int, int, int] | None = None
+        self._known: set[str] = set()
+
+    def news(self) -> ElementNews:
+        """What has changed since the last look; a file that cannot be read changes nothing."""
+        try:
+            found = self._path.stat()
+        except OSError:
+            return ElementNews()
+        stamp = (found.st_mtime_ns, found.st_size, found.st_ino)
+        if stamp == self._stamp:
+            return ElementNews()
+        elements, refused = self.read()
+        self._stamp = stamp
+        known, self._known = self._known, {each.name for each in elements}
+        return ElementNews(tuple(elements), tuple(known - self._known), tuple(refused))
+
+    def read(self) -> tuple[list[NamedElement], list[tuple[str, str]]]:
+        """The elements of the file, and rows that name none.
+
+        Raises:
+            UserError: It cannot be read, or has no such column.
+        """
+        return _read(_file_rows(self._path, self._column), self._column)
+
+
+class QueryElements:
+    """Elements from the output of a query: each row adds an element or changes its worth."""
+
+    def __init__(self, query: str, column: str) -> None:
+        self._query, self._column = query, column
+        self._log: Readable | None = None
+        self.next = 0
+        """Offset of the first row that was not read."""
+        self.missed = 0
+        """Rows that retention removed before they were read."""
+
+    def read_from(self, log: Readable) -> None:
+        """Says where the output is."""
+        self._log = log
+
+    def news(self) -> ElementNews:
+        """The elements of the rows that have come since the last look."""
+        if self._log is None or (end := self._end()) <= self.next:
+            return ElementNews()
+        try:
+            rows = self._log.read(self._query, self.next, end).to_pylist()
+        except Lagged as lagged:
+            self.missed += lagged.oldest - self.next
+            self.next = lagged.oldest
+            return ElementNews()
+        self.next = end
+        elements, refused = _read(rows, self._column)
+        return ElementNews(tuple({each.name: each for each in elements}.values()), refused=tuple(refused))
+
+    def _end(self) -> int:
+        assert self._log is not None
+        try:
+            return self._log.end(self._query)
+        except FreshetError:  # it is declared when its query starts
+            return 0
+
+
+ElementSource = ListedElements | FileElements | QueryElements
+
+
+def element_source(declared: list[str | ListedElement] | ElementsFrom) -> ElementSource:
+    """Where elements come from, by the options."""
+    if not isinstance(declared, ElementsFrom):
+        return ListedElements(declared)
+    if declared.file is not None:
+        return FileElements(declared.file.expanduser(), declared.column)
+    return QueryElements(str(declared.query), declared.column)
+
+
+def _read(rows: Iterable[Mapping[str, Any]], column: str) -> tuple[list[NamedElement], list[tuple[str, str]]]:
+    elements, refused = list[NamedElement](), list[tuple[str, str]]()
+    for row in rows:
+        name = row.get(column)
+        try:
+            worth, rate = _number(row.get("worth"), "worth", 1.0), _number(row.get("rate"), "rate", None)
+            if name is None or name == "":
+                raise UserError(f"column {column}: there is no element")
+            elements.append(NamedElement(str(name), 1.0 if worth is None else worth, rate or None))
+        except UserError as error:
+            refused.append((str(name), str(error)))
+    return elements, refused
+
+
+def _number(value: Any, name: str, otherwise: float | None) -> float | None:
+    if value is None or value == "":
+        return otherwise
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        number = math.nan
+    if not 0.0 <= number < math.inf:
+        raise UserError(f"column {name}: {value!r} is not a number of at least 0")
+    return number
+
+
+def _file_rows(path: Path, column: str) -> Iterator[Mapping[str, Any]]:
+    if path.suffix.lower() in (".json", ".jsonl", ".ndjson"):
+        yield from _json_rows(path, column)
+        return
+    rows = open_rows(path)
+    if column not in rows.columns:
+        raise UserError(f"file {path} has no column {column}: it has {', '.join(rows.columns)}")
+    for block in rows.blocks(0):
+        yield from block.to_pylist()
+
+
+def _json_rows(path: Path, column: str) -> Iterator[Mapping[str, Any]]:
+    if not path.is_file():
+        raise UserError(f"file {path} does not exist")
+    for block in JsonRows(path, {name: name for name in (column, "worth", "rate")}).blocks(0):
+        yield from (row for row in block if isinstance(row, Mapping))

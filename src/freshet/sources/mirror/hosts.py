@@ -1,0 +1,100 @@
+"""Which hosts may be asked, and how many requests of each may be under way."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from fnmatch import fnmatchcase
+from typing import Final
+
+from freshet.model import UserError
+
+PATIENCE: Final = 1.0
+"""Seconds after which a request counts as hanging. It then keeps no other request of its host waiting."""
+HANGING: Final = 16
+"""Maximum number of hanging requests of a host, as a multiple of its connections."""
+
+
+class AllowedHosts:
+    """Hosts that elements and redirects may lead to, by patterns as in a shell; a port is part of the name if given.
+
+    >>> allowed = AllowedHosts(["*.example.org", "localhost:8080"])
+    >>> allowed.check("api.example.org"), allowed.check("localhost:8080")
+    (None, None)
+    >>> allowed.check("localhost:22")
+    Traceback (most recent call last):
+    freshet.model.errors.UserError: host localhost:22 is not allowed: name it in hosts
+    """
+
+    def __init__(self, patterns: Sequence[str]) -> None:
+        self._patterns = tuple(pattern.lower() for pattern in patterns)
+
+    def check(self, host: str) -> None:
+        """Refuses a host that no pattern names."""
+        name = host.lower()
+        names = {name} if ":" in name.rpartition("]")[2] else {name, f"{name}:80", f"{name}:443"}
+        bare = {pattern for pattern in self._patterns if ":" not in pattern.rpartition("]")[2]}
+        names |= {name.rpartition(":")[0]} if bare and name.endswith((":80", ":443")) else set()
+        if not any(fnmatchcase(each, pattern) for each in names for pattern in self._patterns):
+            raise UserError(f"host {host} is not allowed: name it in hosts")
+
+
+class HostGate:
+    """Decides whether one more request of a host may begin.
+
+    A request that hangs stops counting after :data:`PATIENCE`, so that a part of the elements that never answer delays
+    nobody else. Elements that failed the last time wait while half as many requests hang as may run.
+
+    >>> gate = HostGate(connections=2)
+    >>> gate.enter("a", 0.0), gate.enter("a", 0.0), gate.enter("a", 0.5), gate.enter("a", 1.5)
+    (1, 2, None, 3)
+    >>> gate.enter("a", 1.5, suspect=True) is None
+    True
+    """
+
+    def __init__(self, connections: int) -> None:
+        self._connections = connections
+        self._begun: defaultdict[str, dict[int, float]] = defaultdict(dict)
+        self._closed_until: dict[str, float] = {}
+        self._number = 0
+
+    def enter(self, host: str, now: float, suspect: bool = False) -> int | None:
+        """Begins a request, which counts from now on.
+
+        Args:
+            host: Where it goes.
+            now: The time.
+            suspect: Whether the last request for the same element failed.
+
+        Returns:
+            A ticket for :meth:`end`; None if the request must wait.
+        """
+        under_way = self._begun[host]
+        if now < self._closed_until.get(host, now):
+            return None
+        # Tickets are in the order of their times: those that hang come first.
+        hanging = 0
+        for begun in under_way.values():
+            if now - begun < PATIENCE:
+                break
+            hanging += 1
+        if len(under_way) - hanging >= self._connections or hanging >= HANGING * self._connections:
+            return None
+        if suspect and hanging >= max(1, self._connections // 2):
+            return None
+        self._number += 1
+        under_way[self._number] = now
+        return self._number
+
+    def end(self, host: str, ticket: int) -> None:
+        """A request has ended."""
+        self._begun[host].pop(ticket, None)
+
+    def close_until(self, host: str, time: float) -> None:
+        """Begins no request of a host before a time: it asked for that."""
+        self._closed_until[host] = max(time, self._closed_until.get(host, time))
+
+    @property
+    def under_way(self) -> int:
+        """Number of requests that have begun and not ended."""
+        return sum(map(len, self._begun.values()))

@@ -1,0 +1,271 @@
+"""The thread of a mirror that polls: many polls at the same time, within the budget and the limits of hosts."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+import time
+from collections import defaultdict, deque
+from collections.abc import Callable, Iterable
+from typing import Final
+
+from freshet.mirror.allowance import Allowance
+from freshet.sources.mirror.answer import Fetcher, PollAnswer, PollFailed, Spend
+from freshet.sources.mirror.audit import Audits
+from freshet.sources.mirror.backoff import BackOff
+from freshet.sources.mirror.book import MirrorBook
+from freshet.sources.mirror.content import shown_reason
+from freshet.sources.mirror.hosts import HostGate
+from freshet.sources.mirror.known import KnownElement
+from freshet.sources.mirror.options import MirrorOptions
+
+_LOGGER: Final = logging.getLogger(__name__)
+_TICK: Final = 0.005
+"""Seconds between looks at what is due while there is something to do."""
+_REST: Final = 0.05
+"""Seconds between looks otherwise."""
+_ROOM: Final = 1000
+"""Maximum number of elements that become due at once."""
+_LOOK: Final = 1.0
+"""Seconds between looks for new elements."""
+MOST_UNSAVED: Final = 20_000
+"""Maximum number of changes that wait for the log; beyond it, nothing is polled."""
+
+
+class Poller:
+    """Polls what is due.
+
+    Args:
+        options: Of the mirror.
+        book: What is known of elements; it is used under :attr:`lock`.
+        make_fetcher: Makes what polls, on the thread of the polls.
+        look: Looks for new elements; called under the lock.
+    """
+
+    def __init__(
+        self, options: MirrorOptions, book: MirrorBook, make_fetcher: Callable[[], Fetcher], look: Callable[[], None]
+    ) -> None:
+        self._options, self._book, self._make_fetcher, self._look = options, book, make_fetcher, look
+        self.lock = threading.Lock()
+        """Guards the book."""
+        self.error: BaseException | None = None
+        """What ended the thread."""
+        self._allowance = Allowance(options.spendable)
+        self._reserved = 0.0
+        self.spent = 0.0
+        """What this run has spent of its budget."""
+        self.audits = Audits(0.0)
+        self._gate = HostGate(options.connections)
+        self._hosts: dict[str, Allowance] = {}
+        self._back_off = BackOff(options.back_off, options.longest_back_off)
+        self._waiting: defaultdict[str, deque[int]] = defaultdict(deque)
+        self._under_way: set[int] = set()
+        self._intended: set[int] = set()
+        self._audited: set[int] = set()
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._stopping = threading.Event()
+        self._next_look = 0.0
+        self._thread = threading.Thread(target=self._run, name="mirror", daemon=True)
+
+    def start(self) -> None:
+        """Starts the thread."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Ends the thread; polls that are under way are given up."""
+        self._stopping.set()
+        if self._thread.ident is not None:
+            self._thread.join(5.0)
+
+    @property
+    def waiting(self) -> int:
+        """Number of elements that are due and wait for their host."""
+        return sum(len(each) for each in list(self._waiting.values()))
+
+    def _run(self) -> None:
+        try:
+            asyncio.run(self._poll())
+        except BaseException as error:
+            self.error = error
+            _LOGGER.debug("a mirror failed", exc_info=True)
+
+    async def _poll(self) -> None:
+        fetcher = self._make_fetcher()
+        try:
+            while not self._stopping.is_set():
+                begun = self._turn(fetcher)
+                await asyncio.sleep(_TICK if begun or self._under_way or self._waiting else _REST)
+        finally:
+            for task in self._tasks:
+                task.cancel()
+            await asyncio.gather(*self._tasks, return_exceptions=True)
+            await fetcher.close()
+
+    def _turn(self, fetcher: Fetcher) -> int:
+        """Begins what is due, as far as the budget and the hosts allow; returns the number of polls."""
+        now, wall = time.monotonic(), time.time()
+        with self.lock:
+            if now >= self._next_look:
+                self._next_look = now + _LOOK
+                self._look()
+                self.audits.rate = self._options.audit * self._options.rate / self._mean_cost()
+            if len(self._book.unsaved.changes) >= MOST_UNSAVED:
+                return 0
+            self._enlist(now, wall)
+            return sum(self._begin(host, fetcher, now) for host in list(self._waiting))
+
+    def _enlist(self, now: float, wall: float) -> None:
+        """Puts what is due into the queues of its hosts."""
+        if self.audits.is_due(now) and (number := self._chosen()) is not None:
+            self._audited.add(number)
+            self._want(number, wall)
+        for number in self._book.schedule.due(wall, _ROOM):
+            if (until := self._book.elements[number].not_before) > wall:
+                self._book.schedule.failed(number, until)
+            else:
+                self._want(number, wall)
+        ready = [number for number in self._intended if self._book.elements[number].may_be_polled(wall)]
+        self.poll_first(ready)
+        self._intended.difference_update(ready)
+
+    def _want(self, number: int, wall: float) -> None:
+        """Queues an element, or waits until it is committed that it is polled."""
+        if number in self._under_way:
+            return
+        self._under_way.add(number)
+        known = self._book.elements[number]
+        if known.may_be_polled(wall):
+            self._waiting[known.host].append(number)
+        else:
+            self._book.intend(number)
+            self._intended.add(number)
+
+    def poll_first(self, numbers: Iterable[int]) -> None:
+        """Puts elements before all others of their hosts."""
+        for number in numbers:
+            self._under_way.add(number)
+            self._waiting[self._book.elements[number].host].appendleft(number)
+
+    def _chosen(self) -> int | None:
+        return self.audits.choose([0.0 if each.gone else each.worth for each in self._book.elements])
+
+    def _begin(self, host: str, fetcher: Fetcher, now: float) -> int:
+        queue, begun = self._waiting[host], 0
+        for _ in range(len(queue)):
+            number = queue[0]
+            cost = self._cost(number)
+            if not self._may(host, now, cost):
+                break
+            suspect = self._book.elements[number].failures > 0
+            ticket = self._gate.enter(host, now, suspect)
+            if ticket is None and suspect:
+                queue.rotate(-1)  # the next element of the host may be none
+                continue
+            if ticket is None:
+                break
+            queue.popleft()
+            self._pay(host, now, cost)
+            self._launch(self._one(number, host, ticket, cost, fetcher))
+            begun += 1
+        if not queue:
+            del self._waiting[host]
+        return begun
+
+    def _launch(self, work: object) -> None:
+        task = asyncio.ensure_future(work)  # type: ignore[call-overload]
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    def _cost(self, number: int) -> float:
+        """What a request is expected to take from the budget."""
+        return 1.0 if self._options.budget is not None else self._book.elements[number].expected_size
+
+    def _mean_cost(self) -> float:
+        elements = self._book.elements
+        if self._options.budget is not None or not elements:
+            return 1.0
+        return sum(each.expected_size for each in elements) / len(elements)
+
+    def _may(self, host: str, now: float, cost: float) -> bool:
+        limit = self._options.host_polls
+        if limit is not None and not self._hosts.setdefault(host, Allowance(limit)).affords(now, 1.0):
+            return False
+        return self._allowance.affords(now, cost + self._reserved)
+
+    def _pay(self, host: str, now: float, cost: float) -> None:
+        """A request begins. Polls are paid for now; bytes are reserved, and paid for when it is known how many came."""
+        if host in self._hosts:
+            self._hosts[host].charge(now, 1.0)
+        if self._options.budget is None:
+            self._reserved += cost
+        else:
+            self._spend(now, cost)
+        self._book.counts["polls"] += 1
+
+    def _spend(self, now: float, cost: float) -> None:
+        self._allowance.charge(now, cost)
+        self.spent += cost
+
+    async def _one(self, number: int, host: str, ticket: int, cost: float, fetcher: Fetcher) -> None:
+        """One poll, from its request to the book."""
+        moved = 0
+        known, requests = self._book.elements[number], 1
+
+        async def spend() -> None:
+            nonlocal requests
+            while not self._may(host, time.monotonic(), cost):
+                await asyncio.sleep(_TICK)
+            self._pay(host, time.monotonic(), cost)
+            requests += 1
+
+        try:
+            answer = await _asked(fetcher, known, spend)
+            moved = answer.moved if isinstance(answer, PollFailed) else answer.bytes
+            self._enter(number, host, answer)
+        except Exception as error:
+            # Not the element's fault: the source says so and ends.
+            self.error = error
+            self._stopping.set()
+        finally:
+            self._settle(requests * cost, moved)
+            self._gate.end(host, ticket)
+            self._under_way.discard(number)
+            self._audited.discard(number)
+
+    def _enter(self, number: int, host: str, answer: PollAnswer | PollFailed) -> None:
+        if isinstance(answer, PollFailed):
+            self._failed(number, host, answer)
+            return
+        with self.lock:
+            changed = self._book.answered(number, time.time(), answer)
+            if number in self._audited:
+                self._audit(not changed)
+
+    def _audit(self, fresh: bool) -> None:
+        self.audits.met(fresh)
+        self._book.counts["audits"] += 1
+        self._book.counts["audits_fresh"] += fresh
+
+    def _failed(self, number: int, host: str, failure: PollFailed) -> None:
+        known = self._book.elements[number]
+        wait = self._back_off.seconds(known.failures + 1, failure.retry_after)
+        if failure.whole_host and failure.retry_after is not None:
+            self._gate.close_until(host, time.monotonic() + failure.retry_after)
+        with self.lock:
+            self._book.failed(number, failure, time.time() + wait)
+
+    def _settle(self, reserved: float, moved: int) -> None:
+        if self._options.budget is None:
+            self._reserved = max(0.0, self._reserved - reserved)
+            self._spend(time.monotonic(), float(moved))
+
+
+async def _asked(fetcher: Fetcher, known: KnownElement, spend: Spend) -> PollAnswer | PollFailed:
+    try:
+        return await fetcher.fetch(known.name, known.validator, spend)
+    except PollFailed as failure:
+        return failure
+    except Exception as error:  # one element must not end the polls of the others
+        _LOGGER.debug("a poll of %s failed", known.name, exc_info=True)
+        return PollFailed(shown_reason(error))

@@ -1,0 +1,160 @@
+"""When elements are polled: the pure policy of :mod:`freshet.mirror`, as a live mirror uses it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from freshet.mirror import Learner, RatePrior, Refresher
+from freshet.sources.mirror.known import KnownElement
+from freshet.sources.mirror.options import MirrorOptions
+
+_COMMON: Final = "prior"
+"""What the learner keeps once for all elements."""
+Learned = Mapping[str, float | None]
+"""What the learner keeps of an element, by name."""
+
+
+class PollSchedule:
+    """Asks a refresher what to poll, and keeps what it learns in a form that can be committed element by element.
+
+    Args:
+        options: Of the mirror.
+
+    >>> options = MirrorOptions(elements=["a"], budget=1, audit=0, sql={"database": "x.db", "query": "SELECT 1"})
+    >>> schedule = PollSchedule(options)
+    >>> schedule.add([KnownElement("a"), KnownElement("b")], now=0.0)
+    >>> schedule.due(0.0, 10), schedule.due(0.0, 10)
+    ([0], [])
+    >>> schedule.polled(0, 0.1, changed=False)
+    >>> [(learned, due)] = schedule.records([0])
+    >>> learned["last"], learned["changes"]
+    (0.1, 0.0)
+    """
+
+    def __init__(self, options: MirrorOptions) -> None:
+        self._options = options
+        self._prior = RatePrior(1.0 / options.change_every)
+        self._in_bytes = options.budget is None
+        self._worth = self._rates = np.empty(0)
+        self._refresher: Refresher | None = None
+
+    def add(self, elements: Sequence[KnownElement], now: float) -> None:
+        """Adds elements; they have the next numbers."""
+        worth, sizes = np.array([each.worth for each in elements]), np.array([self._size(each) for each in elements])
+        known = np.array([each.rate or self._prior.mean for each in elements])
+        self._worth = np.append(self._worth, worth)
+        if self._refresher is not None:
+            self._refresher.add(worth, sizes, None if self._options.learn else known)
+            return
+        self._refresher = Refresher(
+            Learner(len(elements), prior=self._prior),
+            worth,
+            sizes,
+            (1.0 - self._options.audit) * self._options.spendable,
+            exploration=self._options.explore if self._options.learn else 0.0,
+            known=None if self._options.learn else known,
+        )
+        self._refresher.replan(now)
+
+    def _size(self, element: KnownElement) -> float:
+        return element.expected_size if self._in_bytes else 1.0
+
+    def set_worth(self, number: int, worth: float) -> None:
+        """An element is worth more or less from now on; 0: it is not polled any more."""
+        self._worth[number] = worth
+        self._ready.set_worth(number, worth)
+
+    def set_size(self, number: int, element: KnownElement) -> None:
+        """A poll has shown what an element costs."""
+        if self._in_bytes:
+            self._ready.set_size(number, self._size(element))
+
+    def due(self, now: float, room: int) -> list[int]:
+        """Elements to poll now; each is under way until :meth:`polled` or :meth:`failed`."""
+        return [] if self._refresher is None else self._refresher.due(now, room)
+
+    def polled(self, number: int, now: float, changed: bool, modified: float | None = None) -> None:
+        """An element has answered."""
+        self._ready.polled(number, now, changed, modified)
+
+    def failed(self, number: int, until: float) -> None:
+        """An element has not answered, and is not polled before a time."""
+        self._ready.put_off(number, until)
+
+    def replan(self, now: float, *, always: bool = False) -> None:
+        """Plans anew, if enough was seen since the last plan."""
+        if self._refresher is not None and (always or self._refresher.wants_replan()):
+            self._refresher.replan(now, always=always)
+            self._rates = self._refresher.rates()
+
+    def rate(self, number: int) -> float:
+        """Changes a second of an element, as far as it was known at the last plan."""
+        return float(self._rates[number]) if number < len(self._rates) else self._prior.mean
+
+    def rates(self) -> NDArray[np.float64]:
+        """Changes a second of all elements, as far as they are known."""
+        return np.empty(0) if self._refresher is None else self._refresher.rates()
+
+    def frequencies(self) -> NDArray[np.float64]:
+        """Polls a second of all elements by the present plan."""
+        return np.empty(0) if self._refresher is None else np.asarray(self._ready.state()["frequencies"])
+
+    @property
+    def planned(self) -> float | None:
+        """Perceived freshness that the present plan reaches on average."""
+        return None if self._refresher is None or self._refresher.plan is None else self._refresher.plan.perceived
+
+    def freshness(self, now: float) -> float | None:
+        """Estimated perceived freshness now (CAR §2.2): the chance that nothing has changed since the last poll,
+        weighted by worth. An element that was never polled has no copy that could be fresh."""
+        total = float(self._worth.sum())
+        if self._refresher is None or total <= 0.0:
+            return None
+        ages = now - self._refresher.learner.last_polls()
+        fresh = np.exp(-self.rates() * np.maximum(ages, 0.0))
+        return float(self._worth @ np.nan_to_num(fresh, nan=0.0) / total)
+
+    def records(self, numbers: Sequence[int]) -> list[tuple[Learned, float | None]]:
+        """What was learned of elements and when they are due, JSON-ready."""
+        if not numbers:
+            return []
+        learned, dues = self._ready.learner.state(), self._ready.state()["due"][numbers].tolist()
+        columns = {name: values[numbers].tolist() for name, values in learned.items() if name != _COMMON}
+        rows = [{name: _plain(values[place]) for name, values in columns.items()} for place in range(len(numbers))]
+        return [(row, _plain(due)) for row, due in zip(rows, dues, strict=True)]
+
+    def common(self) -> Any:
+        """What was learned of all elements together, JSON-ready; None: nothing."""
+        return None if self._refresher is None else self._refresher.learner.state()[_COMMON]
+
+    def restore(self, learned: Sequence[Learned], dues: Sequence[float | None], common: Any, now: float) -> None:
+        """Takes back the records of all elements, and what :meth:`common` gave."""
+        if self._refresher is None:
+            return
+        state = self._refresher.learner.state()
+        for name in state.keys() - {_COMMON}:
+            # A version that kept other things left no value for this one.
+            state[name] = [_number(row[name]) if name in row else new
+                           for row, new in zip(learned, state[name].tolist(), strict=True)]  # fmt: skip
+        self._refresher.learner.restore({**state, _COMMON: common or state[_COMMON]})
+        self._refresher.replan(now, always=True)
+        due = np.array([math.inf if due is None else due for due in dues])
+        self._refresher.restore({**self._refresher.state(), "due": due}, now)
+
+    @property
+    def _ready(self) -> Refresher:
+        assert self._refresher is not None, "an element has a number"
+        return self._refresher
+
+
+def _number(value: float | None) -> float:
+    return math.nan if value is None else value
+
+
+def _plain(value: float) -> float | None:
+    return float(value) if math.isfinite(value) else None

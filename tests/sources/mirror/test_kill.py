@@ -1,0 +1,70 @@
+"""kill -9: what polls met is neither lost nor doubled, and what was learned stays."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from tests.sources.mirror import kill_child
+
+from freshet.bench.mirror.live import compared, stored_versions
+from freshet.bench.mirror.server import ServerSettings, read_record, serving
+from freshet.log import LogReader
+
+ELEMENTS = 60
+ROOT = Path(__file__).parents[3]
+
+
+def start(state: Path, address: str) -> subprocess.Popen[str]:
+    paths = os.pathsep.join([str(ROOT), str(ROOT / "src")])
+    child = subprocess.Popen(
+        [sys.executable, kill_child.__file__, str(state), address, str(ELEMENTS)],
+        stdout=subprocess.PIPE, text=True, env={**os.environ, "PYTHONPATH": paths},
+    )  # fmt: skip
+    assert child.stdout is not None
+    assert child.stdout.readline() == "running\n"
+    return child
+
+
+def stored_polls(state: Path) -> dict[str, int]:
+    with LogReader(state) as log:
+        return {name: record["polls"] for name, record in log.records("prices").items()}
+
+
+def until_polled(state: Path, least: int) -> None:
+    end = time.monotonic() + 60.0
+    while sum(stored_polls(state).values()) < least:
+        assert time.monotonic() < end
+        time.sleep(0.05)
+
+
+def test_kills_lose_and_double_nothing(tmp_path: Path) -> None:
+    state = tmp_path / "state"
+    settings = ServerSettings([1.0] * ELEMENTS, time.time(), 300.0, 7, str(tmp_path / "server"))
+    with serving(settings) as address:
+        for kill in range(3):
+            child = start(state, address)
+            try:
+                until_polled(state, 200 * (kill + 1))
+                known = stored_polls(state)
+            finally:
+                child.kill()
+                child.wait()
+            after = stored_polls(state)
+            assert all(after[name] >= known[name] for name in known), "what was learned stays"
+        child = start(state, address)
+        try:
+            until_polled(state, 2500)
+        finally:
+            end = time.time()
+            child.kill()
+            child.wait()
+    record = read_record(tmp_path / "server")
+    stored = stored_versions(state, "prices")
+    # Nobody polls again what the last process met in its last moments.
+    lost, doubled, met = compared(record, stored, end - 3.0)
+    assert met > 100
+    assert (lost, doubled) == (0, 0)
