@@ -112,7 +112,7 @@ def test_the_configuration_reference_has_every_option(options: type[BaseModel]) 
     assert [key for key in keys(options) if f"`{key}`" not in text] == []
 
 
-NAMED = ("queries", "operators", "streams", "sources", "sinks", "tables", "changes", "versions", "spark")
+NAMED = ("queries", "operators", "streams", "sources", "sinks", "tables", "changes", "versions", "spark", "ways")
 """Tables of the report whose keys are names."""
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 import shutil
 import socket
 import tempfile
@@ -24,6 +25,7 @@ _LONGEST_PATH: Final = 100
 _MOST_STRANGERS: Final = 32
 """Maximum number of connections that are proving at once who they are."""
 _HELLO: Final = 10.0
+_PREFIX: Final = "freshet-residents-"
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +37,25 @@ class Newcomer:
     term: int
     process: int
     host: str
+
+
+def _sweep() -> None:
+    """Removes the folders of drivers that were killed."""
+    for folder in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
+        owner = folder.name.removeprefix(_PREFIX).split("-")[0]
+        with suppress(OSError, ValueError):
+            if folder.stat().st_uid == os.geteuid() and not _runs(int(owner)):
+                shutil.rmtree(folder, ignore_errors=True)
+
+
+def _runs(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
 
 
 class Listener:
@@ -70,7 +91,8 @@ class Listener:
         threading.Thread(target=self._accept, name="freshet-listener", daemon=True).start()
 
     def _listen_nearby(self) -> None:
-        self._folder = Path(tempfile.mkdtemp(prefix="freshet-"))  # only this user can enter it
+        _sweep()
+        self._folder = Path(tempfile.mkdtemp(prefix=f"{_PREFIX}{os.getpid()}-"))  # only this user can enter it
         path = str(self._folder / "residents")
         if len(path.encode()) > _LONGEST_PATH:
             self._listen("127.0.0.1", "127.0.0.1", 0)
