@@ -16,6 +16,8 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     """The one Spark of a test run; a test that stops it or needs other settings starts its own process."""
     from freshet.spark.session.session import open_session
 
-    session = open_session("freshet tests", "local[2]", log_folder=tmp_path_factory.mktemp("spark"))
+    # Two cores, and slots for the residents of applications; the executors of other tests have none.
+    folder = tmp_path_factory.mktemp("spark")
+    session = open_session("freshet tests", "local[2]", log_folder=folder, residents=lambda cores: cores)
     yield session
     session.stop()

@@ -9,7 +9,7 @@ import psutil
 from hypothesis import given
 from hypothesis import strategies as st
 
-from freshet.bench.crash.kill import MOMENTS, Kill, draw_kills, kill_now, wait_for
+from freshet.bench.crash.kill import MOMENTS, VICTIMS, Kill, draw_kills, kill_now, wait_for
 
 
 @given(st.integers(1, 80), st.integers(0, 2**32))
@@ -24,14 +24,14 @@ def test_fifty_kills_are_spread_over_all_moments_and_policies():
     kills = draw_kills(50, seed=1)
     assert {kill.moment for kill in kills} == set(MOMENTS)
     assert len({kill.policy for kill in kills}) == 3
-    assert {kill.tree for kill in kills} == {False, True}
+    assert {kill.victim for kill in kills} == set(VICTIMS)
 
 
 def test_a_kill_at_a_file_waits_for_one(tmp_path):
     (tmp_path / "segments").mkdir()
     code = "import pathlib, sys, time; time.sleep(0.5); pathlib.Path(sys.argv[1], 'new').touch()"
     with subprocess.Popen([sys.executable, "-c", code, str(tmp_path / "segments")]):
-        wait_for(Kill("file", 0.0, True, "fcfs"), tmp_path, longest=0.0)
+        wait_for(Kill("file", 0.0, "tree", "fcfs"), tmp_path, longest=0.0)
         assert (tmp_path / "segments" / "new").exists()
 
 

@@ -194,6 +194,7 @@ def test_explain(app: Path) -> None:
         "      packets",
         "  reads packets: reader large.filter_1",
         "  one job per step: vectorised, because all its expressions are compiled",
+        "  way: a resident, if one is there; else Spark jobs",
         "  output large: host string, size int",
         "  sink console",
         '  shares nothing: share is "never"',

@@ -363,7 +363,7 @@ def test_a_short_run_answers_everything_and_draws_it(tmp_path: Path) -> None:
     queries = seen.report["queries"]
     assert {name: query["tuples_out"] for name, query in queries.items()} == dict(seen.outputs)
     assert seen.report["sources"][PACKETS]["rows"] == seen.report["streams"][PACKETS]["tuples"]
-    assert seen.jobs >= seen.report["workers"]["units"]
+    assert seen.jobs + seen.report["residents"]["dispatches"] >= seen.report["workers"]["units"]
     with LogReader(tmp_path / "kept" / "monitor" / "state") as log:
         packets = log.read(PACKETS, log.oldest(PACKETS), log.end(PACKETS))
     # The answers, counted anew from what came in.

@@ -90,6 +90,8 @@ def test_an_aggregate_says_when_its_windows_close_and_what_it_remembers(told: di
     assert any(line.startswith("sliding.aggregate: every 10 s over 100 s of __time, for each k: ") for line in lines)
     assert "time of s is ts, complete up to 5 s behind the newest tuple; windows close by that" in lines
     assert "reads s: reader sliding.aggregate.input" in lines
+    assert "way: a resident, if one is there; else Spark jobs" in lines
+    assert "way: Spark jobs, because not all its expressions are compiled" in told["staged"]
     assert (
         "one job per step: vectorised, because all its expressions are compiled; in one task, because it remembers"
     ) in lines

@@ -90,6 +90,7 @@ FOREIGN = {
     "_accumulatorServer",
     "_gateway",
     "_jdf",
+    "_jsc",
     "_jsparkSession",
     "_jvm",
 }

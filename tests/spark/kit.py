@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import threading
 import time
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
@@ -13,6 +12,7 @@ from typing import Any, Self
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
+from freshet.engine import RealClock
 from freshet.log.segments.segment import SegmentWriter, read_train
 from freshet.model import (
     ARRIVAL,
@@ -32,6 +32,7 @@ from freshet.model import (
     UserError,
 )
 from freshet.spark.driver.executor import SparkExecutor
+from freshet.spark.driver.residents.pool import Residents
 
 _numbers = itertools.count()
 
@@ -106,15 +107,21 @@ class Harness:
         self.state = state
         self.network = Network()
         self.schemas: dict[str, pa.Schema] = {}
-        self._done = threading.Event()
+        self._clock = RealClock()
         (state / "segments").mkdir(parents=True, exist_ok=True)
-        self.executor = SparkExecutor(session, state, slots=slots, wake=self._done.set, vectorise=vectorise, **options)
+        self.executor = SparkExecutor(session, state, slots=slots, clock=self._clock, vectorise=vectorise, **options)
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
         self.executor.close()
+
+    @property
+    def pool(self) -> Residents:
+        """The residents."""
+        assert self.executor._dispatcher is not None
+        return self.executor._dispatcher.residents
 
     def install(
         self, schemas: Mapping[str, pa.Schema], *queries: Query, fail: AbstractSet[str] = frozenset()
@@ -148,8 +155,7 @@ class Harness:
             for result in self.executor.finished():
                 if result.unit.id == unit:
                     return result
-            self._done.wait(1.0)
-            self._done.clear()
+            self._clock.wait(self._clock.now() + 1.0)
         raise TimeoutError(unit)
 
     def read(self, result: UnitResult, stream: str) -> pa.Table | None:

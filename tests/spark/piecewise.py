@@ -33,7 +33,7 @@ def answers(
     found: Answers = {}
     for half in range(2):
         clock = RealClock()
-        executor = SparkExecutor(session, state, wake=clock.wake, **options)
+        executor = SparkExecutor(session, state, clock=clock, **options)
         with Log.open(state) as log:
             queues = LogQueues(log)
             engine = Engine(queues, executor, clock, Everything())

@@ -35,6 +35,7 @@ from freshet.model.places import check_local
 from freshet.policies import create
 from freshet.policies.sharing import Mode
 from freshet.sources import KINDS as SOURCES
+from freshet.spark.session.residency import ResidentSetting, check_resident
 from freshet.spark.session.settings import check_settings
 
 if TYPE_CHECKING:
@@ -60,6 +61,9 @@ class App(OwnCode):
         master: Spark master; None: ``SPARK_MASTER`` or all cores.
         spark: Spark settings, or a session: then queries may call the functions that are registered on it, its Spark
             is used, and it is not stopped.
+        resident: How many Spark tasks stay and are handed steps over a connection, so that a step need not be a Spark
+            job: ``auto``, ``off`` or a number.
+        resident_port: Port of the driver that residents on other machines connect to; 0: any.
 
     >>> app = App("monitor", state="state")
     >>> app.stream("packets", "ts timestamp, host string, size int", event_time="ts")
@@ -83,6 +87,8 @@ class App(OwnCode):
         report: str | Path | None = None,
         master: str | None = None,
         spark: Mapping[str, str] | SparkSession | None = None,
+        resident: ResidentSetting = "auto",
+        resident_port: int = 0,
     ) -> None:
         create(policy)
         if master is not None:
@@ -99,8 +105,9 @@ class App(OwnCode):
         if (timeout is not None and timeout <= 0) or max_rows_out_per_row < 1:
             raise UserError("unit_timeout and max_rows_out_per_row must be above 0, else nothing could ever run")
         self.settings = Settings(
-            policy, workers, max_train_rows, master, dict(given), share_mode(share), timeout, max_rows_out_per_row
-        )
+            policy, workers, max_train_rows, master, dict(given), share_mode(share), timeout, max_rows_out_per_row,
+            check_resident(resident), resident_port,
+        )  # fmt: skip
         self.streams: dict[str, StreamSpec] = {}
         self.tables: dict[str, TableSpec] = {}
         self.queries: dict[str, QuerySpec] = {}
@@ -121,7 +128,8 @@ class App(OwnCode):
         file, folder = read.file, path.parent
         named = {"name": file.app.name or path.stem}
         places = {"state": folder / file.app.state, "report": folder / file.app.report}
-        app = cls(**dict(file.app) | named | places, master=file.spark.master, spark=file.spark.settings)
+        spark = {"spark" if key == "settings" else key: value for key, value in file.spark}
+        app = cls(**dict(file.app) | named | places | spark)
         app.origin = str(path)
         callbacks = any(sink.kind == "callback" for query in file.queries.values() for sink in query.sinks)
         if callbacks or file.operators or any(function.call for function in file.functions.values()):

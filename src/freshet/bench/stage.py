@@ -49,11 +49,14 @@ class Stage:
     def spark(
         self, bench: str, master: str | None = None, settings: Mapping[str, str] | None = None
     ) -> Iterator[SparkSession]:
-        """Starts Spark in this process, for a benchmark."""
+        """Starts Spark for a benchmark; in this process, unless the master says otherwise, with slots for residents."""
         from freshet.spark.session.embedded import embedded_session
 
         self.say("starting Spark ...")
-        with embedded_session(f"freshet bench {bench}", master, settings, log_folder=self.logs) as session:
+        opened = embedded_session(
+            f"freshet bench {bench}", master, settings, log_folder=self.logs, residents=lambda cores: cores
+        )
+        with opened as session:
             yield session
 
     @contextmanager

@@ -142,7 +142,8 @@ def _cost(seen: FinishedDemo) -> Iterator[str]:
     steps, read = report["workers"]["units"], report["total"]["tuples_in"]
     yield (
         f"It took {steps:,} steps of {read / max(1, steps):,.0f} tuples on average"
-        f" ({seen.jobs:,} Spark jobs, including those for the warm-up);"
+        f" ({report['residents']['dispatches']:,} parts of steps handed to residents, and {seen.jobs:,} Spark jobs,"
+        " including those for the warm-up);"
         f" deciding what goes next took {_percent(report['decisions']['deciding_share'])} of the time."
     )
     lost = sum(max(0, rows) for rows in seen.unanswered.values())

@@ -45,7 +45,7 @@ class Board:
     idle_workers: int = 0
     shapes: dict[tuple[int, ...], Any] = field(default_factory=dict)
     """Steps that were bound before, for :mod:`~freshet.engine.binding`."""
-    _calls_by_way: dict[str, OverheadStatistics] = field(default_factory=dict)
+    calls_by_way: dict[str, OverheadStatistics] = field(default_factory=dict)
     _free: list[int] = field(default_factory=list)
     """Numbers of dropped queries, for others to come."""
     _rests: dict[tuple[int, int], float] = field(default_factory=dict)
@@ -259,10 +259,10 @@ class Board:
     def overhead(self, nodes: Collection[int] = ()) -> float:
         """Seconds that a step costs before it touches a tuple: of units that ran as these operators would, or of all
         units where none has."""
-        known = self._calls_by_way.get(self.way(nodes)) if nodes else None
+        known = self.calls_by_way.get(self.way(nodes)) if nodes else None
         return (known or self.calls).seconds
 
-    def ran(self, nodes: Collection[int], overhead: float) -> None:
-        """A unit of these operators had this overhead."""
+    def ran(self, nodes: Collection[int], overhead: float, way: str | None = None) -> None:
+        """A unit of these operators had this overhead; it went another ``way`` than such units do, if that is given."""
         self.calls.add(overhead)
-        self._calls_by_way.setdefault(self.way(nodes), OverheadStatistics()).add(overhead)
+        self.calls_by_way.setdefault(way or self.way(nodes), OverheadStatistics()).add(overhead)

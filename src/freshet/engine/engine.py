@@ -27,6 +27,7 @@ from freshet.log.store.tail import stamped
 from freshet.model import Chain, FreshetError, Step, Unit, UnitResult
 from freshet.policies import Policy
 from freshet.quality import Meters
+from freshet.quality.meters import overhead_snapshot
 from freshet.quality.snapshots import EngineSnapshot
 
 LONGEST_PAUSE: Final = 5.0
@@ -256,7 +257,7 @@ class Engine(Admission):
         else:
             self._pause, self._trouble = 0.0, None
             self._moved, self._tries = departure, 0
-            board.ran(nodes, result.overhead)
+            board.ran(nodes, result.overhead, result.way)
             for chain, done in zip(unit.chains, result.chains, strict=True):
                 if id(chain) in effect:
                     for run in done.operators:
@@ -390,4 +391,5 @@ class Engine(Admission):
                 operators[state.name] = {each.node.name: each.statistics for each in self.board.of(state)}
         running, calls = self._running.running().values(), self.board.calls
         meters = self.meters.snapshot(self.clock.now(), running=running, operators=operators, overhead=calls)
-        return {**meters, "trouble": self._trouble}
+        ways = {way: overhead_snapshot(each) for way, each in self.board.calls_by_way.items()}
+        return {**meters, "ways": ways, "trouble": self._trouble}

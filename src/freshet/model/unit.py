@@ -136,7 +136,9 @@ class UnitResult:
     retry: str | None = None
     apart: tuple[int, ...] = ()
     parts: dict[str, float] = field(default_factory=dict)
-    """Seconds by part (plan, job), for those who look into the overhead."""
+    """Seconds by part (plan, job; of residents plan, send, work, report), for those who look into the overhead."""
+    way: str | None = None
+    """The way that it went, if that may be another one than the executor expects for its operators."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -181,7 +181,7 @@ class Meters:
                 "deciding_s": self._decisions.seconds,
                 "deciding_share": self._decisions.share(now),
             },
-            "overhead": _overhead_snapshot(overhead or OverheadStatistics()),
+            "overhead": overhead_snapshot(overhead or OverheadStatistics()),
         }
 
     def _query_snapshot(
@@ -236,6 +236,7 @@ def _operator_snapshot(statistics: OperatorStatistics) -> OperatorSnapshot:
     }
 
 
-def _overhead_snapshot(overhead: OverheadStatistics) -> OverheadSnapshot:
+def overhead_snapshot(overhead: OverheadStatistics) -> OverheadSnapshot:
+    """The overhead of calls as plain values, for reports."""
     per_call = overhead.seconds if overhead.calls else None
     return {"calls": overhead.calls, "total_s": overhead.total, "per_call_s": per_call}

@@ -171,4 +171,8 @@ class Snapshot(TypedDict):
 class EngineSnapshot(Snapshot):
     """All meters at a moment, and whether the engine is in trouble."""
 
+    ways: Annotated[
+        dict[str, OverheadSnapshot],
+        "the same by the way that units went: `resident`, `vectorised`, `catalyst`, `vectorised+catalyst` or `staged`",
+    ]
     trouble: Annotated[str | None, "why steps are being tried again at present, such as a full disk or a lost cluster"]

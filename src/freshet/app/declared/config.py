@@ -20,6 +20,7 @@ from freshet.model.places import check_local
 from freshet.policies import create
 from freshet.policies.sharing import Mode
 from freshet.sinks.place import load, load_anything
+from freshet.spark.session.residency import ResidentSetting, check_resident
 from freshet.spark.session.settings import check_settings
 
 DEFAULT = Retention()
@@ -78,6 +79,7 @@ PolicyName = Annotated[str, _checked(create)]
 ShareMode = Annotated[Mode, BeforeValidator(_telling(share_mode, "share "))]
 PathText = Annotated[str, _checked(partial(check_local, what="path"), "path: ")]
 Master = Annotated[str, _checked(check_master)]
+Resident = Annotated[ResidentSetting, BeforeValidator(_telling(check_resident, "resident "))]
 SparkSettings = Annotated[dict[str, str], _checked(check_settings)]
 
 
@@ -255,6 +257,10 @@ class SparkSection(Section):
     """Master of a cluster, or "local[N]"; the environment's SPARK_MASTER or all cores, if not given."""
     settings: SparkSettings = {}
     """Spark settings by name; they override Freshet's own, except those that answers depend on."""
+    resident: Resident = "auto"
+    """How many Spark tasks stay and are handed steps over a connection: "auto", "off" or a number."""
+    resident_port: int = Field(default=0, ge=0, le=65535)
+    """Port of the driver that residents on other machines connect to; 0: any."""
 
 
 def _long_form(value: Any) -> Any:

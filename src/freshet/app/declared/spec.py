@@ -16,6 +16,7 @@ from freshet.model import Curve, Promises, Stream, UserError
 from freshet.policies.sharing import Mode
 from freshet.sinks import Sink, Token
 from freshet.sources import Source
+from freshet.spark.session.residency import ResidentSetting
 from freshet.sql.parse.text import stands_in_from
 
 if TYPE_CHECKING:
@@ -83,6 +84,8 @@ class Settings:
     share: Mode = "never"
     unit_timeout: float | None = 600.0
     max_rows_out_per_row: int = 10_000
+    resident: ResidentSetting = "auto"
+    resident_port: int = 0
 
 
 def check_free(name: str, kind: str, taken: Mapping[str, str]) -> None:

@@ -33,7 +33,8 @@ _SECTIONS: Final = {
     "Queries": ("queries",),
     "All queries together": ("total",),
     "Streams, sources, sinks, tables": ("streams", "sources", "mirrors", "sinks", "tables"),
-    "The machine": ("workers", "decisions", "latest_decision", "overhead", "settings", "versions"),
+    "The machine": ("workers", "decisions", "latest_decision", "overhead", "ways", "residents", "settings",
+                    "versions"),
 }  # fmt: skip
 
 

@@ -62,6 +62,7 @@ def report_of(app: App, parts: Parts, status: str) -> Report:
         tables=parts.tables.states(),
         changes=dict(parts.installer.changes),
         notes=parts.installer.notes,
+        residents=parts.loop.ask(parts.residents),
         settings=settings,
     )
 

@@ -96,6 +96,27 @@ class SettingsReport(TypedDict):
     max_rows_out_per_row: Annotated[int | None, "as declared"]
     share: Annotated[str, "as declared"]
     spark: Annotated[dict[str, str], "Spark settings, as declared"]
+    resident: Annotated[int | str, "as declared"]
+    resident_port: Annotated[int, "as declared"]
+
+
+class ResidentPlace(TypedDict):
+    """A resident that is there."""
+
+    process: Annotated[int, "its process"]
+    host: Annotated[str, "its machine"]
+
+
+class ResidentsReport(TypedDict):
+    """The residents."""
+
+    wanted: Annotated[int, "how many there should be"]
+    reason: Annotated[str | None, "why there are fewer than declared"]
+    present: Annotated[list[ResidentPlace], "those that are connected: their `process` and `host`"]
+    restarts: Annotated[int, "how many were lost, and replaced"]
+    dispatches: Annotated[int, "how many parts of units were handed to them"]
+    lost: Annotated[int, "how many of those were lost with their resident, or took too long"]
+    given_back: Annotated[int, "number of units that ran as Spark jobs after all"]
 
 
 class Report(EngineSnapshot):
@@ -117,5 +138,6 @@ class Report(EngineSnapshot):
     sinks: Annotated[dict[str, SinkReport], ""]
     tables: Annotated[dict[str, TableReport], ""]
     latest_decision: Annotated[str | None, "the latest decision that ran something, and why this and not that"]
+    residents: Annotated[ResidentsReport, ""]
     settings: Annotated[SettingsReport, ""]
     versions: Annotated[dict[str, str], "versions of Freshet, Python and the libraries that compute"]

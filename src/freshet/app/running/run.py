@@ -17,7 +17,7 @@ from freshet.app.declared.problems import did_you_mean
 from freshet.app.declared.spec import CurveLike, SinkLike, declare_query
 from freshet.app.remembered.sharing import write_figures
 from freshet.app.reports.report import report_of, snapshot, write
-from freshet.app.reports.types import Report
+from freshet.app.reports.types import Report, ResidentsReport
 from freshet.app.running.installing import Installer
 from freshet.app.running.loop import Loop, Rounds
 from freshet.app.running.observers import DecisionKeeper, Guarded
@@ -64,6 +64,7 @@ class Parts:
     policy: str
     master: str
     decisions: DecisionKeeper
+    residents: Callable[[], ResidentsReport]
     feeders: dict[str, Feeder] = field(default_factory=dict)
     pushes: dict[str, PushSource] = field(default_factory=dict)
     mirrors: dict[str, MirrorSource] = field(default_factory=dict)

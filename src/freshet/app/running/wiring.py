@@ -15,6 +15,7 @@ from freshet.app.declared.endpoints import make_source
 from freshet.app.declared.problems import Problem, refuse
 from freshet.app.declared.spec import check_master
 from freshet.app.remembered.restart import check_owner, check_stream, claim
+from freshet.app.reports.types import ResidentsReport
 from freshet.app.running.installing import Installer
 from freshet.app.running.loop import Loop
 from freshet.app.running.observers import DecisionKeeper, QuarantineTeller, Resharing
@@ -23,10 +24,12 @@ from freshet.app.running.run import Parts, Run
 from freshet.app.running.tables import TableFeeds
 from freshet.engine import Engine, LogQueues, RealClock
 from freshet.log import Intake, Log
-from freshet.model import ARRIVAL, FreshetError, Query
+from freshet.model import ARRIVAL, FreshetError, Query, UserError
 from freshet.policies import create
 from freshet.sources import Feeder, MirrorSource, PushSource
 from freshet.spark.driver.suspects import Suspects
+from freshet.spark.session.residency import wanted, why_none
+from freshet.spark.session.settings import in_process
 
 if TYPE_CHECKING:
     from freshet.spark.driver.executor import SparkExecutor
@@ -56,14 +59,14 @@ def start(app: App, policy: str, master: str | None, progress: Progress, try_aga
 
 def _open(app: App, policy: str, master: str | None, stack: ExitStack, progress: Progress, try_again: bool) -> Parts:
     from freshet.spark.driver.exporter import SparkExporter
-    from freshet.spark.session.embedded import runs_already
+    from freshet.spark.session.embedded import master_of, runs_already
     from freshet.spark.session.masters import check_reachable
 
     checked, made = app.checked(), create(policy)
-    if wanted := master or os.environ.get("SPARK_MASTER"):
-        check_master(wanted)  # nothing has checked yet what the environment says
+    if asked := master or os.environ.get("SPARK_MASTER"):
+        check_master(asked)  # nothing has checked yet what the environment says
         if not runs_already():
-            check_reachable(wanted)
+            check_reachable(asked)
     # The lock first: a second instance is refused before it starts a Spark.
     log = stack.enter_context(Log.open(app.state))
     check_owner(app.state, app.name)
@@ -72,7 +75,7 @@ def _open(app: App, policy: str, master: str | None, stack: ExitStack, progress:
     check_files(log, app.queries.values(), app.origin)
     fingerprints = {name: record.fingerprint for name, record in log.queries().items()}
     suspects = Suspects(app.state, fingerprints, try_again=try_again)
-    session, executor, clock = _spark(app, master, suspects, stack, progress)
+    session, executor, clock, none = _spark(app, master, suspects, stack, progress)
     expected = _expected(app, session, checked.queries.values())
     _check_formats(app, session)
     # Until here nothing of the application is in the folder: a start that fails leaves it to others.
@@ -99,7 +102,7 @@ def _open(app: App, policy: str, master: str | None, stack: ExitStack, progress:
     for name in checked.queries:
         outlets.open(app.queries[name])
     parts = Parts(log, queues, session, engine, loop, installer, outlets, tables, policy,
-                  str(session.sparkContext.master), decisions)  # fmt: skip
+                  master_of(session), decisions, lambda: _residents(executor, none))  # fmt: skip
     _feed(app, parts, clock)
     return parts
 
@@ -129,14 +132,17 @@ def _check_formats(app: App, session: SparkSession) -> None:
 
 def _spark(
     app: App, master: str | None, suspects: Suspects, stack: ExitStack, progress: Progress
-) -> tuple[SparkSession, SparkExecutor, RealClock]:
+) -> tuple[SparkSession, SparkExecutor, RealClock, str | None]:
+    """Starts Spark and what runs units on it; also says why there are no residents."""
     from freshet.spark.driver.executor import SparkExecutor
     from freshet.spark.session.embedded import embedded_session, message
     from freshet.spark.session.masters import why_not_taken
 
     progress("Spark starts")
     settings, given = app.settings.spark, app.session
-    opened = embedded_session(f"freshet {app.name}", master, settings, log_folder=app.state, given=given)
+    wants = partial(wanted, app.settings.resident, app.settings.workers)
+    name, more = f"freshet {app.name}", partial(wants, local=True)
+    opened = embedded_session(name, master, settings, log_folder=app.state, given=given, residents=more)
     try:
         session = stack.enter_context(opened)
     except FreshetError:
@@ -146,21 +152,33 @@ def _spark(
         reason = why_not_taken(error, master) or message(error)
         where = f" on {master}" if master else ""
         raise FreshetError(f"Spark does not start{where}: {reason} (what it printed is in {told})") from error
+    context = session.sparkContext
+    none = why_none(dict(context.getConf().getAll()))
+    if none is not None and isinstance(app.settings.resident, int):
+        raise UserError(f"there can be no residents: {none}; leave out that setting, or set resident = 'off'")
+    count = 0 if none else wants(context.defaultParallelism, in_process(str(context.master)))
     clock = RealClock()
     executor = SparkExecutor(
         session,
         app.state,
         slots=app.settings.workers,
-        wake=clock.wake,
+        clock=clock,
         time_limit=app.settings.unit_timeout,
         rows_out=app.settings.max_rows_out_per_row,
         suspects=suspects,
+        residents=count,
+        resident_port=app.settings.resident_port,
     )
     stack.callback(executor.close)
     progress("Spark warms up")
     # The first jobs of a Spark take seconds: tuples that have already come should not wait for them.
     executor.warm_up(WARM_UP)
-    return session, executor, clock
+    return session, executor, clock, none
+
+
+def _residents(executor: SparkExecutor, none: str | None) -> ResidentsReport:
+    """On the engine's thread."""
+    return {**executor.residents(), "reason": none}
 
 
 def _feed(app: App, parts: Parts, clock: RealClock) -> None:

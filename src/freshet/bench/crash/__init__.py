@@ -17,7 +17,7 @@ import typer
 
 from freshet.bench.crash import application
 from freshet.bench.crash.application import QUERIES, running
-from freshet.bench.crash.kill import MOMENTS, Kill, draw_kills, kill_all, kill_now, wait_for
+from freshet.bench.crash.kill import MOMENTS, Kill, draw_kills, kill_all, kill_now, kill_worker, wait_for
 from freshet.bench.figures import Spread, extremes
 from freshet.bench.registry import bench
 from freshet.bench.result import Result
@@ -28,12 +28,12 @@ _LONGEST_DRAIN: Final = 1200.0
 
 
 @bench(
-    "Kills the driver at random moments and counts what was lost or repeated.",
+    "Kills the driver or a resident at random moments and counts what was lost or repeated.",
     takes="about ten seconds for each kill, plus half a minute",
 )
 def crash(
     stage: Stage,
-    kills: Annotated[int, typer.Option(min=1, help="How often to kill the driver process.")] = 50,
+    kills: Annotated[int, typer.Option(min=1, help="How often to kill.")] = 50,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the moments of the kills.")] = 1,
     rate: Annotated[float, typer.Option(min=1.0, help="Rows a second of the generator.")] = 1000.0,
     longest: Annotated[float, typer.Option(min=0.0, help="Maximum seconds that a process runs before a kill.")] = 3.0,
@@ -41,7 +41,8 @@ def crash(
         Path | None, typer.Option(exists=True, help="Sources of an older version: the first half of the kills hit it.")
     ] = None,
 ) -> Result:
-    """An application is started as a process, killed with SIGKILL, started again on the same state, and so on. It has a
+    """An application is started as a process, killed with SIGKILL, started again on the same state, and so on. A third
+    of the kills hit one of its Python workers, mostly a resident, and the application must go on by itself. It has a
     generator, pushes that are noted when acknowledged, and queries of both physical forms (among them a UNION ALL and a
     query on a query) that write JSON lines. At the end it drains. Then every output and every file of lines is
     compared, row by row, with Spark's batch answer over the whole log. With --before PATH (the src folder of an older
@@ -81,27 +82,36 @@ class Victims:
     sources: Path | None = None
     """Sources of the version that runs; None: this one."""
     kills_before: int = 0
+    workers_killed: int = 0
     _child: subprocess.Popen[bytes] | None = None
     _others: list[psutil.Process] = field(default_factory=list)
     _number: int = 0
 
     def run_and_kill(self, kill: Kill, longest: float) -> None:
-        """Starts a process and kills it at the given moment."""
-        child = self._start(kill.policy)
-        if kill.moment == "start-up":
+        """Starts a process, unless one goes on after a kill of its worker, and kills at the given moment."""
+        goes_on = self._child is not None and self._child.poll() is None
+        child = self._child if self._child is not None and goes_on else self._start(kill.policy)
+        if kill.moment == "start-up" and kill.victim != "resident" and not goes_on:
             # A process that has finished its start by then is killed while it runs, which is as good.
             time.sleep(kill.place * extremes(self.starts).middle)
         else:
-            self._wait_until_running(child)
+            if not goes_on:
+                self._wait_until_running(child)
             wait_for(kill, self.folder / "state", longest)
         self._check_alive(child)
-        self._others += kill_now(psutil.Process(child.pid), kill.tree)
-        child.wait()
+        if kill.victim == "resident":
+            self.workers_killed += kill_worker(psutil.Process(child.pid), kill.place)
+        else:
+            self._others += kill_now(psutil.Process(child.pid), kill.victim == "tree")
+            child.wait()
         self.kills.append(kill)
         self.kills_before += self.sources is not None
 
     def drain(self) -> None:
         """Lets a last process, of this version, run to its end."""
+        if self._child is not None and self._child.poll() is None:
+            self._others += kill_now(psutil.Process(self._child.pid), tree=False)
+            self._child.wait()
         self.sources = None
         child = self._start("everything", "drain")
         self._wait_until_running(child)
@@ -152,7 +162,8 @@ def _figures(victims: Victims, audit: Any) -> dict[str, float | Spread]:
         "rows_checked": audit.checked,
         "start_seconds": extremes(victims.starts),
         **{f"kills_{moment.replace('-', '_')}": moments[moment] for moment in MOMENTS},
-        "kills_of_whole_tree": sum(kill.tree for kill in victims.kills),
+        "kills_of_whole_tree": sum(kill.victim == "tree" for kill in victims.kills),
+        "kills_of_residents": victims.workers_killed,
         "kills_of_version_before": victims.kills_before,
     }
 
@@ -166,5 +177,8 @@ def _conditions(victims: Victims, found: dict[str, Any]) -> dict[str, Any]:
             "start-up: on the way to running; running: some time after; file: when a segment file has just come into "
             "being; commit: while the store is written"
         ),
-        "killed": "the driver process by SIGKILL, in about half of the cases together with the JVM and all workers",
+        "killed": (
+            "by SIGKILL, a third each: the driver process; the driver together with the JVM and all workers; a Python "
+            "worker, mostly a resident, while the driver goes on"
+        ),
     }

@@ -16,9 +16,12 @@ import psutil
 
 KillMoment = Literal["start-up", "running", "file", "commit"]
 MOMENTS: Final[tuple[KillMoment, ...]] = get_args(KillMoment)
+Victim = Literal["driver", "tree", "resident"]
+VICTIMS: Final[tuple[Victim, ...]] = get_args(Victim)
 
 _POLICIES: Final = ("everything", "fcfs", "rr(200)")
 _LONGEST_WATCH: Final = 5.0
+_DAEMON: Final = "freshet.spark.worker.daemon"
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,13 +32,14 @@ class Kill:
         moment: ``start-up``: at some point on the way to running; ``running``: some time after; ``file``: when a
             segment file has just appeared, before it is committed; ``commit``: while the store is written.
         place: A number in [0, 1): the place in the range of possible delays.
-        tree: Whether the JVM and the Python workers die with the driver, or find out by themselves.
+        victim: ``driver``: the JVM and the Python workers find out by themselves; ``tree``: they die with it;
+            ``resident``: a Python worker, while the driver goes on.
         policy: The policy of the process until then.
     """
 
     moment: KillMoment
     place: float
-    tree: bool
+    victim: Victim
     policy: str
 
 
@@ -52,7 +56,7 @@ def draw_kills(count: int, seed: int) -> list[Kill]:
         moment: KillMoment = draw.choices(MOMENTS, (0.2, 0.3, 0.2, 0.3))[0]
         if number < 2 and moment == "start-up":
             moment = "running"
-        kills.append(Kill(moment, draw.random(), draw.random() < 0.5, draw.choice(_POLICIES)))
+        kills.append(Kill(moment, draw.random(), draw.choices(VICTIMS, (1, 1, 1))[0], draw.choice(_POLICIES)))
     return kills
 
 
@@ -95,6 +99,30 @@ def kill_now(driver: psutil.Process, tree: bool) -> list[psutil.Process]:
     if tree:
         kill_all(others)
     return others
+
+
+def kill_worker(driver: psutil.Process, place: float) -> bool:
+    """Kills one of the Python workers of a driver, the one at a place in [0, 1); returns whether there was one."""
+    others = {process.pid: process for process in driver.children(recursive=True)}
+    workers = sorted(pid for pid, process in others.items() if _is_worker(process) and _is_worker(_parent(process)))
+    if not workers:
+        return False
+    kill_all([others[workers[int(place * len(workers))]]])
+    return True
+
+
+def _parent(process: psutil.Process) -> psutil.Process | None:
+    with suppress(psutil.NoSuchProcess):
+        found: psutil.Process | None = process.parent()
+        return found
+    return None
+
+
+def _is_worker(process: psutil.Process | None) -> bool:
+    """Whether a process is Freshet's daemon, or was forked from it: they have the same command line."""
+    with suppress(psutil.NoSuchProcess):
+        return process is not None and _DAEMON in process.cmdline()
+    return False
 
 
 def kill_all(processes: list[psutil.Process]) -> None:

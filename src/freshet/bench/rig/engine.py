@@ -20,6 +20,8 @@ from freshet.model import Stream
 from freshet.policies import Everything, Policy
 from freshet.policies.sharing import Mode, share
 from freshet.spark.driver.executor import SparkExecutor
+from freshet.spark.session.residency import ResidentSetting, wanted
+from freshet.spark.session.settings import in_process
 from freshet.sql import build_query
 
 if TYPE_CHECKING:
@@ -40,6 +42,7 @@ class EngineRig:
         slots: Maximum number of units at once; the times of steps mean something only if it is one.
         most_rows: Maximum number of rows of a train.
         retention: Retention of streams and outputs.
+        resident: How many residents, as an application declares it.
     """
 
     def __init__(
@@ -51,6 +54,7 @@ class EngineRig:
         slots: int = 1,
         most_rows: int = 500_000,
         retention: Retention = KEEP,
+        resident: ResidentSetting = "auto",
     ) -> None:
         self._clock = NotingClock()
         self._notes = StepNotes(self._clock)
@@ -58,8 +62,11 @@ class EngineRig:
         with ExitStack() as stack:
             stack.callback(shutil.rmtree, state, ignore_errors=True)
             self.log = stack.enter_context(Log.open(state))
-            self.executor = SparkExecutor(session, state, slots=slots, wake=self._clock.wake)
+            context = session.sparkContext
+            residents = wanted(resident, slots, context.defaultParallelism, in_process(str(context.master)))
+            self.executor = SparkExecutor(session, state, slots=slots, clock=self._clock, residents=residents)
             stack.callback(self.executor.close)
+            self.executor.warm_up(1)
             self._streams = {stream.name: stream for stream in streams}
             for name, stream in self._streams.items():
                 self.log.declare(name, retention, clock=stream.event_time)

@@ -13,10 +13,11 @@ from freshet.engine.events import Committed, Failed, Returned, Submitted
 from freshet.engine.lines import CANCELLED
 from freshet.model import OperatorRun, UnitResult
 
-PARTS: Final = ("decide", "plan", "job", "hand_over", "commit")
-"""The parts of a step. ``decide``: queues, meters, policy and binding; ``plan``: finding the plan and describing the
-train to it; ``job``: Spark's job with the durable output file; ``hand_over``: between the engine's thread and the
-executor's; ``commit``: cursors and output in the store."""
+PARTS: Final = ("decide", "bind", "send", "work", "report", "commit")
+"""The parts of a step, for both ways. ``decide``: queues, meters, policy, and binding operators to trains; ``bind``:
+finding the plan and describing the trains to it; ``send``: to a resident, or to the thread that submits the job and
+back; ``work``: operators and output, of a resident with the durable file; ``report``: the way back, of a job all of
+Spark's job that is not work; ``commit``: cursors and output in the store."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,8 +116,19 @@ class StepNotes:
             )
             for run in runs
         )
-        plan, job = result.parts["plan"], result.parts["job"]
-        times = (submitted - began, plan, job, returned - submitted - plan - job, now - returned)
-        parts = dict(zip(PARTS, times, strict=True))
+        parts = _parts(result, work, submitted - began, returned - submitted) | {"commit": now - returned}
         written = {stream: done.rows_out for done in result.chains for stream in done.chain.writes}
         return StepNote(now - began, work, len(result.chains), noted, parts, submitted, now, written)
+
+
+def _parts(result: UnitResult, work: float, before: float, away: float) -> dict[str, float]:
+    """The parts of a step up to its return, which was submitted after ``before`` seconds and was ``away`` for some."""
+    told = result.parts
+    if "send" in told:
+        # The engine's own thread binds and sends, before it says that the unit is submitted.
+        bind, send = told["plan"], told["send"]
+        found = (before - bind - send, bind, send, told["work"], away - told["work"])
+    else:
+        job = told["job"]
+        found = (before, told["plan"], away - told["plan"] - job, work, job - work)
+    return dict(zip(PARTS, found, strict=False))

@@ -70,7 +70,11 @@ def _lines(query: Query, app: App, checked: Checked) -> Iterator[str]:
     if query.promises.curve is not None:
         yield f"  latency curve: utility {query.promises.curve.text()}"
     yield from (f"  {line}" for line in describe(query.graph).splitlines())
-    for more in (explain_times(query, app.streams, checked), explain_jobs(query, checked), explain_joins(query)):
+    for more in (
+        explain_times(query, app.streams, checked),
+        explain_jobs(query, checked, app.settings.resident),
+        explain_joins(query),
+    ):
         yield from (f"  {line}" for line in more)
     yield f"  output {query.name}: {_columns(checked.schemas[query.name])}"
     readers = [other.name for other in checked.queries.values() if query.name in other.graph.streams]

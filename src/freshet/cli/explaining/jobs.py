@@ -20,13 +20,14 @@ from freshet.model import Operator, Query, State, Step
 from freshet.model.unit import components
 from freshet.spark.driver.forms import Form, Forms
 from freshet.spark.driver.planning import Piece, Planner, TaskLimits, jobs
+from freshet.spark.session.residency import ResidentSetting
 from freshet.sql.lower.output import SqlTyper
 
 _CORES = (2, 8, 64)
 
 
-def explain_jobs(query: Query, checked: Checked) -> Iterator[str]:
-    """Yields the lines on what a query reads, and on the jobs in which a step runs all of it."""
+def explain_jobs(query: Query, checked: Checked, resident: ResidentSetting) -> Iterator[str]:
+    """Yields the lines on what a query reads, on the jobs in which a step runs all of it, and on who runs these."""
     for each in inputs_of(query.graph):
         if not each.is_queue:
             yield f"reads {each.stream}: reader {each.reader}"
@@ -41,10 +42,19 @@ def explain_jobs(query: Query, checked: Checked) -> Iterator[str]:
         yield f"{len(told)} jobs per step, because not all its expressions are compiled"
         for number, (names, form) in enumerate(told, start=1):
             yield f"  job {number}: {names}: {form}"
+    yield f"way: {_way(pieces, resident)}"
     rows = {cores: rows_for_parts(cores) or 0 for cores in _CORES}
     if any(piece.parted for piece in _pieces(board, forms, rows[_CORES[0]])):
         quicker = ", ".join(f"{least / 1e6:.2g} million on {cores} cores" for cores, least in rows.items())
         yield f"merges a train on all cores if it has enough tuples to make that quicker ({quicker})"
+
+
+def _way(pieces: Sequence[Piece], resident: ResidentSetting) -> str:
+    if resident == "off":
+        return "Spark jobs, because resident is off"
+    if any(piece.form != "vectorised" for piece in pieces):
+        return "Spark jobs, because not all its expressions are compiled"
+    return "a resident, if one is there; else Spark jobs"
 
 
 def _pieces(board: Board, forms: Forms, rows: int) -> list[Piece]:

@@ -5,7 +5,7 @@ Nothing is committed between two jobs; intermediate files without state become o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from dataclasses import replace
 
 from freshet.model import Chain, ChainResult, Input, Segment, State, Train, Unit
@@ -17,9 +17,17 @@ from freshet.spark.driver.planning import Piece, jobs
 from freshet.spark.driver.results import Outcome, added, combine, committed, on_one_clock
 from freshet.spark.worker.report import ChainReport, StateReport, TaskReport, WrittenRange
 
+Reports = list[TaskReport]
+"""What the tasks of a job told, in the order of the train."""
+JobCourse = Generator[Job, Reports, Outcome]
+"""Gives out one job after the other, takes the reports of each, and returns what came of all."""
+
 
 class Course:
-    """Runs pieces of a unit, each after those that it reads. An evaluation error fails a query that is ``strict``."""
+    """Runs pieces of a unit, each after those that it reads. An evaluation error fails a query that is ``strict``.
+
+    It does not know who runs its jobs: a thread that waits for each, or workers that answer later.
+    """
 
     def __init__(
         self,
@@ -27,10 +35,8 @@ class Course:
         pieces: Sequence[Piece],
         installation: Installation,
         strict: frozenset[str],
-        submit: Callable[[Job], list[TaskReport]],
     ) -> None:
         self._unit, self._pieces, self._installed, self._strict = unit, pieces, installation, strict
-        self._run: Callable[[Job], list[TaskReport]] = lambda job: on_one_clock(submit(job))
         self._states = {state.fold: state for state in unit.states}
         self._lasts = {piece.place: number for number, piece in enumerate(pieces)}
         self._outcome = Outcome(unit.chains)
@@ -38,15 +44,26 @@ class Course:
         self._given: dict[int, Train] = {}
         """What pieces gave to pieces of later jobs."""
 
-    def run(self) -> Outcome:
-        """Runs all jobs."""
+    def run(self, submit: Callable[[Job], Reports]) -> Outcome:
+        """Runs all jobs, and waits for each of them."""
+        course = self.jobs()
+        try:
+            job = next(course)
+            while True:
+                job = course.send(submit(job))
+        except StopIteration as end:
+            outcome: Outcome = end.value
+            return outcome
+
+    def jobs(self) -> JobCourse:
+        """All jobs, one after the other."""
         planned = jobs(self._pieces)
         kept: set[int] = set()
         for _, numbers in planned[1:]:
             read = {each for number in numbers for each in _places(self._pieces[number].chain)}
             kept |= read.difference(numbers)
         for form, numbers in planned:
-            self._job(form, self._without_failed(numbers), kept)
+            yield from self._job(form, self._without_failed(numbers), kept)
         self._outcome.in_order(piece.place for piece in self._pieces)  # raises if one is missing
         return self._outcome
 
@@ -65,16 +82,16 @@ class Course:
                 self._outcome.take(piece.place, ChainResult(piece.chain, 0, (), failure=failure))
         return left
 
-    def _job(self, form: Form, numbers: Sequence[int], kept: set[int]) -> None:
+    def _job(self, form: Form, numbers: Sequence[int], kept: set[int]) -> Generator[Job, Reports, None]:
         if not numbers:
             return
         places = {number: place for place, number in enumerate(numbers)}
         chains = tuple(self._bound(number, places, kept) for number in numbers)
         folds = [self._installed.folds(chain.nodes) for chain in chains]
         if not any(folds) and not any(chain.rows for chain in chains):
-            reports: list[TaskReport] = []
+            reports: Reports = []
         elif form == "shuffled":
-            reports = self._shuffle(chains[0])
+            reports = yield from self._shuffle(chains[0])
         else:
             pieces = [self._pieces[number] for number in numbers]
             parted = {fold for piece, some in zip(pieces, folds, strict=True) if piece.parted for fold in some}
@@ -83,7 +100,7 @@ class Course:
             states = tuple(
                 replace(each, ranges=(), after=each.before) if each.fold in parted else each for each in found
             )
-            reports = self._run(Job(form, chains, states, tuple(sorted(parted))))
+            reports = on_one_clock((yield Job(form, chains, states, tuple(sorted(parted)))))
         self._take(numbers, chains, reports)
         for number in kept.intersection(numbers):
             self._give(number, reports, places[number])
@@ -157,24 +174,24 @@ class Course:
                     end = segments[-1].end
         self._given[number] = Train(name, 0, end, tuple(segments))
 
-    def _shuffle(self, chain: Chain) -> list[TaskReport]:
+    def _shuffle(self, chain: Chain) -> Generator[Job, Reports, Reports]:
         """Makes the pairs of a join by a shuffle, port by port, and remembers the tuples of each port."""
         ports = [port for port, train in enumerate(chain.trains) if train.rows]
-        tasks: list[TaskReport] = []
+        tasks: Reports = []
         for port in ports:
-            tasks += self._run(Job("shuffled", (_only(chain, port),), (self._state_of(chain),)))
-            tasks += self._remember(_only(chain, port), port, port == ports[-1])
+            tasks += on_one_clock((yield Job("shuffled", (_only(chain, port),), (self._state_of(chain),))))
+            tasks += yield from self._remember(_only(chain, port), port, port == ports[-1])
         # The tuples of earlier ports had to wait for those of the last one.
         for port in ports[:-1]:
-            tasks += self._remember(_only(chain, None), port, True)
+            tasks += yield from self._remember(_only(chain, None), port, True)
         return tasks
 
-    def _remember(self, chain: Chain, port: int, closing: bool) -> list[TaskReport]:
+    def _remember(self, chain: Chain, port: int, closing: bool) -> Generator[Job, Reports, Reports]:
         """Updates what one port of a join remembers, after a shuffle has made its pairs."""
         state = self._state_of(chain)
         # The other inputs are empty there, so no pair is made a second time.
         own = replace(state, ranges=_emptied(state.ranges, port), after=state.after if closing else state.before)
-        tasks = self._run(Job("vectorised", (replace(chain, writes=()),), (own,)))
+        tasks = on_one_clock((yield Job("vectorised", (replace(chain, writes=()),), (own,))))
         self._move((task.file, each) for task in tasks for each in task.states)
         return tasks
 

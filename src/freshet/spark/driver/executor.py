@@ -6,7 +6,7 @@ import subprocess
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from functools import partial
@@ -16,6 +16,7 @@ from typing import Final
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
+from freshet.engine.clock import Waker
 from freshet.kernels.shuffling import MOST_BYTES
 from freshet.kernels.task_split import OVERHEAD
 from freshet.model import Chain, FreshetError, Network, Unit, UnitResult
@@ -28,6 +29,10 @@ from freshet.spark.driver.installation import Installation
 from freshet.spark.driver.isolate import isolate
 from freshet.spark.driver.jobs import Job, Jobs
 from freshet.spark.driver.planning import Component, Planner, TaskLimits
+from freshet.spark.driver.residents.dispatcher import WAY as RESIDENT
+from freshet.spark.driver.residents.dispatcher import Dispatcher, ResidentFigures
+from freshet.spark.driver.residents.pool import Residents
+from freshet.spark.driver.residents.slots import free_slots, take_slots
 from freshet.spark.driver.results import Outcome
 from freshet.spark.driver.running import Running
 from freshet.spark.driver.suspects import Suspects
@@ -42,6 +47,8 @@ _LAST_TRY: Final = 10.0
 _DYING: Final = 90.0
 """Seconds to wait for a JVM that does not answer to end, so that its exit code is known. Spark takes half a minute to
 shut down if it waits for the very thread that asked it to."""
+_GREETING: Final = 20.0
+"""Seconds that a start waits for residents; units that come before them run as jobs."""
 _PROBE: Final = 60.0
 """Seconds that an empty job gets before Spark is taken to be stuck."""
 _FROM_OUTSIDE: Final = (-9, -15, 137, 143)
@@ -56,13 +63,15 @@ class SparkExecutor:
         session: From :func:`freshet.spark.session.session.open_session`.
         state: The state folder; trains are read from and outputs written to its ``segments``.
         slots: Maximum number of units that run at once; each has a thread that submits its jobs.
-        wake: Called from a worker thread when a unit has finished.
+        clock: The engine's; it is woken when a unit has finished.
         vectorise: Whether to compile chains where possible; False runs all of them in Spark's own form.
         most_join_bytes: Maximum bytes that a join reads in one task; larger joins go through a shuffle.
         part_overhead: Seconds that a second job takes, to judge whether an aggregate merges a train in parts.
         time_limit: Maximum seconds of a job; None: unlimited. A query that takes longer fails.
         rows_out: Maximum rows that a unit of a query gives out for each row that it reads; None: unlimited.
         suspects: Queries that may have ended an earlier run; some of them run alone until they have succeeded once.
+        residents: Number of residents, if Spark has slots for them; compiled units go to them.
+        resident_port: Port of the driver that residents on other machines connect to; 0: any.
     """
 
     def __init__(
@@ -71,22 +80,23 @@ class SparkExecutor:
         state: Path,
         *,
         slots: int = 2,
-        wake: Callable[[], None],
+        clock: Waker,
         vectorise: bool = True,
         most_join_bytes: int = MOST_BYTES,
         part_overhead: float = OVERHEAD,
         time_limit: float | None = None,
         rows_out: int | None = None,
         suspects: Suspects | None = None,
+        residents: int = 0,
+        resident_port: int = 0,
     ) -> None:
         self.slots = slots
         self._context = session.sparkContext
         self._state = state.resolve()
-        self._wake = wake
+        self._wake = clock.wake
         self._installation = Installation(Analysis(session), vectorise, rows_out)
-        self.form, self.way = self._installation.form, self._installation.way
+        self.form = self._installation.form
         self.jobs = Jobs(session, self._state, self._installation)
-        self._limits = TaskLimits(self.jobs.cores, most_join_bytes, part_overhead)
         self._fail_on_error: frozenset[str] = frozenset()
         self._specs = self._state / "specs"
         forget(self._specs, "*.assignment", "*.report")  # of runs before: nobody reads them any more
@@ -101,6 +111,13 @@ class SparkExecutor:
         self._cancelled: set[str] = set()
         self._results: list[UnitResult] = []
         self._closing = False
+        granted = take_slots(self._context, residents) if residents else 0
+        self.jobs.cores = max(1, min(self.jobs.cores, free_slots(self._context)))
+        self._limits = TaskLimits(self.jobs.cores, most_join_bytes, part_overhead)
+        self._dispatcher: Dispatcher | None = None
+        if granted:
+            pool = Residents(session, granted, clock, port=resident_port)
+            self._dispatcher = Dispatcher(pool, self.jobs, self._installation, self._limits, self._notes, time_limit)
         self._threads = [
             threading.Thread(target=self._work, name=f"freshet-worker-{number}", daemon=True) for number in range(slots)
         ]
@@ -120,6 +137,9 @@ class SparkExecutor:
             self._spec = spec
             self._fail_on_error = frozenset(fail_on_error)
             needed = {spec, self._empty, *self._running.values()}
+        if self._dispatcher is not None:
+            self._dispatcher.installed()
+            needed |= self._dispatcher.specs
         forget(self._specs, "*.json", but=needed)
         return self._installation.columns.outputs(network)
 
@@ -137,9 +157,29 @@ class SparkExecutor:
         for _ in range(rounds):
             self.jobs.probe(self._spec)
             self.jobs.probe(self._spec, self.jobs.cores)
+        if self._dispatcher is not None:
+            self._dispatcher.residents.wait_until_there(_GREETING)
+
+    def way(self, nodes: Collection[int]) -> str:
+        """The way in which a unit of these operators would run."""
+        way = self._installation.way(nodes)
+        return RESIDENT if way == "vectorised" and self._dispatcher is not None else way
+
+    def residents(self) -> ResidentFigures:
+        """What residents do, for reports. On the engine's thread."""
+        if self._dispatcher is None:
+            return {
+                "wanted": 0, "present": [], "restarts": 0, "dispatches": 0, "lost": 0, "given_back": 0,
+            }  # fmt: skip
+        return self._dispatcher.figures()
 
     def submit(self, unit: Unit) -> None:
-        """Starts a unit as soon as a worker is idle."""
+        """Starts a unit: residents run it if they can, else Spark jobs as soon as a worker is idle."""
+        residents = None if self._suspects.alone else self._dispatcher
+        if residents is None or not residents.take(unit, self._spec, self._fail_on_error):
+            self._queue(unit)
+
+    def _queue(self, unit: Unit) -> None:
         with self._changed:
             self._waiting.append(unit)
             self._changed.notify()
@@ -152,6 +192,13 @@ class SparkExecutor:
         """
         with self._changed:
             results, self._results = self._results, []
+        if self._dispatcher is not None:
+            done, back = self._dispatcher.poll()
+            for result in done:
+                self._suspects.clear(stream for chain in result.unit.chains for stream in chain.writes)
+            results += done
+            for unit in back:
+                self._queue(unit)
         if any(result.retry not in (None, "cancelled") for result in results):
             self._look_whether_gone()
         if self._notes.dead is not None:
@@ -180,14 +227,17 @@ class SparkExecutor:
         self._wake()
 
     def next_finish(self) -> float | None:
-        """Unknown in the real world."""
-        return None
+        """Unknown in the real world; but a resident that does not answer must be noticed in time."""
+        return None if self._dispatcher is None else self._dispatcher.next_look()
 
     def cancel(self, unit_id: str) -> None:
         """Asks for a unit to be given up; it comes back with ``retry="cancelled"``.
 
         A Python worker may go on for a moment and write its file; nobody commits it.
         """
+        if self._dispatcher is not None and self._dispatcher.cancel(unit_id):
+            self._wake()
+            return
         with self._changed:
             queued = [unit for unit in self._waiting if unit.id == unit_id]
             for unit in queued:
@@ -214,6 +264,8 @@ class SparkExecutor:
             with suppress(Exception):
                 self._context.cancelJobGroup(unit)
         self._limit.stop()
+        if self._dispatcher is not None:
+            self._dispatcher.close()
         until = time.monotonic() + _LAST_TRY
         for thread in self._threads:
             thread.join(max(until - time.monotonic(), 0.0))
@@ -296,7 +348,7 @@ class SparkExecutor:
         def run(some: Sequence[Component]) -> Outcome:
             pieces = planner.pieces(some)
             submit = partial(self._submit_job, unit, spec, times)
-            return Course(unit, pieces, self._installation, self._fail_on_error, submit).run()
+            return Course(unit, pieces, self._installation, self._fail_on_error).run(submit)
 
         for group in planner.groups(parts):
             self._isolated(outcome, group, run)

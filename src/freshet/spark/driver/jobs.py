@@ -55,12 +55,9 @@ class Jobs:
     def run(self, unit: Unit, spec: str, job: Job, parts: dict[str, float]) -> list[TaskReport]:
         """Runs a job of a unit, and adds the time spent planning and running to ``parts``."""
         began = time.perf_counter()
-        tasks = self._tasks(job)
+        tasks = self.tasks(job)
         plan = self._plan_of(job, tasks)
-        tables = self._tables(job.chains, unit.tables)
-        assignment = Assignment(
-            self._state, unit.id, spec, tasks, job.chains, job.states, tables, job.parted, self.checks
-        )
+        assignment = self.assignment(unit, spec, job, tasks)
         with telling(self._session.sparkContext, PROPERTY, assignment.text(), assignment.specs, unit.id):
             planned = time.perf_counter()
             parts["plan"] = parts.get("plan", 0.0) + planned - began
@@ -72,6 +69,11 @@ class Jobs:
                 raise
             finally:
                 parts["job"] = parts.get("job", 0.0) + time.perf_counter() - planned
+
+    def assignment(self, unit: Unit, spec: str, job: Job, tasks: int) -> Assignment:
+        """What the tasks of a job are told."""
+        tables = self._tables(job.chains, unit.tables)
+        return Assignment(self._state, unit.id, spec, tasks, job.chains, job.states, tables, job.parted, self.checks)
 
     def _plan_of(self, job: Job, tasks: int) -> DataFrame:
         if job.form == "vectorised":
@@ -98,7 +100,8 @@ class Jobs:
         self._session.sparkContext.setLocalProperty(PROPERTY, assignment.text())
         rows_of(self._vectorised(tasks))
 
-    def _tasks(self, job: Job) -> int:
+    def tasks(self, job: Job) -> int:
+        """The number of tasks that pays for a job."""
         if job.form == "shuffled" or job.parted:
             return self.cores
         long = max(train.rows for chain in job.chains for train in chain.trains) >= _SPLIT_TUPLES

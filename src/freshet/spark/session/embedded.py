@@ -17,14 +17,30 @@ from freshet.spark.driver.analysis import Analysis
 from freshet.spark.driver.failures import message
 from freshet.spark.driver.installation import Installation
 from freshet.spark.session.gateway import give_up
-from freshet.spark.session.session import join_session, open_session
+from freshet.spark.session.session import Residency, join_session, open_session
+from freshet.spark.session.settings import ASKED
 
-__all__ = ["DataFrame", "SparkSession", "analysed", "embedded_session", "message", "output_of", "runs_already"]
+__all__ = [
+    "DataFrame",
+    "SparkSession",
+    "analysed",
+    "embedded_session",
+    "master_of",
+    "message",
+    "output_of",
+    "runs_already",
+]
 
 
 def runs_already() -> bool:
     """Whether a Spark runs in this process."""
     return SparkContext._active_spark_context is not None
+
+
+def master_of(session: SparkSession) -> str:
+    """The master that was asked for."""
+    context = session.sparkContext
+    return str(context.getConf().get(ASKED, context.master))
 
 
 STOP_PATIENCE: Final = 15.0
@@ -39,11 +55,15 @@ def embedded_session(
     *,
     log_folder: Path | None = None,
     given: SparkSession | None = None,
+    residents: Residency = lambda cores: 0,
 ) -> Iterator[SparkSession]:
     """Opens a session, or takes the given one, and stops Spark at the end unless it ran before; see
     :func:`open_session`."""
     ran = runs_already()
-    session = join_session(given) if given else open_session(app_name, master, settings, log_folder=log_folder)
+    if given:
+        session = join_session(given)
+    else:
+        session = open_session(app_name, master, settings, log_folder=log_folder, residents=residents)
     try:
         yield session
     except BaseException as error:

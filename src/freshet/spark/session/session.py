@@ -10,7 +10,7 @@ import subprocess
 import sys
 import threading
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from importlib.resources import files
 from pathlib import Path
@@ -28,6 +28,7 @@ from freshet.spark.session.gateway import given_up, launch
 from freshet.spark.session.java import ensure_java
 from freshet.spark.session.settings import (
     ARENAS,
+    ASKED,
     CORE,
     COSTS,
     DAEMON,
@@ -42,6 +43,7 @@ from freshet.spark.session.settings import (
     is_same,
     loopback,
     placed,
+    slots_of_local,
 )
 from freshet.spark.session.shipping import PackageMissing, load_package, ship
 
@@ -49,6 +51,12 @@ __all__ = ["SettingLost", "check_session", "join_session", "open_session"]
 
 _LOGGER: Final = logging.getLogger(__name__)
 _EXECUTOR_OPTIONS: Final = "spark.executor.extraJavaOptions"
+Residency = Callable[[int], int]
+"""The number of residents that a run on a number of cores wants."""
+
+
+def _none(cores: int) -> int:
+    return 0
 
 
 def open_session(
@@ -57,6 +65,7 @@ def open_session(
     settings: Mapping[str, str] | None = None,
     *,
     log_folder: Path | None = None,
+    residents: Residency = _none,
 ) -> SparkSession:
     """Opens Spark, or a session of its own on a Spark that already runs in this process.
 
@@ -69,6 +78,8 @@ def open_session(
         settings: Settings of the user; they win over those chosen here.
         log_folder: Folder for ``spark.log`` (Spark's messages, bounded) and ``spark.out`` (what the JVM and the
             Python workers print); None: standard error. Only a JVM that is started by this call can be told.
+        residents: Says how many residents a run on a number of cores wants: a Spark that is started here in this
+            process has a slot more for each.
     """
     check_settings(settings or {})
     master = master or os.environ.get("SPARK_MASTER") or "local[*]"
@@ -77,7 +88,7 @@ def open_session(
     running = SparkContext._active_spark_context
     with given_up():
         if running is None:
-            _open(app_name, master, wanted, log_folder)
+            _open(app_name, master, wanted, log_folder, residents)
         else:
             _join(running)
         session = SparkSession.builder.getOrCreate()
@@ -132,9 +143,9 @@ def check_session(session: SparkSession, wanted: Mapping[str, str] | None = None
     return lost
 
 
-def _open(app_name: str, master: str, wanted: dict[str, str], log_folder: Path | None) -> None:
+def _open(app_name: str, master: str, wanted: dict[str, str], log_folder: Path | None, residents: Residency) -> None:
     """Starts Spark; if executors cannot run Freshet's daemon, starts it a second time with Spark's own."""
-    context = _start(app_name, master, wanted, log_folder)
+    context = _start(app_name, master, wanted, log_folder, residents)
     if in_process(master):
         return
     try:
@@ -146,7 +157,7 @@ def _open(app_name: str, master: str, wanted: dict[str, str], log_folder: Path |
             raise
         # Executors are told once, when they start, which daemon to use.
         wanted[DAEMON_SETTING] = "pyspark.daemon"
-        _open(app_name, master, wanted, log_folder)
+        _open(app_name, master, wanted, log_folder, residents)
         warnings.warn(
             f"executors cannot import {DAEMON}, so their Python workers load Freshet one by one, and small steps take"
             f" longer; to get it back, install freshet for {context.pythonExec} on every machine of the cluster,"
@@ -170,7 +181,9 @@ def _join(running: SparkContext) -> None:
     load_package(running)
 
 
-def _start(app_name: str, master: str, wanted: dict[str, str], log_folder: Path | None) -> SparkContext:
+def _start(
+    app_name: str, master: str, wanted: dict[str, str], log_folder: Path | None, residents: Residency
+) -> SparkContext:
     ensure_java()
     os.environ.setdefault(ARENAS, "2")
     if "spark.pyspark.python" in wanted:
@@ -195,11 +208,23 @@ def _start(app_name: str, master: str, wanted: dict[str, str], log_folder: Path 
         conf.set(_EXECUTOR_OPTIONS, " ".join(filter(None, [JAVA_OPTIONS, wanted.get(_EXECUTOR_OPTIONS)])))
     with _own_interrupt(), _output(log_folder) as streams:
         gateway = None if SparkContext._gateway else launch(conf, streams, alone)
+        if in_process(master):
+            _add_slots(conf, gateway or SparkContext._gateway, master, residents)
         context = SparkContext(conf=conf, gateway=gateway)
     # It would print a trace when the JVM has ended; the executor says that in a sentence.
     server: Any = context._accumulatorServer
     server.handle_error = lambda request, address: _LOGGER.debug("accumulators: the JVM has ended", exc_info=True)
     return context
+
+
+def _add_slots(conf: SparkConf, gateway: Any, master: str, residents: Residency) -> None:
+    """Gives a local Spark a slot for each resident on top of its cores, which still size trains and shuffles."""
+    cores = slots_of_local(master, gateway.jvm.Runtime.getRuntime().availableProcessors)
+    more = residents(cores)
+    if more:
+        failures = master.partition(",")[2].rstrip("] ") or "1"
+        conf.setMaster(f"local[{cores + more},{failures}]").set(ASKED, master)
+        conf.setIfMissing("spark.default.parallelism", str(cores))
 
 
 def _java_options(wanted: Mapping[str, str], log_folder: Path | None) -> str:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+import re
 import socket
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Final
 
@@ -56,6 +57,9 @@ REQUIRED: Final = ("spark.sql.ansi.enabled", "spark.sql.session.timeZone")
 # With an arena for each thread of a JVM, the C library would keep more and more free pages.
 ARENAS: Final = "MALLOC_ARENA_MAX"
 _LOCAL_IP: Final = "SPARK_LOCAL_IP"
+_LOCAL: Final = re.compile(r"local(?:\[\s*(?P<slots>\d+|\*)\s*(?:,\s*\d+\s*)?\])?")
+ASKED: Final = "spark.freshet.master"
+"""The setting that holds the master that was asked for, if Spark was started with more slots than that."""
 
 # What a lost setting costs; the settings that are not here only keep the terminal or the heap tidy.
 COSTS: Final = {
@@ -105,6 +109,17 @@ def in_process(master: str) -> bool:
     (True, False, False)
     """
     return master.startswith("local") and not master.startswith("local-cluster")
+
+
+def slots_of_local(master: str, cores: Callable[[], int]) -> int:
+    """The slots of a local master; ``cores`` is asked for those of ``local[*]``.
+
+    >>> slots_of_local("local", int), slots_of_local("local[3, 4]", int), slots_of_local("local[*]", lambda: 8)
+    (1, 3, 8)
+    """
+    found = _LOCAL.fullmatch(master)
+    told = found["slots"] if found else None
+    return int(cores()) if told == "*" else int(told or 1)
 
 
 def placed(master: str) -> dict[str, str]:

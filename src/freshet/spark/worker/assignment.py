@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import astuple, dataclass
 from pathlib import Path
@@ -89,7 +89,12 @@ class Assignment:
     @classmethod
     def parse(cls, text: str) -> Assignment:
         """From JSON."""
-        state, unit, spec, parts, inputs, chains, states, tables, parted, checks = json.loads(text)
+        return cls.of(json.loads(text))
+
+    @classmethod
+    def of(cls, fields: Sequence[Any]) -> Assignment:
+        """From the list that :meth:`text` writes."""
+        state, unit, spec, parts, inputs, chains, states, tables, parted, checks = fields
         read = [tuple(each if isinstance(each, int) else train_of(each) for each in some) for some in inputs]
         bound = tuple([Chain(tuple(nodes), read[number], tuple(writes)) for nodes, number, writes in chains])
         kept = tuple([State(fold, _ranges(some), tuple(first), tuple(last)) for fold, some, first, last in states])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, starmap
 from pathlib import Path
@@ -116,7 +116,12 @@ def rows_of(plan: DataFrame) -> str:
 
 def read_reports(rows: str) -> list[TaskReport]:
     """The reports in the rows of a job's tasks, in the order of the train."""
-    return sorted(map(_report, contents(rows)), key=lambda report: report.part)
+    return in_order(map(report_of, contents(rows)))
+
+
+def in_order(reports: Iterable[TaskReport]) -> list[TaskReport]:
+    """The reports of a job's tasks in the order of the train."""
+    return sorted(reports, key=lambda report: report.part)
 
 
 def contents(rows: str) -> list[Any]:
@@ -169,7 +174,8 @@ def merge_samples(samples: Sequence[tuple[tuple[int, ...], int]]) -> tuple[int, 
     return (weighted[0][0], *inner, weighted[-1][0])
 
 
-def _report(content: Any) -> TaskReport:
+def report_of(content: Any) -> TaskReport:
+    """A report from the list that :meth:`TaskReport.text` writes."""
     part, file, size, chains, states = content
     return TaskReport(part, file, size, tuple(starmap(_chain, chains)), tuple(starmap(_state, states)))
 

@@ -22,6 +22,8 @@ from freshet.spark.worker.spec import Spec, load_spec
 
 UNREADABLE: Final = "cannot be read"
 """In the reason of every retry for a segment file that could not be opened."""
+_FOLDER: Final = "the state folder cannot be read"
+_OUTPUT: Final = "the output cannot be written"
 
 
 @dataclass
@@ -29,13 +31,13 @@ class Task:
     """A running task: its assignment and the one file that it writes.
 
     The file's name carries the attempt, because Spark may run a task twice and the loser may write after the job
-    has succeeded.
+    has succeeded. In a resident the attempt is the number of the dispatch, which the driver gives out once.
     """
 
     assignment: Assignment
     spec: Spec
     part: int
-    attempt: int
+    attempt: str
     reports: list[ChainReport] = field(default_factory=list)
     states: list[StateReport] = field(default_factory=list)
     _outputs: list[int] = field(default_factory=list)
@@ -48,12 +50,18 @@ class Task:
 
     @classmethod
     def begin(cls) -> Task:
-        """The task that this process is running."""
+        """The task of a Spark job that this process is running."""
         context, text = task_property(PROPERTY)
-        with no_blame("the state folder cannot be read"):
+        with no_blame(_FOLDER):
             assignment = Assignment.parse(told(text))
+        return cls.of(assignment, context.partitionId(), str(context.taskAttemptId()))
+
+    @classmethod
+    def of(cls, assignment: Assignment, part: int, attempt: str) -> Task:
+        """A task over a part of an assignment."""
+        with no_blame(_FOLDER):
             spec = load_spec(assignment.specs, assignment.spec)
-        return cls(assignment, spec, context.partitionId(), context.taskAttemptId())
+        return cls(assignment, spec, part, attempt)
 
     def train(self, whole: Train) -> Train:
         """This task's part of a train."""
@@ -96,12 +104,16 @@ class Task:
         self._writer.add(stream, rows)
         self.states.append(StateReport(chain, stream, dropped, (rows.num_rows, 0, 0, 0, 0)))
 
+    def report(self) -> TaskReport:
+        """Makes the file durable, and only then reports it."""
+        with no_blame(_OUTPUT):
+            return self._report(self._writer.finish())
+
     def finish(self) -> pa.RecordBatch:
-        """Makes the file durable, and only then reports it, in the one row that the task returns."""
-        with no_blame("the output cannot be written"):
-            report = self._report(self._writer.finish())
-            file = self.assignment.specs / f"{self._name}.report"
-            return report_row(report.text(), file, self.assignment.parts)
+        """The report in the one row that a task of a Spark job returns."""
+        text = self.report().text()
+        with no_blame(_OUTPUT):
+            return report_row(text, self.assignment.specs / f"{self._name}.report", self.assignment.parts)
 
     def _report(self, file: SegmentFile) -> TaskReport:
         members = iter(file.members)

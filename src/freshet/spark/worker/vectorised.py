@@ -9,7 +9,7 @@ from __future__ import annotations
 import gc
 import zlib
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from typing import Final
@@ -39,9 +39,15 @@ def vectorised_plan(session: SparkSession, parts: int) -> DataFrame:
 
 
 def run_vectorised(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """The task."""
+    """The task of a Spark job."""
     drain(batches)
     task = Task.begin()
+    run_task(task)
+    yield task.finish()
+
+
+def run_task(task: Task, between: Callable[[], None] = lambda: None) -> None:
+    """Runs the chains of a task, and calls ``between`` after each of them: it may raise to end the task early."""
     setting = TaskSetting(task)
     mine = _mine(task)
     places = list(mine)
@@ -52,13 +58,13 @@ def run_vectorised(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch
             setting.fail(task.assignment.chains[place])
             failed = True
         task.add(ChainReport(place, None, made.passed, made.nanos, (), made.errors, made.failure), made.table)
+        between()
     for number, table in runner.shared.items() if failed else ():
         task.add_given(places[number], table)
     for place in set(range(len(task.assignment.chains))).difference(mine):
         nothing = (0,) * len(task.assignment.chains[place].nodes)
         task.add(ChainReport(place, None, nothing, nothing))
     setting.finish()
-    yield task.finish()
 
 
 def _mine(task: Task) -> dict[int, Chain]:
@@ -207,5 +213,13 @@ def set_aside(phase: str, info: Mapping[str, int]) -> None:
     no cycles, so one that is no longer kept is freed all the same.
     """
     if _SUPERBOXES.grown and phase == "stop" and info["generation"] == 2:
+        _SUPERBOXES.grown = False
+        gc.freeze()
+
+
+def set_aside_now() -> None:
+    """The same between two dispatches of a resident, which never comes back to Spark's daemon."""
+    if _SUPERBOXES.grown:
+        gc.collect()
         _SUPERBOXES.grown = False
         gc.freeze()

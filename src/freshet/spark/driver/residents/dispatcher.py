@@ -1,0 +1,305 @@
+"""The dispatcher: units in the hands of residents. It runs on the engine's own thread, and never waits.
+
+It takes a unit if all of it is compiled, and gives it back if anything goes wrong: then it runs as Spark jobs, which
+find out whose fault it was. A failure counts only if a Spark job has seen it, too: what a resident has kept from
+earlier units is no query's fault.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import time
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, TypedDict
+
+from freshet.model import Unit, UnitResult
+from freshet.model.unit import components
+from freshet.spark.driver.course import Course, JobCourse
+from freshet.spark.driver.failures import message
+from freshet.spark.driver.installation import Installation
+from freshet.spark.driver.jobs import Job, Jobs
+from freshet.spark.driver.planning import Planner, TaskLimits
+from freshet.spark.driver.residents.patience import Patience
+from freshet.spark.driver.residents.pool import Residents, Whereabouts
+from freshet.spark.driver.results import Outcome
+from freshet.spark.driver.running import Running
+from freshet.spark.worker.report import TaskReport, in_order, report_of
+
+_LOGGER: Final = logging.getLogger(__name__)
+_GIVE_UP: Final = 10.0
+"""Seconds that a resident gets to give up what was cancelled."""
+WAY: Final = "resident"
+"""The word for units that residents run."""
+
+
+class ResidentFigures(TypedDict):
+    """What residents do."""
+
+    wanted: int
+    present: list[Whereabouts]
+    restarts: int
+    dispatches: int
+    lost: int
+    given_back: int
+
+
+@dataclass(eq=False)
+class _InHand:
+    """A unit that residents run."""
+
+    unit: Unit
+    spec: str
+    course: JobCourse
+    job: Job
+    """The one that runs now, or comes next."""
+    queries: str
+    """Names of its queries, as JSON."""
+    started: float = field(default_factory=time.time)
+    began: float = field(default_factory=time.perf_counter)
+    parts: dict[str, float] = field(default_factory=dict)
+    running: set[int] = field(default_factory=set)
+    """Numbers of its dispatches that were not answered yet."""
+    reports: list[TaskReport] = field(default_factory=list)
+    sent: float = 0.0
+    worked: float = 0.0
+    cancelled: bool = False
+
+    def spend(self, part: str, seconds: float) -> None:
+        self.parts[part] = self.parts.get(part, 0.0) + seconds
+
+
+class Dispatcher:
+    """Hands units to residents, and makes results of their answers.
+
+    Args:
+        residents: The pool.
+        jobs: Makes assignments, and says how many tasks pay for a job.
+        installation: The installed operators.
+        limits: Beyond these work does not stay in one task.
+        notes: Of what runs now.
+        time_limit: Maximum seconds of a job; None: unlimited.
+    """
+
+    def __init__(
+        self,
+        residents: Residents,
+        jobs: Jobs,
+        installation: Installation,
+        limits: TaskLimits,
+        notes: Running,
+        time_limit: float | None = None,
+    ) -> None:
+        self.residents = residents
+        self.lost = 0
+        """Dispatches that were lost with their residents, or took too long."""
+        self.given_back = 0
+        """Units that went the way of Spark jobs after all."""
+        self._jobs, self._installation, self._limits = jobs, installation, limits
+        self._notes = [notes.note(seat.name) for seat in residents.seats]
+        self._patience = Patience(time_limit)
+        self._due: deque[_InHand] = deque()
+        """Units whose next job waits for an idle resident."""
+        self._units: dict[str, _InHand] = {}
+        self._by_number: dict[int, _InHand] = {}
+        self._deadlines: dict[int, float] = {}
+        self._back: list[Unit] = []
+        self._results: list[UnitResult] = []
+        self._queries: dict[tuple[int, ...], str] = {}
+
+    @property
+    def specs(self) -> set[str]:
+        """The specs that its units need."""
+        return {each.spec for each in self._units.values()}
+
+    def installed(self) -> None:
+        """The network has changed: numbers may stand for other nodes."""
+        self._queries.clear()
+
+    def take(self, unit: Unit, spec: str, strict: frozenset[str]) -> bool:
+        """Begins a unit, if residents can run it; returns whether that is so."""
+        began = time.perf_counter()
+        idle = len(self.residents.idle())
+        if not idle and self._would_wait_in_vain():
+            return False
+        pieces = Planner(unit, self._installation, self._limits).pieces(components(unit.chains))
+        if any(piece.form != "vectorised" for piece in pieces):
+            return False
+        course = Course(unit, pieces, self._installation, strict).jobs()
+        job = next(course, None)
+        if job is None or self._jobs.tasks(job) > len(self.residents.seats):
+            return False
+        mine = _InHand(unit, spec, course, job, self._names(unit), began=began)
+        mine.spend("plan", time.perf_counter() - began)
+        self._units[unit.id] = mine
+        self._due.append(mine)
+        self._start_due()
+        return True
+
+    def _would_wait_in_vain(self) -> bool:
+        """Whether a unit should not wait for the next idle resident: there is none, or cores are idle."""
+        return self.residents.present < max(1, self._limits.cores)
+
+    def _names(self, unit: Unit) -> str:
+        """The queries of a unit, for the note that it runs."""
+        firsts = tuple([chain.nodes[0] for chain in unit.chains])
+        if (known := self._queries.get(firsts)) is None:
+            names = {query for first in firsts for query in self._installation.queries((first,))}
+            known = self._queries[firsts] = json.dumps(sorted(names))
+        return known
+
+    def _start_due(self) -> None:
+        while self._due and (idle := self.residents.idle()):
+            mine = self._due.popleft()
+            began = time.perf_counter()
+            tasks = min(self._jobs.tasks(mine.job), len(idle))
+            text = self._jobs.assignment(mine.unit, mine.spec, mine.job, tasks).text()
+            mine.sent = time.perf_counter()
+            mine.spend("plan", mine.sent - began)
+            mine.worked = 0.0
+            for part, seat in enumerate(idle[:tasks]):
+                self._notes[seat.number].write(mine.queries)
+                number = self.residents.run(seat, part, text)
+                mine.running.add(number)
+                self._by_number[number] = mine
+                self._deadlines[number] = self._patience.deadline(time.time())
+            now = time.perf_counter()
+            mine.spend("send", now - mine.sent)
+            mine.sent = now
+
+    def poll(self) -> tuple[list[UnitResult], list[Unit]]:
+        """Units that have come to an end, and those that must run as Spark jobs; does not wait."""
+        self._dismiss_late()
+        for number, answer in self.residents.answers():
+            self._deadlines.pop(number, None)
+            mine = self._by_number.pop(number, None)
+            if mine is not None:
+                mine.running.discard(number)
+                self._take_answer(mine, answer)
+        for seat, note in zip(self.residents.seats, self._notes, strict=True):
+            if seat.presence is None or seat.presence.dispatch is None:
+                note.clear()
+        self._start_due()
+        if self._due and not self.residents.present:
+            for mine in list(self._due):
+                self._give_back(mine, "no resident is there")
+        results, self._results = self._results, []
+        back, self._back = self._back, []
+        return results, back
+
+    def _dismiss_late(self) -> None:
+        if not self._deadlines:
+            return
+        now = time.time()
+        for number in [number for number, deadline in self._deadlines.items() if deadline <= now]:
+            if number in self._by_number and not self._by_number[number].cancelled:
+                self._patience.in_vain()
+            del self._deadlines[number]
+            self.residents.dismiss(number)
+
+    def _take_answer(self, mine: _InHand, answer: list[Any] | None) -> None:
+        self.lost += answer is None
+        if mine.cancelled:
+            self._finish_cancelled(mine)
+            return
+        if answer is None or answer[0] != "done":
+            self._give_back(mine, "its resident was lost" if answer is None else " ".join(map(str, answer)))
+            return
+        _, seconds, report = answer
+        mine.reports.append(report_of(report))
+        mine.worked = max(mine.worked, seconds)
+        if not mine.running:
+            taken = time.perf_counter() - mine.sent
+            self._patience.took(taken)
+            mine.spend("work", mine.worked)
+            mine.spend("report", taken - mine.worked)
+            self._go_on(mine)
+
+    def _go_on(self, mine: _InHand) -> None:
+        """All parts of a job are there."""
+        reports, mine.reports = in_order(mine.reports), []
+        began = time.perf_counter()
+        try:
+            mine.job = mine.course.send(reports)
+            self._due.appendleft(mine)
+        except StopIteration as end:
+            mine.spend("report", time.perf_counter() - began)
+            self._finish(mine, end.value)
+        except Exception as error:
+            self._give_back(mine, message(error))
+
+    def _finish(self, mine: _InHand, outcome: Outcome) -> None:
+        failures = (each.failure for each in outcome.results.values() if each.failure is not None)
+        if (failure := next(failures, None)) is not None:
+            self._give_back(mine, failure)
+            return
+        del self._units[mine.unit.id]
+        chains = outcome.in_order(range(len(mine.unit.chains)))
+        overhead = max(time.perf_counter() - mine.began - outcome.busy, 0.0)
+        files = tuple(outcome.files)
+        result = UnitResult(mine.unit, mine.started, time.time(), chains, files, overhead, parts=mine.parts, way=WAY)
+        self._results.append(result)
+
+    def _give_back(self, mine: _InHand, why: str) -> None:
+        """Gives a unit up, so that it runs as Spark jobs."""
+        _LOGGER.info("unit %s goes to Spark: %s", mine.unit.id, why)
+        self.given_back += 1
+        self._forget(mine)
+        self._back.append(mine.unit)
+
+    def _forget(self, mine: _InHand) -> None:
+        """Wants no answer for a unit any more."""
+        mine.course.close()
+        self._units.pop(mine.unit.id, None)
+        if mine in self._due:
+            self._due.remove(mine)
+        self._give_up(mine.running)
+        for number in mine.running:
+            self._by_number.pop(number, None)
+
+    def _give_up(self, numbers: Sequence[int] | set[int]) -> None:
+        latest = time.time() + _GIVE_UP
+        for seat in self.residents.seats:
+            if seat.presence is not None and seat.presence.dispatch in numbers:
+                self.residents.cancel(seat)
+        for number in numbers:
+            self._deadlines[number] = min(self._deadlines.get(number, latest), latest)
+
+    def cancel(self, unit: str) -> bool:
+        """Asks for a unit to be given up; returns whether residents run it."""
+        mine = self._units.get(unit)
+        if mine is None:
+            return False
+        mine.cancelled = True
+        self._give_up(mine.running)
+        self._finish_cancelled(mine)
+        return True
+
+    def _finish_cancelled(self, mine: _InHand) -> None:
+        if not mine.running:
+            self._forget(mine)
+            self._results.append(UnitResult(mine.unit, mine.started, time.time(), retry="cancelled", way=WAY))
+
+    def next_look(self) -> float | None:
+        """When a resident will have taken too long, in seconds since the epoch; None: none runs anything."""
+        return min(self._deadlines.values(), default=None)
+
+    def figures(self) -> ResidentFigures:
+        """What residents do, for reports."""
+        pool = self.residents
+        return {
+            "wanted": len(pool.seats),
+            "present": pool.whereabouts(),
+            "restarts": pool.losses,
+            "dispatches": pool.dispatches,
+            "lost": self.lost,
+            "given_back": self.given_back,
+        }
+
+    def close(self) -> None:
+        """Ends the residents; what they run is given up and not reported."""
+        self.residents.close()
+        for note in self._notes:
+            note.close()

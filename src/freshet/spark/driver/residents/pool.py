@@ -1,0 +1,200 @@
+"""The pool of residents: who is there, who is idle, and what they answer. It belongs to the engine's thread."""
+
+from __future__ import annotations
+
+import json
+import secrets
+import threading
+import time
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
+from typing import Any, Final, TypedDict
+
+from pyspark.sql import SparkSession
+
+from freshet.engine.clock import Waker
+from freshet.spark.driver.residents.listener import Listener, Newcomer
+from freshet.spark.driver.residents.seat import Presence, Seat
+from freshet.spark.driver.residents.slots import give_back_slots
+from freshet.spark.session.settings import in_process
+from freshet.spark.worker.resident import Post
+
+_LAST_TRY: Final = 5.0
+"""Seconds in which residents end when they are asked to; after that their jobs are cancelled."""
+
+
+class Whereabouts(TypedDict):
+    """A resident that is there."""
+
+    process: int
+    host: str
+
+
+class Residents:
+    """Residents of one Spark for one run.
+
+    Args:
+        session: Where they run.
+        count: How many; their slots were taken (:func:`~freshet.spark.driver.residents.slots.take_slots`).
+        clock: Is told which connections end its wait.
+        port: Port of the driver that residents on other machines connect to; 0: any.
+    """
+
+    def __init__(self, session: SparkSession, count: int, clock: Waker, *, port: int = 0) -> None:
+        context = session.sparkContext
+        self._application, self._clock = context.applicationId, clock
+        self._arrived: deque[Newcomer] = deque()
+        self._lost: list[int] = []
+        self._there = threading.Condition()
+        self._greeted = 0
+        self._closed = False
+        self.dispatches = 0
+        """Number of the last dispatch."""
+        secret, name, conf = secrets.token_bytes(32), secrets.token_hex(4), context.getConf()
+        self._secret = secret
+        if in_process(context.master or ""):
+            self._listener = Listener(secret, self._welcome)
+        else:
+            host = conf.get("spark.driver.host", "127.0.0.1")
+            bind = conf.get("spark.driver.bindAddress", host)
+            self._listener = Listener(secret, self._welcome, bind=bind, host=host, port=port)
+        posts = Post(self._listener.address, secret, 0, 0)
+        self.seats = [
+            Seat(number, f"resident-{name}-{number}", session, partial(_at, posts, number)) for number in range(count)
+        ]
+        for seat in self.seats:
+            seat.start()
+
+    def wait_until_there(self, seconds: float) -> bool:
+        """Waits until all have been there once; returns whether that is so. From any thread."""
+        with self._there:
+            return self._there.wait_for(lambda: self._greeted >= len(self.seats), seconds)
+
+    def _welcome(self, newcomer: Newcomer) -> None:
+        """On a thread of the listener."""
+        self._arrived.append(newcomer)
+        with self._there:
+            self._greeted += 1
+            self._there.notify_all()
+        self._clock.wake()
+
+    def idle(self) -> list[Seat]:
+        """Those that can be given something to do."""
+        self._seat_arrived()
+        return [seat for seat in self.seats if seat.presence is not None and seat.presence.dispatch is None]
+
+    @property
+    def present(self) -> int:
+        """How many are connected."""
+        return sum(seat.presence is not None for seat in self.seats)
+
+    def run(self, seat: Seat, part: int, assignment: str) -> int:
+        """Hands a part of an assignment to an idle resident; returns the number of the dispatch."""
+        presence = seat.presence
+        assert presence is not None
+        self.dispatches += 1
+        presence.dispatch = self.dispatches
+        self._send(presence, f'["run",{presence.dispatch},{part},{assignment}]')
+        return presence.dispatch
+
+    def cancel(self, seat: Seat) -> None:
+        """Asks a resident to give up what it runs."""
+        if seat.presence is not None:
+            self._send(seat.presence, json.dumps(["cancel", seat.presence.dispatch]))
+
+    def _send(self, presence: Presence, text: str) -> None:
+        try:
+            presence.channel.send(text)
+        except OSError:
+            return  # reading finds out, too
+        if presence.channel.sending:
+            self._clock.watch(presence.channel, writing=True)
+
+    def answers(self) -> Iterator[tuple[int, list[Any] | None]]:
+        """What residents have answered, by the number of the dispatch; None: the resident was lost. Does not wait."""
+        self._seat_arrived()
+        for seat in self.seats:
+            presence = seat.presence
+            if presence is None:
+                continue
+            try:
+                self._flush(presence)
+                texts = presence.channel.take()
+            except (EOFError, OSError):
+                self._leave(seat)
+                continue
+            for text in texts:
+                kind, number, *rest = json.loads(text)
+                if number == presence.dispatch:
+                    presence.dispatch = None
+                    yield number, [kind, *rest]
+        while self._lost:
+            yield self._lost.pop(), None
+
+    def _flush(self, presence: Presence) -> None:
+        if presence.channel.sending and presence.channel.flush():
+            self._clock.watch(presence.channel)
+
+    def _leave(self, seat: Seat) -> None:
+        presence, seat.presence = seat.presence, None
+        if presence is not None:
+            self._clock.unwatch(presence.channel)
+            presence.channel.close()
+            if presence.dispatch is not None:
+                self._lost.append(presence.dispatch)
+
+    def dismiss(self, number: int) -> None:
+        """Ends the resident that runs a dispatch: it takes too long. The dispatch counts as lost."""
+        for seat in self.seats:
+            if seat.presence is not None and seat.presence.dispatch == number:
+                self._leave(seat)
+                seat.dismiss()
+
+    def _seat_arrived(self) -> None:
+        while self._arrived:
+            new = self._arrived.popleft()
+            seat = self.seats[new.seat]
+            if self._closed or new.term != seat.term:
+                new.channel.close()
+                continue
+            self._leave(seat)  # Spark runs a task again only after it has lost it
+            seat.presence = Presence(new.channel, new.process, new.host)
+            self._clock.watch(new.channel)
+
+    def whereabouts(self) -> list[Whereabouts]:
+        """Where the residents are that are there now."""
+        there = [seat.presence for seat in self.seats if seat.presence is not None]
+        return [{"process": each.process, "host": each.host} for each in there]
+
+    @property
+    def losses(self) -> int:
+        """How many were lost so far."""
+        return sum(seat.losses for seat in self.seats)
+
+    def close(self) -> None:
+        """Ends all residents; call it when the engine's thread has ended."""
+        self._seat_arrived()
+        self._closed = True
+        for seat in self.seats:
+            seat.stop()
+            if seat.presence is not None:
+                self._send(seat.presence, '["end"]')
+                self._leave(seat)
+        self._listener.close()
+        self._end_jobs()
+        give_back_slots(self._application, len(self.seats))
+
+    def _end_jobs(self) -> None:
+        """Residents see that their connections are closed; those that do not are cancelled."""
+        until = time.monotonic() + _LAST_TRY
+        for seat in self.seats:
+            if not seat.join(max(0.0, until - time.monotonic())):
+                seat.cancel()
+        for seat in self.seats:
+            seat.join(_LAST_TRY)
+
+
+def _at(post: Post, seat: int, term: int) -> Post:
+    return replace(post, seat=seat, term=term)

@@ -1,0 +1,76 @@
+"""How many residents an application gets, and why none. No PySpark here: ``freshet check`` and ``explain`` ask, too.
+
+In local mode Spark is started with a slot more for each resident: residents and jobs share the cores, not the slots. On
+a cluster a slot is a core of some machine, which counts as taken even while a resident waits, so ``auto`` takes at most
+a quarter of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final, Literal, cast
+
+from freshet.model import UserError
+
+ResidentSetting = int | Literal["auto", "off"]
+"""How many residents are wanted."""
+MOST: Final = 64
+_SHARE: Final = 4
+_IDLE: Final = (
+    ("spark.sql.execution.pyspark.udf.idleTimeoutSeconds", "spark.sql.execution.pyspark.udf.killOnIdleTimeout"),
+    ("spark.python.worker.idleTimeoutSeconds", "spark.python.worker.killOnIdleTimeout"),
+)
+
+
+def check_resident(value: object) -> ResidentSetting:
+    """Refuses what is no number of residents.
+
+    >>> check_resident("auto"), check_resident(2), check_resident(0)
+    ('auto', 2, 'off')
+    >>> check_resident("on")
+    Traceback (most recent call last):
+    freshet.model.errors.UserError: resident must be 'auto', 'off' or a number from 0 to 64, not 'on'
+    """
+    if value in ("auto", "off"):
+        return cast(ResidentSetting, value)
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= MOST:
+        raise UserError(f"resident must be 'auto', 'off' or a number from 0 to {MOST}, not {value!r}")
+    return value or "off"
+
+
+def wanted(setting: ResidentSetting, workers: int, cores: int, local: bool) -> int:
+    """How many residents a run wants: ``auto`` takes one for each unit that can run at once on a core of its own.
+
+    >>> wanted("auto", workers=4, cores=2, local=True), wanted("auto", workers=4, cores=8, local=False)
+    (2, 2)
+    >>> wanted("off", workers=4, cores=2, local=True), wanted(3, workers=1, cores=2, local=True)
+    (0, 3)
+    """
+    if setting == "off":
+        return 0
+    if setting == "auto":
+        return min(workers, cores if local else cores // _SHARE)
+    return setting
+
+
+def why_none(settings: Mapping[str, str]) -> str | None:
+    """Why there can be no residents under some Spark settings; None: there can.
+
+    >>> why_none({"spark.dynamicAllocation.enabled": "true"})
+    'spark.dynamicAllocation.enabled lets executors go only while no task runs on them'
+    >>> why_none({"spark.speculation": "true"}) is None
+    True
+    """
+    if _is_on(settings, "spark.dynamicAllocation.enabled"):
+        return "spark.dynamicAllocation.enabled lets executors go only while no task runs on them"
+    threshold = "spark.speculation.task.duration.threshold"
+    if _is_on(settings, "spark.speculation") and threshold in settings:
+        return f"{threshold} makes Spark run every task that takes long a second time"
+    for seconds, kill in _IDLE:
+        if _is_on(settings, kill) and settings.get(seconds, "0").strip("s ") not in ("", "0"):
+            return f"{kill} makes Spark kill Python workers that wait"
+    return None
+
+
+def _is_on(settings: Mapping[str, str], key: str) -> bool:
+    return settings.get(key, "false").strip().lower() == "true"

@@ -1,0 +1,133 @@
+"""A resident: a Spark task that runs for long, and is handed parts of units by the driver over a connection.
+
+It speaks JSON. The driver says ``["run", number, part, assignment]``, ``["cancel", number]`` or ``["end"]``. The
+resident answers ``["done", number, seconds, report]``, ``["cancelled", number]`` or ``["failed", number, reason]``.
+Numbers are those of dispatches: an answer to any other than the present one means nothing. It ends when the connection
+is closed, so nothing is left behind whatever happens to the driver.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
+from time import perf_counter
+from typing import Any, Final
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+
+from freshet.spark.driver.failures import message
+from freshet.spark.worker.assignment import Assignment
+from freshet.spark.worker.report import REPORT_COLUMNS
+from freshet.spark.worker.task import Task, drain
+from freshet.spark.worker.vectorised import run_task, set_aside_now
+from freshet.spark.worker.wire import Channel, prove_worker
+
+_LOOK: Final = 0.02
+"""Minimum number of seconds between looks at whether a running dispatch was cancelled."""
+
+
+@dataclass(frozen=True)
+class Post:
+    """Where a resident reports for duty, and as whom.
+
+    Args:
+        address: A path (Unix socket), or host and port.
+        secret: Known to the driver and to its tasks.
+        seat: Which of the driver's residents it is.
+        term: Which one in this seat; the driver refuses those of earlier terms.
+    """
+
+    address: str | tuple[str, int]
+    secret: bytes
+    seat: int
+    term: int
+
+    def connect(self) -> Channel:
+        """Connects to the driver."""
+        if isinstance(self.address, str):
+            connected = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+            connected.connect(self.address)
+        else:
+            connected = socket.create_connection(self.address, timeout=30.0)
+            tune(connected)
+        prove_worker(connected, self.secret)
+        channel = Channel(connected)
+        channel.send_all(json.dumps([self.seat, self.term, os.getpid(), socket.gethostname()]))
+        return channel
+
+
+def tune(connected: socket.socket) -> None:
+    """Sends at once over TCP, and notices a machine that has gone."""
+    connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    connected.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+
+
+def resident_plan(session: SparkSession, post: Post) -> DataFrame:
+    """The plan of one resident; it runs until the driver lets it go."""
+    return session.range(0, 1, 1, 1).mapInArrow(partial(_run_resident, post), REPORT_COLUMNS)
+
+
+def _run_resident(post: Post, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    drain(batches)
+    channel = post.connect()
+    try:
+        _serve(channel)
+    except (EOFError, OSError):
+        pass  # the driver has gone, or has put another one into this seat
+    finally:
+        channel.close()
+    yield from ()
+
+
+def _serve(channel: Channel) -> None:
+    while True:
+        for text in channel.receive():
+            told = json.loads(text)
+            if told[0] == "end":
+                return
+            if told[0] == "run":
+                _, number, part, fields = told
+                channel.send_all(_answer(channel, number, part, fields))
+        set_aside_now()
+
+
+def _answer(channel: Channel, number: int, part: int, fields: Any) -> str:
+    began = perf_counter()
+    watch = _Watch(channel, number)
+    try:
+        task = Task.of(Assignment.of(fields), part, f"d{number}")
+        run_task(task, watch.look)
+        report = task.report().text()
+    except _Cancelled:
+        return json.dumps(["cancelled", number])
+    except EOFError:
+        raise
+    except Exception as error:
+        return json.dumps(["failed", number, message(error)])
+    return f'["done",{number},{perf_counter() - began:.6f},{report}]'
+
+
+class _Cancelled(Exception):
+    """The driver no longer wants what runs now."""
+
+
+class _Watch:
+    """Looks, between the chains of a dispatch, for its cancellation."""
+
+    def __init__(self, channel: Channel, number: int) -> None:
+        self._channel, self._number = channel, number
+        self._next = perf_counter() + _LOOK
+
+    def look(self) -> None:
+        now = perf_counter()
+        if now < self._next:
+            return
+        self._next = now + _LOOK
+        for text in self._channel.take():
+            if json.loads(text) in (["cancel", self._number], ["end"]):
+                raise _Cancelled

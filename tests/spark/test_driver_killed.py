@@ -1,0 +1,65 @@
+"""A driver that is killed leaves no resident behind, whatever they do. It needs a process of its own."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import psutil
+import pytest
+
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
+
+_PROGRAM = """
+import json, sys, time
+from pathlib import Path
+from freshet.spark.session.session import open_session
+from tests.spark.kit import Harness
+from tests.spark.test_residents import Hooked, sleep_while_there
+
+folder = Path(sys.argv[1])
+session = open_session("killed", sys.argv[2], log_folder=folder / "log", residents=lambda cores: 2)
+with Harness(session, folder / "state", residents=2) as harness:
+    assert harness.pool.wait_until_there(60.0)
+    hooked = Hooked(harness, folder, sleep_while_there)
+    hooked.submit("q")
+    told = {"busy": hooked.process(), "there": [each["process"] for each in harness.pool.whereabouts()]}
+    told["address"] = harness.pool._listener.address
+    print(json.dumps(told), flush=True)
+    time.sleep(600)
+"""
+
+
+@pytest.mark.parametrize("master", ["local[1]", "local[2,3]"])
+def test_nothing_is_left_behind(tmp_path: Path, master: str) -> None:
+    driver = subprocess.Popen(
+        [sys.executable, "-c", _PROGRAM, str(tmp_path), master], stdout=subprocess.PIPE, text=True,
+        cwd=Path(__file__).parents[2],
+    )  # fmt: skip
+    assert driver.stdout is not None
+    told = json.loads(driver.stdout.readline())
+    assert len(told["there"]) == 2
+    assert told["busy"] in told["there"]
+    started = psutil.Process(driver.pid).children(recursive=True)
+    os.kill(driver.pid, signal.SIGKILL)
+    driver.wait()
+    (tmp_path / "mark").unlink()
+    left = psutil.wait_procs(started, timeout=60.0)[1]
+    assert [each.name() for each in left if each.is_running()] == []
+    assert not list((tmp_path / "state" / "segments").glob("unit*-d*"))
+
+
+def test_folders_of_killed_drivers_are_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from freshet.spark.driver.residents.listener import Listener
+
+    gone = subprocess.Popen([sys.executable, "-c", ""])
+    gone.wait()
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    for owner in (gone.pid, os.getpid()):
+        (tmp_path / f"freshet-residents-{owner}-x").mkdir()
+    Listener(b"secret", lambda newcomer: None).close()
+    assert [each.name for each in tmp_path.iterdir()] == [f"freshet-residents-{os.getpid()}-x"]
