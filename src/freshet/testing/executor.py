@@ -9,6 +9,7 @@ import random
 from collections.abc import Collection, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +19,8 @@ from freshet.engine import Clock
 from freshet.kernels import CompiledFold, compile_fold
 from freshet.kernels.columns import NetworkColumns
 from freshet.kernels.expressions.unsupported import Unsupported
+from freshet.kernels.folds import LiveFold
+from freshet.kernels.kept_states import KeptStates, Stamp, stamp_of
 from freshet.kernels.running import Made, Runner
 from freshet.kernels.superbox.pipeline import Memory
 from freshet.kernels.superbox.program import why_not
@@ -33,6 +36,7 @@ from freshet.model import (
     Operator,
     OperatorRun,
     Project,
+    SegmentFile,
     Train,
     Unit,
     UnitResult,
@@ -41,7 +45,7 @@ from freshet.model import (
     version_stream,
 )
 from freshet.model.schema import with_arrival
-from freshet.model.unit import given_by
+from freshet.model.unit import KeptCounts, given_by
 from freshet.testing.faults import Faults
 
 
@@ -55,6 +59,7 @@ class InProcessExecutor:
         seed: Draws how many of them finish at a time.
         faults: What goes wrong; None: nothing.
         cost: Seconds that an operator is said to take for a tuple; None: what it really took.
+        losses: Share of the units before which all that is kept of states is lost, as if another worker ran them.
     """
 
     alone: AbstractSet[str] = frozenset()
@@ -68,6 +73,7 @@ class InProcessExecutor:
         seed: int = 0,
         faults: Faults | None = None,
         cost: float | None = None,
+        losses: float = 0.1,
     ) -> None:
         self.folder, self.cost = folder, cost
         self._clock, self._faults = clock, faults or Faults()
@@ -77,6 +83,9 @@ class InProcessExecutor:
         self.columns = NetworkColumns(KernelTyper())
         self.fail_on_error: AbstractSet[str] = frozenset()
         self._superboxes: dict[tuple[tuple[Operators, ...], pa.Schema], Superbox] = {}
+        self.kept = KeptStates(2**28)
+        """What it has made of the states of folds."""
+        self._losses, self._losing = losses, random.Random(f"losses {seed}")
         self._done: list[UnitResult] = []
 
     def install(
@@ -102,6 +111,8 @@ class InProcessExecutor:
     def submit(self, unit: Unit) -> None:
         """Runs a unit."""
         now = self._clock.now()
+        if self._losing.random() < self._losses:
+            self.kept.clear()
         undone = self._faults.begun(unit, now)
         self._done.append(undone or _UnitInProcess(unit, self, self._faults.raising(unit, self.network)).result(now))
 
@@ -169,6 +180,8 @@ class _UnitInProcess:
         self._raising = {unit.chains[place].nodes[0] for place in raising}
         self._states = {state.fold: state for state in unit.states}
         self._memories: dict[str, Memory] = {}
+        self._found: dict[str, tuple[CompiledFold, Stamp, LiveFold]] = {}
+        self._rebuilt = 0
         self._numbers = {self.operators([number])[0].name: number for number in unit.nodes}
 
     def _raise_in(self, *nodes: int) -> None:
@@ -198,11 +211,15 @@ class _UnitInProcess:
 
     def memory(self, fold: str, compiled: CompiledFold) -> Memory:
         state = self._states[fold]
-        rows = [
-            read_train(self._executor.folder, each, schema)
-            for each, schema in zip(state.ranges, compiled.states, strict=True)
-        ]
-        return self._memories.setdefault(fold, Memory(rows, state.before, state.after, compiled))
+        stamp = stamp_of(state.ranges)
+        live = self._executor.kept.find(fold, compiled, stamp)
+        if live is None:
+            self._rebuilt += 1
+            live = compiled.live(list(map(partial(read_train, self._executor.folder), state.ranges, compiled.states)))
+        self._found[fold] = compiled, stamp, live
+        old = [each.rows for each in state.ranges]
+        self._memories[fold] = Memory(live, old, state.before, state.after)
+        return self._memories[fold]
 
     def versions(self, table: str) -> list[StoredVersion]:
         kept = next(train for train in self._unit.tables if train.stream == version_stream(table))
@@ -224,10 +241,13 @@ class _UnitInProcess:
                     writer.add(given_by(self._unit.id, place), table)
             dropped = self._write_states(writer)
             file = writer.finish()
+        self._keep(file)
         chains = [results[place] for place in range(len(self._unit.chains))]
         if dropped:
             chains = [replace(each, dropped=self._of(each.chain, dropped)) for each in chains]
-        return UnitResult(self._unit, now, now, tuple(chains), (file,) if file.members else ())
+        files, kept = (file,) if file.members else (), self._executor.kept
+        counts = KeptCounts(len(self._found) - self._rebuilt, self._rebuilt, kept.nbytes)
+        return UnitResult(self._unit, now, now, tuple(chains), files, kept=counts)
 
     def _of(self, chain: Chain, dropped: Mapping[str, Sequence[tuple[str, int]]]) -> tuple[tuple[str, int], ...]:
         return tuple(each for operator in self.operators(chain.nodes) for each in dropped.get(operator.name, ()))
@@ -236,12 +256,21 @@ class _UnitInProcess:
         """Writes the new states; returns how much each fold drops from its old ones."""
         dropped: dict[str, list[tuple[str, int]]] = {}
         for fold, memory in self._memories.items():
-            memory.gather(self._states[fold].ranges)
+            memory.rewrite(self._states[fold].rewrites)
             for number, (tables, gone) in enumerate(zip(memory.appended, memory.dropped, strict=True)):
                 if tables:
                     writer.add(state_stream(fold, number), pa.concat_tables(tables))
                 dropped.setdefault(fold, []).append((state_stream(fold, number), gone))
         return dropped
+
+    def _keep(self, file: SegmentFile) -> None:
+        """Keeps the states as they were and as the file makes them, if it is committed."""
+        grown = {stream: (rows, file.name, position) for stream, rows, position, *_ in file.members}
+        for fold, (compiled, stamp, live) in self._found.items():
+            memory = self._memories[fold]
+            changes = zip(stamp, memory.dropped, strict=True)
+            after = tuple(mark.after(dropped, *grown.get(mark.stream, ())) for mark, dropped in changes)
+            self._executor.kept.keep(fold, compiled, {stamp: live, after: memory.fold})
 
     def _result(self, chain: Chain, made: Made) -> ChainResult:
         failure = made.failure or self._executor.why_failed(chain, made.errors)

@@ -82,6 +82,7 @@ class Settings:
     share: Mode = "never"
     unit_timeout: float | None = 600.0
     max_rows_out_per_row: int = 10_000
+    kept_state: int = 2**30
 
 
 def check_free(name: str, kind: str, taken: Mapping[str, str]) -> None:

@@ -154,6 +154,7 @@ def _spark(
         wake=clock.wake,
         time_limit=app.settings.unit_timeout,
         rows_out=app.settings.max_rows_out_per_row,
+        kept_bytes=app.settings.kept_state,
         suspects=suspects,
     )
     stack.callback(executor.close)

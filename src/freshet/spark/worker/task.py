@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -22,6 +22,7 @@ from freshet.spark.worker.spec import Spec, load_spec
 
 UNREADABLE: Final = "cannot be read"
 """In the reason of every retry for a segment file that could not be opened."""
+_OUTPUT: Final = "the output cannot be written"
 
 
 @dataclass
@@ -91,17 +92,25 @@ class Task:
             self._outputs.append(place)
             self._writer.add(given_by(self.assignment.unit, chain), output)
 
-    def add_state(self, chain: int, stream: str, rows: pa.Table, dropped: int) -> None:
-        """Takes the change of a state stream; call it after all outputs."""
-        self._writer.add(stream, rows)
-        self.states.append(StateReport(chain, stream, dropped, (rows.num_rows, 0, 0, 0, 0)))
+    def add_state(self, chain: int, stream: str, tables: Sequence[pa.Table], dropped: int) -> None:
+        """Takes the change of a state stream: new rows, and how many old ones go. Call it after all outputs."""
+        if tables:
+            self._writer.add(stream, pa.concat_tables(tables))
+        self.states.append(StateReport(chain, stream, dropped, (sum(map(len, tables)), 0, 0, 0, 0)))
+
+    def report(self) -> TaskReport:
+        """Makes the file durable, and only then reports it."""
+        with no_blame(_OUTPUT):
+            return self._report(self._writer.finish())
 
     def finish(self) -> pa.RecordBatch:
-        """Makes the file durable, and only then reports it, in the one row that the task returns."""
-        with no_blame("the output cannot be written"):
-            report = self._report(self._writer.finish())
-            file = self.assignment.specs / f"{self._name}.report"
-            return report_row(report.text(), file, self.assignment.parts)
+        """Makes the file durable, and returns the row that reports it."""
+        return self.row(self.report())
+
+    def row(self, report: TaskReport) -> pa.RecordBatch:
+        """A report as the one row that a task of a Spark job returns."""
+        with no_blame(_OUTPUT):
+            return report_row(report.text(), self.assignment.specs / f"{self._name}.report", self.assignment.parts)
 
     def _report(self, file: SegmentFile) -> TaskReport:
         members = iter(file.members)
