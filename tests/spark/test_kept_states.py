@@ -104,7 +104,7 @@ def test_what_was_not_committed_is_never_used(tmp_path: Path) -> None:
     assert report.kept.bytes == KEPT.nbytes > 0
 
 
-def test_a_commit_of_another_worker_is_read_from_the_log(tmp_path: Path) -> None:
+def test_what_another_worker_has_committed_is_read_from_the_log(tmp_path: Path) -> None:
     worker = Worker(tmp_path)
     worker.commit(worker.run(worker.assignment(0, (1, 7))))
     mine = worker.run(worker.assignment(0, (2, 7)))
@@ -112,7 +112,7 @@ def test_a_commit_of_another_worker_is_read_from_the_log(tmp_path: Path) -> None
     worker.commit(mine)  # as if the other attempt had run elsewhere: its file is not the one that was kept last
     report = worker.run(worker.assignment(1, (5, 7)))
     assert theirs.file != mine.file
-    assert report.kept[:2] == (0, 1)
+    assert report.kept[:2] == (1, 0), "what both began with is kept, and only what came since is read"
     assert worker.output(report) == [(1, 5), (2, 5)]
 
 

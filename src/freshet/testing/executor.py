@@ -59,7 +59,7 @@ class InProcessExecutor:
         seed: Draws how many of them finish at a time.
         faults: What goes wrong; None: nothing.
         cost: Seconds that an operator is said to take for a tuple; None: what it really took.
-        losses: Share of the units before which all that is kept of states is lost, as if another worker ran them.
+        losses: Share of the units before which their worker has lost all that it kept of states.
     """
 
     alone: AbstractSet[str] = frozenset()
@@ -83,8 +83,7 @@ class InProcessExecutor:
         self.columns = NetworkColumns(KernelTyper())
         self.fail_on_error: AbstractSet[str] = frozenset()
         self._superboxes: dict[tuple[tuple[Operators, ...], pa.Schema], Superbox] = {}
-        self.kept = KeptStates(2**28)
-        """What it has made of the states of folds."""
+        self._kept = [KeptStates(2**28) for _ in range(slots)]
         self._losses, self._losing = losses, random.Random(f"losses {seed}")
         self._done: list[UnitResult] = []
 
@@ -111,8 +110,6 @@ class InProcessExecutor:
     def submit(self, unit: Unit) -> None:
         """Runs a unit."""
         now = self._clock.now()
-        if self._losing.random() < self._losses:
-            self.kept.clear()
         undone = self._faults.begun(unit, now)
         self._done.append(undone or _UnitInProcess(unit, self, self._faults.raising(unit, self.network)).result(now))
 
@@ -142,6 +139,13 @@ class InProcessExecutor:
         if (chains, schema) not in self._superboxes:
             self._superboxes[chains, schema] = Superbox(chains, schema)
         return self._superboxes[chains, schema]
+
+    def kept_by_worker(self) -> KeptStates:
+        """What the worker that runs the next unit has made of the states of folds."""
+        kept = self._losing.choice(self._kept)
+        if self._losing.random() < self._losses:
+            kept.clear()
+        return kept
 
     def why_failed(self, chain: Chain, errors: int) -> str | None:
         """Why the errors of a chain count as a failure; None if they do not."""
@@ -181,7 +185,8 @@ class _UnitInProcess:
         self._states = {state.fold: state for state in unit.states}
         self._memories: dict[str, Memory] = {}
         self._found: dict[str, tuple[CompiledFold, Stamp, LiveFold]] = {}
-        self._rebuilt = 0
+        self._kept = executor.kept_by_worker()
+        self._before = self._kept.hits, self._kept.misses
         self._numbers = {self.operators([number])[0].name: number for number in unit.nodes}
 
     def _raise_in(self, *nodes: int) -> None:
@@ -211,12 +216,8 @@ class _UnitInProcess:
 
     def memory(self, fold: str, compiled: CompiledFold) -> Memory:
         state = self._states[fold]
-        stamp = stamp_of(state.ranges)
-        live = self._executor.kept.find(fold, compiled, stamp)
-        if live is None:
-            self._rebuilt += 1
-            live = compiled.live(list(map(partial(read_train, self._executor.folder), state.ranges, compiled.states)))
-        self._found[fold] = compiled, stamp, live
+        live = self._kept.recall(fold, compiled, state.ranges, partial(read_train, self._executor.folder))
+        self._found[fold] = compiled, stamp_of(state.ranges), live
         old = [each.rows for each in state.ranges]
         self._memories[fold] = Memory(live, old, state.before, state.after)
         return self._memories[fold]
@@ -245,9 +246,9 @@ class _UnitInProcess:
         chains = [results[place] for place in range(len(self._unit.chains))]
         if dropped:
             chains = [replace(each, dropped=self._of(each.chain, dropped)) for each in chains]
-        files, kept = (file,) if file.members else (), self._executor.kept
-        counts = KeptCounts(len(self._found) - self._rebuilt, self._rebuilt, kept.nbytes)
-        return UnitResult(self._unit, now, now, tuple(chains), files, kept=counts)
+        files, hits, misses = (file,) if file.members else (), *self._before
+        kept = KeptCounts(self._kept.hits - hits, self._kept.misses - misses, self._kept.nbytes)
+        return UnitResult(self._unit, now, now, tuple(chains), files, kept=kept)
 
     def _of(self, chain: Chain, dropped: Mapping[str, Sequence[tuple[str, int]]]) -> tuple[tuple[str, int], ...]:
         return tuple(each for operator in self.operators(chain.nodes) for each in dropped.get(operator.name, ()))
@@ -270,7 +271,7 @@ class _UnitInProcess:
             memory = self._memories[fold]
             changes = zip(stamp, memory.dropped, strict=True)
             after = tuple(mark.after(dropped, *grown.get(mark.stream, ())) for mark, dropped in changes)
-            self._executor.kept.keep(fold, compiled, {stamp: live, after: memory.fold})
+            self._kept.keep(fold, compiled, {stamp: live, after: memory.fold})
 
     def _result(self, chain: Chain, made: Made) -> ChainResult:
         failure = made.failure or self._executor.why_failed(chain, made.errors)

@@ -71,6 +71,9 @@ class LiveFold(Protocol):
             port: Which input the tuples come from.
         """
 
+    def moved(self, dropped: Sequence[int], appended: Sequence[pa.Table]) -> LiveFold:
+        """The fold after changes of its state streams that others made: rows dropped, and then rows appended."""
+
     def gathered(self, number: int) -> tuple[pa.Table, LiveFold]:
         """The rows of a state stream, merged as far as possible, and the fold that remembers them so."""
 

@@ -42,9 +42,12 @@ class HeldTables:
 
     def run(self, table: pa.Table, before: Watermarks, after: Watermarks, port: int = 0) -> tuple[Folded, HeldTables]:
         folded = self.fold.run(table, self.states, before, after, port)
-        changes = zip(self.states, folded.dropped, folded.appended, strict=True)
+        return folded, self.moved(folded.dropped, folded.appended)
+
+    def moved(self, dropped: Sequence[int], appended: Sequence[pa.Table]) -> HeldTables:
+        changes = zip(self.states, dropped, appended, strict=True)
         states = [pa.concat_tables([state.slice(gone), new]) for state, gone, new in changes]
-        return folded, HeldTables(self.fold, tuple(states))
+        return HeldTables(self.fold, tuple(states))
 
     def gathered(self, number: int) -> tuple[pa.Table, HeldTables]:
         whole = self.states[number].combine_chunks()

@@ -72,6 +72,9 @@ class LiveJoin:
         appended, dropped, rows = zip(*kept, strict=True)
         return Folded(pa.concat_tables(met), appended, dropped), LiveJoin(self.fold, rows)
 
+    def moved(self, dropped: Sequence[int], appended: Sequence[pa.Table]) -> LiveJoin:
+        return LiveJoin(self.fold, tuple(map(StateRows.moved, self.sides, dropped, appended)))
+
     def gathered(self, number: int) -> tuple[pa.Table, LiveJoin]:
         return self.sides[number].table(), self
 
@@ -105,8 +108,7 @@ class LiveJoin:
 
     def _meet(self, met: Met, others: StateRows, side: int) -> Met:
         """The combinations so far, each with the tuples of one more input that it meets."""
-        found = _together(_checked(pairs(met.slab, others, self._common(met, side))))
-        own, other = found
+        own, other = _together(_checked(pairs(met.slab, others, self._common(met, side))))
         mine, keys = met.slab.table.take(pa.array(own)), tuple(self.fold.keys[side])
         theirs = others.take(other, (*keys, FROM, UNTIL))
         columns = {

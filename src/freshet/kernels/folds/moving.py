@@ -183,5 +183,8 @@ class LiveMoving:
         kept = keep_open(self.state, fresh, limit)
         return Folded(output, (kept.appended,), (kept.dropped,), errors), LiveMoving(self.fold, kept.rows)
 
+    def moved(self, dropped: Sequence[int], appended: Sequence[pa.Table]) -> LiveMoving:
+        return LiveMoving(self.fold, self.state.moved(dropped[0], appended[0]))
+
     def gathered(self, number: int) -> tuple[pa.Table, LiveMoving]:
         return self.state.table(), self

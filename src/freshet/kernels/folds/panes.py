@@ -196,6 +196,9 @@ class LivePanes:
         """The same with rows that were made of tuples before."""
         return self.fold.run_rows(rows, self.states, before, after)
 
+    def moved(self, dropped: Sequence[int], appended: Sequence[pa.Table]) -> LivePanes:
+        return LivePanes(self.fold, tuple(map(StateRows.moved, self.states, dropped, appended)))
+
     def gathered(self, number: int) -> tuple[pa.Table, LivePanes]:
         state = self.states[number]
         merged = self.fold.merged(number, state.table()) if len(state) else state.empty.table

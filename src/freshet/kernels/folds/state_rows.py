@@ -113,6 +113,10 @@ class StateRows:
         gone = int(np.searchsorted(self.begins[1:], skipped, "right"))
         return StateRows(self.empty, self.slabs[gone:], skipped - int(self.begins[gone]))
 
+    def moved(self, dropped: int, appended: pa.Table) -> StateRows:
+        """The rows without the first ones, and with more."""
+        return self.drop(dropped).append(self.empty.like(appended))
+
     def ended(self, limit: int) -> int:
         """Number of rows that are not needed after a time. All that were dropped must be among them."""
         return sum(slab.ended(limit) for slab in self.slabs) - self.skipped

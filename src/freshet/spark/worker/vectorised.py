@@ -25,7 +25,7 @@ from freshet.kernels.superbox.pipeline import Memory
 from freshet.kernels.superbox.superbox import Operators, Superbox
 from freshet.kernels.typer import KernelTyper
 from freshet.log import StoredVersion
-from freshet.model import Chain, Fold, State, Train, state_stream, version_stream
+from freshet.model import Chain, Fold, Train, state_stream, version_stream
 from freshet.model.unit import KeptCounts, components
 from freshet.spark.driver.failures import Retry, no_blame
 from freshet.spark.worker.assignment import is_whole
@@ -134,7 +134,7 @@ class TaskSetting:
         self.read = task.read
         self.superbox = _SUPERBOXES.get
         KEPT.most_bytes = task.spec.kept_bytes
-        self._rebuilt = 0
+        self._before = KEPT.hits, KEPT.misses
         self._tables = {train.stream: train.segments for train in task.assignment.tables}
 
     def inputs(self, node: int) -> Sequence[pa.Schema]:
@@ -152,24 +152,21 @@ class TaskSetting:
             nothing = [schema.empty_table() for schema in compiled.states]
             self._memories[fold] = Memory.of(compiled, nothing, state.before, state.after)
             return self._memories[fold]
-        stamp = stamp_of(state.ranges)
-        live = KEPT.find(self._place(fold), compiled, stamp) or self._built(state, compiled)
-        self._found[fold] = Found(compiled, stamp, live)
+        live = KEPT.recall(self._place(fold), compiled, state.ranges, partial(self._read_state, fold))
+        self._found[fold] = Found(compiled, stamp_of(state.ranges), live)
         old = [each.rows for each in state.ranges]
         self._memories[fold] = Memory(live, old, state.before, state.after)
         return self._memories[fold]
 
-    def _built(self, state: State, compiled: CompiledFold) -> LiveFold:
-        """A fold with what the log says that it remembers.
+    def _read_state(self, fold: str, part: Train, schema: pa.Schema) -> pa.Table:
+        """Rows of a state.
 
         Raises:
-            Lacking: The assignment was brief, and does not say where all of that is.
+            Lacking: The assignment was brief, and does not say where all of them are.
         """
-        if not all(map(is_whole, state.ranges)):
-            raise Lacking(state.fold)
-        self._rebuilt += 1
-        read = partial(self._task.read_state, state.fold)
-        return compiled.live(list(map(read, state.ranges, compiled.states)))
+        if not is_whole(part):
+            raise Lacking(fold)
+        return self._task.read_state(fold, part, schema)
 
     def _place(self, fold: str) -> Hashable:
         return self._task.assignment.segments, fold
@@ -202,7 +199,8 @@ class TaskSetting:
                 after = tuple(_after(mark, changes.get(mark.stream), report.file) for mark in found.stamp)
                 versions = {found.stamp: found.live, after: self._memories[fold].fold}
                 KEPT.keep(self._place(fold), found.fold, versions)
-        return KeptCounts(len(self._found) - self._rebuilt, self._rebuilt, KEPT.nbytes)
+        hits, misses = self._before
+        return KeptCounts(KEPT.hits - hits, KEPT.misses - misses, KEPT.nbytes)
 
 
 class Found(NamedTuple):
