@@ -294,6 +294,17 @@ def test_state_is_metered(start: Any) -> None:
     assert (snapshot["total"]["state_rows"], snapshot["total"]["state_bytes"]) == (3, meters["state_bytes"])
 
 
+def test_kept_states_are_metered(start: Any) -> None:
+    app = start(PAIRS | TUMBLING)
+    for second in range(20):
+        app.append("s", [(second, "a", 1)])
+        app.run()
+    workers = app.engine.snapshot()["workers"]
+    assert workers["states_found"] > workers["states_rebuilt"] >= 2
+    assert workers["states_found"] + workers["states_rebuilt"] == 2 * workers["units"]
+    assert workers["kept_bytes"] > 0
+
+
 def test_consumed_state_is_collected(start: Any) -> None:
     app = start(TUMBLING)
     for second in range(0, 400, 10):

@@ -7,7 +7,7 @@ from typing import Any
 import pyarrow as pa
 
 from freshet.kernels.folds import CompiledFold, LiveFold, compile_fold
-from freshet.kernels.kept_states import KeptStates, Mark, stamp_of
+from freshet.kernels.kept_states import KeptStates, RangeMark, stamp_of
 from freshet.model import ARRIVAL, Call, Lifetime, Panes, Segment, Train
 
 SCHEMA = pa.schema({"ts": pa.int64(), "k": pa.int64()})
@@ -39,11 +39,11 @@ def state(first: int, end: int, *files: tuple[str, int, int]) -> Train:
 
 
 def test_a_mark_follows_the_changes_that_the_log_makes() -> None:
-    mark = Mark.of(state(0, 10, ("a", 0, 10)))
-    assert mark.after(3) == Mark.of(state(3, 10, ("a", 0, 10)))
-    assert mark.after(3, 5, "b") == Mark.of(state(3, 15, ("a", 0, 10), ("b", 10, 5)))
-    assert mark.after(10) == Mark.of(state(10, 10))
-    assert mark.after(10, 5, "b") == Mark.of(state(10, 15, ("b", 10, 5)))
+    mark = RangeMark.of(state(0, 10, ("a", 0, 10)))
+    assert mark.after(3) == RangeMark.of(state(3, 10, ("a", 0, 10)))
+    assert mark.after(3, 5, "b") == RangeMark.of(state(3, 15, ("a", 0, 10), ("b", 10, 5)))
+    assert mark.after(10) == RangeMark.of(state(10, 10))
+    assert mark.after(10, 5, "b") == RangeMark.of(state(10, 15, ("b", 10, 5)))
     assert mark.after(0, 5, "b") != mark.after(0, 5, "c")
 
 

@@ -18,16 +18,18 @@ from freshet.kernels.folds import CompiledFold, LiveFold
 from freshet.model import Segment, Train
 
 
-class Mark(NamedTuple):
+class RangeMark(NamedTuple):
     """Names the rows of a range of a state stream.
 
     Offsets are consecutive, segments never change, and no file name is used twice. So if two ranges have the same
     offsets and end with the same part of the same file, they have the same rows.
 
     >>> from freshet.model import Segment
-    >>> mark = Mark.of(Train("q.state", 3, 9, (Segment("q.state", 0, 9, 0, 0, 0, "u1.arrows", 64, 500),)))
-    >>> mark.after(2, 4, "u2.arrows", 0), mark.after(6)
-    (Mark(stream='q.state', first=5, end=13, file='u2.arrows', position=0), Mark(stream='q.state', first=9, end=9, ...
+    >>> mark = RangeMark.of(Train("q.state", 3, 9, (Segment("q.state", 0, 9, 0, 0, 0, "u1.arrows", 64, 500),)))
+    >>> mark.after(2, 4, "u2.arrows", 0)
+    RangeMark(stream='q.state', first=5, end=13, file='u2.arrows', position=0)
+    >>> mark.after(6).file is None
+    True
     """
 
     stream: str
@@ -37,22 +39,22 @@ class Mark(NamedTuple):
     position: int = 0
 
     @classmethod
-    def of(cls, state: Train) -> Mark:
+    def of(cls, state: Train) -> RangeMark:
         """Names the rows of a train."""
         if not state.rows:
             return cls(state.stream, state.first, state.end)
         last = state.segments[-1]
         return cls(state.stream, state.first, state.end, last.file, last.position)
 
-    def after(self, dropped: int, rows: int = 0, file: str | None = None, position: int = 0) -> Mark:
+    def after(self, dropped: int, rows: int = 0, file: str | None = None, position: int = 0) -> RangeMark:
         """Names the rows after a change: some were dropped, and then some appended, from a place of a file on."""
         first, end = self.first + dropped, self.end + rows
         if rows:
-            return Mark(self.stream, first, end, file, position)
-        return self._replace(first=first) if first < end else Mark(self.stream, first, end)
+            return RangeMark(self.stream, first, end, file, position)
+        return self._replace(first=first) if first < end else RangeMark(self.stream, first, end)
 
 
-Stamp = tuple[Mark, ...]
+StateStamp = tuple[RangeMark, ...]
 """Names the state of a fold: the rows of each of its streams."""
 
 
@@ -63,12 +65,12 @@ class Gap(NamedTuple):
     appended: Train
 
 
-def gap(mark: Mark, state: Train) -> Gap | None:
+def gap(mark: RangeMark, state: Train) -> Gap | None:
     """What lies between the rows that a mark names and those of a later range; None: that cannot be known.
 
     >>> from freshet.model import Segment
     >>> pieces = [Segment("q.state", first, 5, 0, 0, 0, f"{first}.arrows", 0, 9) for first in (0, 5)]
-    >>> mark, later = Mark.of(Train("q.state", 0, 5, (pieces[0],))), Train("q.state", 2, 10, tuple(pieces))
+    >>> mark, later = RangeMark.of(Train("q.state", 0, 5, (pieces[0],))), Train("q.state", 2, 10, tuple(pieces))
     >>> dropped, appended = gap(mark, later)
     >>> dropped, appended.first, appended.end, gap(mark._replace(file="other.arrows"), later)
     (2, 5, 10, None)
@@ -87,9 +89,9 @@ def _end(segment: Segment) -> tuple[int, str, int]:
     return segment.end, segment.file, segment.position
 
 
-def stamp_of(ranges: Sequence[Train]) -> Stamp:
+def stamp_of(ranges: Sequence[Train]) -> StateStamp:
     """Names the state that consists of these ranges."""
-    return tuple(map(Mark.of, ranges))
+    return tuple(map(RangeMark.of, ranges))
 
 
 def form_of(fold: CompiledFold) -> Hashable:
@@ -97,12 +99,12 @@ def form_of(fold: CompiledFold) -> Hashable:
     return fold.operator, fold.states, fold.output
 
 
-Read = Callable[[Train, pa.Schema], pa.Table]
+ReadRows = Callable[[Train, pa.Schema], pa.Table]
 """Reads rows of a state stream."""
 
 
 def _caught_up(
-    versions: dict[Stamp, LiveFold], fold: CompiledFold, ranges: Sequence[Train], read: Read
+    versions: dict[StateStamp, LiveFold], fold: CompiledFold, ranges: Sequence[Train], read: ReadRows
 ) -> LiveFold | None:
     """The newest version that the state grew out of, with what came since."""
     for stamp, live in reversed(versions.items()):
@@ -116,7 +118,7 @@ def _caught_up(
 @dataclass(frozen=True, slots=True)
 class _Kept:
     form: Hashable
-    versions: dict[Stamp, LiveFold]
+    versions: dict[StateStamp, LiveFold]
     nbytes: int
 
 
@@ -148,7 +150,7 @@ class KeptStates:
         """Memory that the kept states take now."""
         self._kept: OrderedDict[Hashable, _Kept] = OrderedDict()
 
-    def recall(self, place: Hashable, fold: CompiledFold, ranges: Sequence[Train], read: Read) -> LiveFold:
+    def recall(self, place: Hashable, fold: CompiledFold, ranges: Sequence[Train], read: ReadRows) -> LiveFold:
         """A fold with a state: as it was kept, or brought up to date with what came since, or built from the log.
 
         Args:
@@ -168,7 +170,7 @@ class KeptStates:
         self.misses += 1
         return fold.live([read(each, schema) for each, schema in zip(ranges, fold.states, strict=True)])
 
-    def keep(self, place: Hashable, fold: CompiledFold, versions: Mapping[Stamp, LiveFold]) -> None:
+    def keep(self, place: Hashable, fold: CompiledFold, versions: Mapping[StateStamp, LiveFold]) -> None:
         """Keeps versions of a fold instead of those that were kept before, the newest last."""
         self.forget(place)
         size = list(versions.values())[-1].nbytes

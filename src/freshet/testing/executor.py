@@ -20,7 +20,7 @@ from freshet.kernels import CompiledFold, compile_fold
 from freshet.kernels.columns import NetworkColumns
 from freshet.kernels.expressions.unsupported import Unsupported
 from freshet.kernels.folds import LiveFold
-from freshet.kernels.kept_states import KeptStates, Stamp, stamp_of
+from freshet.kernels.kept_states import KeptStates, StateStamp, stamp_of
 from freshet.kernels.running import Made, Runner
 from freshet.kernels.superbox.pipeline import Memory
 from freshet.kernels.superbox.program import why_not
@@ -184,7 +184,7 @@ class _UnitInProcess:
         self._raising = {unit.chains[place].nodes[0] for place in raising}
         self._states = {state.fold: state for state in unit.states}
         self._memories: dict[str, Memory] = {}
-        self._found: dict[str, tuple[CompiledFold, Stamp, LiveFold]] = {}
+        self._found: dict[str, tuple[CompiledFold, StateStamp, LiveFold]] = {}
         self._kept = executor.kept_by_worker()
         self._before = self._kept.hits, self._kept.misses
         self._numbers = {self.operators([number])[0].name: number for number in unit.nodes}

@@ -23,7 +23,7 @@ _ROUND: Final = 50
 _WARM_UP: Final = 40
 _REBUILDS: Final = 3
 
-Found = list[list["StepTime"]]
+StepRounds = list[list["StepTime"]]
 """Steps by round."""
 
 
@@ -71,8 +71,8 @@ def _measure(
     return {f"rebuild_seconds_{kind}": extremes(rebuilt), **_figures(kind, found)}
 
 
-def _steps(sides: Mapping[str, WorkerSteps], rounds: int, advance: Any) -> dict[str, Found]:
-    found: dict[str, Found] = {name: [] for name in sides}
+def _steps(sides: Mapping[str, WorkerSteps], rounds: int, advance: Any) -> dict[str, StepRounds]:
+    found: dict[str, StepRounds] = {name: [] for name in sides}
     for _ in range(rounds):
         for each in found.values():
             each.append([])
@@ -83,7 +83,7 @@ def _steps(sides: Mapping[str, WorkerSteps], rounds: int, advance: Any) -> dict[
     return found
 
 
-def _figures(kind: str, found: Mapping[str, Found]) -> dict[str, float | Spread]:
+def _figures(kind: str, found: Mapping[str, StepRounds]) -> dict[str, float | Spread]:
     units, folds = ({name: _seconds(each, part) for name, each in found.items()} for part in ("unit", "fold"))
     figures: dict[str, float | Spread] = {
         f"step_cost_vs_state_{kind}": ratio(units["large"], units["small"]),
@@ -97,11 +97,11 @@ def _figures(kind: str, found: Mapping[str, Found]) -> dict[str, float | Spread]
     return figures
 
 
-def _seconds(found: Found, part: str) -> Sequence[Sequence[float]]:
+def _seconds(found: StepRounds, part: str) -> Sequence[Sequence[float]]:
     return [[getattr(each, part) for each in steps] for steps in found]
 
 
-def _rows_out(found: Found) -> float:
+def _rows_out(found: StepRounds) -> float:
     rows = [each.rows_out for steps in found for each in steps]
     return round(float(np.mean(rows)) / 1000, 3)
 

@@ -22,16 +22,14 @@ _PIECE: Final = 250_000
 _INPUT: Final = pa.schema({"ts": pa.timestamp("us", tz="UTC"), "k": pa.int64(), "v": pa.float64()})
 _HOUR: Final = 3_600_000_000
 
-Marks = tuple[int | None, ...]
-
 
 class LoadStep(NamedTuple):
     """The rows of one step: at which port they come in, and the watermarks before and after it."""
 
     port: int
     rows: pa.Table
-    before: Marks
-    after: Marks
+    before: tuple[int | None, ...]
+    after: tuple[int | None, ...]
 
 
 class StateLoad(Protocol):

@@ -19,7 +19,7 @@ SHORT: Final = 64
 _ALL_HASHES: Final = 1 << 32
 
 
-class Times(NamedTuple):
+class ValidTimes(NamedTuple):
     """When rows are valid: from ``start`` until ``end``."""
 
     start: Ints
@@ -48,17 +48,17 @@ class KeyIndex:
 
     hashes: Hashes
     rows: npt.NDArray[np.int32]
-    times: Times | None
+    times: ValidTimes | None
 
     @classmethod
-    def of(cls, hashes: Hashes, times: Times | None) -> KeyIndex:
+    def of(cls, hashes: Hashes, times: ValidTimes | None) -> KeyIndex:
         """The index of rows with these hashes."""
         rows = np.arange(len(hashes)) if times is None else _by_time(times.start)
         rows = rows[stable_order(hashes[rows], _ALL_HASHES)]
         return cls(hashes[rows], rows.astype(np.int32), times)
 
     @classmethod
-    def merged(cls, indexes: Sequence[KeyIndex], skipped: int, times: Times | None) -> KeyIndex:
+    def merged(cls, indexes: Sequence[KeyIndex], skipped: int, times: ValidTimes | None) -> KeyIndex:
         """The index of the rows of several slabs one after the other, without the first ``skipped`` rows."""
         begins = np.cumsum([0, *(len(index.rows) for index in indexes)]) - skipped
         hashes = np.concatenate([index.hashes for index in indexes])
@@ -77,7 +77,7 @@ class KeyIndex:
         """Memory that it takes, except for the times."""
         return int(self.hashes.nbytes + self.rows.nbytes) * (3 if self._ordered else 1)
 
-    def find(self, hashes: Hashes, times: Times | None = None) -> tuple[Ints, Ints]:
+    def find(self, hashes: Hashes, times: ValidTimes | None = None) -> tuple[Ints, Ints]:
         """For each hash the range of places in :attr:`rows` that may have it, and may be valid at the given times."""
         ordered = self._ordered
         if ordered is None or times is None:

@@ -9,7 +9,7 @@ import numpy as np
 from freshet.kernels.expressions.value import Mask
 from freshet.kernels.folds.arrays import Ints, flat, take
 from freshet.kernels.folds.hashing import Hashes, same
-from freshet.kernels.folds.key_index import Times
+from freshet.kernels.folds.key_index import ValidTimes
 from freshet.kernels.folds.slab import Keys, Slab
 from freshet.kernels.folds.state_rows import StateRows
 from freshet.kernels.folds.windows import Windows
@@ -29,7 +29,7 @@ def pairs(probe: Slab, rows: StateRows, keys: Keys) -> Iterator[tuple[Ints, Ints
     assert times is not None
     # Searching in sorted order is much faster than jumping about.
     near = np.lexsort((times.start, hashes))
-    hashes, times = hashes[near], Times(times.start[near], times.end[near])
+    hashes, times = hashes[near], ValidTimes(times.start[near], times.end[near])
     first, last = int(times.start.min()), int(times.end.max())
     for number, (slab, begin) in enumerate(zip(rows.slabs, rows.begins, strict=False)):
         if slab.span[1] > first and slab.first_start < last:
@@ -47,7 +47,7 @@ def partnered(probe: Slab, rows: StateRows, keys: Keys) -> Mask:
 
 
 def _pairs_of(
-    slab: Slab, skipped: int, probe: tuple[Slab, Ints, Times], hashes: Hashes, keys: Keys
+    slab: Slab, skipped: int, probe: tuple[Slab, Ints, ValidTimes], hashes: Hashes, keys: Keys
 ) -> Iterator[tuple[Ints, Ints]]:
     some, near, times = probe
     index, known = slab.index(keys), slab.times

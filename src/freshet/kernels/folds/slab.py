@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from freshet.kernels.folds.arrays import Ints, flat, select
 from freshet.kernels.folds.hashing import Hashes, hash_rows
-from freshet.kernels.folds.key_index import KeyIndex, Times
+from freshet.kernels.folds.key_index import KeyIndex, ValidTimes
 from freshet.kernels.folds.pane_stream import numbers
 
 Keys = tuple[str, ...]
@@ -46,10 +46,10 @@ class Slab:
         """The rows of several slabs one after the other, without the first ``skipped`` rows."""
         first = slabs[0]
         whole = first.like(pa.concat_tables([slab.table for slab in slabs]).slice(skipped))
-        for keys in first._indexes:
-            if all(keys in slab._indexes for slab in slabs):
-                indexes = [slab._indexes[keys] for slab in slabs]
-                whole._indexes[keys] = KeyIndex.merged(indexes, skipped, whole.times)
+        # The others are small, and may not have been looked up yet.
+        for keys in max(slabs, key=len)._indexes:
+            indexes = [slab.index(keys) for slab in slabs]
+            whole._indexes[keys] = KeyIndex.merged(indexes, skipped, whole.times)
         return whole
 
     def __len__(self) -> int:
@@ -67,9 +67,9 @@ class Slab:
         return numbers(self.table, self._end)
 
     @cached_property
-    def times(self) -> Times | None:
+    def times(self) -> ValidTimes | None:
         """When rows are valid."""
-        return None if self._start is None else Times(numbers(self.table, self._start), self.ends)
+        return None if self._start is None else ValidTimes(numbers(self.table, self._start), self.ends)
 
     @cached_property
     def span(self) -> tuple[int, int]:

@@ -135,6 +135,8 @@ class StateRows:
     def alike(self, probe: Slab, keys: Keys) -> Ints:
         """The places of the rows with the same keys as a row of a slab, in their order, and seldom of a few others."""
         hashes, places = np.unique(probe.hashes(keys)), [np.zeros(0, np.int64)]
+        if not len(hashes):
+            return places[0]
         for slab, begin in zip(self.slabs, self.begins, strict=False):
             index = slab.index(keys)
             found, _ = expand(*index.find(hashes))

@@ -19,7 +19,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from freshet.kernels import CompiledFold, compile_fold
 from freshet.kernels.folds import LiveFold
-from freshet.kernels.kept_states import KeptStates, Mark, Stamp, stamp_of
+from freshet.kernels.kept_states import KeptStates, RangeMark, StateStamp, stamp_of
 from freshet.kernels.running import Runner
 from freshet.kernels.superbox.pipeline import Memory
 from freshet.kernels.superbox.superbox import Operators, Superbox
@@ -127,7 +127,7 @@ class TaskSetting:
         self._task = task
         self._states = {state.fold: state for state in task.assignment.states}
         self._memories: dict[str, Memory] = {}
-        self._found: dict[str, Found] = {}
+        self._found: dict[str, FoundState] = {}
         self._failed: set[str] = set()
         self.rows_out = task.spec.rows_out
         self.operators = task.spec.chain
@@ -153,7 +153,7 @@ class TaskSetting:
             self._memories[fold] = Memory.of(compiled, nothing, state.before, state.after)
             return self._memories[fold]
         live = KEPT.recall(self._place(fold), compiled, state.ranges, partial(self._read_state, fold))
-        self._found[fold] = Found(compiled, stamp_of(state.ranges), live)
+        self._found[fold] = FoundState(compiled, stamp_of(state.ranges), live)
         old = [each.rows for each in state.ranges]
         self._memories[fold] = Memory(live, old, state.before, state.after)
         return self._memories[fold]
@@ -203,15 +203,15 @@ class TaskSetting:
         return KeptCounts(KEPT.hits - hits, KEPT.misses - misses, KEPT.nbytes)
 
 
-class Found(NamedTuple):
+class FoundState(NamedTuple):
     """A fold as a task found it."""
 
     fold: CompiledFold
-    stamp: Stamp
+    stamp: StateStamp
     live: LiveFold
 
 
-def _after(mark: Mark, change: StateReport | None, file: str | None) -> Mark:
+def _after(mark: RangeMark, change: StateReport | None, file: str | None) -> RangeMark:
     """Names the rows of a state stream after its change."""
     if change is None:
         return mark
