@@ -15,7 +15,7 @@ import pytest
 
 from freshet.app import App
 from freshet.app.running.run import Run
-from freshet.kernels.superbox.pipeline import MOST_PIECES
+from freshet.engine.scattered import MOST_PIECES
 from freshet.model import state_stream
 
 pytestmark = pytest.mark.spark
@@ -82,9 +82,9 @@ def test_the_state_of_a_join_stays_in_few_segments(tmp_path: Path) -> None:
         assert run.drain()
         answers = Counter(run.read("pairs")["v"].to_pylist())
     assert answers == Counter(step for step in range(steps) if step % 2 == 1)
-    # One more than the most is there until the next step has written the state anew.
-    assert max(pieces) == MOST_PIECES + 1
-    assert pieces[-1] == steps - MOST_PIECES - 1
+    # One more than the most may be there until a unit of its own has written the state anew.
+    assert MOST_PIECES <= max(pieces) <= MOST_PIECES + 1
+    assert pieces[-1] == steps - MOST_PIECES
 
 
 def _pieces(run: Run, stream: str) -> int:

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from tests.engine.kit import Application
 
+from freshet.engine.scattered import MOST_PIECES
 from freshet.engine.timekeeper import Moment
-from freshet.kernels.superbox.pipeline import MOST_PIECES
 from freshet.model import Unit, state_stream
 from freshet.policies import Everything, FirstComeFirstServed, FreshnessAware, Policy, RateBased, RoundRobin, create
 from freshet.testing import Faults, InProcessExecutor, OneBox
@@ -294,6 +294,17 @@ def test_state_is_metered(start: Any) -> None:
     assert (snapshot["total"]["state_rows"], snapshot["total"]["state_bytes"]) == (3, meters["state_bytes"])
 
 
+def test_kept_states_are_metered(start: Any) -> None:
+    app = start(PAIRS | TUMBLING)
+    for second in range(20):
+        app.append("s", [(second, "a", 1)])
+        app.run()
+    workers = app.engine.snapshot()["workers"]
+    assert workers["states_found"] > workers["states_rebuilt"] >= 2
+    assert workers["states_found"] + workers["states_rebuilt"] == 2 * workers["units"]
+    assert workers["kept_bytes"] > 0
+
+
 def test_consumed_state_is_collected(start: Any) -> None:
     app = start(TUMBLING)
     for second in range(0, 400, 10):
@@ -322,7 +333,8 @@ def test_a_state_in_many_small_segments_is_written_anew(start: Any, queries: Any
         pieces.append(len(app.queues.train(left, low, app.queues.end(left)).segments))
         if second == 2 * MOST_PIECES:
             app.crash()
-    assert max(pieces) == MOST_PIECES + 1
+    # A unit of its own writes the state anew as soon as there is one piece too many.
+    assert max(pieces) == MOST_PIECES
     assert pieces.count(1) == 3
     assert app.states()[left] == 3 * MOST_PIECES
     for each in (app, whole):

@@ -79,7 +79,7 @@ class World:
     def memory(self, fold: str, compiled: CompiledFold) -> Memory:
         assert fold not in self.memories, f"{fold} runs twice"
         states = [schema.empty_table() for schema in compiled.states]
-        self.memories[fold] = Memory(states, (None, None), (4, 4), compiled)
+        self.memories[fold] = Memory.of(compiled, states, (None, None), (4, 4))
         return self.memories[fold]
 
     def versions(self, table: str) -> Sequence[Version]:

@@ -55,8 +55,8 @@ class Running:
 
     def __init__(self, chains: list[Operators]) -> None:
         self.box = Superbox(chains, SCHEMA)
-        self._states = {
-            name: [each.empty_table() for each in fold.states]
+        self._folds = {
+            name: fold.live([each.empty_table() for each in fold.states])
             for number in range(len(chains))
             for name, fold in self.box.folds(number).items()
         }
@@ -65,9 +65,13 @@ class Running:
         found = []
         for number, begun in enumerate(self.box.begin(rows)):
             names = self.box.folds(number)
-            memories = {name: Memory(self._states[name], (before,), (after,)) for name in names}
+            # How many rows each stream had matters only to who writes them.
+            memories = {
+                name: Memory(self._folds[name], [0] * len(fold.states), (before,), (after,))
+                for name, fold in names.items()
+            }
             found.append(begun.finish(memories))
-            self._states |= {name: memory.states for name, memory in memories.items()}
+            self._folds |= {name: memory.fold for name, memory in memories.items()}
         return found
 
 

@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from freshet.model import Chain, ChainResult, OperatorRun, Promises
+from freshet.model.unit import KeptCounts
 from freshet.quality import Meters, OperatorStatistics, OverheadStatistics, StreamCounts, Waiting
 
 
@@ -41,7 +42,8 @@ def test_totals_over_queries():
 def test_workers_decisions_overhead_and_operators():
     meters = Meters(start=0.0, workers=2)
     meters.add_query("q", 0.0)
-    meters.busy(5.0)
+    meters.busy(2.0, KeptCounts(2, 1, 700))
+    meters.busy(3.0, KeptCounts(1, 0, 800))
     meters.deciding(0.5)
     overhead = OverheadStatistics()
     overhead.add(0.02)
@@ -49,7 +51,8 @@ def test_workers_decisions_overhead_and_operators():
     statistics.add(OperatorRun(0, 100, 10, 0.001))
     operators = {"q": {"q.filter_1": statistics, "q.project": OperatorStatistics()}}
     report = meters.snapshot(10.0, running=[8.0], operators=operators, overhead=overhead)
-    assert report["workers"] == {"workers": 2, "units": 1, "busy_s": 5.0, "busy_share": 0.35}
+    kept = {"states_found": 3, "states_rebuilt": 1, "kept_bytes": 800}
+    assert report["workers"] == {"workers": 2, "units": 2, "busy_s": 5.0, "busy_share": 0.35, **kept}
     assert report["decisions"] == {"decisions": 1, "deciding_s": 0.5, "deciding_share": 0.05}
     assert report["overhead"] == {"calls": 1, "total_s": 0.02, "per_call_s": 0.02}
     seen = report["queries"]["q"]["operators"]

@@ -11,7 +11,7 @@ import pytest
 
 from freshet.app import App
 from freshet.app.running.run import Run
-from freshet.kernels.superbox.pipeline import MOST_PIECES
+from freshet.engine.scattered import MOST_PIECES
 
 pytestmark = pytest.mark.spark
 
@@ -45,8 +45,8 @@ def test_every_state_stays_in_few_segments_and_gives_the_same_answers(tmp_path: 
                 found = {name: Counter(tuple(row.values()) for row in run.read(name).to_pylist()) for name in QUERIES}
     for name in QUERIES:
         most = {stream: max(counts) for stream, counts in pieces.items() if stream.startswith(f"{name}.")}
-        # One more than the most is there until the next step has written the state anew.
-        assert max(most.values()) == MOST_PIECES + 1, most
+        # One more than the most may be there until a unit of its own has written the state anew.
+        assert MOST_PIECES <= max(most.values()) <= MOST_PIECES + 1, most
     assert found == expected(a, b)
 
 

@@ -30,7 +30,7 @@ from freshet.app.declared.spec import (
 )
 from freshet.app.running.tables import check_tables
 from freshet.log import Retention
-from freshet.model import Stream, UserError, parse_duration, parse_schema
+from freshet.model import Stream, UserError, parse_bytes, parse_duration, parse_schema
 from freshet.model.places import check_local
 from freshet.policies import create
 from freshet.policies.sharing import Mode
@@ -55,6 +55,7 @@ class App(OwnCode):
         max_train_rows: Maximum number of tuples that a unit takes from a queue at once.
         unit_timeout: How long a job of a unit may take; None: any time. The query that takes longer is quarantined.
         max_rows_out_per_row: Maximum number of rows that a unit of a query may output for each row that it reads.
+        kept_state: Maximum memory in which each worker keeps what it has made of the states of windows and joins.
         share: Whether operators that several queries begin with run once for all of them: ``never``, ``auto`` (if
             earlier runs have measured that it saves time) or ``always``; False and True mean the first and the last.
         report: File of the report, refreshed while running; None: no file.
@@ -83,6 +84,7 @@ class App(OwnCode):
         max_train_rows: int = 500_000,
         unit_timeout: str | float | None = 600.0,
         max_rows_out_per_row: int = 10_000,
+        kept_state: str | int = 2**30,
         share: Mode | bool = "never",
         report: str | Path | None = None,
         master: str | None = None,
@@ -107,6 +109,7 @@ class App(OwnCode):
         self.settings = Settings(
             policy, workers, max_train_rows, master, dict(given), share_mode(share), timeout, max_rows_out_per_row,
             check_resident(resident), resident_port,
+            parse_bytes(kept_state),
         )  # fmt: skip
         self.streams: dict[str, StreamSpec] = {}
         self.tables: dict[str, TableSpec] = {}

@@ -42,7 +42,7 @@ class Metering:
             self._meters.hold(event.stream, event.reason)
 
     def _ran(self, result: UnitResult) -> None:
-        self._meters.busy(result.finished - result.started)
+        self._meters.busy(result.finished - result.started, result.kept)
 
     def _committed(self, event: events.Committed) -> None:
         """Meters each chain for all queries that need it."""

@@ -11,9 +11,10 @@ from collections.abc import Iterable, Sequence
 from freshet.engine.binding import trains_of
 from freshet.engine.board import Board
 from freshet.engine.protocols import QueueLog
+from freshet.engine.scattered import is_scattered
 from freshet.engine.settle import commit_of, with_queues
 from freshet.engine.states import EdgeState, FoldState, OperatorState, QueryState
-from freshet.model import Chain, Commit, State, Unit, UnitResult, state_stream
+from freshet.model import Chain, Commit, State, Train, Unit, UnitResult, state_stream
 from freshet.model.operators import Time, earliest, latest
 from freshet.quality import Remembered
 
@@ -98,7 +99,8 @@ class Timekeeper:
     def _close(self, fold: FoldState, moment: Moment) -> bool:
         """Makes a fold ready that has something to do; returns whether that is new."""
         before, is_due = fold.closing, fold.node.operator.is_due(fold.seen, moment.possible(fold))
-        fold.closing = not fold.running and is_due and _has_state(fold, self._log)
+        is_due = is_due and _has_state(fold, self._log)
+        fold.closing = not fold.running and (is_due or any(map(self._is_scattered, self._ranges(fold))))
         if fold.closing and not before:
             fold.closing_since = self._board.now
         self._board.refresh(fold)
@@ -128,11 +130,23 @@ class Timekeeper:
         if not folds:
             return ()
         moment = Moment(self._board, self._log, chains)
-        return tuple([self._state(fold, moment.act(fold)) for fold in folds])
+        # States are rewritten by units without tuples, which nobody waits for, unless there is never time for one.
+        patience = 2 if any(chain.rows for chain in chains) else 1
+        return tuple([self._state(fold, moment.act(fold), patience) for fold in folds])
 
-    def _state(self, fold: FoldState, after: tuple[int | None, ...]) -> State:
-        ranges = [self._log.train(stream, low, max(low, self._log.end(stream))) for stream, low in fold.lows.items()]
-        return State(fold.node.name, tuple(ranges), tuple(fold.seen), after)
+    def _state(self, fold: FoldState, after: tuple[int | None, ...], patience: int) -> State:
+        ranges = self._ranges(fold)
+        scattered = tuple([number for number, each in enumerate(ranges) if self._is_scattered(each, patience)])
+        return State(fold.node.name, ranges, tuple(fold.seen), after, scattered)
+
+    def _is_scattered(self, state: Train, patience: int = 1) -> bool:
+        size = self._log.bytes(state.stream, state.first, state.end) if state.rows else 0
+        return is_scattered(len(state.segments), size, patience)
+
+    def _ranges(self, fold: FoldState) -> tuple[Train, ...]:
+        """The live range of each state stream of a fold."""
+        lows = fold.lows.items()
+        return tuple([self._log.train(stream, low, max(low, self._log.end(stream))) for stream, low in lows])
 
     def began(self, unit: Unit) -> None:
         """A unit runs, its folds with it."""

@@ -194,7 +194,7 @@ class Runner:
             compiled = setting.fold(first, setting.inputs(self._chains[place].nodes[0]))
             memory = setting.memory(first.name, compiled)
             with allowance(entered + _remembered({first.name: memory}, {}), setting.rows_out):
-                table, errors = fold_ports(compiled, tables, memory)
+                table, errors = fold_ports(tables, memory)
                 check_rows(table.num_rows)
         else:
             table = unite(tables, setting.behind(self._chains[place].nodes[0]))
@@ -207,7 +207,7 @@ class Runner:
         return Made(place, piped.table, entered, passed, (*nanos, *piped.nanos), errors + piped.errors)
 
 
-def fold_ports(compiled: CompiledFold, tables: Sequence[pa.Table], memory: Memory) -> tuple[pa.Table, int]:
+def fold_ports(tables: Sequence[pa.Table], memory: Memory) -> tuple[pa.Table, int]:
     """Folds the tuples of each port in; returns the rows that it gives out, and the number of errors.
 
     Only the last run lets time pass: the windows that it closes also need the tuples of the runs before it.
@@ -216,8 +216,7 @@ def fold_ports(compiled: CompiledFold, tables: Sequence[pa.Table], memory: Memor
     outputs, errors = [], 0
     for port in ports:
         after = memory.after if port == ports[-1] else memory.before
-        folded = compiled.run(tables[port], memory.states, memory.before, after, port)
-        memory.change(folded.appended, folded.dropped)
+        folded = memory.run(tables[port], after, port)
         outputs.append(folded.output)
         errors += folded.errors
     return pa.concat_tables(outputs), errors
@@ -233,5 +232,4 @@ def _as_table(made: pa.Table | pa.RecordBatch | None) -> pa.Table:
 
 def _remembered(memories: Mapping[str, Memory], tables: Mapping[str, Sequence[Version]]) -> int:
     """Number of rows that a chain reads besides its input."""
-    states: int = sum(rows.num_rows for memory in memories.values() for rows in memory.states)
-    return states + sum(map(len, tables.values()))
+    return sum(memory.fold.rows for memory in memories.values()) + sum(map(len, tables.values()))

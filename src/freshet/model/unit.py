@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -53,12 +54,14 @@ class State:
         ranges: The live range of each of its state streams, in order.
         before: Watermark of each of its ports when the unit begins, in microseconds; None: none is known yet.
         after: The same when the unit has been processed.
+        rewrites: Numbers of the state streams that the unit writes anew, because they lie in many small segments.
     """
 
     fold: str
     ranges: tuple[Train, ...]
     before: tuple[int | None, ...]
     after: tuple[int | None, ...]
+    rewrites: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +118,32 @@ class ChainResult:
     dropped: tuple[tuple[str, int], ...] = ()
 
 
+class KeptCounts(NamedTuple):
+    """What workers had kept of the states that a unit needed.
+
+    Args:
+        found: Number of folds whose state was there.
+        rebuilt: Number of folds whose state was built from the log.
+        bytes: Memory of all that the worker keeps after the unit.
+    """
+
+    found: int = 0
+    rebuilt: int = 0
+    bytes: int = 0
+
+    def plus(self, later: KeptCounts) -> KeptCounts:
+        """The same with what was counted later.
+
+        >>> KeptCounts(1, 0, 500).plus(KeptCounts(0, 1, 400))
+        KeptCounts(found=1, rebuilt=1, bytes=400)
+        """
+        return KeptCounts(self.found + later.found, self.rebuilt + later.rebuilt, later.bytes or self.bytes)
+
+
+NOTHING_KEPT: Final = KeptCounts()
+"""No fold was in the unit."""
+
+
 @dataclass(frozen=True, slots=True)
 class UnitResult:
     """A finished unit: nothing of it exists until the log has committed it.
@@ -139,6 +168,7 @@ class UnitResult:
     """Seconds by part (plan, job; of residents plan, send, work, report), for those who look into the overhead."""
     way: str | None = None
     """The way that it went, if that may be another one than the executor expects for its operators."""
+    kept: KeptCounts = NOTHING_KEPT
 
 
 @dataclass(frozen=True, slots=True)

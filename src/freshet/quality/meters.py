@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from freshet.model import ChainResult, Promises
+from freshet.model.unit import NOTHING_KEPT, KeptCounts
 from freshet.quality.freshness import mean_freshness
 from freshet.quality.qos import overall
 from freshet.quality.query_meter import QueryMeter
@@ -135,9 +136,9 @@ class Meters:
             meter = self.queries[name]
             meter.blind = since if meter.blind is None else min(meter.blind, since)
 
-    def busy(self, seconds: float) -> None:
-        """Records that a worker ran a unit for this long."""
-        self._workers.busy(seconds)
+    def busy(self, seconds: float, kept: KeptCounts = NOTHING_KEPT) -> None:
+        """Records that a worker ran a unit for this long, and what it had kept of the states that the unit needed."""
+        self._workers.busy(seconds, kept)
 
     def deciding(self, seconds: float) -> None:
         """Records that a decision took this long."""
@@ -175,6 +176,9 @@ class Meters:
                 "units": self._workers.units,
                 "busy_s": self._workers.seconds,
                 "busy_share": self._workers.share(now, running),
+                "states_found": self._workers.kept.found,
+                "states_rebuilt": self._workers.kept.rebuilt,
+                "kept_bytes": self._workers.kept.bytes,
             },
             "decisions": {
                 "decisions": self._decisions.decisions,

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from freshet.model.unit import NOTHING_KEPT, KeptCounts
+
 
 class WorkerMeter:
     """Share of the workers' time in which they ran units.
@@ -18,18 +20,21 @@ class WorkerMeter:
     (0.15, 0.4)
     """
 
-    __slots__ = ("seconds", "start", "units", "workers")
+    __slots__ = ("kept", "seconds", "start", "units", "workers")
 
     def __init__(self, start: float, workers: int = 1) -> None:
         self.start = start
         self.workers = workers
         self.units = 0
+        self.kept = NOTHING_KEPT
         self.seconds = 0.0
 
-    def busy(self, seconds: float) -> None:
-        """Records that a worker ran a unit for this long."""
+    def busy(self, seconds: float, kept: KeptCounts = NOTHING_KEPT) -> None:
+        """Records that a worker ran a unit for this long, and what it had kept of the states that the unit needed."""
         self.units += 1
         self.seconds += seconds
+        if kept is not NOTHING_KEPT:
+            self.kept = self.kept.plus(kept)
 
     def share(self, now: float, running: Iterable[float] = ()) -> float:
         """Share since the start; ``running`` are the start times of the units that are running."""

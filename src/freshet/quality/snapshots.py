@@ -135,6 +135,9 @@ class WorkersSnapshot(TypedDict):
     units: Annotated[Counted, "number of finished units"]
     busy_s: Annotated[Seconds, "time spent in units, summed over workers"]
     busy_share: Annotated[Share | None, "share of the workers' time spent in units"]
+    states_found: Annotated[Counted, "how often a worker had kept a state that it needed, or an earlier version of it"]
+    states_rebuilt: Annotated[Counted, "how often it had not, and built the state from the log"]
+    kept_bytes: Annotated[Counted, "memory of the states that the worker of the latest such unit keeps"]
 
 
 class DecisionsSnapshot(TypedDict):

@@ -9,6 +9,7 @@ import random
 from collections.abc import Collection, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +19,8 @@ from freshet.engine import Clock
 from freshet.kernels import CompiledFold, compile_fold
 from freshet.kernels.columns import NetworkColumns
 from freshet.kernels.expressions.unsupported import Unsupported
+from freshet.kernels.folds import LiveFold
+from freshet.kernels.kept_states import KeptStates, StateStamp, stamp_of
 from freshet.kernels.running import Made, Runner
 from freshet.kernels.superbox.pipeline import Memory
 from freshet.kernels.superbox.program import why_not
@@ -33,6 +36,7 @@ from freshet.model import (
     Operator,
     OperatorRun,
     Project,
+    SegmentFile,
     Train,
     Unit,
     UnitResult,
@@ -41,7 +45,7 @@ from freshet.model import (
     version_stream,
 )
 from freshet.model.schema import with_arrival
-from freshet.model.unit import given_by
+from freshet.model.unit import KeptCounts, given_by
 from freshet.testing.faults import Faults
 
 
@@ -55,6 +59,7 @@ class InProcessExecutor:
         seed: Draws how many of them finish at a time.
         faults: What goes wrong; None: nothing.
         cost: Seconds that an operator is said to take for a tuple; None: what it really took.
+        losses: Share of the units before which their worker has lost all that it kept of states.
     """
 
     alone: AbstractSet[str] = frozenset()
@@ -68,6 +73,7 @@ class InProcessExecutor:
         seed: int = 0,
         faults: Faults | None = None,
         cost: float | None = None,
+        losses: float = 0.1,
     ) -> None:
         self.folder, self.cost = folder, cost
         self._clock, self._faults = clock, faults or Faults()
@@ -77,6 +83,8 @@ class InProcessExecutor:
         self.columns = NetworkColumns(KernelTyper())
         self.fail_on_error: AbstractSet[str] = frozenset()
         self._superboxes: dict[tuple[tuple[Operators, ...], pa.Schema], Superbox] = {}
+        self._kept = [KeptStates(2**28) for _ in range(slots)]
+        self._losses, self._losing = losses, random.Random(f"losses {seed}")
         self._done: list[UnitResult] = []
 
     def install(
@@ -132,6 +140,13 @@ class InProcessExecutor:
             self._superboxes[chains, schema] = Superbox(chains, schema)
         return self._superboxes[chains, schema]
 
+    def kept_by_worker(self) -> KeptStates:
+        """What the worker that runs the next unit has made of the states of folds."""
+        kept = self._losing.choice(self._kept)
+        if self._losing.random() < self._losses:
+            kept.clear()
+        return kept
+
     def why_failed(self, chain: Chain, errors: int) -> str | None:
         """Why the errors of a chain count as a failure; None if they do not."""
         strict = errors and not self.fail_on_error.isdisjoint(self.network.queries(chain.nodes[0]))
@@ -169,6 +184,9 @@ class _UnitInProcess:
         self._raising = {unit.chains[place].nodes[0] for place in raising}
         self._states = {state.fold: state for state in unit.states}
         self._memories: dict[str, Memory] = {}
+        self._found: dict[str, tuple[CompiledFold, StateStamp, LiveFold]] = {}
+        self._kept = executor.kept_by_worker()
+        self._before = self._kept.hits, self._kept.misses
         self._numbers = {self.operators([number])[0].name: number for number in unit.nodes}
 
     def _raise_in(self, *nodes: int) -> None:
@@ -198,11 +216,11 @@ class _UnitInProcess:
 
     def memory(self, fold: str, compiled: CompiledFold) -> Memory:
         state = self._states[fold]
-        rows = [
-            read_train(self._executor.folder, each, schema)
-            for each, schema in zip(state.ranges, compiled.states, strict=True)
-        ]
-        return self._memories.setdefault(fold, Memory(rows, state.before, state.after, compiled))
+        live = self._kept.recall(fold, compiled, state.ranges, partial(read_train, self._executor.folder))
+        self._found[fold] = compiled, stamp_of(state.ranges), live
+        old = [each.rows for each in state.ranges]
+        self._memories[fold] = Memory(live, old, state.before, state.after)
+        return self._memories[fold]
 
     def versions(self, table: str) -> list[StoredVersion]:
         kept = next(train for train in self._unit.tables if train.stream == version_stream(table))
@@ -224,10 +242,13 @@ class _UnitInProcess:
                     writer.add(given_by(self._unit.id, place), table)
             dropped = self._write_states(writer)
             file = writer.finish()
+        self._keep(file)
         chains = [results[place] for place in range(len(self._unit.chains))]
         if dropped:
             chains = [replace(each, dropped=self._of(each.chain, dropped)) for each in chains]
-        return UnitResult(self._unit, now, now, tuple(chains), (file,) if file.members else ())
+        files, hits, misses = (file,) if file.members else (), *self._before
+        kept = KeptCounts(self._kept.hits - hits, self._kept.misses - misses, self._kept.nbytes)
+        return UnitResult(self._unit, now, now, tuple(chains), files, kept=kept)
 
     def _of(self, chain: Chain, dropped: Mapping[str, Sequence[tuple[str, int]]]) -> tuple[tuple[str, int], ...]:
         return tuple(each for operator in self.operators(chain.nodes) for each in dropped.get(operator.name, ()))
@@ -236,12 +257,21 @@ class _UnitInProcess:
         """Writes the new states; returns how much each fold drops from its old ones."""
         dropped: dict[str, list[tuple[str, int]]] = {}
         for fold, memory in self._memories.items():
-            memory.gather(self._states[fold].ranges)
+            memory.rewrite(self._states[fold].rewrites)
             for number, (tables, gone) in enumerate(zip(memory.appended, memory.dropped, strict=True)):
                 if tables:
                     writer.add(state_stream(fold, number), pa.concat_tables(tables))
                 dropped.setdefault(fold, []).append((state_stream(fold, number), gone))
         return dropped
+
+    def _keep(self, file: SegmentFile) -> None:
+        """Keeps the states as they were and as the file makes them, if it is committed."""
+        grown = {stream: (rows, file.name, position) for stream, rows, position, *_ in file.members}
+        for fold, (compiled, stamp, live) in self._found.items():
+            memory = self._memories[fold]
+            changes = zip(stamp, memory.dropped, strict=True)
+            after = tuple(mark.after(dropped, *grown.get(mark.stream, ())) for mark, dropped in changes)
+            self._kept.keep(fold, compiled, {stamp: live, after: memory.fold})
 
     def _result(self, chain: Chain, made: Made) -> ChainResult:
         failure = made.failure or self._executor.why_failed(chain, made.errors)

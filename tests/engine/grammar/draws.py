@@ -74,7 +74,7 @@ def _expected(body: Body, rows: Mapping[str, float]) -> float:
         rows.get(source.name, _ROWS) if isinstance(source, Named) else _expected(source.body, rows)
         for source in sources
     ]
-    return math.prod(sizes) / _MATCHING ** (len(sizes) - 1)
+    return math.prod(sizes) / float(_MATCHING ** (len(sizes) - 1))
 
 
 @dataclass

@@ -8,11 +8,12 @@ from datetime import date
 from decimal import Decimal
 from random import Random
 from typing import Any
+from unittest.mock import patch
 
 import pyarrow as pa
 from hypothesis import strategies as st
 
-from freshet.kernels.folds import CompiledFold, compile_fold
+from freshet.kernels.folds import CompiledFold, LiveFold, compile_fold, key_index
 from freshet.model import ARRIVAL, Operator
 
 INF, NAN = float("inf"), float("nan")
@@ -114,6 +115,9 @@ def table(rows: Sequence[dict[str, Any]], schema: pa.Schema = SCHEMA) -> pa.Tabl
 class Memory:
     """The state streams of a fold between runs.
 
+    What a run made of them is used for the next one, unless it is lost, and the fold is made of the rows again. A run
+    may be in vain: it runs again from where it was, and must give the same.
+
     Args:
         fold: The fold.
         operator: What it was compiled from; given, a run without tuples must give nothing out unless that is due.
@@ -121,6 +125,8 @@ class Memory:
 
     def __init__(self, fold: CompiledFold, operator: Operator | None = None) -> None:
         self._operator = operator
+        self._live: LiveFold | None = None
+        self._random = Random(0)
         self.states = [schema.empty_table() for schema in fold.states]
         self.appended = 0
 
@@ -133,7 +139,14 @@ class Memory:
         port: int = 0,
     ) -> list[dict[str, Any]]:
         """One run; the state becomes what the log would make of it."""
-        folded = fold.run(rows, self.states, before, after, port)
+        live = self._live if self._live is not None and self._random.random() < 0.9 else fold.live(self.states)
+        with patch.object(key_index, "SHORT", self._random.choice([0, 64])):
+            folded, self._live = live.run(rows, before, after, port)
+            if self._random.random() < 0.2:
+                again, self._live = live.run(rows, before, after, port)
+                assert again.dropped == folded.dropped
+                assert repr(list(map(plain, again.appended))) == repr(list(map(plain, folded.appended)))
+                assert repr(plain(again.output)) == repr(plain(folded.output))
         assert [state.schema for state in folded.appended] == list(fold.states)
         assert folded.output.schema.names == [*fold.output.names, ARRIVAL]
         assert folded.output.schema.types[:-1] == fold.output.types
@@ -144,6 +157,7 @@ class Memory:
             pa.concat_tables([state.slice(gone), new])
             for state, new, gone in zip(self.states, folded.appended, folded.dropped, strict=True)
         ]
+        assert self._live.rows == sum(state.num_rows for state in self.states)
         self.appended += sum(new.num_rows for new in folded.appended)
         return plain(folded.output)
 

@@ -16,6 +16,8 @@ from tests.kernels.folds.logs import SCHEMA, Memory, make_log, table
 
 from freshet.kernels.folds import CompiledFold, compile_fold
 from freshet.kernels.folds.matching import pairs
+from freshet.kernels.folds.slab import Keys, Slab
+from freshet.kernels.folds.state_rows import StateRows
 from freshet.model import ARRIVAL, Join, Lifetime, UserError
 from freshet.model.operators import FROM, UNTIL, earliest
 
@@ -243,12 +245,12 @@ def test_a_train_meets_the_inputs_that_it_has_keys_with_first(monkeypatch: pytes
     """The other end of a path is small, but all its tuples would meet all of the train."""
     made: list[int] = []
 
-    def counted(probe: pa.Table, buffer: pa.Table, keys: Sequence[str]) -> Iterator[Any]:
-        for own, other in pairs(probe, buffer, keys):
+    def counted(probe: Slab, rows: StateRows, keys: Keys) -> Iterator[Any]:
+        for own, other in pairs(probe, rows, keys):
             made.append(len(own))
             yield own, other
 
-    monkeypatch.setattr("freshet.kernels.folds.join.pairs", counted)
+    monkeypatch.setattr("freshet.kernels.folds.live_join.pairs", counted)
     valid = (Lifetime("ts", 1000),) * 3
     fold = compile_fold(Join("j", "inner", valid, PATH, (("i", 2, "i"),), (0, 0, 0)), SCHEMA, SCHEMA, SCHEMA)
     base: Row = dict.fromkeys(SCHEMA.names)

@@ -213,7 +213,7 @@ def test_sums_overflow_in_the_result_only() -> None:
         for i, d in ((big, huge), (1, huge), (-1, huge.copy_negate()))
     ]
     rows += [{**base, "ts": 1, "k": "b", "i": big, "d": huge, ARRIVAL: 0} for _ in range(2)]
-    folded = fold.run(table(rows), [s.empty_table() for s in fold.states], [None], [10])
+    folded, _ = fold.live([s.empty_table() for s in fold.states]).run(table(rows), [None], [10])
     assert folded.errors == 2
     assert sorted(folded.output.select(["k", "s", "d"]).to_pylist(), key=str) == [
         {"k": "a", "s": big, "d": huge},

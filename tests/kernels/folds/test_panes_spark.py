@@ -53,7 +53,7 @@ def test_calls_give_what_spark_gives(spark: Any, tmp_path: Path, key: str) -> No
     items = ", ".join(f"{text(call)} AS {call.output}" for call in EXACT)
     answer: pa.Table = spark.sql(f"SELECT {key}, {items} FROM fold_rows GROUP BY {key}").toArrow()
     fold = compile_fold(Panes("p", Lifetime("ts", 10), 10, (key,), tuple(EXACT)), SCHEMA)
-    output = fold.run(data, [state.empty_table() for state in fold.states], [None], [10]).output
+    output = fold.live([state.empty_table() for state in fold.states]).run(data, [None], [10])[0].output
     for call in EXACT:
         assert output.schema.field(call.output).type == answer.schema.field(call.output).type, call
     got = {group_key(row[key]): row for row in output.to_pylist()}
@@ -70,5 +70,5 @@ def test_nan_is_one_group() -> None:
     fold = compile_fold(Panes("p", Lifetime("ts", 10), 10, ("f",), (Call("n", "count"),)), SCHEMA)
     base: dict[str, Any] = dict.fromkeys(SCHEMA.names)
     data = table([{**base, "ts": 1, "f": f, "__arrival": 1} for f in (NAN, -NAN, 0.0, -0.0)])
-    output = fold.run(data, [state.empty_table() for state in fold.states], [None], [10]).output
+    output = fold.live([state.empty_table() for state in fold.states]).run(data, [None], [10])[0].output
     assert sorted(output["n"].to_pylist()) == [2, 2]

@@ -73,6 +73,7 @@ def _or_unlimited(parse: Callable[[Any], Any]) -> Callable[[Any], Any]:
 
 DurationText = Annotated[float, _quantity(parse_duration, "duration such as '10 s'")]
 DurationOrUnlimited = Annotated[float | None, _quantity(_or_unlimited(parse_duration), "duration such as '10 s'")]
+ByteSize = Annotated[int, _quantity(parse_bytes, "size such as '512 MB'", whole=True), Field(ge=0)]
 SizeOrUnlimited = Annotated[int | None, _quantity(_or_unlimited(parse_bytes), "size such as '512 MB'", whole=True)]
 LatencyCurve = Annotated[Curve, BeforeValidator(_telling(Curve.parse))]
 PolicyName = Annotated[str, _checked(create)]
@@ -243,6 +244,8 @@ class AppSection(Section):
     """How long a job of a unit may take, or "unlimited"; the query that takes longer is found and quarantined."""
     max_rows_out_per_row: int = Field(default=10_000, ge=1)
     """Maximum number of rows that a unit may output for each row that it reads; else the query is quarantined."""
+    kept_state: ByteSize = 2**30
+    """Maximum memory in which each worker keeps what it has made of the states of windows and joins; 0 keeps none."""
     share: ShareMode = "never"
     """Whether operators that several queries begin with run once for all of them: "never", "auto" (if earlier runs have
     measured that it saves time) or "always"; true means "always" and false "never"."""

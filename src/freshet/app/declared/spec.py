@@ -86,6 +86,7 @@ class Settings:
     max_rows_out_per_row: int = 10_000
     resident: ResidentSetting = "auto"
     resident_port: int = 0
+    kept_state: int = 2**30
 
 
 def check_free(name: str, kind: str, taken: Mapping[str, str]) -> None:

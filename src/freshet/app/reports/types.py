@@ -94,6 +94,7 @@ class SettingsReport(TypedDict):
     max_train_rows: Annotated[int, "as declared"]
     unit_timeout: Annotated[float | None, "as declared, in seconds; null means unlimited"]
     max_rows_out_per_row: Annotated[int | None, "as declared"]
+    kept_state: Annotated[int, "as declared, in bytes"]
     share: Annotated[str, "as declared"]
     spark: Annotated[dict[str, str], "Spark settings, as declared"]
     resident: Annotated[int | str, "as declared"]

@@ -165,6 +165,7 @@ def _spark(
         clock=clock,
         time_limit=app.settings.unit_timeout,
         rows_out=app.settings.max_rows_out_per_row,
+        kept_bytes=app.settings.kept_state,
         suspects=suspects,
         residents=count,
         resident_port=app.settings.resident_port,

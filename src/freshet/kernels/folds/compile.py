@@ -25,7 +25,7 @@ def compile_fold(operator: Operator, *inputs: pa.Schema) -> CompiledFold:
     Cut the input into trains as you like and run them in their order. The fold gives out the same rows (up to rounding
     of floating-point sums), provided that
 
-    - ``states`` of a run are what the runs before it left: rows dropped from the low end, then rows appended;
+    - each run is that of the live fold that the run before it gave, or of one made of the same rows of the states;
     - ``before`` is the ``after`` of the previous run, and ``after`` holds for the tuples that come *after this run*. If
       a unit has tuples for several ports of a fold, the watermark of a port moves only with or after the run of that
       port. It is enough that all runs but the last have an ``after`` equal to ``before``;
@@ -49,8 +49,8 @@ def compile_fold(operator: Operator, *inputs: pa.Schema) -> CompiledFold:
     >>> schema = pa.schema({"ts": pa.int64(), "k": pa.string()})
     >>> fold = compile_fold(Panes("q.panes", Lifetime("ts", 10), 10, ("k",), (Call("n", "count"),)), schema)
     >>> table = pa.table({"ts": [1, 5, 12], "k": ["a", "a", "a"], "__arrival": [1, 2, 3]})
-    >>> folded = fold.run(table, [each.empty_table() for each in fold.states], [None], [12])
-    >>> folded.output.select(["k", "n"]).to_pylist(), folded.appended[0].num_rows
+    >>> folded, later = fold.live([each.empty_table() for each in fold.states]).run(table, [None], [12])
+    >>> folded.output.select(["k", "n"]).to_pylist(), later.rows
     ([{'k': 'a', 'n': 2}], 1)
     """
     compiled: CompiledFold = KERNELS[type(operator)](operator, *inputs)

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Protocol
 
 import pyarrow as pa
 
+from freshet.model import Operator
+
 if TYPE_CHECKING:
     from freshet.kernels.table_join import Version
 
@@ -48,8 +50,40 @@ class CompiledRows(Protocol):
         """
 
 
+class LiveFold(Protocol):
+    """A fold with what it remembers. It never changes: a run gives the fold as it is then, and both can go on."""
+
+    @property
+    def rows(self) -> int:
+        """Number of rows that it remembers."""
+
+    @property
+    def nbytes(self) -> int:
+        """Memory that it takes."""
+
+    def run(self, table: pa.Table, before: Watermarks, after: Watermarks, port: int = 0) -> tuple[Folded, LiveFold]:
+        """Folds some tuples of one input in.
+
+        Args:
+            table: The input columns and the arrival; it may have no rows.
+            before: The watermarks when the previous run ended.
+            after: The watermarks once these tuples have run.
+            port: Which input the tuples come from.
+        """
+
+    def moved(self, dropped: Sequence[int], appended: Sequence[pa.Table]) -> LiveFold:
+        """The fold after changes of its state streams that others made: rows dropped, and then rows appended."""
+
+    def gathered(self, number: int) -> tuple[pa.Table, LiveFold]:
+        """The rows of a state stream, merged as far as possible, and the fold that remembers them so."""
+
+
 class CompiledFold(Protocol):
-    """A fold for tuples of a known schema; it remembers nothing between runs."""
+    """A fold for tuples of a known schema; it remembers nothing itself."""
+
+    @property
+    def operator(self) -> Operator:
+        """What it was compiled from."""
 
     @property
     def output(self) -> pa.Schema:
@@ -59,18 +93,5 @@ class CompiledFold(Protocol):
     def states(self) -> tuple[pa.Schema, ...]:
         """Schemas of its state streams, with the arrival as last column."""
 
-    def run(
-        self, table: pa.Table, states: Sequence[pa.Table], before: Watermarks, after: Watermarks, port: int = 0
-    ) -> Folded:
-        """Folds some tuples of one input in.
-
-        Args:
-            table: The input columns and the arrival; it may have no rows.
-            states: Live rows of each state stream, in their order.
-            before: The watermarks when the previous run ended.
-            after: The watermarks once these tuples have run.
-            port: Which input the tuples come from.
-        """
-
-    def merged(self, number: int, rows: pa.Table) -> pa.Table:
-        """The rows of a state stream, merged as far as possible; called when the stream is rewritten."""
+    def live(self, states: Sequence[pa.Table]) -> LiveFold:
+        """The fold with what it remembers: the live rows of each state stream, in their order."""

@@ -9,6 +9,7 @@ came later, which it does not see; if nothing is late, there are none.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -17,12 +18,15 @@ import pyarrow as pa
 from freshet.kernels.expressions.value import Mask
 from freshet.kernels.folds.arrays import Ints, arrow, flat, select, take
 from freshet.kernels.folds.calls import Calls, Wanted
-from freshet.kernels.folds.folded import Folded, Watermarks
+from freshet.kernels.folds.folded import Folded, LiveFold, Watermarks
 from freshet.kernels.folds.groups import check_key, encode_groups
+from freshet.kernels.folds.held import HeldTables
 from freshet.kernels.folds.moving_details import distinct, quantiles
+from freshet.kernels.folds.slab import Keys, Slab
 from freshet.kernels.folds.sorting import Runs, running_maximum, sort_rows, stable_order
+from freshet.kernels.folds.state_rows import StateRows
 from freshet.kernels.folds.times import check_time, earliest, micros
-from freshet.kernels.folds.upkeep import keep_live
+from freshet.kernels.folds.upkeep import keep_live, keep_open
 from freshet.kernels.folds.windows import Windows
 from freshet.model import ARRIVAL, Moving
 
@@ -34,7 +38,7 @@ class CompiledMoving:
 
     def __init__(self, operator: Moving, schema: pa.Schema) -> None:
         check_time(schema, operator.time)
-        self._operator: Final = operator
+        self.operator: Final = operator
         self._calls: Final = Calls(operator.calls, schema)
         for key in (*operator.keys, *operator.partition):
             check_key(schema, key)
@@ -46,25 +50,30 @@ class CompiledMoving:
         self.states: Final = (pa.schema([*kept, pa.field(_TIME, pa.int64()), pa.field(ARRIVAL, pa.int64())]),)
         self._whole: Final = self.output.append(pa.field(ARRIVAL, pa.int64()))
 
+    def live(self, states: Sequence[pa.Table]) -> LiveFold:
+        if self.operator.rows is not None:
+            return HeldTables(self, tuple(states))
+        return LiveMoving(self, StateRows.of(states[0], _TIME))
+
     def run(
         self, table: pa.Table, states: Sequence[pa.Table], before: Watermarks, after: Watermarks, port: int = 0
     ) -> Folded:
+        """Folds tuples into windows of ROWS: how many tuples came after a tuple decides whether it is needed."""
         [state] = states
-        table, fresh = self._fresh(table)
-        rows = pa.concat_tables([state, fresh])
-        output, errors = self._whole.empty_table(), 0
-        if fresh.num_rows:
-            output, errors = self._answers(table, rows, state.num_rows)
-        appended, dropped = keep_live(state, fresh, self._live(rows, after))
+        table, fresh = self.fresh(table)
+        output, errors = self.answers(table, state, fresh)
+        appended, dropped = keep_live(state, fresh, self._live(pa.concat_tables([state, fresh])))
         return Folded(output, (appended,), (dropped,), errors)
 
-    def merged(self, number: int, rows: pa.Table) -> pa.Table:
-        return rows
+    @property
+    def groups(self) -> Keys:
+        """Columns of the state by which tuples are grouped."""
+        return tuple(f"column_{self._columns.index(key)}" for key in self.operator.keys)
 
-    def _fresh(self, table: pa.Table) -> tuple[pa.Table, pa.Table]:
+    def fresh(self, table: pa.Table) -> tuple[pa.Table, pa.Table]:
         """The tuples that have a time, and the same as rows of the state."""
-        times, known = micros(table, self._operator.time)
-        if self._operator.rows is not None:
+        times, known = micros(table, self.operator.time)
+        if self.operator.rows is not None:
             known = None
         elif known is not None:
             table, times = select(table, known), times[known]
@@ -72,8 +81,11 @@ class CompiledMoving:
         columns += [arrow(times, pa.int64()), flat(table, ARRIVAL)]
         return table, pa.Table.from_arrays(columns, schema=self.states[0])
 
-    def _answers(self, table: pa.Table, rows: pa.Table, old: int) -> tuple[pa.Table, int]:
-        """The answer for each new tuple, from the remembered and the new ones that it sees."""
+    def answers(self, table: pa.Table, state: pa.Table, fresh: pa.Table) -> tuple[pa.Table, int]:
+        """The answer for each new tuple, from the tuples that it sees; also the number of errors."""
+        if not fresh.num_rows:
+            return self._whole.empty_table(), 0
+        rows, old = pa.concat_tables([state, fresh]), state.num_rows
         columns = {name: flat(rows, f"column_{place}") for place, name in enumerate(self._columns)}
         order, codes, new, windows = self._windows(rows, columns, old)
         index = pa.array(order)
@@ -85,12 +97,12 @@ class CompiledMoving:
         back = np.empty(len(new), np.int64)
         back[new - old] = np.arange(len(new))
         results = [take(result, back) for result in results]
-        carried = [flat(table, name) for name in self._operator.carried]
+        carried = [flat(table, name) for name in self.operator.carried]
         return pa.Table.from_arrays([*carried, *results, flat(table, ARRIVAL)], schema=self._whole), errors
 
     def _windows(self, rows: pa.Table, columns: dict[str, pa.Array], old: int) -> tuple[Ints, Ints, Ints, Windows]:
         """The order of the rows; in that order their groups, the numbers of the new rows, and the windows of these."""
-        names = (*self._operator.keys, *(self._operator.partition if self._operator.rows is not None else ()))
+        names = (*self.operator.keys, *(self.operator.partition if self.operator.rows is not None else ()))
         codes, size = encode_groups([columns[name] for name in names], rows.num_rows)
         places, width = self._places(rows, columns)
         order = sort_rows(codes, size, places)
@@ -106,13 +118,13 @@ class CompiledMoving:
         return order, codes, new, Windows(lo, mid, own + 1, lambda index, ids: order[index] <= new[ids])
 
     def _places(self, rows: pa.Table, columns: dict[str, pa.Array]) -> tuple[Ints, int]:
-        if self._operator.rows is None:
-            return micros(rows, _TIME)[0], self._operator.size or 0
-        return self._numbers(columns, rows.num_rows, False), self._operator.rows
+        if self.operator.rows is None:
+            return micros(rows, _TIME)[0], self.operator.size or 0
+        return self._numbers(columns, rows.num_rows, False), self.operator.rows
 
     def _numbers(self, columns: dict[str, pa.Array], count: int, from_end: bool) -> Ints:
         """The number of each tuple within its partition."""
-        partition = [columns[name] for name in self._operator.partition]
+        partition = [columns[name] for name in self.operator.partition]
         codes, size = encode_groups(partition, count)
         order = stable_order(codes, size)
         sizes = np.bincount(codes, minlength=size)
@@ -133,14 +145,46 @@ class CompiledMoving:
             found |= {(detail, share): answer for share, answer in zip(shares, answers, strict=True)}
         return found
 
-    def _live(self, rows: pa.Table, after: Watermarks) -> Mask | None:
-        """The tuples that a later one may still see; None: all."""
-        if self._operator.rows is not None:
-            columns = {name: flat(rows, f"column_{place}") for place, name in enumerate(self._columns)}
-            live: Mask = self._numbers(columns, rows.num_rows, True) < self._operator.rows - 1
-            return live
+    def _live(self, rows: pa.Table) -> Mask:
+        """The tuples that a later one may still see."""
+        columns = {name: flat(rows, f"column_{place}") for place, name in enumerate(self._columns)}
+        live: Mask = self._numbers(columns, rows.num_rows, True) < (self.operator.rows or 0) - 1
+        return live
+
+
+@dataclass(frozen=True)
+class LiveMoving:
+    """Moving aggregates over a time, with the tuples that they remember, indexed by group.
+
+    Args:
+        fold: The aggregates.
+        state: The remembered tuples.
+    """
+
+    fold: CompiledMoving
+    state: StateRows
+
+    @property
+    def rows(self) -> int:
+        return len(self.state)
+
+    @property
+    def nbytes(self) -> int:
+        return self.state.nbytes
+
+    def run(self, table: pa.Table, before: Watermarks, after: Watermarks, port: int = 0) -> tuple[Folded, LiveMoving]:
+        table, rows = self.fold.fresh(table)
+        fresh = Slab(rows, _TIME)
+        # A tuple sees only those of its own group.
+        seen = self.state.take(self.state.alike(fresh, self.fold.groups), rows.column_names)
+        output, errors = self.fold.answers(table, seen, fresh.table)
         watermark = earliest(after)
-        if watermark is None:
-            return None
-        alive: Mask = micros(rows, _TIME)[0] > watermark - (self._operator.size or 0)
-        return alive
+        limit = None if watermark is None else watermark - (self.fold.operator.size or 0)
+        kept = keep_open(self.state, fresh, limit)
+        return Folded(output, (kept.appended,), (kept.dropped,), errors), LiveMoving(self.fold, kept.rows)
+
+    def moved(self, dropped: Sequence[int], appended: Sequence[pa.Table]) -> LiveMoving:
+        return LiveMoving(self.fold, self.state.moved(dropped[0], appended[0]))
+
+    def gathered(self, number: int) -> tuple[pa.Table, LiveMoving]:
+        return self.state.table(), self

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from freshet.kernels.folds.folded import Folded, Watermarks
+from freshet.kernels.folds.held import HeldTables
 from freshet.kernels.own_operator import SAMPLE, SAMPLE_EVERY, check_types
 from freshet.model import ARRIVAL, UserError
 from freshet.model.functions import known_operator
@@ -65,19 +66,23 @@ class CompiledOwnFold:
     def __init__(self, operator: OwnFold, schema: pa.Schema) -> None:
         function = known_operator(operator.key)
         check_types(function, schema)
-        self._operator, self._function = operator, function
+        self.operator: Final = operator
+        self._function = function
         self.output: Final = function.returns
         self.states: Final = tuple(map(with_arrival, function.states))
         made = function.load()
         self._own: Final[Memorable] = made() if isinstance(made, type) else made
         self._runs = 0
 
+    def live(self, states: Sequence[pa.Table]) -> HeldTables:
+        return HeldTables(self, tuple(states))
+
     def run(
         self, table: pa.Table, states: Sequence[pa.Table], before: Watermarks, after: Watermarks, port: int = 0
     ) -> Folded:
         tuples = _shown(table.select([*self._function.takes.names, ARRIVAL]))
         known = [_shown(state) for state in states]
-        times = (before[0], after[0]) if self._operator.by_time else (None, None)
+        times = (before[0], after[0]) if self.operator.by_time else (None, None)
         if self._runs % SAMPLE_EVERY == 0 and table.num_rows > 1:
             self._check(tuples.slice(0, SAMPLE), known, *times)
         self._runs += 1
@@ -85,12 +90,9 @@ class CompiledOwnFold:
         self._check_times(rows, times[0])
         return Folded(_stored(rows), tuple(map(_stored, appended)), dropped)
 
-    def merged(self, number: int, rows: pa.Table) -> pa.Table:
-        return rows
-
     def _call(self, tuples: pa.Table, states: Sequence[pa.Table], before: int | None, after: int | None) -> _Taken:
         """The checked result of the user's code for some tuples."""
-        given: Any = self._own.run(tuples, states, before, after, *self._operator.arguments)
+        given: Any = self._own.run(tuples, states, before, after, *self.operator.arguments)
         lists = given[1:] if isinstance(given, tuple) and len(given) == 3 else [None]
         if not all(isinstance(each, list | tuple) and len(each) == len(states) for each in lists):
             raise self._wrong(

@@ -7,6 +7,7 @@ SIGMOD Record 34(1), 2005, except that they are not cut at fixed places: a pane 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -21,8 +22,10 @@ from freshet.kernels.folds.groups import canonical, check_key, encode_groups, ex
 from freshet.kernels.folds.pane_details import pane_detail
 from freshet.kernels.folds.pane_rows import PaneRows
 from freshet.kernels.folds.pane_stream import FIRST, LAST, PaneStream, numbers
+from freshet.kernels.folds.slab import Slab
+from freshet.kernels.folds.state_rows import StateRows
 from freshet.kernels.folds.times import check_time, earliest, ends, micros, time_type
-from freshet.kernels.folds.upkeep import keep_up
+from freshet.kernels.folds.upkeep import keep_open
 from freshet.model import ARRIVAL, Panes
 from freshet.model.operators import WINDOW_END, WINDOW_START
 
@@ -50,37 +53,44 @@ class CompiledPanes:
         self.states: Final = tuple(stream.schema for stream in self._streams)
         self._whole: Final = self.output.append(pa.field(ARRIVAL, pa.int64()))
 
-    def run(
-        self, table: pa.Table, states: Sequence[pa.Table], before: Watermarks, after: Watermarks, port: int = 0
-    ) -> Folded:
-        return self.run_rows(self._rows(table), states, before, after)
+    def live(self, states: Sequence[pa.Table]) -> LivePanes:
+        return LivePanes(self, tuple(StateRows.of(state, LAST) for state in states))
 
     def run_rows(
-        self, rows: Sequence[PaneRows], states: Sequence[pa.Table], before: Watermarks, after: Watermarks
-    ) -> Folded:
-        """The same with rows for each state stream; a row may stand for many tuples."""
+        self, rows: Sequence[PaneRows], states: Sequence[StateRows], before: Watermarks, after: Watermarks
+    ) -> tuple[Folded, LivePanes]:
+        """Folds rows for each state stream in; a row may stand for many tuples."""
         done, closed = self._closed(before), self._closed(after)
-        fresh = [self._fresh(*each, done) for each in zip(self._streams, rows, strict=True)]
+        fresh = [Slab(self._fresh(*each, done), LAST) for each in zip(self._streams, rows, strict=True)]
         output, errors = self._whole.empty_table(), 0
         closes = _is_later(closed, done)
-        early = self.operator.emit == "changes" and fresh[0].num_rows > 0
+        early = self.operator.emit == "changes" and len(fresh[0]) > 0
         if closes or early:
-            output, errors = self._emit(states, fresh, done, closed if closes else done, early)
-        kept = [self._keep(*each, closed) for each in zip(self._streams, states, fresh, strict=True)]
-        appended, dropped = zip(*kept, strict=True)
-        return Folded(output, appended, dropped, errors)
+            known = [state.table() if closes else self._touched(state, fresh[0]) for state in states]
+            output, errors = self._emit(known, [each.table for each in fresh], done, closed if closes else done, early)
+        kept = [
+            keep_open(state, new, closed, stream.compact)
+            for stream, state, new in zip(self._streams, states, fresh, strict=True)
+        ]
+        appended, dropped, later = zip(*kept, strict=True)
+        return Folded(output, appended, dropped, errors), LivePanes(self, later)
 
     def merged(self, number: int, rows: pa.Table) -> pa.Table:
+        """The rows of a state stream, merged as far as possible."""
         merged = self._streams[number].compact(rows, True)
         assert merged is not None
         return merged
+
+    def _touched(self, state: StateRows, fresh: Slab) -> pa.Table:
+        """The panes of the groups of new ones, and seldom a few others."""
+        return state.take(state.alike(fresh, self._panes.keys), state.empty.table.column_names)
 
     def _closed(self, watermarks: Watermarks) -> int | None:
         """The last boundary that has passed."""
         watermark = earliest(watermarks)
         return None if watermark is None else (watermark - self.operator.offset) // self.operator.slide
 
-    def _rows(self, table: pa.Table) -> list[PaneRows]:
+    def rows(self, table: pa.Table) -> list[PaneRows]:
         """The tuples as rows for each state stream."""
         start, known = micros(table, self.operator.validity.time)
         until = None
@@ -158,11 +168,42 @@ class CompiledPanes:
         start = pa.nulls(len(times), self._time) if size is None else arrow(times - size, self._time)
         return [start, arrow(times, self._time)]
 
-    def _keep(self, stream: PaneStream, state: pa.Table, fresh: pa.Table, closed: int | None) -> tuple[pa.Table, int]:
-        if closed is None:
-            return keep_up(state, None, fresh, stream.compact)
-        fresh = select(fresh, numbers(fresh, LAST) > closed)
-        return keep_up(state, numbers(state, LAST) > closed, fresh, stream.compact)
+
+@dataclass(frozen=True)
+class LivePanes:
+    """Aggregates at boundaries with the panes that they remember.
+
+    Args:
+        fold: The aggregates.
+        states: The panes of each state stream.
+    """
+
+    fold: CompiledPanes
+    states: tuple[StateRows, ...]
+
+    @property
+    def rows(self) -> int:
+        return sum(map(len, self.states))
+
+    @property
+    def nbytes(self) -> int:
+        return sum(state.nbytes for state in self.states)
+
+    def run(self, table: pa.Table, before: Watermarks, after: Watermarks, port: int = 0) -> tuple[Folded, LivePanes]:
+        return self.run_rows(self.fold.rows(table), before, after)
+
+    def run_rows(self, rows: Sequence[PaneRows], before: Watermarks, after: Watermarks) -> tuple[Folded, LivePanes]:
+        """The same with rows that were made of tuples before."""
+        return self.fold.run_rows(rows, self.states, before, after)
+
+    def moved(self, dropped: Sequence[int], appended: Sequence[pa.Table]) -> LivePanes:
+        return LivePanes(self.fold, tuple(map(StateRows.moved, self.states, dropped, appended)))
+
+    def gathered(self, number: int) -> tuple[pa.Table, LivePanes]:
+        state = self.states[number]
+        merged = self.fold.merged(number, state.table()) if len(state) else state.empty.table
+        states = (*self.states[:number], state.replaced(merged), *self.states[number + 1 :])
+        return merged, LivePanes(self.fold, states)
 
 
 def _is_later(one: int | None, other: int | None) -> bool:

@@ -11,6 +11,7 @@ import pyarrow as pa
 from freshet.kernels.folds.arrays import flat, join
 from freshet.kernels.folds.calls import Calls
 from freshet.kernels.folds.folded import Folded, Watermarks
+from freshet.kernels.folds.held import HeldTables
 from freshet.kernels.folds.pane_stream import NEWEST
 from freshet.kernels.folds.windows import Windows
 from freshet.model import ARRIVAL, Moving, UserError
@@ -22,7 +23,7 @@ class CompiledRunning:
     def __init__(self, operator: Moving, schema: pa.Schema) -> None:
         if operator.keys or operator.partition:
             raise UserError("an unbounded window has no groups: give it a RANGE or ROWS, so that they are forgotten")
-        self._operator: Final = operator
+        self.operator: Final = operator
         self._calls: Final = Calls(operator.calls, schema)
         if self._calls.details:
             raise UserError("distinct values and percentiles need a window with RANGE or ROWS")
@@ -31,6 +32,9 @@ class CompiledRunning:
         self.output: Final = pa.schema([*carried, *self._calls.fields])
         self.states: Final = (pa.schema([field for partial in self._partials for field in partial.fields]),)
         self._whole: Final = self.output.append(pa.field(ARRIVAL, pa.int64()))
+
+    def live(self, states: Sequence[pa.Table]) -> HeldTables:
+        return HeldTables(self, tuple(states))
 
     def run(
         self, table: pa.Table, states: Sequence[pa.Table], before: Watermarks, after: Watermarks, port: int = 0
@@ -46,11 +50,8 @@ class CompiledRunning:
         end = state.num_rows + 1 + np.arange(table.num_rows)
         found = Windows(np.zeros(len(end), np.int64), end, end).reduce(self._partials, rows)
         results, errors = self._calls.finish(found[:-1], {})
-        columns = [*(flat(table, name) for name in self._operator.carried), *results, flat(table, ARRIVAL)]
+        columns = [*(flat(table, name) for name in self.operator.carried), *results, flat(table, ARRIVAL)]
         last = [p.store(loaded.take(slice(-1, None))) for p, loaded in zip(self._partials, found, strict=True)]
         kept = pa.Table.from_arrays([column for each in last for column in each], schema=self.states[0])
         output = pa.Table.from_arrays(columns, schema=self._whole)
         return Folded(output, (kept,), (state.num_rows,), errors)
-
-    def merged(self, number: int, rows: pa.Table) -> pa.Table:
-        return rows

@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import Final
 
 import numpy as np
+import numpy.typing as npt
 
 from freshet.kernels.folds.arrays import Ints
 
 _ROOM: Final = 1 << 62
 
 
-def stable_order(codes: Ints, size: int) -> Ints:
+def stable_order(codes: Ints | npt.NDArray[np.uint32], size: int) -> Ints:
     """Sorts small numbers and keeps the order of equal ones: NumPy sorts 16 bits at a time by counting.
 
     >>> stable_order(np.array([1, 0, 1, 0]), 2).tolist()

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final
+from typing import Final, NamedTuple
 
 import pyarrow as pa
 
 from freshet.kernels.expressions.value import Mask
 from freshet.kernels.folds.arrays import select
+from freshet.kernels.folds.slab import Slab
+from freshet.kernels.folds.state_rows import StateRows
 
 SMALL: Final = 128
 """States of at most this number of rows are not worth merging."""
@@ -17,45 +19,70 @@ Compact = Callable[[pa.Table, bool], pa.Table | None]
 """The rows with equal ones merged; unless forced, None if more than half of them would stay."""
 
 
-def keep_up(
-    state: pa.Table, live: Mask | None, fresh: pa.Table, compact: Compact | None = None
-) -> tuple[pa.Table, int]:
-    """The rows to append to a state stream, and the number of rows to drop from its low end.
+class Upkept(NamedTuple):
+    """A state stream after a run.
+
+    Args:
+        appended: The rows to append to the stream.
+        dropped: Number of rows to drop from its low end.
+        rows: All rows that it then has.
+    """
+
+    appended: pa.Table
+    dropped: int
+    rows: StateRows
+
+
+def keep_open(rows: StateRows, fresh: Slab, limit: int | None, compact: Compact | None = None) -> Upkept:
+    """Remembers new rows, and forgets those that are not needed after a time.
 
     The stream is rewritten if most of the rows that would stay are dead. Rows are merged when their number passes a
     power of two, up or down. So the state is at most eight times as large as it needs to be: up to half of its rows
     are dead, and up to three of four live rows can still be merged. The cost of merging is constant per row.
 
     Args:
-        state: The rows of the stream.
-        live: The rows of it that are still needed; None: all.
+        rows: The rows of the stream.
         fresh: New rows.
+        limit: Rows that end at this time or earlier are not needed; None: all are needed.
         compact: Merges rows that can be merged.
+
+    >>> rows = StateRows.of(pa.table({"end": [1, 2]}), "end")
+    >>> keep_open(rows, Slab(pa.table({"end": [3]}), "end"), 1).dropped
+    1
+    """
+    fresh = fresh.open(limit)
+    dropped, dead = 0, 0
+    if limit is not None:
+        dropped = rows.ended_first(limit)
+        dead = rows.ended(limit) - dropped
+    stays = len(rows) - dropped
+    rewrite, size = 2 * dead > stays, stays + len(fresh)
+    if compact is not None and stays and size > SMALL and (rewrite or size.bit_length() != len(rows).bit_length()):
+        merged = compact(pa.concat_tables([rows.open(limit), fresh.table]), rewrite)
+        if merged is not None:
+            return Upkept(merged, len(rows), rows.replaced(merged))
+    if rewrite:
+        whole = pa.concat_tables([rows.open(limit), fresh.table])
+        return Upkept(whole, len(rows), rows.replaced(whole))
+    return Upkept(fresh.table, dropped, rows.drop(dropped).append(fresh))
+
+
+def keep_live(state: pa.Table, fresh: pa.Table, live: Mask) -> tuple[pa.Table, int]:
+    """The rows to append to a state stream, and the number of rows to drop from its low end.
+
+    Args:
+        state: The rows of the stream.
+        fresh: New rows.
+        live: Which of the old rows, and then of the new ones, are still needed.
 
     >>> import numpy as np
     >>> some = pa.table({"a": [1, 2]})
-    >>> keep_up(some, np.array([False, True]), some)[1]
+    >>> keep_live(some, some, np.array([False, True, True, True]))[1]
     1
     """
-    if live is None or live.all():
-        dropped, dead = 0, 0
-    else:
-        dropped = int(live.argmax()) if live.any() else len(live)
-        dead = int((~live[dropped:]).sum())
-    stays = state.num_rows - dropped
-    rewrite = 2 * dead > stays
-    rows = stays + fresh.num_rows
-    if compact is not None and stays and rows > SMALL and (rewrite or rows.bit_length() != state.num_rows.bit_length()):
-        merged = compact(pa.concat_tables([select(state, live), fresh]), rewrite)
-        if merged is not None:
-            return merged, state.num_rows
-    if rewrite:
-        return pa.concat_tables([select(state, live), fresh]), state.num_rows
+    old, fresh = live[: state.num_rows], select(fresh, live[state.num_rows :])
+    dropped = int(old.argmax()) if old.any() else len(old)
+    dead = int((~old[dropped:]).sum())
+    if 2 * dead > state.num_rows - dropped:
+        return pa.concat_tables([select(state, old), fresh]), state.num_rows
     return fresh, dropped
-
-
-def keep_live(state: pa.Table, fresh: pa.Table, live: Mask | None) -> tuple[pa.Table, int]:
-    """The same, where ``live`` covers the old rows and then the new ones, of which only live ones are appended."""
-    if live is None:
-        return keep_up(state, None, fresh)
-    return keep_up(state, live[: state.num_rows], select(fresh, live[state.num_rows :]))

@@ -7,39 +7,21 @@ from dataclasses import dataclass, field
 from functools import partial
 from itertools import groupby, takewhile
 from time import perf_counter_ns
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 import pyarrow as pa
 
-from freshet.kernels.folds import CompiledFold, CompiledRows, compile_fold, compile_rows
+from freshet.kernels.folds import CompiledFold, CompiledRows, Folded, LiveFold, compile_fold, compile_rows
+from freshet.kernels.folds.folded import Watermarks
 from freshet.kernels.folds.pane_rows import PaneRows
-from freshet.kernels.folds.panes import CompiledPanes
+from freshet.kernels.folds.panes import LivePanes
 from freshet.kernels.superbox.program import Program
 from freshet.kernels.table_join import Version
-from freshet.model import Operator, Train
+from freshet.model import Operator
 from freshet.model.schema import without_arrival
 
 Tables = Mapping[str, Sequence[Version]]
 """The versions of each table that are kept, in order."""
-MOST_PIECES: Final = 64
-"""Number of segments that a state may always have, however small they are."""
-_SMALL_PIECE: Final = 2**18
-_LARGEST: Final = 2**28
-
-
-def is_scattered(state: Train) -> bool:
-    """Whether a state has so many small segments that it is worth rewriting.
-
-    Each unit adds at least one segment. A larger state may have more segments, so that on average a unit rewrites no
-    more bytes than a small segment has. A state that hardly fits into one worker is never rewritten.
-
-    >>> from freshet.model import Segment
-    >>> small = tuple(Segment("q.join.state", first, 1, first, 0, 0, f"{first}.arrows", 0, 500) for first in range(65))
-    >>> is_scattered(Train("q.join.state", 0, 65, small)), is_scattered(Train("q.join.state", 1, 65, small[1:]))
-    (True, False)
-    """
-    size = sum(segment.length for segment in state.segments)
-    return len(state.segments) > max(MOST_PIECES, size // _SMALL_PIECE) and size <= _LARGEST
 
 
 @dataclass
@@ -47,50 +29,56 @@ class Memory:
     """The state of one fold within a unit: as it was, and as the chains of the unit have changed it so far.
 
     Args:
-        states: The live rows of each state stream.
+        fold: The fold with what it remembers.
+        old: Number of rows of each state stream when the unit begins.
         before: Watermark of each port when the unit begins, in microseconds.
         after: Watermark of each port when the unit has been processed.
-        fold: The fold; None: its rows are not merged.
     """
 
-    states: list[pa.Table]
+    fold: LiveFold
+    old: Sequence[int]
     before: tuple[int | None, ...]
     after: tuple[int | None, ...]
-    fold: CompiledFold | None = None
     appended: list[list[pa.Table]] = field(default_factory=list)
     """New rows of each state stream that have not been dropped again."""
     dropped: list[int] = field(default_factory=list)
     """Number of rows from before the unit to drop from the low end of each state stream."""
 
     def __post_init__(self) -> None:
-        self._old = [table.num_rows for table in self.states]
-        self.appended = [[] for _ in self.states]
-        self.dropped = [0 for _ in self.states]
+        self.appended = [[] for _ in self.old]
+        self.dropped = [0 for _ in self.old]
 
-    def change(self, appended: Sequence[pa.Table], dropped: Sequence[int]) -> None:
+    @classmethod
+    def of(cls, fold: CompiledFold, states: Sequence[pa.Table], before: Watermarks, after: Watermarks) -> Memory:
+        """The memory of a fold with these rows of its state streams."""
+        return cls(fold.live(states), [state.num_rows for state in states], tuple(before), tuple(after))
+
+    def run(self, table: pa.Table, after: Watermarks, port: int = 0) -> Folded:
+        """Folds tuples in."""
+        return self._changed(*self.fold.run(table, self.before, after, port))
+
+    def run_rows(self, rows: Sequence[PaneRows]) -> Folded:
+        """Folds rows in that were made of tuples for its panes."""
+        assert isinstance(self.fold, LivePanes), "only panes are made of such rows"
+        return self._changed(*self.fold.run_rows(rows, self.before, self.after))
+
+    def _changed(self, folded: Folded, fold: LiveFold) -> Folded:
         """Applies the changes of one run of the fold."""
-        for number, (rows, gone) in enumerate(zip(appended, dropped, strict=True)):
-            kept = self.states[number].slice(gone)
-            self.states[number] = pa.concat_tables([kept, rows]) if rows.num_rows else kept
-            old = min(gone, self._old[number] - self.dropped[number])
+        for number, (rows, gone) in enumerate(zip(folded.appended, folded.dropped, strict=True)):
+            old = min(gone, self.old[number] - self.dropped[number])
             self.dropped[number] += old
             self.appended[number] = _without(self.appended[number], gone - old)
             if rows.num_rows:
                 self.appended[number].append(rows)
+        self.fold = fold
+        return folded
 
-    def gather(self, ranges: Sequence[Train]) -> None:
-        """Rewrites the state streams that have many small segments.
-
-        Args:
-            ranges: The segments of each state stream.
-        """
-        for number, each in enumerate(ranges):
-            if is_scattered(each):
-                whole = self.states[number].combine_chunks()
-                if whole.num_rows and self.fold is not None:
-                    whole = self.fold.merged(number, whole)
-                self.appended[number] = [whole] if whole.num_rows else []
-                self.dropped[number] = self._old[number]
+    def rewrite(self, numbers: Sequence[int]) -> None:
+        """Writes some of the state streams anew, in one piece."""
+        for number in numbers:
+            whole, self.fold = self.fold.gathered(number)
+            self.appended[number] = [whole] if whole.num_rows else []
+            self.dropped[number] = self.old[number]
 
 
 def _without(tables: Sequence[pa.Table], rows: int) -> list[pa.Table]:
@@ -148,7 +136,7 @@ class Rest:
                 columns = without_arrival(program.schemas[0])
             elif piece.remembers:
                 fold = self.folds[piece.name] = compile_fold(piece, columns)
-                self._pieces.append(partial(_run_fold, piece.name, fold))
+                self._pieces.append(partial(_run_fold, piece.name))
                 columns = fold.output
             else:
                 rows = compile_rows(piece, columns)
@@ -197,13 +185,10 @@ class Rest:
         return Piped(table, tuple(passed), tuple(nanos), errors)
 
 
-def _run_fold(name: str, fold: CompiledFold, table: pa.Table, given: _Given) -> tuple[pa.Table, int]:
+def _run_fold(name: str, table: pa.Table, given: _Given) -> tuple[pa.Table, int]:
     memory = given.memories[name]
-    if given.rows is not None and isinstance(fold, CompiledPanes):
-        folded = fold.run_rows(given.rows, memory.states, memory.before, memory.after)
-    else:
-        folded = fold.run(table, memory.states, memory.before, memory.after)
-    memory.change(folded.appended, folded.dropped)
+    known = given.rows is not None and isinstance(memory.fold, LivePanes)
+    folded = memory.run_rows(given.rows or ()) if known else memory.run(table, memory.after)
     return folded.output, folded.errors
 
 

@@ -88,8 +88,9 @@ class Superbox:
     ((0, 1),)
     >>> rows = [(1, "x", 1, 0), (2, "x", 2, 0), (3, "x", 4, 0), (12, "x", 5, 0)]
     >>> begun = box.begin(pa.table([pa.array(each) for each in zip(*rows)], names=["ts", "k", "v", ARRIVAL]))
-    >>> states = [[each.empty_table() for each in box.folds(number)[name].states] for number, name in enumerate("ab")]
-    >>> [one, two] = [begun[n].finish({name: Memory(states[n], (None,), (12,))}) for n, name in enumerate("ab")]
+    >>> folds = [box.folds(number)[name] for number, name in enumerate("ab")]
+    >>> memories = [Memory.of(fold, [each.empty_table() for each in fold.states], [None], [12]) for fold in folds]
+    >>> [one, two] = [begun[n].finish({name: memories[n]}) for n, name in enumerate("ab")]
     >>> one.table.select(["k", "n"]).to_pylist(), two.table.select(["k", "s"]).to_pylist()
     ([{'k': 'x', 'n': 3}], [{'k': 'x', 's': 14}])
     """

@@ -98,7 +98,8 @@ class Course:
             # Merging in parts neither reads the state nor lets time pass.
             found = [self._states[fold] for some in folds for fold in some]
             states = tuple(
-                replace(each, ranges=(), after=each.before) if each.fold in parted else each for each in found
+                replace(each, ranges=(), after=each.before, rewrites=()) if each.fold in parted else each
+                for each in found
             )
             reports = on_one_clock((yield Job(form, chains, states, tuple(sorted(parted)))))
         self._take(numbers, chains, reports)
@@ -122,6 +123,8 @@ class Course:
 
     def _take(self, numbers: Sequence[int], chains: Sequence[Chain], tasks: Sequence[TaskReport]) -> None:
         """Takes the reports of a job: results, states and files."""
+        for task in tasks:
+            self._outcome.kept = self._outcome.kept.plus(task.kept)
         found = [{report.chain: report for report in task.chains} for task in tasks]
         states = _states_by_chain(tasks)
         results: list[ChainResult] = []

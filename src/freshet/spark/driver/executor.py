@@ -69,6 +69,7 @@ class SparkExecutor:
         part_overhead: Seconds that a second job takes, to judge whether an aggregate merges a train in parts.
         time_limit: Maximum seconds of a job; None: unlimited. A query that takes longer fails.
         rows_out: Maximum rows that a unit of a query gives out for each row that it reads; None: unlimited.
+        kept_bytes: Maximum memory in which each worker keeps what it has made of states.
         suspects: Queries that may have ended an earlier run; some of them run alone until they have succeeded once.
         residents: Number of residents, if Spark has slots for them; compiled units go to them.
         resident_port: Port of the driver that residents on other machines connect to; 0: any.
@@ -86,6 +87,7 @@ class SparkExecutor:
         part_overhead: float = OVERHEAD,
         time_limit: float | None = None,
         rows_out: int | None = None,
+        kept_bytes: int = 2**30,
         suspects: Suspects | None = None,
         residents: int = 0,
         resident_port: int = 0,
@@ -94,7 +96,7 @@ class SparkExecutor:
         self._context = session.sparkContext
         self._state = state.resolve()
         self._wake = clock.wake
-        self._installation = Installation(Analysis(session), vectorise, rows_out)
+        self._installation = Installation(Analysis(session), vectorise, rows_out, kept_bytes)
         self.form = self._installation.form
         self.jobs = Jobs(session, self._state, self._installation)
         self._fail_on_error: frozenset[str] = frozenset()
@@ -307,7 +309,8 @@ class SparkExecutor:
             outcome.failed(places, message(error))
             chains = outcome.in_order(places)
         overhead = max(time.perf_counter() - began - outcome.busy, 0.0)
-        return UnitResult(unit, started, time.time(), chains, tuple(outcome.files), overhead, parts=parts)
+        files, kept = tuple(outcome.files), outcome.kept
+        return UnitResult(unit, started, time.time(), chains, files, overhead, parts=parts, kept=kept)
 
     def _attempt(self, unit: Unit, spec: str, parts: dict[str, float]) -> Outcome:
         """Runs a unit; if one of its chains serves suspects only, no other unit runs meanwhile."""

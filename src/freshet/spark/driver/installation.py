@@ -31,10 +31,12 @@ def _functions(operators: Iterable[Operator]) -> tuple[Packed, ...]:
 class Installation(Forms):
     """Follows the network as it grows."""
 
-    def __init__(self, analysis: Analysis, vectorise: bool = True, rows_out: int | None = None) -> None:
+    def __init__(
+        self, analysis: Analysis, vectorise: bool = True, rows_out: int | None = None, kept_bytes: int = 2**30
+    ) -> None:
         super().__init__(Network(), self._reason)
         self.columns = NetworkColumns(KernelTyper(analysis))
-        self._vectorise, self._rows_out = vectorise, rows_out
+        self._vectorise, self._rows_out, self._kept_bytes = vectorise, rows_out, kept_bytes
 
     def extend(self, network: Network, streams: Mapping[str, pa.Schema]) -> Spec:
         """Takes in the nodes that are new.
@@ -55,7 +57,7 @@ class Installation(Forms):
     def _spec(self, nodes: Sequence[NetworkNode]) -> Spec:
         inputs = tuple(self.columns.inputs.get(node.number, ()) for node in nodes)
         operators = tuple(node.operator for node in nodes)
-        return Spec(operators, inputs, self._rows_out, _functions(operators))
+        return Spec(operators, inputs, self._rows_out, _functions(operators), self._kept_bytes)
 
     def _check_text(self, network: Network, new: Sequence[NetworkNode]) -> None:
         """Refuses operators that do not survive the way to workers: they would fail all queries, not only their own."""

@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from freshet.model import Chain, ChainResult, OperatorRun, SegmentFile
+from freshet.model.unit import NOTHING_KEPT, KeptCounts
 from freshet.spark.worker.report import ChainReport, TaskReport
 
 
@@ -17,6 +18,7 @@ class Outcome:
     files: list[SegmentFile] = field(default_factory=list)
     results: dict[int, ChainResult] = field(default_factory=dict)
     """By the places of the chains."""
+    kept: KeptCounts = NOTHING_KEPT
 
     @property
     def busy(self) -> float:
@@ -50,6 +52,7 @@ class Outcome:
         """Takes the results of other chains."""
         self.files += other.files
         self.results |= other.results
+        self.kept = self.kept.plus(other.kept)
 
 
 def combine(chain: Chain, rows: int, report: ChainReport, is_strict: bool = False) -> ChainResult:

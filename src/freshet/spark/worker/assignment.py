@@ -6,7 +6,7 @@ import hashlib
 import json
 from collections.abc import Hashable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import astuple, dataclass
+from dataclasses import astuple, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -72,6 +72,17 @@ class Assignment:
         segments = tuple(piece for piece in train.segments if piece.first < end and piece.end > first)
         return Train(train.stream, first, end, segments)
 
+    def brief(self) -> Assignment:
+        """The same for a worker that has kept the states: of each range only the last segment.
+
+        >>> pieces = tuple(Segment("q.state", first, 5, 0, 0, 0, f"{first}.arrows", 0, 9) for first in (0, 5))
+        >>> state = State("q", (Train("q.state", 0, 10, pieces),), (None,), (None,))
+        >>> [left] = Assignment(Path("/state"), "u1", "5bec", 1, (), (state,)).brief().states[0].ranges
+        >>> [segment.file for segment in left.segments], is_whole(left), is_whole(state.ranges[0])
+        (['5.arrows'], False, True)
+        """
+        return replace(self, states=tuple(replace(each, ranges=_lasts(each.ranges)) for each in self.states))
+
     def text(self) -> str:
         """As JSON; inputs that many chains read are written once."""
         places: dict[Hashable, int] = {}
@@ -82,7 +93,7 @@ class Assignment:
                 places[key] = len(places)
                 inputs.append([each if isinstance(each, int) else train_fields(each) for each in chain.inputs])
             chains.append((chain.nodes, places[key], chain.writes))
-        states = [(each.fold, _fields(each.ranges), each.before, each.after) for each in self.states]
+        states = [(each.fold, _fields(each.ranges), each.before, each.after, each.rewrites) for each in self.states]
         fields = [str(self.state), self.unit, self.spec, self.parts, inputs, chains, states, _fields(self.tables)]
         return json.dumps([*fields, self.parted, self.checks], separators=(",", ":"))
 
@@ -97,7 +108,7 @@ class Assignment:
         state, unit, spec, parts, inputs, chains, states, tables, parted, checks = fields
         read = [tuple(each if isinstance(each, int) else train_of(each) for each in some) for some in inputs]
         bound = tuple([Chain(tuple(nodes), read[number], tuple(writes)) for nodes, number, writes in chains])
-        kept = tuple([State(fold, _ranges(some), tuple(first), tuple(last)) for fold, some, first, last in states])
+        kept = tuple([State(fold, _ranges(some), *map(tuple, rest)) for fold, some, *rest in states])
         return cls(Path(state), unit, spec, parts, bound, kept, _ranges(tables), tuple(parted), Checks(checks))
 
 
@@ -124,6 +135,15 @@ def telling(context: SparkContext, name: str, text: str, folder: Path, reports: 
 def told(text: str) -> str:
     """The list that a property tells."""
     return text if text.startswith("[") else Path(text).read_text(encoding="utf-8")
+
+
+def is_whole(train: Train) -> bool:
+    """Whether a train says where all its tuples are."""
+    return not train.rows or (bool(train.segments) and train.segments[0].first <= train.first)
+
+
+def _lasts(ranges: tuple[Train, ...]) -> tuple[Train, ...]:
+    return tuple(replace(each, segments=each.segments[-1:]) for each in ranges)
 
 
 def train_fields(train: Train) -> list[object]:

@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from freshet.log.store.private import write_private
+from freshet.model.unit import NOTHING_KEPT, KeptCounts
 from freshet.spark.driver.failures import no_blame
 
 if TYPE_CHECKING:
@@ -89,10 +90,12 @@ class TaskReport:
     bytes: int
     chains: tuple[ChainReport, ...]
     states: tuple[StateReport, ...] = ()
+    kept: KeptCounts = NOTHING_KEPT
 
     def text(self) -> str:
         """As JSON: a text crosses the JVM faster than nested columns do."""
-        return json.dumps([self.part, self.file, self.bytes, self.chains, self.states], separators=(",", ":"))
+        fields = [self.part, self.file, self.bytes, self.chains, self.states, self.kept]
+        return json.dumps(fields, separators=(",", ":"))
 
 
 def report_row(text: str, file: Path, tasks: int) -> pa.RecordBatch:
@@ -176,8 +179,9 @@ def merge_samples(samples: Sequence[tuple[tuple[int, ...], int]]) -> tuple[int, 
 
 def report_of(content: Any) -> TaskReport:
     """A report from the list that :meth:`TaskReport.text` writes."""
-    part, file, size, chains, states = content
-    return TaskReport(part, file, size, tuple(starmap(_chain, chains)), tuple(starmap(_state, states)))
+    part, file, size, chains, states, kept = content
+    found = tuple(starmap(_chain, chains)), tuple(starmap(_state, states))
+    return TaskReport(part, file, size, *found, KeptCounts(*kept))
 
 
 def _chain(chain: int, member: Any, passed: Any, nanos: Any, arrivals: Any, *rest: Any) -> ChainReport:

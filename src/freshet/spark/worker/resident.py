@@ -101,8 +101,7 @@ def _answer(channel: Channel, number: int, part: int, fields: Any) -> str:
     watch = _Watch(channel, number)
     try:
         task = Task.of(Assignment.of(fields), part, f"d{number}")
-        run_task(task, watch.look)
-        report = task.report().text()
+        report = run_task(task, watch.look).text()
     except _Cancelled:
         return json.dumps(["cancelled", number])
     except EOFError:

@@ -36,6 +36,8 @@ class Spec:
     """Maximum number of rows that a unit of a query may give out for each row that it reads."""
     functions: tuple[Packed, ...] = ()
     """The user's own functions that the operators call."""
+    kept_bytes: int = 2**30
+    """Maximum memory in which a worker keeps what it has made of states."""
 
     def chain(self, numbers: Sequence[int]) -> tuple[Operator, ...]:
         """The operators of a chain."""
@@ -47,7 +49,8 @@ class Spec:
         inputs = [[known.setdefault(schema, len(known)) for schema in each] for each in self.inputs]
         operators = [fields_of(operator) for operator in self.operators]
         fields = {"operators": operators, "inputs": inputs, "schemas": list(map(_written, known))}
-        return json.dumps({**fields, "rows_out": self.rows_out, "functions": self.functions})
+        limits = {"rows_out": self.rows_out, "kept_bytes": self.kept_bytes}
+        return json.dumps({**fields, **limits, "functions": self.functions})
 
     @classmethod
     def parse(cls, text: str) -> Spec:
@@ -56,7 +59,8 @@ class Spec:
         schemas = list(map(_read, fields["schemas"]))
         inputs = tuple(tuple(schemas[place] for place in each) for each in fields["inputs"])
         functions = tuple(Packed(*each) for each in fields["functions"])
-        return cls(tuple(map(operator_of, fields["operators"])), inputs, fields["rows_out"], functions)
+        operators = tuple(map(operator_of, fields["operators"]))
+        return cls(operators, inputs, fields["rows_out"], functions, fields["kept_bytes"])
 
     def store(self, folder: Path) -> str:
         """Writes the spec to a folder and returns its name there, a hash of its content."""

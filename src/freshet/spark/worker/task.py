@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -99,10 +99,11 @@ class Task:
             self._outputs.append(place)
             self._writer.add(given_by(self.assignment.unit, chain), output)
 
-    def add_state(self, chain: int, stream: str, rows: pa.Table, dropped: int) -> None:
-        """Takes the change of a state stream; call it after all outputs."""
-        self._writer.add(stream, rows)
-        self.states.append(StateReport(chain, stream, dropped, (rows.num_rows, 0, 0, 0, 0)))
+    def add_state(self, chain: int, stream: str, tables: Sequence[pa.Table], dropped: int) -> None:
+        """Takes the change of a state stream: new rows, and how many old ones go. Call it after all outputs."""
+        if tables:
+            self._writer.add(stream, pa.concat_tables(tables))
+        self.states.append(StateReport(chain, stream, dropped, (sum(map(len, tables)), 0, 0, 0, 0)))
 
     def report(self) -> TaskReport:
         """Makes the file durable, and only then reports it."""
@@ -110,10 +111,13 @@ class Task:
             return self._report(self._writer.finish())
 
     def finish(self) -> pa.RecordBatch:
-        """The report in the one row that a task of a Spark job returns."""
-        text = self.report().text()
+        """Makes the file durable, and returns the row that reports it."""
+        return self.row(self.report())
+
+    def row(self, report: TaskReport) -> pa.RecordBatch:
+        """A report as the one row that a task of a Spark job returns."""
         with no_blame(_OUTPUT):
-            return report_row(text, self.assignment.specs / f"{self._name}.report", self.assignment.parts)
+            return report_row(report.text(), self.assignment.specs / f"{self._name}.report", self.assignment.parts)
 
     def _report(self, file: SegmentFile) -> TaskReport:
         members = iter(file.members)

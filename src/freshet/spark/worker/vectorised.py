@@ -9,24 +9,27 @@ from __future__ import annotations
 import gc
 import zlib
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import lru_cache
-from typing import Final
+from functools import lru_cache, partial
+from typing import Final, NamedTuple
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from freshet.kernels import CompiledFold, compile_fold
+from freshet.kernels.folds import LiveFold
+from freshet.kernels.kept_states import KeptStates, RangeMark, StateStamp, stamp_of
 from freshet.kernels.running import Runner
 from freshet.kernels.superbox.pipeline import Memory
 from freshet.kernels.superbox.superbox import Operators, Superbox
 from freshet.kernels.typer import KernelTyper
 from freshet.log import StoredVersion
 from freshet.model import Chain, Fold, Train, state_stream, version_stream
-from freshet.model.unit import components
+from freshet.model.unit import KeptCounts, components
 from freshet.spark.driver.failures import Retry, no_blame
-from freshet.spark.worker.report import REPORT_COLUMNS, ChainReport
+from freshet.spark.worker.assignment import is_whole
+from freshet.spark.worker.report import REPORT_COLUMNS, ChainReport, StateReport, TaskReport
 from freshet.spark.worker.task import UNREADABLE, Task, drain
 
 Chains = tuple[Operators, ...]
@@ -42,12 +45,16 @@ def run_vectorised(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch
     """The task of a Spark job."""
     drain(batches)
     task = Task.begin()
-    run_task(task)
-    yield task.finish()
+    yield task.row(run_task(task))
 
 
-def run_task(task: Task, between: Callable[[], None] = lambda: None) -> None:
-    """Runs the chains of a task, and calls ``between`` after each of them: it may raise to end the task early."""
+def run_task(task: Task, between: Callable[[], None] = lambda: None) -> TaskReport:
+    """Runs the chains of a task, writes its file, and keeps what it has made of states.
+
+    Args:
+        task: The task.
+        between: Is called after each chain; it may raise to end the task early.
+    """
     setting = TaskSetting(task)
     mine = _mine(task)
     places = list(mine)
@@ -65,6 +72,8 @@ def run_task(task: Task, between: Callable[[], None] = lambda: None) -> None:
         nothing = (0,) * len(task.assignment.chains[place].nodes)
         task.add(ChainReport(place, None, nothing, nothing))
     setting.finish()
+    report = task.report()
+    return replace(report, kept=setting.keep(report))
 
 
 def _mine(task: Task) -> dict[int, Chain]:
@@ -111,20 +120,27 @@ class TaskVersion(StoredVersion):
             return StoredVersion.read(self)
 
 
+class Lacking(Exception):
+    """A task got a brief assignment, but has not kept the state of a fold: it needs the whole one."""
+
+
 class TaskSetting:
     """What chains find in a task; implements :class:`freshet.kernels.running.Setting`."""
 
-    blameless: Final = (Retry,)
+    blameless: Final = (Retry, Lacking)
 
     def __init__(self, task: Task) -> None:
         self._task = task
         self._states = {state.fold: state for state in task.assignment.states}
         self._memories: dict[str, Memory] = {}
+        self._found: dict[str, FoundState] = {}
         self._failed: set[str] = set()
         self.rows_out = task.spec.rows_out
         self.operators = task.spec.chain
         self.read = task.read
         self.superbox = _SUPERBOXES.get
+        KEPT.most_bytes = task.spec.kept_bytes
+        self._before = KEPT.hits, KEPT.misses
         self._tables = {train.stream: train.segments for train in task.assignment.tables}
 
     def inputs(self, node: int) -> Sequence[pa.Schema]:
@@ -138,13 +154,28 @@ class TaskSetting:
 
     def memory(self, fold: str, compiled: CompiledFold) -> Memory:
         state = self._states[fold]
-        ranges = state.ranges or (None,) * len(compiled.states)
-        rows = [
-            schema.empty_table() if each is None else self._task.read_state(fold, each, schema)
-            for each, schema in zip(ranges, compiled.states, strict=True)
-        ]
-        self._memories[fold] = Memory(rows, state.before, state.after, compiled)
+        if not state.ranges:  # it merges its part of the tuples, and reads no state
+            nothing = [schema.empty_table() for schema in compiled.states]
+            self._memories[fold] = Memory.of(compiled, nothing, state.before, state.after)
+            return self._memories[fold]
+        live = KEPT.recall(self._place(fold), compiled, state.ranges, partial(self._read_state, fold))
+        self._found[fold] = FoundState(compiled, stamp_of(state.ranges), live)
+        old = [each.rows for each in state.ranges]
+        self._memories[fold] = Memory(live, old, state.before, state.after)
         return self._memories[fold]
+
+    def _read_state(self, fold: str, part: Train, schema: pa.Schema) -> pa.Table:
+        """Rows of a state.
+
+        Raises:
+            Lacking: The assignment was brief, and does not say where all of them are.
+        """
+        if not is_whole(part):
+            raise Lacking(fold)
+        return self._task.read_state(fold, part, schema)
+
+    def _place(self, fold: str) -> Hashable:
+        return self._task.assignment.segments, fold
 
     def versions(self, table: str) -> list[TaskVersion]:
         folder = self._task.assignment.segments
@@ -161,11 +192,37 @@ class TaskSetting:
         for fold, memory in self._memories.items():
             if fold in self._failed:
                 continue
-            memory.gather(self._states[fold].ranges)
+            memory.rewrite(self._states[fold].rewrites)
             for number, (tables, dropped) in enumerate(zip(memory.appended, memory.dropped, strict=True)):
-                rows = pa.concat_tables(tables) if tables else memory.states[number].slice(0, 0)
-                if rows.num_rows or dropped:
-                    self._task.add_state(places[fold], state_stream(fold, number), rows, dropped)
+                if tables or dropped:
+                    self._task.add_state(places[fold], state_stream(fold, number), tables, dropped)
+
+    def keep(self, report: TaskReport) -> KeptCounts:
+        """Keeps the states of the folds that did not fail, as they were and as the reported file makes them."""
+        changes = {change.stream: change for change in report.states}
+        for fold, found in self._found.items():
+            if fold not in self._failed:
+                after = tuple(_after(mark, changes.get(mark.stream), report.file) for mark in found.stamp)
+                versions = {found.stamp: found.live, after: self._memories[fold].fold}
+                KEPT.keep(self._place(fold), found.fold, versions)
+        hits, misses = self._before
+        return KeptCounts(KEPT.hits - hits, KEPT.misses - misses, KEPT.nbytes)
+
+
+class FoundState(NamedTuple):
+    """A fold as a task found it."""
+
+    fold: CompiledFold
+    stamp: StateStamp
+    live: LiveFold
+
+
+def _after(mark: RangeMark, change: StateReport | None, file: str | None) -> RangeMark:
+    """Names the rows of a state stream after its change."""
+    if change is None:
+        return mark
+    rows, position = (0, 0) if change.member is None else change.member[:2]
+    return mark.after(change.dropped, rows, file, position)
 
 
 class Superboxes:
@@ -204,6 +261,8 @@ class Superboxes:
 
 
 _SUPERBOXES: Final = Superboxes(most_chains=4096)
+KEPT: Final = KeptStates(2**30)
+"""What this process has made of the states of folds."""
 
 
 def set_aside(phase: str, info: Mapping[str, int]) -> None:

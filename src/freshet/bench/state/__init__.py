@@ -1,0 +1,115 @@
+"""``freshet bench state``: what a step costs by how much is remembered."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+import numpy as np
+import typer
+
+from freshet.bench.figures import Spread, extremes, quartiles, ratio
+from freshet.bench.registry import bench
+from freshet.bench.result import Result
+from freshet.bench.stage import Stage
+
+if TYPE_CHECKING:
+    from freshet.bench.state.load import StateLoad
+    from freshet.bench.state.steps import StepTime, WorkerSteps
+
+SIZES: Final = {"join": (10**5, 10**7), "panes": (10**4, 10**6)}
+"""What is remembered: rows of a join, groups of panes."""
+_ROUND: Final = 50
+_WARM_UP: Final = 40
+_REBUILDS: Final = 3
+
+StepRounds = list[list["StepTime"]]
+"""Steps by round."""
+
+
+@bench("What a step costs by how much its join or aggregate remembers.", takes="about five minutes")
+def state(
+    stage: Stage,
+    rounds: Annotated[int, typer.Option(min=1, help=f"Rounds of {_ROUND} steps of each size, in turn.")] = 10,
+    share: Annotated[float, typer.Option(min=0.001, max=1.0, help="Share of the large sizes that is used.")] = 1.0,
+) -> Result:
+    """A step has 1,000 rows, and closes nothing. A worker runs it as in a resident, in this process: it reads its
+    assignment, runs the fold, writes a synced file and reports. Steps over a small and a large state take turns.
+    `step_cost_vs_state_join` and `_panes` are the ratios of their medians, `fold_cost_...` those of the fold alone.
+    `rebuild_seconds_...` is a step of a worker that has not kept the large state, and builds it from the log.
+    """
+    from freshet.bench.state.load import JoinLoad, PanesLoad
+
+    figures: dict[str, float | Spread] = {}
+    notes: dict[str, Any] = {}
+    made: Mapping[str, type[JoinLoad] | type[PanesLoad]] = {"join": JoinLoad, "panes": PanesLoad}
+    for kind, (small, large) in SIZES.items():
+        loads = {"small": made[kind](small), "large": made[kind](max(small, round(large * share)))}
+        figures |= _measure(stage, kind, loads, rounds, notes)
+    return Result.of(figures, {**notes, **_CONDITIONS})
+
+
+def _measure(
+    stage: Stage, kind: str, loads: Mapping[str, StateLoad], rounds: int, notes: dict[str, Any]
+) -> dict[str, float | Spread]:
+    from freshet.bench.state.steps import WorkerSteps
+
+    stage.say(f"{kind}: writing the states ...")
+    sides = {name: WorkerSteps(load, stage.folder / f"{kind}-{name}") for name, load in loads.items()}
+    with stage.steps(f"{kind}: rebuilding", _REBUILDS) as advance:
+        rebuilt = []
+        for _ in range(_REBUILDS):
+            rebuilt.append(sides["large"].rebuild().unit)
+            advance()
+    for side in sides.values():
+        for _ in range(_WARM_UP):
+            side.step()
+    with stage.steps(f"{kind}: steps", rounds) as advance:
+        found = _steps(sides, rounds, advance)
+    notes[f"remembered_{kind}"] = {name: side.rows for name, side in sides.items()}
+    notes[f"rows_out_per_row_{kind}"] = {name: _rows_out(each) for name, each in found.items()}
+    return {f"rebuild_seconds_{kind}": extremes(rebuilt), **_figures(kind, found)}
+
+
+def _steps(sides: Mapping[str, WorkerSteps], rounds: int, advance: Any) -> dict[str, StepRounds]:
+    found: dict[str, StepRounds] = {name: [] for name in sides}
+    for _ in range(rounds):
+        for each in found.values():
+            each.append([])
+        for _ in range(_ROUND):
+            for name, side in sides.items():
+                found[name][-1].append(side.step())
+        advance()
+    return found
+
+
+def _figures(kind: str, found: Mapping[str, StepRounds]) -> dict[str, float | Spread]:
+    units, folds = ({name: _seconds(each, part) for name, each in found.items()} for part in ("unit", "fold"))
+    figures: dict[str, float | Spread] = {
+        f"step_cost_vs_state_{kind}": ratio(units["large"], units["small"]),
+        f"fold_cost_vs_state_{kind}": ratio(folds["large"], folds["small"]),
+    }
+    for name in found:
+        every = np.concatenate(units[name])
+        figures[f"step_ms_{kind}_{name}"] = quartiles(every).times(1e3)
+        figures[f"step_ms_p99_{kind}_{name}"] = float(np.percentile(every, 99)) * 1e3
+        figures[f"fold_ms_{kind}_{name}"] = quartiles(np.concatenate(folds[name])).times(1e3)
+    return figures
+
+
+def _seconds(found: StepRounds, part: str) -> Sequence[Sequence[float]]:
+    return [[getattr(each, part) for each in steps] for steps in found]
+
+
+def _rows_out(found: StepRounds) -> float:
+    rows = [each.rows_out for steps in found for each in steps]
+    return round(float(np.mean(rows)) / 1000, 3)
+
+
+_CONDITIONS: Final = {
+    "step": "1,000 rows into one input; nothing closes; of a join as many rows expire as come",
+    "join": "two inputs with half of the rows each, keys drawn so that a row meets one other on average",
+    "panes": "count, mean and maximum by group within one window",
+    "rewriting": "a state in many small segments is written anew by units of their own, which are not steps",
+    "spread": "quartiles; of a ratio: least and greatest of a round; of rebuilding: least and greatest",
+}

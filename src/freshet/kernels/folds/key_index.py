@@ -1,0 +1,117 @@
+"""The rows of a slab by the hashes of some keys, and within a hash by the time from which on they are valid."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from freshet.kernels.folds.arrays import Ints
+from freshet.kernels.folds.hashing import Hashes
+from freshet.kernels.folds.sorting import Runs, running_maximum, stable_order
+
+SHORT: Final = 64
+"""Up to this number of rows of one hash, it is quicker to look at all of them than to search among them."""
+_ALL_HASHES: Final = 1 << 32
+
+
+class ValidTimes(NamedTuple):
+    """When rows are valid: from ``start`` until ``end``."""
+
+    start: Ints
+    end: Ints
+
+
+class _Ordered(NamedTuple):
+    """Rows of many hashes with many rows each."""
+
+    words: Hashes
+    """The different hashes."""
+    starts: Runs
+    latest: Runs
+    """Until when a row or one before it, of the same hash, is valid."""
+
+
+@dataclass(frozen=True)
+class KeyIndex:
+    """An index of rows.
+
+    Args:
+        hashes: The hashes of all rows, sorted.
+        rows: The numbers of the rows, in that order. Rows of one hash are sorted by their times, then by number.
+        times: When rows are valid, by number; None: always.
+    """
+
+    hashes: Hashes
+    rows: npt.NDArray[np.int32]
+    times: ValidTimes | None
+
+    @classmethod
+    def of(cls, hashes: Hashes, times: ValidTimes | None) -> KeyIndex:
+        """The index of rows with these hashes."""
+        rows = np.arange(len(hashes)) if times is None else _by_time(times.start)
+        rows = rows[stable_order(hashes[rows], _ALL_HASHES)]
+        return cls(hashes[rows], rows.astype(np.int32), times)
+
+    @classmethod
+    def merged(cls, indexes: Sequence[KeyIndex], skipped: int, times: ValidTimes | None) -> KeyIndex:
+        """The index of the rows of several slabs one after the other, without the first ``skipped`` rows."""
+        begins = np.cumsum([0, *(len(index.rows) for index in indexes)]) - skipped
+        hashes = np.concatenate([index.hashes for index in indexes])
+        rows = np.concatenate([index.rows + begin for index, begin in zip(indexes, begins[:-1], strict=True)])
+        if skipped:
+            hashes, rows = hashes[rows >= 0], rows[rows >= 0]
+        # What is sorted in stretches is merged, not sorted.
+        order = np.argsort(hashes, kind="stable")
+        hashes, rows = hashes[order], rows[order].astype(np.int32)
+        if times is not None:
+            _mend(hashes, rows, times.start)
+        return cls(hashes, rows, times)
+
+    @property
+    def nbytes(self) -> int:
+        """Memory that it takes, except for the times."""
+        return int(self.hashes.nbytes + self.rows.nbytes) * (3 if self._ordered else 1)
+
+    def find(self, hashes: Hashes, times: ValidTimes | None = None) -> tuple[Ints, Ints]:
+        """For each hash the range of places in :attr:`rows` that may have it, and may be valid at the given times."""
+        ordered = self._ordered
+        if ordered is None or times is None:
+            return np.searchsorted(self.hashes, hashes), np.searchsorted(self.hashes, hashes, "right")
+        codes = np.searchsorted(ordered.words, hashes)
+        known = ordered.words[np.minimum(codes, len(ordered.words) - 1)] == hashes
+        lo = ordered.latest.first(codes, times.start + 1)
+        hi = np.maximum(ordered.starts.first(codes, times.end), lo)
+        return lo, np.where(known, hi, lo)
+
+    @cached_property
+    def _ordered(self) -> _Ordered | None:
+        """None if no hash has many rows."""
+        heads = np.flatnonzero(np.concatenate([[True], self.hashes[1:] != self.hashes[:-1]]))
+        counts = np.diff(heads, append=len(self.hashes))
+        if self.times is None or int(counts.max(initial=0)) <= SHORT:
+            return None
+        codes, size = np.repeat(np.arange(len(heads)), counts), len(heads)
+        latest = running_maximum(codes, size, self.times.end[self.rows])
+        return _Ordered(self.hashes[heads], Runs(codes, size, self.times.start[self.rows]), Runs(codes, size, latest))
+
+
+def _by_time(start: Ints) -> Ints:
+    if bool((start[1:] >= start[:-1]).all()):
+        return np.arange(len(start))
+    return np.argsort(start, kind="stable")
+
+
+def _mend(hashes: Hashes, rows: npt.NDArray[np.int32], start: Ints) -> None:
+    """Sorts the rows of each hash by time, where slabs overlap in time."""
+    times = start[rows]
+    same = hashes[1:] == hashes[:-1]
+    wrong = np.flatnonzero(same & (times[1:] < times[:-1]))
+    if len(wrong):
+        groups = np.cumsum(np.concatenate([[0], ~same]))
+        some = np.flatnonzero(np.isin(groups, groups[wrong]))
+        rows[some] = rows[some][np.lexsort((times[some], groups[some]))]
