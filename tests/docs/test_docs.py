@@ -113,8 +113,8 @@ def test_the_configuration_reference_has_every_option(options: type[BaseModel]) 
 
 
 NAMED = (
-    "queries", "operators", "streams", "sources", "mirrors", "failing_examples", "sinks", "tables", "changes", "versions",
-    "spark",
+    "queries", "operators", "streams", "sources", "mirrors", "failing_examples", "sinks", "tables", "changes",
+    "versions", "spark",
 )  # fmt: skip
 """Tables of the report whose keys are names."""
 
