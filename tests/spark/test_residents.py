@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import os
 import signal
+import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -256,3 +257,41 @@ def test_a_large_train_is_split_over_residents(spark: SparkSession, tmp_path: Pa
         read = harness.read(result, "q3")
         assert read is not None
         assert read["v"].to_pylist() == list(range(3, 60_000, 10))
+
+
+def test_a_job_that_waits_for_a_slot_gets_that_of_a_resident(spark: SparkSession, tmp_path: Path) -> None:
+    with Harness(spark, tmp_path, residents=3) as harness:
+        assert harness.pool.wait_until_there(60.0)
+        assert len(harness.pool.seats) == 3
+        harness.install({"s": SCHEMA}, query("c", "s", "crc32(cast(v AS string)) > 0"))
+        train = write_train(harness.state, "s", rows())
+        held = threading.Event()
+        # Somebody else's job holds the one slot that residents leave.
+        thread = threading.Thread(target=hold_a_slot, args=(spark, tmp_path / "held", held))
+        thread.start()
+        try:
+            assert held.wait(60.0)
+            result = harness.run(harness.unit(train, "c"))
+            assert result.retry is None
+            assert len(harness.pool.whereabouts()) == 2
+        finally:
+            (tmp_path / "held").unlink()
+            thread.join()
+
+
+def hold_a_slot(spark: SparkSession, mark: Path, held: threading.Event) -> None:
+    """Runs a task until the file is removed."""
+    mark.touch()
+
+    def wait(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        yield from batches
+        mark.write_text("held")
+        while mark.exists():
+            time.sleep(0.05)
+
+    waiting = threading.Thread(target=spark.range(0, 1, 1, 1).mapInArrow(wait, "id long").collect)
+    waiting.start()
+    while not mark.read_text():
+        time.sleep(0.05)
+    held.set()
+    waiting.join()

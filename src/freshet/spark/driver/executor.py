@@ -8,7 +8,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Collection, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -29,10 +29,10 @@ from freshet.spark.driver.installation import Installation
 from freshet.spark.driver.isolate import isolate
 from freshet.spark.driver.jobs import Job, Jobs
 from freshet.spark.driver.planning import Component, Planner, TaskLimits
+from freshet.spark.driver.residents.dispatcher import NO_RESIDENTS, Dispatcher, ResidentFigures
 from freshet.spark.driver.residents.dispatcher import WAY as RESIDENT
-from freshet.spark.driver.residents.dispatcher import Dispatcher, ResidentFigures
-from freshet.spark.driver.residents.pool import Residents
-from freshet.spark.driver.residents.slots import free_slots, take_slots
+from freshet.spark.driver.residents.pool import open_residents
+from freshet.spark.driver.residents.slots import free_slots
 from freshet.spark.driver.results import Outcome
 from freshet.spark.driver.running import Running
 from freshet.spark.driver.suspects import Suspects
@@ -40,8 +40,6 @@ from freshet.spark.driver.turns import Floor, TimeLimit, TookTooLong
 from freshet.spark.worker.report import TaskReport
 from freshet.spark.worker.spec import Spec
 
-_MOST_TAGS: Final = 16
-_TAGS: Final = "spark.job.tags"
 _LAST_TRY: Final = 10.0
 """Seconds that a worker gets to end after its unit was cancelled; after that nobody waits for it."""
 _DYING: Final = 90.0
@@ -113,12 +111,11 @@ class SparkExecutor:
         self._cancelled: set[str] = set()
         self._results: list[UnitResult] = []
         self._closing = False
-        granted = take_slots(self._context, residents) if residents else 0
+        pool = open_residents(session, residents, clock, resident_port)
         self.jobs.cores = max(1, min(self.jobs.cores, free_slots(self._context)))
         self._limits = TaskLimits(self.jobs.cores, most_join_bytes, part_overhead)
         self._dispatcher: Dispatcher | None = None
-        if granted:
-            pool = Residents(session, granted, clock, port=resident_port)
+        if pool is not None:
             self._dispatcher = Dispatcher(pool, self.jobs, self._installation, self._limits, self._notes, time_limit)
         self._threads = [
             threading.Thread(target=self._work, name=f"freshet-worker-{number}", daemon=True) for number in range(slots)
@@ -169,11 +166,7 @@ class SparkExecutor:
 
     def residents(self) -> ResidentFigures:
         """What residents do, for reports. On the engine's thread."""
-        if self._dispatcher is None:
-            return {
-                "wanted": 0, "present": [], "restarts": 0, "dispatches": 0, "lost": 0, "given_back": 0,
-            }  # fmt: skip
-        return self._dispatcher.figures()
+        return NO_RESIDENTS if self._dispatcher is None else self._dispatcher.figures()
 
     def submit(self, unit: Unit) -> None:
         """Starts a unit: residents run it if they can, else Spark jobs as soon as a worker is idle."""
@@ -248,8 +241,7 @@ class SparkExecutor:
             if running:
                 self._cancelled.add(unit_id)
         for unit in queued:
-            now = time.time()
-            self._finish(UnitResult(unit, now, now, retry="cancelled"))
+            self._finish(UnitResult(unit, now := time.time(), now, retry="cancelled"))
         if running:
             self._context.cancelJobGroup(unit_id)
 
@@ -294,7 +286,7 @@ class SparkExecutor:
         parts: dict[str, float] = {}
         places = range(len(unit.chains))
         try:
-            self._describe(unit)
+            self.jobs.describe(unit, dict.fromkeys(query for chain in unit.chains for query in self._queries(chain)))
             outcome = self._attempt(unit, spec, parts)
             self._check(unit)
             chains = outcome.in_order(places)
@@ -363,7 +355,8 @@ class SparkExecutor:
             raise Retry(self._notes.dead)
         queries = {query for chain in job.chains for query in self._queries(chain)}
         try:
-            with self._notes.job(queries), self._limit.watch(unit.id):
+            relief = nullcontext() if self._dispatcher is None else self._dispatcher.residents.relief.watch(unit.id)
+            with self._notes.job(queries), self._limit.watch(unit.id), relief:
                 return self.jobs.run(unit, spec, job, times)
         except TookTooLong:
             self._probe_within(unit)
@@ -404,12 +397,3 @@ class SparkExecutor:
     def _check(self, unit: Unit) -> None:
         if unit.id in self._cancelled:
             raise Retry("cancelled")
-
-    def _describe(self, unit: Unit) -> None:
-        """Names the jobs that this thread submits from now on, for those who watch Spark or cancel jobs."""
-        queries = dict.fromkeys(query for chain in unit.chains for query in self._queries(chain))
-        names = list(queries)[:_MOST_TAGS]
-        more = f" and {len(queries) - len(names)} more" if len(queries) > len(names) else ""
-        self._context.setJobGroup(unit.id, f"{', '.join(names)}{more}: {unit.rows} tuples", True)
-        # addJobTag sets the same property, but with one call to the JVM for each tag.
-        self._context.setLocalProperty(_TAGS, ",".join(name.replace(",", " ") for name in names))

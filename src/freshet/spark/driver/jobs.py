@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache, partial
 from pathlib import Path
@@ -28,6 +28,8 @@ from freshet.spark.worker.vectorised import vectorised_plan
 _SPLIT_TUPLES: Final = 50_000
 _SPLIT_EFFORT: Final = 500_000
 _MOST_PLANS: Final = 128
+_MOST_TAGS: Final = 16
+_TAGS: Final = "spark.job.tags"
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +53,14 @@ class Jobs:
         self._session, self._state, self._installation = session, state, installation
         self._vectorised = cache(partial(vectorised_plan, session))
         self._catalyst = lru_cache(_MOST_PLANS)(partial(catalyst_plan, session))
+
+    def describe(self, unit: Unit, queries: Collection[str]) -> None:
+        """Names the jobs that this thread submits from now on, for those who watch Spark or cancel jobs."""
+        context, names = self._session.sparkContext, list(queries)[:_MOST_TAGS]
+        more = f" and {len(queries) - len(names)} more" if len(queries) > len(names) else ""
+        context.setJobGroup(unit.id, f"{', '.join(names)}{more}: {unit.rows} tuples", True)
+        # addJobTag sets the same property, but with one call to the JVM for each tag.
+        context.setLocalProperty(_TAGS, ",".join(name.replace(",", " ") for name in names))
 
     def run(self, unit: Unit, spec: str, job: Job, parts: dict[str, float]) -> list[TaskReport]:
         """Runs a job of a unit, and adds the time spent planning and running to ``parts``."""

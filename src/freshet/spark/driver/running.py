@@ -89,6 +89,7 @@ class Note:
         self._file = file
         self._descriptor: int | None = None
         self._length = 0
+        self._is_clear = True
 
     def write(self, queries: str) -> None:
         """Notes that work of these queries, a JSON list, runs."""
@@ -100,11 +101,13 @@ class Note:
             # Spaces over the end of a longer list before it: they mean nothing in JSON.
             os.pwrite(self._descriptor, text.ljust(self._length), 0)
             self._length = max(self._length, len(text))
+            self._is_clear = False
 
     def clear(self) -> None:
-        """Notes that nothing runs."""
-        if self._descriptor is not None:
+        """Notes that nothing runs, unless it says so already."""
+        if not self._is_clear:
             self.write("[]")
+            self._is_clear = True
 
     def close(self) -> None:
         """Removes the note."""

@@ -12,7 +12,7 @@ import json
 import os
 import socket
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from time import perf_counter
 from typing import Any, Final
@@ -43,7 +43,7 @@ class Post:
     """
 
     address: str | tuple[str, int]
-    secret: bytes
+    secret: bytes = field(repr=False)
     seat: int
     term: int
 

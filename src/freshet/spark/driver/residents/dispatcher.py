@@ -46,6 +46,12 @@ class ResidentFigures(TypedDict):
     given_back: int
 
 
+NO_RESIDENTS: Final[ResidentFigures] = {
+    "wanted": 0, "present": [], "restarts": 0, "dispatches": 0, "lost": 0, "given_back": 0,
+}  # fmt: skip
+"""The figures of an executor that has none."""
+
+
 @dataclass(eq=False)
 class _InHand:
     """A unit that residents run."""

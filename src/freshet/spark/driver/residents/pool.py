@@ -16,8 +16,9 @@ from pyspark.sql import SparkSession
 
 from freshet.engine.clock import Waker
 from freshet.spark.driver.residents.listener import Listener, Newcomer
+from freshet.spark.driver.residents.relief import Relief
 from freshet.spark.driver.residents.seat import Presence, Seat
-from freshet.spark.driver.residents.slots import give_back_slots
+from freshet.spark.driver.residents.slots import give_back_slots, take_slots
 from freshet.spark.session.settings import in_process
 from freshet.spark.worker.resident import Post
 
@@ -47,6 +48,7 @@ class Residents:
         self._application, self._clock = context.applicationId, clock
         self._arrived: deque[Newcomer] = deque()
         self._lost: list[int] = []
+        self._drains = 0
         self._there = threading.Condition()
         self._greeted = 0
         self._closed = False
@@ -64,6 +66,8 @@ class Residents:
         self.seats = [
             Seat(number, f"resident-{name}-{number}", session, partial(_at, posts, number)) for number in range(count)
         ]
+        self.relief = Relief(context, self.drain_one)
+        """Watches jobs that may need the slot of a resident."""
         for seat in self.seats:
             seat.start()
 
@@ -132,6 +136,8 @@ class Residents:
                     yield number, [kind, *rest]
         while self._lost:
             yield self._lost.pop(), None
+        if self._drains:
+            self._drain()
 
     def _flush(self, presence: Presence) -> None:
         if presence.channel.sending and presence.channel.flush():
@@ -151,6 +157,20 @@ class Residents:
             if seat.presence is not None and seat.presence.dispatch == number:
                 self._leave(seat)
                 seat.dismiss()
+
+    def drain_one(self) -> None:
+        """Asks for the slot of a resident: a job waits for one. From any thread."""
+        self._drains = 1
+        self._clock.wake()
+
+    def _drain(self) -> None:
+        """Lets an idle resident go, if a job waits for its slot; one that works is asked when it is done."""
+        for seat in reversed(self.seats):
+            if self._drains and seat.presence is not None and seat.presence.dispatch is None:
+                self._drains = 0
+                seat.rest()
+                self._send(seat.presence, '["end"]')
+                self._leave(seat)
 
     def _seat_arrived(self) -> None:
         while self._arrived:
@@ -182,6 +202,7 @@ class Residents:
             if seat.presence is not None:
                 self._send(seat.presence, '["end"]')
                 self._leave(seat)
+        self.relief.close()
         self._listener.close()
         self._end_jobs()
         give_back_slots(self._application, len(self.seats))
@@ -194,6 +215,17 @@ class Residents:
                 seat.cancel()
         for seat in self.seats:
             seat.join(_LAST_TRY)
+
+
+def open_residents(session: SparkSession, wanted: int, clock: Waker, port: int) -> Residents | None:
+    """Starts residents, at most as many as there are slots for them; None if that is none."""
+    context = session.sparkContext
+    count = take_slots(context, wanted) if wanted else 0
+    try:
+        return Residents(session, count, clock, port=port) if count else None
+    except BaseException:
+        give_back_slots(context.applicationId, count)
+        raise
 
 
 def _at(post: Post, seat: int, term: int) -> Post:

@@ -12,6 +12,7 @@ from typing import Final
 from pyspark.sql import SparkSession
 
 from freshet.spark.driver.failures import STOPPED, message, retry_reason
+from freshet.spark.driver.residents.slots import slots_of
 from freshet.spark.worker.report import rows_of
 from freshet.spark.worker.resident import Post, resident_plan
 from freshet.spark.worker.wire import Channel
@@ -53,7 +54,9 @@ class Seat:
         self._session, self._post = session, post
         self._ending = threading.Event()
         self._dismissed = -1
-        """The last term that was ended on purpose."""
+        """The last term that was ended because it did not answer."""
+        self._rested = -1
+        """The last term that was ended because its slot was needed."""
         self._thread = threading.Thread(target=self._supervise, name=f"freshet-{name}", daemon=True)
 
     def start(self) -> None:
@@ -65,6 +68,10 @@ class Seat:
         self._dismissed = self.term
         # A thread of its own: Spark takes a moment, and the engine must not wait for it.
         threading.Thread(target=self.cancel, args=(self.term,), name="freshet-dismiss", daemon=True).start()
+
+    def rest(self) -> None:
+        """Says that the present resident ends, and that its slot is needed for something else for a while."""
+        self._rested = self.term
 
     def stop(self) -> None:
         """Ends the seat: from now on a resident that ends is not replaced."""
@@ -88,15 +95,28 @@ class Seat:
     def _supervise(self) -> None:
         pause = 0.0
         while not self._ending.wait(pause):
+            if not self._has_room():
+                pause = _LONGEST_PAUSE
+                continue
             self.term += 1
             began = time.monotonic()
             reason = self._run()
             if self._ending.is_set() or reason in (STOPPED, "Spark's JVM does not answer"):
                 return
+            if self._rested == self.term:
+                pause = _LONGEST_PAUSE
+                continue
             lasted = time.monotonic() - began
             pause = _FIRST_PAUSE if lasted > _SETTLED else min(_LONGEST_PAUSE, 2 * pause or _FIRST_PAUSE)
             self.losses += 1
             self._tell(reason, pause)
+
+    def _has_room(self) -> bool:
+        """Whether there are still slots for it and for jobs: executors may have gone."""
+        try:
+            return slots_of(self._session.sparkContext) > self.number + 1
+        except Exception:
+            return True  # running it finds out why
 
     def _run(self) -> str | None:
         """Runs a resident to its end; returns the reason if it did not come by itself."""
