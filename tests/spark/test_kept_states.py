@@ -36,7 +36,8 @@ def test_steps_give_the_same_whether_the_state_is_kept_or_built(load: StateLoad,
     before = KEPT.hits
     rows = [kept.step().rows_out for _ in range(70)]
     assert KEPT.hits >= before + 69
-    assert rows == [built.rebuild().rows_out for _ in range(70)]
+    inputs = len(load.inputs)
+    assert rows == [step.rows_out for _ in range(70 // inputs) for step in built.rebuild()]
     assert kept.rows == built.rows
 
 

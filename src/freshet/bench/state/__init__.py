@@ -36,7 +36,8 @@ def state(
     """A step has 1,000 rows, and closes nothing. A worker runs it as in a resident, in this process: it reads its
     assignment, runs the fold, writes a synced file and reports. Steps over a small and a large state take turns.
     `step_cost_vs_state_join` and `_panes` are the ratios of their medians, `fold_cost_...` those of the fold alone.
-    `rebuild_seconds_...` is a step of a worker that has not kept the large state, and builds it from the log.
+    `rebuild_seconds_...` are the first steps, one for each input, of a worker that has not kept the large state: it
+    reads the state from the log, and makes its indexes.
     """
     from freshet.bench.state.load import JoinLoad, PanesLoad
 
@@ -59,7 +60,7 @@ def _measure(
     with stage.steps(f"{kind}: rebuilding", _REBUILDS) as advance:
         rebuilt = []
         for _ in range(_REBUILDS):
-            rebuilt.append(sides["large"].rebuild().unit)
+            rebuilt.append(sum(step.unit for step in sides["large"].rebuild()))
             advance()
     for side in sides.values():
         for _ in range(_WARM_UP):
@@ -111,5 +112,6 @@ _CONDITIONS: Final = {
     "join": "two inputs with half of the rows each, keys drawn so that a row meets one other on average",
     "panes": "count, mean and maximum by group within one window",
     "rewriting": "a state in many small segments is written anew by units of their own, which are not steps",
+    "rebuilding": "segment files are in the page cache",
     "spread": "quartiles; of a ratio: least and greatest of a round; of rebuilding: least and greatest",
 }

@@ -73,11 +73,12 @@ class WorkerSteps:
         self._steps += 1
         return self._run(load)
 
-    def rebuild(self) -> StepTime:
-        """Runs the next step in a worker that has to build the state from the log."""
+    def rebuild(self) -> list[StepTime]:
+        """Runs a step for each input in a worker that has to build the state from the log: after them, every part of
+        the state has been looked up."""
         KEPT.clear()
         self._kept = False
-        return self.step()
+        return [self.step() for _ in self._load.inputs]
 
     def _run(self, load: LoadStep, rewrites: tuple[int, ...] = ()) -> StepTime:
         number = next(self._numbers)
