@@ -1,7 +1,8 @@
 """A resident: a Spark task that runs for long, and is handed parts of units by the driver over a connection.
 
 It speaks JSON. The driver says ``["run", number, part, assignment]``, ``["cancel", number]`` or ``["end"]``. The
-resident answers ``["done", number, seconds, report]``, ``["cancelled", number]`` or ``["failed", number, reason]``.
+resident answers ``["done", number, seconds, report]``, ``["cancelled", number]``, ``["failed", number, reason]``, or
+``["lacking", number]`` if the assignment is brief and the resident has not kept a state.
 Numbers are those of dispatches: an answer to any other than the present one means nothing. It ends when the connection
 is closed, so nothing is left behind whatever happens to the driver.
 """
@@ -24,7 +25,7 @@ from freshet.spark.driver.failures import message
 from freshet.spark.worker.assignment import Assignment
 from freshet.spark.worker.report import REPORT_COLUMNS
 from freshet.spark.worker.task import Task, drain
-from freshet.spark.worker.vectorised import run_task, set_aside_now
+from freshet.spark.worker.vectorised import Lacking, run_task, set_aside_now
 from freshet.spark.worker.wire import Channel, prove_worker
 
 _LOOK: Final = 0.02
@@ -104,6 +105,8 @@ def _answer(channel: Channel, number: int, part: int, fields: Any) -> str:
         report = run_task(task, watch.look).text()
     except _Cancelled:
         return json.dumps(["cancelled", number])
+    except Lacking:
+        return json.dumps(["lacking", number])
     except EOFError:
         raise
     except Exception as error:

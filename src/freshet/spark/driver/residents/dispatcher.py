@@ -22,8 +22,10 @@ from freshet.spark.driver.failures import message
 from freshet.spark.driver.installation import Installation
 from freshet.spark.driver.jobs import Job, Jobs
 from freshet.spark.driver.planning import Planner, TaskLimits
+from freshet.spark.driver.residents.homes import StateHomes
 from freshet.spark.driver.residents.patience import Patience
 from freshet.spark.driver.residents.pool import Residents, Whereabouts
+from freshet.spark.driver.residents.seat import Seat
 from freshet.spark.driver.results import Outcome
 from freshet.spark.driver.running import Running
 from freshet.spark.worker.report import TaskReport, in_order, report_of
@@ -72,6 +74,8 @@ class _InHand:
     sent: float = 0.0
     worked: float = 0.0
     cancelled: bool = False
+    whole: bool = False
+    """Whether residents are told all segments of states, even those that should have kept them."""
 
     def spend(self, part: str, seconds: float) -> None:
         self.parts[part] = self.parts.get(part, 0.0) + seconds
@@ -106,6 +110,7 @@ class Dispatcher:
         self._jobs, self._installation, self._limits = jobs, installation, limits
         self._notes = [notes.note(seat.name) for seat in residents.seats]
         self._patience = Patience(time_limit)
+        self._homes = StateHomes()
         self._due: deque[_InHand] = deque()
         """Units whose next job waits for an idle resident."""
         self._units: dict[str, _InHand] = {}
@@ -160,12 +165,12 @@ class Dispatcher:
         while self._due and (idle := self.residents.idle()):
             mine = self._due.popleft()
             began = time.perf_counter()
-            tasks = min(self._jobs.tasks(mine.job), len(idle))
-            text = self._jobs.assignment(mine.unit, mine.spec, mine.job, tasks).text()
+            seats = self._homes.first(mine.job, idle)[: self._jobs.tasks(mine.job)]
+            text = self._told(mine, seats)
             mine.sent = time.perf_counter()
             mine.spend("plan", mine.sent - began)
             mine.worked = 0.0
-            for part, seat in enumerate(idle[:tasks]):
+            for part, seat in enumerate(seats):
                 self._notes[seat.number].write(mine.queries)
                 number = self.residents.run(seat, part, text)
                 mine.running.add(number)
@@ -174,6 +179,14 @@ class Dispatcher:
             now = time.perf_counter()
             mine.spend("send", now - mine.sent)
             mine.sent = now
+
+    def _told(self, mine: _InHand, seats: Sequence[Seat]) -> str:
+        """What residents are told of the next job of a unit."""
+        assignment = self._jobs.assignment(mine.unit, mine.spec, mine.job, len(seats))
+        brief = len(seats) == 1 and not mine.whole and self._homes.has_all(mine.job, seats[0])
+        self._homes.settle(mine.job, seats)
+        mine.whole = False
+        return (assignment.brief() if brief else assignment).text()
 
     def poll(self) -> tuple[list[UnitResult], list[Unit]]:
         """Units that have come to an end, and those that must run as Spark jobs; does not wait."""
@@ -209,6 +222,10 @@ class Dispatcher:
         self.lost += answer is None
         if mine.cancelled:
             self._finish_cancelled(mine)
+            return
+        if answer is not None and answer[0] == "lacking":
+            mine.whole = True
+            self._due.appendleft(mine)
             return
         if answer is None or answer[0] != "done":
             self._give_back(mine, "its resident was lost" if answer is None else " ".join(map(str, answer)))
