@@ -51,10 +51,10 @@ MISTAKES = [
      "queries.q.start: must be 'earliest' or 'latest', not 'lastest' (did you mean 'latest'?)"),
     ("query", "on_error = 'fial'", "queries.q.on_error: must be 'null' or 'fail', not 'fial' (did you mean 'fail'?)"),
     ("stream", "source = {kind = 'generater', rate = 1}",
-     "streams.s.source.kind: must be one of files, generator, push, spark, trace, not 'generater'"
+     "streams.s.source.kind: must be one of files, generator, mirror, push, spark, trace, not 'generater'"
      " (did you mean 'generator'?)"),
     ("stream", "source = {rate = 1}",
-     "streams.s.source.kind: is missing: use one of files, generator, push, spark, trace"),
+     "streams.s.source.kind: is missing: use one of files, generator, mirror, push, spark, trace"),
     ("stream", "source = {kind = 'generator', rate = '100/s'}",
      "streams.s.source.rate: must be a number of tuples per second above 0, not '100/s'"),
     ("stream", "source = {kind = 'generator', rate = 0}",

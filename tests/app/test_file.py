@@ -113,7 +113,8 @@ MISTAKES = {
     "unknown source": (
         'kind = "generator"',
         'kind = "genrator"',
-        "source.kind: must be one of files, generator, push, spark, trace, not 'genrator' (did you mean 'generator'?)",
+        "source.kind: must be one of files, generator, mirror, push, spark, trace, not 'genrator' "
+        "(did you mean 'generator'?)",
     ),
     "unknown option of a source": (
         "rate = 100",

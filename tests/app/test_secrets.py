@@ -64,6 +64,7 @@ def test_the_report_shows_no_password() -> None:
     report = build(
         app="x", status="stopped", policy="everything", streams={}, changes={}, notes=[told], error=told,
         sources={"s": {"reason": told}}, sinks={"q/table": {"reason": told}}, tables={"t": {"error": told}},
+        mirrors={"m": {"failing_examples": {"x": told}}},
         settings={"spark": {"spark.hadoop.fs.s3a.secret.key": HIDDEN, "spark.executor.memory": "2g"}},
     )  # fmt: skip
     assert HIDDEN not in str(report)

@@ -127,7 +127,7 @@ def test_all_that_is_wrong_in_a_file_is_said_at_once(tmp_path: Path, hosts: Path
     with pytest.raises(InvalidApp) as caught:
         App.from_toml(path)
     places = [problem.place for problem in caught.value.problems]
-    assert places == ["tables.none.file", "tables.odd.formt", "tables.s", "tables.odd", "queries.r.sql"]
+    assert places == ["tables.none", "tables.odd.formt", "tables.s", "tables.odd", "queries.r.sql"]
 
 
 # Looking at the file

@@ -172,5 +172,6 @@ def test_mistakes_are_named(options, says):
 
 
 def test_unknown_kind():
-    with pytest.raises(UserError, match="'generater' is not known: use one of files, generator, push, spark, trace"):
+    known = "use one of files, generator, mirror, push, spark, trace"
+    with pytest.raises(UserError, match=f"'generater' is not known: {known}"):
         create("generater", {}, Stream("s", parse_schema("k int")))

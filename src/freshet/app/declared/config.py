@@ -11,7 +11,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from freshet.app.declared.spec import check_master, share_mode
 from freshet.log.segments.retention import Retention
@@ -79,6 +79,7 @@ LatencyCurve = Annotated[Curve, BeforeValidator(_telling(Curve.parse))]
 PolicyName = Annotated[str, _checked(create)]
 ShareMode = Annotated[Mode, BeforeValidator(_telling(share_mode, "share "))]
 PathText = Annotated[str, _checked(partial(check_local, what="path"), "path: ")]
+OptionalPath = Annotated[str | None, _checked(partial(check_local, what="path"), "path: ")]
 Master = Annotated[str, _checked(check_master)]
 Resident = Annotated[ResidentSetting, BeforeValidator(_telling(check_resident, "resident "))]
 SparkSettings = Annotated[dict[str, str], _checked(check_settings)]
@@ -150,7 +151,7 @@ class StreamSection(Section):
 class TableSection(Section):
     """``[tables.NAME]``: a file or a mirror that streams are joined with, and that may change while they are."""
 
-    file: PathText | None = None
+    file: OptionalPath = None
     """The file: CSV with a header line, JSON (an array of objects, or one on each line) or Parquet."""
     source: OpenSection | None = None
     """Instead of a file: a source of kind ``mirror``, with its keys."""
@@ -158,6 +159,12 @@ class TableSection(Section):
     """Columns and types, as Spark DDL: "host string, owner string". The file may have others, too."""
     format: Literal["csv", "json", "parquet"] | None = None
     """Format of the file; what its suffix says, if not given."""
+
+    @model_validator(mode="after")
+    def _filled(self) -> TableSection:
+        if (self.file is None) == (self.source is None):
+            raise ValueError("needs either a file or a source")
+        return self
 
 
 class QuerySection(Section):

@@ -23,7 +23,7 @@ MOST_BYTES: Final = 16 << 20
 MOST_LEVELS: Final = 32
 """Maximum depth of lists and tables within each other in an application file."""
 _TOO_DEEP: Final = f"lists and tables are nested too deeply: use at most {MOST_LEVELS} levels"
-_REQUIRED: Final = {"streams": ("schema",), "tables": ("schema",), "queries": ("sql",)}
+_REQUIRED: Final = {"streams": ("schema",), "tables": ("file", "schema"), "queries": ("sql",)}
 """By table, the keys that an entry cannot be checked without."""
 
 

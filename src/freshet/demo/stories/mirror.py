@@ -38,7 +38,7 @@ kind = "mirror"
 budget = 40
 elements = {file = "items.csv"}  # element, worth
 http = {url = "ADDRESS/shop/{element}"}
-change_every = "10 s"
+change_every = "3 s"
 audit = 0.1
 
 [queries.cheap]
