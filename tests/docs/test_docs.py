@@ -127,6 +127,8 @@ def report_keys(values: dict[str, Any], above: str = "", named: bool = False) ->
         inside = isinstance(value, dict) and bool(value)
         # The counts of queries stand in a table that is called like the table of queries.
         found |= report_keys(value, f"{place}.", not named and key in NAMED) if inside else {place}
+        for each in value if isinstance(value, list) else ():
+            found |= report_keys(each, f"{place}.") if isinstance(each, dict) else set()
     return found
 
 
@@ -154,4 +156,6 @@ def test_the_page_of_the_report_has_every_key_of_a_report(tmp_path: Path) -> Non
     page = set(re.findall(r"^\| `([^`]+)` \|", (ROOT / "docs/report.md").read_text(), re.MULTILINE))
     tables = {key for key in page if any(other.startswith(f"{key}.") for other in page)}
     assert report_keys(report) - page == set(), "keys that the page does not name"
-    assert page - tables - report_keys(report) == set(), "keys that no report has"
+    # On a busy machine a run may end before its residents are there.
+    absent = {key for key in page if key.startswith("residents.present.") and not report["residents"]["present"]}
+    assert page - tables - absent - report_keys(report) == set(), "keys that no report has"
