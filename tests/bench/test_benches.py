@@ -49,8 +49,8 @@ def test_overhead_gives_its_figures(spark, tmp_path):
     figures = result.figures
     assert figures["steps"] == figures["micro_batches"] == 4
     assert figures["step_vs_micro_batch"] == pytest.approx(figures["step_ms"] / figures["micro_batch_ms"])
-    assert all(within(result, name) for name in ("step_ms", "micro_batch_ms", "step_vs_micro_batch", "job_ms"))
-    parts = [figures[f"{part}_ms"] for part in ("decide", "plan", "job", "hand_over", "commit")]
+    assert all(within(result, name) for name in ("step_ms", "micro_batch_ms", "step_vs_micro_batch", "job_step_ms"))
+    parts = [figures[f"{part}_ms"] for part in ("decide", "bind", "send", "work", "report", "commit")]
     assert all(0 <= part < figures["step_ms"] for part in parts)
 
 

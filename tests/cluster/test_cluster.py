@@ -38,7 +38,7 @@ def test_a_resident_on_another_machine_runs_what_is_compiled(tmp_path: Path, two
     outcome = run_app(tmp_path, two_workers.master, {}, residents=1)
     check(outcome)
     assert outcome["ways"]["resident"]["calls"] > 0
-    assert len(outcome["residents"]["present"]) == 1
+    assert outcome["residents"]["dispatches"] > 0
 
 
 def test_a_worker_that_dies_costs_time_and_no_row(tmp_path: Path, two_workers: Cluster) -> None:

@@ -236,8 +236,10 @@ class Dispatcher:
         if not mine.running:
             taken = time.perf_counter() - mine.sent
             self._patience.took(taken)
-            mine.spend("work", mine.worked)
-            mine.spend("report", taken - mine.worked)
+            # A resident may have begun before the call that sent it the work returned.
+            work = min(mine.worked, taken)
+            mine.spend("work", work)
+            mine.spend("report", taken - work)
             self._go_on(mine)
 
     def _go_on(self, mine: _InHand) -> None:
