@@ -152,7 +152,7 @@ def test_the_page_of_the_report_has_every_key_of_a_report(tmp_path: Path) -> Non
     memory = [{"kind": "memory"}]
     app.query("plain", "SELECT v FROM s WHERE v > 5", sinks=memory)
     app.query("promised", "SELECT v FROM s", curve=[(0, 1.0), (1, 0.0)], sinks=memory)
-    report = dict(app.run(for_="3 s"))
+    report: dict[str, Any] = dict(app.run(for_="3 s"))
     page = set(re.findall(r"^\| `([^`]+)` \|", (ROOT / "docs/report.md").read_text(), re.MULTILINE))
     tables = {key for key in page if any(other.startswith(f"{key}.") for other in page)}
     assert report_keys(report) - page == set(), "keys that the page does not name"
