@@ -13,10 +13,10 @@ from tests.cluster.load import CHUNK, QUERIES, STREAMS, rows_of
 from freshet.app import App
 
 
-def main(folder: Path, master: str, settings: dict[str, str], residents: int) -> None:
+def main(folder: Path, master: str, settings: dict[str, str]) -> None:
     """Pushes all rows in small chunks while the queries run, drains, and writes the answers."""
     fixed = {"spark.driver.host": "127.0.0.1", "spark.executor.memory": "512m", "spark.executor.cores": "1"}
-    app = App("cluster", state=folder / "state", master=master, spark={**fixed, **settings}, resident=residents)
+    app = App("cluster", state=folder / "state", master=master, spark={**fixed, **settings})
     for name, columns in STREAMS.items():
         app.stream(name, columns, event_time="ts", lateness="5 s")
     for name, (sql, _) in QUERIES.items():
@@ -29,9 +29,8 @@ def main(folder: Path, master: str, settings: dict[str, str], residents: int) ->
             _tell({"pushed": first + CHUNK})
             assert run.drain()
         states = {name: query["state"] for name, query in run.meters()["queries"].items()}
-        report = run.report()
         answers: dict[str, list[Any]] = {name: run.read(name).to_pylist() for name in QUERIES}
-    _tell({"states": states, "answers": answers, "ways": report["ways"], "residents": report["residents"]})
+    _tell({"states": states, "answers": answers})
 
 
 def _tell(what: dict[str, Any]) -> None:
@@ -39,4 +38,4 @@ def _tell(what: dict[str, Any]) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), sys.argv[2], json.loads(sys.argv[3]), int(sys.argv[4]))
+    main(Path(sys.argv[1]), sys.argv[2], json.loads(sys.argv[3]))

@@ -16,14 +16,10 @@ from tests.cluster.load import QUERIES, rows_of
 
 
 def run_app(
-    folder: Path,
-    master: str,
-    settings: dict[str, str],
-    pushed: Callable[[int], None] = lambda rows: None,
-    residents: int = 0,
+    folder: Path, master: str, settings: dict[str, str], pushed: Callable[[int], None] = lambda rows: None
 ) -> dict[str, Any]:
     """Runs the application of windows and joins in a process of its own; returns what it told at the end."""
-    command = [sys.executable, "-m", "tests.cluster.driver", str(folder), master, json.dumps(settings), str(residents)]
+    command = [sys.executable, "-m", "tests.cluster.driver", str(folder), master, json.dumps(settings)]
     outcome: dict[str, Any] = {}
     with (folder / "driver.err").open("wb") as errors:
         driver = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors, cwd=Path(__file__).parents[2])

@@ -34,18 +34,11 @@ def test_tasks_that_run_twice_answer_once(tmp_path: Path, two_workers: Cluster) 
     assert "as speculatable" in spark_log(tmp_path)
 
 
-def test_a_resident_on_another_machine_runs_what_is_compiled(tmp_path: Path, two_workers: Cluster) -> None:
-    outcome = run_app(tmp_path, two_workers.master, {}, residents=1)
-    check(outcome)
-    assert outcome["ways"]["resident"]["calls"] > 0
-    assert outcome["residents"]["dispatches"] > 0
-
-
 def test_a_worker_that_dies_costs_time_and_no_row(tmp_path: Path, two_workers: Cluster) -> None:
     def kill(pushed: int) -> None:
         if pushed == 2 * CHUNK:
             two_workers.kill_worker()
 
-    outcome = run_app(tmp_path, two_workers.master, {}, kill, residents=1)
+    outcome = run_app(tmp_path, two_workers.master, {}, kill)
     check(outcome)
     assert "Lost executor" in spark_log(tmp_path)

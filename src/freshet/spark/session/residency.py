@@ -1,8 +1,8 @@
 """How many residents an application gets, and why none. No PySpark here: ``freshet check`` and ``explain`` ask, too.
 
 In local mode Spark is started with a slot more for each resident: residents and jobs share the cores, not the slots. On
-a cluster a slot is a core of some machine, which counts as taken even while a resident waits, so ``auto`` takes at most
-a quarter of them.
+a cluster a slot is a core of some machine, which counts as taken even while a resident waits, so ``auto`` takes none
+there.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ from freshet.model import UserError
 ResidentSetting = int | Literal["auto", "off"]
 """How many residents are wanted."""
 MOST: Final = 64
-_SHARE: Final = 4
 _IDLE: Final = (
     ("spark.sql.execution.pyspark.udf.idleTimeoutSeconds", "spark.sql.execution.pyspark.udf.killOnIdleTimeout"),
     ("spark.python.worker.idleTimeoutSeconds", "spark.python.worker.killOnIdleTimeout"),
@@ -39,17 +38,18 @@ def check_resident(value: object) -> ResidentSetting:
 
 
 def wanted(setting: ResidentSetting, workers: int, cores: int, local: bool) -> int:
-    """How many residents a run wants: ``auto`` takes one for each unit that can run at once on a core of its own.
+    """How many residents a run wants: ``auto`` takes one for each unit that can run at once on a core of its own, and
+    none on a cluster.
 
     >>> wanted("auto", workers=4, cores=2, local=True), wanted("auto", workers=4, cores=8, local=False)
-    (2, 2)
+    (2, 0)
     >>> wanted("off", workers=4, cores=2, local=True), wanted(3, workers=1, cores=2, local=True)
     (0, 3)
     """
     if setting == "off":
         return 0
     if setting == "auto":
-        return min(workers, cores if local else cores // _SHARE)
+        return min(workers, cores) if local else 0
     return setting
 
 
