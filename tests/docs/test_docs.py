@@ -156,6 +156,6 @@ def test_the_page_of_the_report_has_every_key_of_a_report(tmp_path: Path) -> Non
     page = set(re.findall(r"^\| `([^`]+)` \|", (ROOT / "docs/report.md").read_text(), re.MULTILINE))
     tables = {key for key in page if any(other.startswith(f"{key}.") for other in page)}
     assert report_keys(report) - page == set(), "keys that the page does not name"
-    # On a busy machine a run may end before its residents are there.
+    # A Spark that runs already may have no slot for residents.
     absent = {key for key in page if key.startswith("residents.present.") and not report["residents"]["present"]}
     assert page - tables - absent - report_keys(report) == set(), "keys that no report has"

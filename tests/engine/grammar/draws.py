@@ -34,7 +34,6 @@ SIZES = [SECOND, 1500_000, *(n * SECOND for n in (2, 3, 4, 5, 7, 10))]
 Fits = Callable[[Shape], bool]
 _SOME, _FEW = (0, 0, 0, 0, 1, 1, 2), (0, 0, 0, 0, 0, 1)
 
-
 FORMS = ("boundaries", "moving", "join", "counted", "distinct", "set", "union", "plain")
 """What a query may be at its outside."""
 
