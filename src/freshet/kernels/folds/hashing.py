@@ -21,6 +21,8 @@ from freshet.kernels.folds.partials import valid_of
 Hashes = npt.NDArray[np.uint32]
 _Words = npt.NDArray[np.uint64]
 
+ALL_HASHES: Final = 1 << 32
+"""Number of different hashes."""
 AT_ONCE: Final = 1 << 16
 """Number of texts that are hashed together: each of their bytes takes 32 while they are."""
 _NULL: Final = np.uint64(0x9E3779B97F4A7C15)

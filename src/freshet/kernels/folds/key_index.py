@@ -11,12 +11,11 @@ import numpy as np
 import numpy.typing as npt
 
 from freshet.kernels.folds.arrays import Ints
-from freshet.kernels.folds.hashing import Hashes
+from freshet.kernels.folds.hashing import ALL_HASHES, Hashes
 from freshet.kernels.folds.sorting import Runs, running_maximum, stable_order
 
 SHORT: Final = 64
 """Up to this number of rows of one hash, it is quicker to look at all of them than to search among them."""
-_ALL_HASHES: Final = 1 << 32
 
 
 class ValidTimes(NamedTuple):
@@ -54,7 +53,7 @@ class KeyIndex:
     def of(cls, hashes: Hashes, times: ValidTimes | None) -> KeyIndex:
         """The index of rows with these hashes."""
         rows = np.arange(len(hashes)) if times is None else _by_time(times.start)
-        rows = rows[stable_order(hashes[rows], _ALL_HASHES)]
+        rows = rows[stable_order(hashes[rows], ALL_HASHES)]
         return cls(hashes[rows], rows.astype(np.int32), times)
 
     @classmethod
@@ -81,12 +80,23 @@ class KeyIndex:
         """For each hash the range of places in :attr:`rows` that may have it, and may be valid at the given times."""
         ordered = self._ordered
         if ordered is None or times is None:
-            return np.searchsorted(self.hashes, hashes), np.searchsorted(self.hashes, hashes, "right")
+            return self._equal(hashes)
         codes = np.searchsorted(ordered.words, hashes)
         known = ordered.words[np.minimum(codes, len(ordered.words) - 1)] == hashes
         lo = ordered.latest.first(codes, times.start + 1)
         hi = np.maximum(ordered.starts.first(codes, times.end), lo)
         return lo, np.where(known, hi, lo)
+
+    def _equal(self, hashes: Hashes) -> tuple[Ints, Ints]:
+        """For each hash the range of places that have it."""
+        lo = np.searchsorted(self.hashes, hashes)
+        if not len(self.hashes):
+            return lo, lo
+        # Only for those that are there it is worth a search where they end.
+        found = np.flatnonzero(self.hashes[np.minimum(lo, len(self.hashes) - 1)] == hashes)
+        hi = lo.copy()
+        hi[found] = np.searchsorted(self.hashes, hashes[found], "right")
+        return lo, hi
 
     @cached_property
     def _ordered(self) -> _Ordered | None:
@@ -108,10 +118,10 @@ def _by_time(start: Ints) -> Ints:
 
 def _mend(hashes: Hashes, rows: npt.NDArray[np.int32], start: Ints) -> None:
     """Sorts the rows of each hash by time, where slabs overlap in time."""
-    times = start[rows]
     same = hashes[1:] == hashes[:-1]
-    wrong = np.flatnonzero(same & (times[1:] < times[:-1]))
+    again = np.flatnonzero(same)
+    wrong = again[start[rows[again + 1]] < start[rows[again]]]
     if len(wrong):
         groups = np.cumsum(np.concatenate([[0], ~same]))
         some = np.flatnonzero(np.isin(groups, groups[wrong]))
-        rows[some] = rows[some][np.lexsort((times[some], groups[some]))]
+        rows[some] = rows[some][np.lexsort((start[rows[some]], groups[some]))]

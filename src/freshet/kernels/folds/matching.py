@@ -8,9 +8,10 @@ import numpy as np
 
 from freshet.kernels.expressions.value import Mask
 from freshet.kernels.folds.arrays import Ints, flat, take
-from freshet.kernels.folds.hashing import Hashes, same
+from freshet.kernels.folds.hashing import ALL_HASHES, Hashes, same
 from freshet.kernels.folds.key_index import ValidTimes
 from freshet.kernels.folds.slab import Keys, Slab
+from freshet.kernels.folds.sorting import stable_order
 from freshet.kernels.folds.state_rows import StateRows
 from freshet.kernels.folds.windows import Windows
 
@@ -28,7 +29,7 @@ def pairs(probe: Slab, rows: StateRows, keys: Keys) -> Iterator[tuple[Ints, Ints
     hashes, times = probe.hashes(keys), probe.times
     assert times is not None
     # Searching in sorted order is much faster than jumping about.
-    near = np.lexsort((times.start, hashes))
+    near = stable_order(hashes, ALL_HASHES)
     hashes, times = hashes[near], ValidTimes(times.start[near], times.end[near])
     first, last = int(times.start.min()), int(times.end.max())
     for number, (slab, begin) in enumerate(zip(rows.slabs, rows.begins, strict=False)):
