@@ -14,7 +14,8 @@ import pyarrow as pa
 
 from freshet.log.errors import Damaged, LogFull
 from freshet.log.segments.retention import Limits
-from freshet.log.segments.segment import SUFFIX, align
+from freshet.log.segments.pieces import Pieces
+from freshet.log.segments.segment import SUFFIX
 from freshet.log.segments.storage import Storage
 from freshet.log.segments.sums import checked
 from freshet.log.store.state import LogState, RowState
@@ -63,7 +64,7 @@ def _is_sparse(row: RowState) -> bool:
 
 
 def _copy(store: Store, state: LogState, storage: Storage, rows: Sequence[int], name: str) -> Moved:
-    sink = pa.BufferOutputStream()
+    pieces = Pieces()
     moved: Moved = {}
     for number in rows:
         ((file, packed),) = store.rows("SELECT file, members FROM segments WHERE sequence = ?", (number,))
@@ -73,11 +74,10 @@ def _copy(store: Store, state: LogState, storage: Storage, rows: Sequence[int], 
         except (Damaged, FileNotFoundError):
             continue  # it stays where it is; its readers hear of the damage
         for member, content in kept:
-            member[3] = align(sink)
-            sink.write(content)
+            member[3] = pieces.add(content)
         moved[number] = members
     if moved:
-        storage.put(name, sink.getvalue())
+        storage.put(name, pieces.buffers)
     return moved
 
 

@@ -74,7 +74,7 @@ class DurableLines:
         descriptor = self._open()
         self.reset(self.length)
         os.lseek(descriptor, self.length, os.SEEK_SET)
-        write_all(descriptor, memoryview(content))
+        write_all(descriptor, [content])
         os.fsync(descriptor)
 
     def _is_there(self) -> bool:

@@ -8,6 +8,7 @@ from typing import Final, Self
 
 import pyarrow as pa
 
+from freshet.log.segments.pieces import Pieces
 from freshet.log.segments.storage import PosixStorage, Storage
 from freshet.log.segments.sums import Checks, checked, damaged, sum_of
 from freshet.model import ARRIVAL, Segment, SegmentFile, Train
@@ -15,7 +16,6 @@ from freshet.model import ARRIVAL, Segment, SegmentFile, Train
 SUFFIX: Final = ".arrows"
 Mapped = dict[str, pa.Buffer]
 """Contents of segment files by name: ranges that are read together often lie in the same few files."""
-_ALIGNMENT: Final = 64
 
 
 class SegmentWriter:
@@ -40,7 +40,7 @@ class SegmentWriter:
         self._storage = _storage(folder)
         self._sums = sums
         self._name = name + SUFFIX
-        self._sink = pa.BufferOutputStream()
+        self._pieces = Pieces()
         self._members: list[tuple[str, int, int, int, int, int]] = []
 
     def __enter__(self) -> Self:
@@ -56,38 +56,24 @@ class SegmentWriter:
         if not batch.num_rows:
             return
         arrivals = _arrivals(stream, batch)
-        stream_of = pa.BufferOutputStream()
-        with pa.ipc.new_stream(stream_of, batch.schema) as writer:
+        sink = pa.BufferOutputStream()
+        with pa.ipc.new_stream(sink, batch.schema) as writer:
             writer.write(batch)
-        content = stream_of.getvalue()
-        position = align(self._sink)
-        self._sink.write(content)
-        if self._sums:
-            self._sink.write(sum_of(content))
-        length = self._sink.tell() - position
+        content = sink.getvalue()
+        position = self._pieces.add(content, sum_of(content) if self._sums else b"")
+        length = self._pieces.size - position
         first, last = arrivals[0].as_py(), arrivals[-1].as_py()
         self._members.append((stream, batch.num_rows, position, length, first, last))
 
     def finish(self) -> SegmentFile:
         """Writes the file; it is durable when this returns. Without segments no file is written."""
-        content = self._sink.getvalue()
         if self._members:
-            self._storage.put(self._name, content)
-        return SegmentFile(self._name, content.size, tuple(self._members))
+            self._storage.put(self._name, self._pieces.buffers)
+        return SegmentFile(self._name, self._pieces.size, tuple(self._members))
 
     def abort(self) -> None:
         """Discards what was added and not yet finished; it is harmless after :meth:`finish`."""
-        self._members = []
-        self._sink.close()
-
-
-def align(sink: pa.NativeFile) -> int:
-    """Pads to the boundary at which vectorised code wants memory-mapped buffers to begin; returns the place."""
-    position = int(sink.tell())
-    padding = -position % _ALIGNMENT
-    if padding:
-        sink.write(bytes(padding))
-    return position + padding
+        self._members, self._pieces = [], Pieces()
 
 
 def read_segment(folder: Path | Storage, segment: Segment, first: int, end: int) -> pa.Table:

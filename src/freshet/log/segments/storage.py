@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
-from typing import Protocol
+from typing import Final, Protocol
 
 import pyarrow as pa
 
 from freshet.log.store.private import open_private
+
+_AT_ONCE: Final = 512
+"""Pieces that are handed to the system in one call; Linux takes 1024."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,8 +31,8 @@ class StoredFile:
 class Storage(Protocol):
     """Immutable files with names. An object store needs no more than this to carry a log."""
 
-    def put(self, name: str, content: pa.Buffer) -> None:
-        """Writes a new file. It is durable when this returns; if this raises, nothing is left behind."""
+    def put(self, name: str, pieces: Sequence[pa.Buffer | bytes]) -> None:
+        """Writes a new file of pieces one after the other. It is durable when this returns; if this raises, nothing is left behind."""
 
     def open(self, name: str) -> pa.NativeFile:
         """Opens a file for reading at any place; raises ``FileNotFoundError`` if there is none."""
@@ -52,21 +57,21 @@ class PosixStorage:
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     storage = PosixStorage(Path(folder))
-    ...     storage.put("a", pa.py_buffer(b"hello"))
+    ...     storage.put("a", [b"hel", b"lo"])
     ...     (storage.open("a").read(), [file.bytes for file in storage.list()])
     (b'hello', [5])
     """
 
     folder: Path
 
-    def put(self, name: str, content: pa.Buffer) -> None:
+    def put(self, name: str, pieces: Sequence[pa.Buffer | bytes]) -> None:
         path = self.folder / name
         # No temporary name: a file exists for readers only once the store names it, so a half-written one is
         # an orphan. O_EXCL, because two attempts of one task must never write over each other.
         descriptor = open_private(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
         try:
             try:
-                write_all(descriptor, memoryview(content))
+                write_all(descriptor, pieces)
                 os.fsync(descriptor)
             finally:
                 os.close(descriptor)
@@ -102,11 +107,15 @@ class PosixStorage:
         return status.f_bavail * status.f_frsize
 
 
-def write_all(descriptor: int, content: memoryview) -> None:
-    """Writes all of the content, however little the system takes at a time."""
-    content = content.cast("B")
-    while content:
-        content = content[os.write(descriptor, content) :]
+def write_all(descriptor: int, pieces: Iterable[pa.Buffer | bytes]) -> None:
+    """Writes pieces one after the other, however little the system takes at a time."""
+    left = deque(view for view in (memoryview(piece).cast("B") for piece in pieces) if view)
+    while left:
+        written = os.writev(descriptor, list(islice(left, _AT_ONCE)))
+        while left and written >= len(left[0]):
+            written -= len(left.popleft())
+        if written:
+            left[0] = left[0][written:]
 
 
 def sync_folder(folder: Path) -> None:

@@ -152,10 +152,11 @@ def sample(arrivals: np.ndarray) -> tuple[int, ...]:
     if not len(arrivals):
         return ()
     # Outputs of queries over several inputs need not be in order.
-    if np.any(arrivals[1:] < arrivals[:-1]):
+    if (arrivals[1:] < arrivals[:-1]).any():
         arrivals = np.sort(arrivals)
-    ranks = np.linspace(0, len(arrivals) - 1, min(len(arrivals), _RANKS)).astype(np.int64)
-    return tuple(int(arrival) for arrival in arrivals[ranks])
+    if len(arrivals) > _RANKS:
+        arrivals = arrivals[np.arange(_RANKS) * (len(arrivals) - 1) // (_RANKS - 1)]
+    return tuple(arrivals.tolist())
 
 
 def merge_samples(samples: Sequence[tuple[tuple[int, ...], int]]) -> tuple[int, ...]:

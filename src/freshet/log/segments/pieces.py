@@ -1,0 +1,31 @@
+"""The content of a segment file before it is written: in pieces, so that nothing is copied to join them."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import pyarrow as pa
+
+_ALIGNMENT: Final = 64
+
+
+class Pieces:
+    """Segments one after the other. Each begins where vectorised code wants memory-mapped buffers to begin.
+
+    >>> pieces = Pieces()
+    >>> pieces.add(pa.py_buffer(b"one"), b"!"), pieces.add(pa.py_buffer(b"two")), pieces.size
+    (0, 64, 67)
+    """
+
+    def __init__(self) -> None:
+        self.buffers: list[pa.Buffer | bytes] = []
+        self.size = 0
+        """Bytes of all of them."""
+
+    def add(self, *buffers: pa.Buffer | bytes) -> int:
+        """Adds a segment; returns its place."""
+        padding = -self.size % _ALIGNMENT
+        place = self.size + padding
+        self.buffers += (bytes(padding), *buffers)
+        self.size = place + sum(map(len, buffers))
+        return place
