@@ -28,8 +28,6 @@ if TYPE_CHECKING:
 
 _HEAP: Final = "1g"
 _HISTORY: Final = 20.0
-_BEAT: Final = 0.2
-"""Seconds between pushes."""
 _SAMPLES_PER_KEPT: Final = 6
 
 
@@ -53,6 +51,7 @@ def soak(
     minutes: Annotated[float, typer.Option(min=0.2, help="Minutes that are measured.")] = 10.0,
     rate: Annotated[float, typer.Option(min=1.0, help="Rows a second.")] = 2000.0,
     queries: Annotated[int, typer.Option(min=1, help="Continuous queries.")] = 25,
+    beat: Annotated[float, typer.Option(min=0.001, help="Seconds between pushes; each makes a step or more.")] = 0.2,
     every: Annotated[float, typer.Option(min=0.2, help="Seconds between samples.")] = 5.0,
     warm_up: Annotated[float, typer.Option(min=0.0, help="Minutes of the same load before: Java compiles.")] = 8.0,
     master: Annotated[str, typer.Option(help="Spark master.")] = "local[*]",
@@ -69,10 +68,10 @@ def soak(
     app = declare(stage.folder / "state", queries)
     # Spark starts before the application, so that its settings need not be the application's.
     with stage.spark("soak", master, settings):
-        with app.start(master=master) as run, _pushing(run, rate):
+        with app.start(master=master) as run, _pushing(run, rate, beat):
             samples = _watch(stage, run, app, warm_up + minutes, every)
         report = run.report()
-    return Result.of(_figures(samples, warm_up, rate, report), _conditions(app, rate, every, warm_up))
+    return Result.of(_figures(samples, warm_up, rate, report), _conditions(app, rate, beat, every, warm_up))
 
 
 def declare(state: Path, queries: int) -> App:
@@ -101,18 +100,18 @@ def _ignore(table: Any, token: Any) -> None:
 
 
 @contextmanager
-def _pushing(run: Run, rate: float) -> Iterator[None]:
+def _pushing(run: Run, rate: float, beat: float) -> Iterator[None]:
     """Brings rows at a fixed beat. The number of files and the size of their index follow the rate of steps; the beat
     keeps that rate independent of the speed of the machine."""
     ended = threading.Event()
-    rows = _rows(max(1, round(rate * _BEAT)))
+    rows = _rows(max(1, round(rate * beat)))
 
     def push() -> None:
         due = time.monotonic()
         while not ended.wait(max(0.0, due - time.monotonic())):
             now = pa.array([time.time_ns() // 1000] * len(rows)).cast(pa.timestamp("us", tz="UTC"))
             run.push("packets", rows.append_column("ts", now))
-            due += _BEAT
+            due += beat
 
     thread = threading.Thread(target=push, name="soak")
     thread.start()
@@ -228,10 +227,10 @@ def _kept(late: Sequence[SoakSample]) -> dict[str, float | Spread]:
     }
 
 
-def _conditions(app: App, rate: float, every: float, warm_up: float) -> dict[str, Any]:
+def _conditions(app: App, rate: float, beat: float, every: float, warm_up: float) -> dict[str, Any]:
     return {
         "load": (
-            f"{rate:g} rows a second, pushed every {_BEAT * 1000:g} ms, into {len(app.queries)} queries, "
+            f"{rate:g} rows a second, pushed every {beat * 1000:g} ms, into {len(app.queries)} queries, "
             f"policy {app.settings.policy}"
         ),
         "history_seconds": _HISTORY,
