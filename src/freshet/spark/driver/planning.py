@@ -106,6 +106,8 @@ class Planner:
         if len(chain.inputs) < 2 or not self._forms.is_shufflable(chain.nodes[0]):
             return False
         [fold] = self._forms.folds(chain.nodes[:1])
+        if self._is_split(fold):
+            return False
         ranges = self._states[fold].ranges
         remembered = sum(map(_bytes, ranges))
         for port, each in enumerate(chain.inputs):
@@ -115,6 +117,10 @@ class Planner:
             if rows and pays(rows + others, size + remembered, self._limits.cores, self._limits.join_bytes):
                 return True
         return False
+
+    def _is_split(self, fold: str) -> bool:
+        """Whether the state of a fold lies in parts, or will after the unit: then each task has its own keys."""
+        return self._states[fold].parts > 1 or self._states[fold].is_resplit
 
     def _parted(self, component: Component) -> dict[int, int]:
         """For each chain that runs in parts, the place of its aggregate. All first folds run in parts, or none does."""
@@ -126,9 +132,9 @@ class Planner:
             chain = self._chains[place]
             if not behind.isdisjoint(chain.inputs):
                 behind.add(place)
-            elif self._forms.folds(chain.nodes):
+            elif folds := self._forms.folds(chain.nodes):
                 at = self._forms.parted_at(chain.nodes)
-                if at is None:
+                if at is None or any(map(self._is_split, folds)):
                     return {}
                 found[place] = at
                 behind.add(place)
