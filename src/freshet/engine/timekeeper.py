@@ -27,7 +27,8 @@ class Timekeeper:
 
     def __init__(self, board: Board, log: QueueLog, parts: Wanted) -> None:
         self._board, self._log = board, log
-        self._states = FoldStates(log, parts)
+        self.remembered = FoldStates(log, parts)
+        """Where the states of folds are."""
         self._concerned: frozenset[int] = frozenset()
         """The queries to which event time matters: they have folds, or what they write leads to one."""
         self.news: dict[str, int] = {}
@@ -37,7 +38,7 @@ class Timekeeper:
 
     def start(self, fold: FoldState, streams: int) -> None:
         """Takes up a fold where it was, with this number of state streams."""
-        self._states.start(fold, streams)
+        self.remembered.start(fold, streams)
         # A unit leaves in the first state streams how far it has brought the ports.
         fold.seen = [self._told(state_stream(fold.node.name, port)) for port in range(fold.ports)]
 
@@ -85,7 +86,7 @@ class Timekeeper:
         """Brings what is known of queries up to date; returns the operators that are closing since."""
         if not self._concerned:
             return []
-        moment, closing = Moment(self._board, self._log, self._states), []
+        moment, closing = Moment(self._board, self._log, self.remembered), []
         states = (self._board.queries[query] for query in queries if query in self._concerned)
         for state in (state for state in states if state.active):
             for operator in self._board.of(state):
@@ -98,8 +99,8 @@ class Timekeeper:
     def _close(self, fold: FoldState, moment: Moment) -> bool:
         """Makes a fold ready that has something to do; returns whether that is new."""
         before, is_due = fold.closing, fold.node.operator.is_due(fold.seen, moment.possible(fold))
-        is_due = is_due and self._states.has_state(fold)
-        fold.closing = not fold.running and (is_due or self._states.is_scattered(fold))
+        is_due = is_due and self.remembered.has_state(fold)
+        fold.closing = not fold.running and (is_due or self.remembered.is_scattered(fold))
         if fold.closing and not before:
             fold.closing_since = self._board.now
         self._board.refresh(fold)
@@ -128,9 +129,9 @@ class Timekeeper:
         folds = self._folds(chains)
         if not folds:
             return ()
-        moment = Moment(self._board, self._log, self._states, chains)
+        moment = Moment(self._board, self._log, self.remembered, chains)
         rows = max([train.rows for chain in chains for train in chain.trains], default=0)
-        return tuple([self._states.state(fold, moment.act(fold), rows) for fold in folds])
+        return tuple([self.remembered.state(fold, moment.act(fold), rows) for fold in folds])
 
     def began(self, unit: Unit) -> None:
         """A unit runs, its folds with it."""
@@ -164,7 +165,7 @@ class Timekeeper:
             return ()
         mine = {fold.node.name for fold in self._folds(chains)}
         states = [state for state in unit.states if state.fold in mine]
-        moment = Moment(self._board, self._log, self._states, chains, states)
+        moment = Moment(self._board, self._log, self.remembered, chains, states)
         marks = {state_stream(state.fold, port): time for state in states for port, time in enumerate(state.after)}
         for operator, writes in concerned:
             marks |= {stream: moment.behind(operator) for stream in writes if stream in written}
@@ -177,7 +178,7 @@ class Timekeeper:
         for fold in self._folds(chains):
             state = states[fold.node.name]
             fold.seen = list(state.after)
-            self._states.became(fold, state.becomes or state.parts)
+            self.remembered.became(fold, state.becomes or state.parts)
             fold.lows = {stream: low + dropped.get(stream, 0) for stream, low in fold.lows.items()}
         for fold in self._folds(result.unit.chains):
             self._refresh(fold)

@@ -153,7 +153,8 @@ def division(
             counts.add(state.parts)
             compiled = fold(nodes[at])
             for port in range(len(chains[place].inputs) if at == 0 else 1):
-                if not walk.back(place, at, port, key_columns(compiled, port), key_kinds(compiled)):
+                columns = key_columns(compiled, port)
+                if not columns or not walk.back(place, at, port, columns, key_kinds(compiled)):
                     return None
     trains = {
         (place, port)

@@ -24,9 +24,9 @@ _KERNEL_SECONDS: Final = 0.07e-6
 OVERHEAD: Final = 0.05
 """Seconds that a second job takes."""
 
-_KEYED_ROWS: Final = 100_000
+KEYED_ROWS: Final = 100_000
 """Tuples of a train from which on a state is divided by key."""
-_KEYED_STATE: Final = 200_000
+KEYED_STATE: Final = 200_000
 """Rows of a state from which on it is divided by key."""
 _SMALLER: Final = 8
 """A state is put together again if it, and the trains, are this number of times smaller."""
@@ -52,7 +52,7 @@ def parts_by_key(now: int, workers: int, rows: int, remembered: int) -> int:
     (2, 1)
     """
     workers = min(workers, MOST_PARTS)
-    least = (_KEYED_ROWS, _KEYED_STATE)
+    least = (KEYED_ROWS, KEYED_STATE)
     if now > 1:
         pays = rows * _SMALLER >= least[0] or remembered * _SMALLER >= least[1]
     else:
