@@ -17,7 +17,7 @@ QUERIES = {
     "sums": "SELECT k, sum(v) AS s, count(DISTINCT v) AS d, window_end FROM s [RANGE 20 SECONDS SLIDE 10 SECONDS] "
     "GROUP BY k",
     "pairs": "SELECT s.k AS k, s.v AS a, t.v AS b FROM s [RANGE 9 SECOND] LEFT JOIN t [RANGE 9 SECOND] ON s.k = t.k",
-    "last": "SELECT k, v, max(v) AS most FROM s [PARTITION BY k ROWS 3]",
+    "last": "SELECT k, max(v) AS most FROM s [PARTITION BY k ROWS 3] GROUP BY k",
     "all": "SELECT count(*) AS n, window_end FROM s [RANGE 20 SECONDS SLIDE 10 SECONDS]",
 }
 FOLDS = {"sums": 2, "pairs": 2, "last": 1}

@@ -51,7 +51,7 @@ def parts_of_rows(columns: Sequence[pa.Array], rows: int, parts: int) -> Parts:
     buckets. Rows that are stored rely on it: whoever changes it must change :data:`~freshet.model.names.KEY_HASH`.
 
     >>> parts_of_rows([pa.array([1.0, -0.0, 0.0, None])], 4, 2).tolist()
-    [1, 0, 0, 0]
+    [0, 0, 0, 1]
     """
     buckets = (hash_rows(columns, rows) >> np.uint32(24)).astype(np.uint16)
     found: Parts = buckets * np.uint16(parts) // np.uint16(BUCKETS)

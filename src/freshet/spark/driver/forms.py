@@ -87,22 +87,19 @@ class Forms:
         return place if place is not None and len(self.stages(numbers[: place + 1])) == 1 else None
 
     def _is_divisible(self, fold: str) -> bool:
-        """Whether tasks can share the work of a fold by key: its keys follow from each tuple of a train by compiled
-        expressions, and no other fold comes before or behind it in a step."""
+        """Whether tasks can share the work of a fold by key: its keys follow, by compiled expressions, from each tuple
+        that it or another fold gets."""
         node = next((each for each in self.network.nodes if each.name == fold), None)
         if node is None or not isinstance(node.operator, Fold) or not node.operator.split_keys:
             return False
-        sources, readers = list(node.inputs), [edge.node for edge in self.network.readers(node.number)]
+        sources = list(node.inputs)
         while sources:
             source = self.network.nodes[sources.pop()]
+            if source.operator.remembers:
+                continue
             if not source.operator.plain or self.why_not(source.number) is not None:
                 return False
             sources += source.inputs
-        while readers:
-            reader = self.network.nodes[readers.pop()]
-            if reader.operator.remembers:
-                return False
-            readers += [edge.node for edge in self.network.readers(reader.number)]
         return True
 
     def is_shufflable(self, number: int) -> bool:
