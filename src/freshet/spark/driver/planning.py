@@ -92,7 +92,7 @@ class Planner:
                 for number, (form, nodes) in enumerate(cut, 1):
                     whole = len(cut) == 1 and inputs == chain.inputs
                     some = chain if whole else Chain(nodes, inputs, chain.writes if number == len(cut) else ())
-                    level = 0 if whole else _level(form, inputs, pieces)
+                    level = 0 if whole and not folds else _level(form, inputs, pieces)
                     apart = not folds.isdisjoint(nodes)
                     pieces.append(Piece(form, place, some, level, number == 1 and place in parted, apart))
                     inputs = (len(pieces) - 1,)
