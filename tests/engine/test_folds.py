@@ -233,7 +233,7 @@ def test_a_queue_inside_keeps_event_time_back(start: Any) -> None:
     board = app.engine.board
     [queue] = board.operators[1].edges
     assert queue.waiting or queue.in_flight
-    assert Moment(board, app.queues).behind(board.operators[board.queries[0].root]) is None
+    assert Moment(board, app.queues, app.engine.time.remembered).behind(board.operators[board.queries[0].root]) is None
     app.run()
     assert counts(app) == [("a", 1, 10)]
 

@@ -111,6 +111,40 @@ def test_a_large_join_is_shuffled_and_a_small_one_is_not() -> None:
     assert plan(installation, unit, ALWAYS) == [("shuffled", [(0,)]), ("vectorised", [(1,)])]
 
 
+def test_folds_with_a_state_in_parts_have_a_job_each() -> None:
+    minute = Lifetime("ts", 60)
+    join = Join("q.join", "inner", (minute, minute), (("k",), ("k",)), (("ts", 0, "ts"), ("k", 0, "k"), ("v", 1, "v")))
+    columns = Project("q.columns", (("ts", "ts"), ("k", "concat(k, 'x')"), ("v", "v")))
+    last = Project("q.project", (("n", "n"),))
+    installation, at = installed(
+        (
+            "q",
+            {
+                "q.join": (join, ("s", "t")),
+                "q.columns": (columns, ("q.join",)),
+                "q.panes": (panes("q.panes"), ("q.columns",)),
+                "q.project": (last, ("q.panes",)),
+            },
+        )
+    )
+    assert installation.is_divisible("q.join")
+    assert installation.is_divisible("q.panes")
+    chain = Chain(tuple(at.values()), (S, T), ("q",))
+    for parts in ((1, 1), (2, 1), (1, 2), (2, 2)):
+        states = (
+            State("q.join", (), (None, None), (None, None), parts=parts[0]),
+            State("q.panes", (), (None,), (None,), parts=parts[1]),
+        )
+        found = plan(installation, Unit("u", (chain,), states), NEVER if max(parts) == 1 else ALWAYS)
+        if parts == (1, 2):  # a state in one part may still be shuffled
+            assert found == [("shuffled", [(0,)]), ("vectorised", [(1, 2, 3)])]
+        else:
+            both = [("vectorised", [(0, 1)]), ("vectorised", [(2, 3)])]
+            assert found == ([("vectorised", [(0, 1, 2, 3)])] if max(parts) == 1 else both)
+    apart = [Chain((0, 1), (S, T)), Chain((2, 3), (0,), ("q",))]
+    assert plan(installation, Unit("u", tuple(apart), states)) == [("vectorised", [(0, 1)]), ("vectorised", [(2, 3)])]
+
+
 def panes(name: str, emit: Any = "closed") -> Panes:
     return Panes(name, Lifetime("ts", 60), 60, ("k",), (Call("n", "count"),), emit)
 

@@ -37,7 +37,7 @@ class Admission:
         self.log, self.executor, self.clock, self.policy = log, executor, clock, policy
         slots = executor.slots
         self.board = Board(log.bytes, executor.way, now=clock.now(), workers=slots, idle_workers=slots)
-        self.time = Timekeeper(self.board, log)
+        self.time = Timekeeper(self.board, log, executor.parts)
         self.observers = list(observers)
         self.schemas: dict[str, pa.Schema] = {}
         self._running = Lines()

@@ -37,6 +37,9 @@ class QueueLog(TrainSource, Protocol):
         """The cursor of a reader; a new one starts at the given end. Its kind and the query that owns it, if one does,
         are kept with it."""
 
+    def named(self, prefix: str) -> AbstractSet[str]:
+        """The streams whose names begin in this way."""
+
     def park(self, readers: Sequence[str]) -> None:
         """Parks readers: they keep their place, and need nothing until they are started again."""
 
@@ -87,6 +90,16 @@ class Executor(Protocol):
 
     def states(self, fold: str) -> int:
         """How many state streams an installed fold has."""
+
+    def parts(self, fold: str, now: int, rows: int, remembered: int) -> int:
+        """The number of parts in which the state of an installed fold should lie, by key; 1: in one piece.
+
+        Args:
+            fold: Its name.
+            now: Number of parts in which it lies.
+            rows: Tuples of the train that comes next.
+            remembered: Rows of the state.
+        """
 
     def way(self, nodes: Collection[int]) -> str:
         """The way in which a unit of these operators would run: units of the same way have the same overhead."""

@@ -61,6 +61,9 @@ class LogQueues:
             return 0
         return self.log.start_reader(reader, stream, at, kind=kind, owner=owner)
 
+    def named(self, prefix: str) -> set[str]:
+        return self.log.named(prefix)
+
     def park(self, readers: Sequence[str]) -> None:
         """Parks readers, but not those of queues and states.
 

@@ -107,9 +107,18 @@ class OperatorState:
 
 @dataclass(slots=True, eq=False)
 class FoldState(OperatorState):
-    """A fold, with what it remembers: the range [low, end) of each of its state streams."""
+    """A fold, with what it remembers: the range [low, end) of each of its state streams.
+
+    Its state lies in some number of parts, by key. The streams of all numbers of parts that it ever had are there, but
+    only those of the present one hold rows: a unit that divides it anew empties the others in the same commit.
+    """
 
     lows: dict[str, int] = field(default_factory=dict)
+    streams: int = 0
+    """State streams of each part."""
+    parts: int = 1
+    present: tuple[str, ...] = ()
+    """The state streams of its parts: first those of the first part."""
     seen: list[int | None] = field(default_factory=list)
     """How far event time had come, by port, when it last ran; None: nothing was known."""
 

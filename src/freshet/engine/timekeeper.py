@@ -10,11 +10,11 @@ from collections.abc import Iterable, Sequence
 
 from freshet.engine.binding import trains_of
 from freshet.engine.board import Board
+from freshet.engine.fold_states import FoldStates, Wanted
 from freshet.engine.protocols import QueueLog
-from freshet.engine.scattered import is_scattered
 from freshet.engine.settle import commit_of, with_queues
 from freshet.engine.states import EdgeState, FoldState, OperatorState, QueryState
-from freshet.model import Chain, Commit, State, Train, Unit, UnitResult, state_stream
+from freshet.model import Chain, Commit, State, Unit, UnitResult, state_stream
 from freshet.model.operators import Time, earliest, latest
 from freshet.quality import Remembered
 
@@ -25,8 +25,10 @@ class Timekeeper:
     Only queries with folds, and those whose outputs lead to one, take part; the others cost nothing.
     """
 
-    def __init__(self, board: Board, log: QueueLog) -> None:
+    def __init__(self, board: Board, log: QueueLog, parts: Wanted) -> None:
         self._board, self._log = board, log
+        self.remembered = FoldStates(log, parts)
+        """Where the states of folds are."""
         self._concerned: frozenset[int] = frozenset()
         """The queries to which event time matters: they have folds, or what they write leads to one."""
         self.news: dict[str, int] = {}
@@ -36,11 +38,9 @@ class Timekeeper:
 
     def start(self, fold: FoldState, streams: int) -> None:
         """Takes up a fold where it was, with this number of state streams."""
-        name, owner = fold.node.name, fold.node.query
-        names = [state_stream(name, number) for number in range(streams)]
-        fold.lows = {each: self._log.start_reader(each, each, "earliest", "state", owner) for each in names}
+        self.remembered.start(fold, streams)
         # A unit leaves in the first state streams how far it has brought the ports.
-        fold.seen = [self._told(state_stream(name, port)) for port in range(fold.ports)]
+        fold.seen = [self._told(state_stream(fold.node.name, port)) for port in range(fold.ports)]
 
     def changed(self) -> None:
         """Queries came or went."""
@@ -86,7 +86,7 @@ class Timekeeper:
         """Brings what is known of queries up to date; returns the operators that are closing since."""
         if not self._concerned:
             return []
-        moment, closing = Moment(self._board, self._log), []
+        moment, closing = Moment(self._board, self._log, self.remembered), []
         states = (self._board.queries[query] for query in queries if query in self._concerned)
         for state in (state for state in states if state.active):
             for operator in self._board.of(state):
@@ -99,8 +99,8 @@ class Timekeeper:
     def _close(self, fold: FoldState, moment: Moment) -> bool:
         """Makes a fold ready that has something to do; returns whether that is new."""
         before, is_due = fold.closing, fold.node.operator.is_due(fold.seen, moment.possible(fold))
-        is_due = is_due and _has_state(fold, self._log)
-        fold.closing = not fold.running and (is_due or any(map(self._is_scattered, self._ranges(fold))))
+        is_due = is_due and self.remembered.has_state(fold)
+        fold.closing = not fold.running and (is_due or self.remembered.is_scattered(fold))
         if fold.closing and not before:
             fold.closing_since = self._board.now
         self._board.refresh(fold)
@@ -129,24 +129,9 @@ class Timekeeper:
         folds = self._folds(chains)
         if not folds:
             return ()
-        moment = Moment(self._board, self._log, chains)
-        # States are rewritten by units without tuples, which nobody waits for, unless there is never time for one.
-        patience = 2 if any(chain.rows for chain in chains) else 1
-        return tuple([self._state(fold, moment.act(fold), patience) for fold in folds])
-
-    def _state(self, fold: FoldState, after: tuple[int | None, ...], patience: int) -> State:
-        ranges = self._ranges(fold)
-        scattered = tuple([number for number, each in enumerate(ranges) if self._is_scattered(each, patience)])
-        return State(fold.node.name, ranges, tuple(fold.seen), after, scattered)
-
-    def _is_scattered(self, state: Train, patience: int = 1) -> bool:
-        size = self._log.bytes(state.stream, state.first, state.end) if state.rows else 0
-        return is_scattered(len(state.segments), size, patience)
-
-    def _ranges(self, fold: FoldState) -> tuple[Train, ...]:
-        """The live range of each state stream of a fold."""
-        lows = fold.lows.items()
-        return tuple([self._log.train(stream, low, max(low, self._log.end(stream))) for stream, low in lows])
+        moment = Moment(self._board, self._log, self.remembered, chains)
+        rows = max([train.rows for chain in chains for train in chain.trains], default=0)
+        return tuple([self.remembered.state(fold, moment.act(fold), rows) for fold in folds])
 
     def began(self, unit: Unit) -> None:
         """A unit runs, its folds with it."""
@@ -180,7 +165,7 @@ class Timekeeper:
             return ()
         mine = {fold.node.name for fold in self._folds(chains)}
         states = [state for state in unit.states if state.fold in mine]
-        moment = Moment(self._board, self._log, chains, states)
+        moment = Moment(self._board, self._log, self.remembered, chains, states)
         marks = {state_stream(state.fold, port): time for state in states for port, time in enumerate(state.after)}
         for operator, writes in concerned:
             marks |= {stream: moment.behind(operator) for stream in writes if stream in written}
@@ -188,10 +173,12 @@ class Timekeeper:
 
     def settled(self, result: UnitResult, chains: Sequence[Chain]) -> None:
         """A unit with folds ended, and these of its chains took effect."""
-        after = {state.fold: state.after for state in result.unit.states}
+        states = {state.fold: state for state in result.unit.states}
         dropped = {stream: rows for done in result.chains for stream, rows in done.dropped}
         for fold in self._folds(chains):
-            fold.seen = list(after[fold.node.name])
+            state = states[fold.node.name]
+            fold.seen = list(state.after)
+            self.remembered.became(fold, state.becomes or state.parts)
             fold.lows = {stream: low + dropped.get(stream, 0) for stream, low in fold.lows.items()}
         for fold in self._folds(result.unit.chains):
             self._refresh(fold)
@@ -215,8 +202,15 @@ class Timekeeper:
 class Moment:
     """Event time at all operators: now, or once chains of a unit are committed with the states of their folds."""
 
-    def __init__(self, board: Board, log: QueueLog, chains: Sequence[Chain] = (), states: Sequence[State] = ()) -> None:
-        self._board, self._log = board, log
+    def __init__(
+        self,
+        board: Board,
+        log: QueueLog,
+        remembered: FoldStates,
+        chains: Sequence[Chain] = (),
+        states: Sequence[State] = (),
+    ) -> None:
+        self._board, self._log, self._remembered = board, log, remembered
         self._acted = {state.fold: state.after for state in states}
         self._ends = {edge: train.end for chain in chains for edge, train in trains_of(board, chain)}
         self._fed = {edge for chain in chains for stream in chain.writes for edge in board.readers.get(stream, ())}
@@ -245,7 +239,7 @@ class Moment:
         assert isinstance(operator, FoldState), f"{operator.node.name} is no fold"
         if operator.node.name in self._acted:
             return self._acted[operator.node.name][port]
-        return operator.seen[port] if _has_state(operator, self._log) else self.possible(operator)[port]
+        return operator.seen[port] if self._remembered.has_state(operator) else self.possible(operator)[port]
 
     def possible(self, fold: FoldState) -> tuple[Time, ...]:
         """How far event time allows a fold to act, by port."""
@@ -255,9 +249,3 @@ class Moment:
         """Lets a fold act as far as it can. The folds in front of it must come first."""
         self._acted[fold.node.name] = done = self.possible(fold)
         return done
-
-
-def _has_state(fold: FoldState, log: QueueLog) -> bool:
-    """Whether a fold remembers anything that the passing of time could bring out."""
-    stream, low = next(iter(fold.lows.items()))
-    return log.end(stream) > low

@@ -12,6 +12,7 @@ from typing import Protocol
 import pyarrow as pa
 
 from freshet.kernels.folds import CompiledFold
+from freshet.kernels.key_split import KeyedTrain
 from freshet.kernels.superbox.allowance import allowance, check_rows
 from freshet.kernels.superbox.pipeline import Memory, Piped
 from freshet.kernels.superbox.superbox import Begun, Operators, Superbox
@@ -223,6 +224,8 @@ def fold_ports(tables: Sequence[pa.Table], memory: Memory) -> tuple[pa.Table, in
 
 
 def _key(each: Input) -> Hashable:
+    if isinstance(each, KeyedTrain):
+        return each.stream, each.first, each.end, each.path, each.own
     return (each.stream, each.first, each.end) if isinstance(each, Train) else each
 
 

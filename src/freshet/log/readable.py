@@ -37,6 +37,11 @@ class Readable:
         with self._lock:
             yield
 
+    def named(self, prefix: str) -> set[str]:
+        """The streams whose names begin in this way."""
+        with self._lock:
+            return {name for name in self._state.streams if name.startswith(prefix)}
+
     def kind(self, stream: str) -> StreamKind:
         """What a stream holds."""
         with self._stream(stream) as found:

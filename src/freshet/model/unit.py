@@ -51,10 +51,13 @@ class State:
     """The state of a fold as a unit finds it, and how far event time comes with the unit.
 
     Args:
-        ranges: The live range of each of its state streams, in order.
+        ranges: The live range of each of its state streams, in order; of a state in parts, first those of the first
+            part.
         before: Watermark of each of its ports when the unit begins, in microseconds; None: none is known yet.
         after: The same when the unit has been processed.
-        rewrites: Numbers of the state streams that the unit writes anew, because they lie in many small segments.
+        rewrites: Places among the ranges that the unit writes anew, because they lie in many small segments.
+        parts: Number of parts that it lies in, by key.
+        becomes: Number of parts in which the unit leaves it.
     """
 
     fold: str
@@ -62,6 +65,23 @@ class State:
     before: tuple[int | None, ...]
     after: tuple[int | None, ...]
     rewrites: tuple[int, ...] = ()
+    parts: int = 1
+    becomes: int | None = None
+
+    @property
+    def is_resplit(self) -> bool:
+        """Whether the unit divides it anew."""
+        return self.becomes is not None and self.becomes != self.parts
+
+    def of_part(self, part: int) -> tuple[Train, ...]:
+        """The ranges of one part.
+
+        >>> ranges = tuple(Train(name, 0, 1) for name in ("a1", "b1", "a2", "b2"))
+        >>> [each.stream for each in State("q", ranges, (None,), (None,), parts=2).of_part(1)]
+        ['a2', 'b2']
+        """
+        streams = len(self.ranges) // self.parts
+        return self.ranges[part * streams : (part + 1) * streams]
 
 
 @dataclass(frozen=True, slots=True)

@@ -112,6 +112,9 @@ class SimulatedLog(MadeUp):
         self._streams.setdefault(stream, _Queue())
         return self._cursors.setdefault(reader, 0 if at == "earliest" else self._streams[stream].end)
 
+    def named(self, prefix: str) -> set[str]:
+        return {name for name in self._streams if name.startswith(prefix)}
+
     def park(self, readers: Sequence[str]) -> None:
         """Nothing to do: cursors stay where they are, and simulated streams are kept whole."""
 

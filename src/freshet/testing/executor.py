@@ -9,7 +9,6 @@ import random
 from collections.abc import Collection, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -19,13 +18,13 @@ from freshet.engine import Clock
 from freshet.kernels import CompiledFold, compile_fold
 from freshet.kernels.columns import NetworkColumns
 from freshet.kernels.expressions.unsupported import Unsupported
-from freshet.kernels.folds import LiveFold
-from freshet.kernels.kept_states import KeptStates, StateStamp, stamp_of
+from freshet.kernels.kept_states import KeptStates
+from freshet.kernels.key_split import KeyedTrain, division
 from freshet.kernels.running import Made, Runner
-from freshet.kernels.superbox.pipeline import Memory
 from freshet.kernels.superbox.program import why_not
 from freshet.kernels.superbox.superbox import Operators, Superbox
 from freshet.kernels.typer import KernelTyper
+from freshet.kernels.unit_states import UnitStates
 from freshet.log import SegmentWriter, StoredVersion, read_train
 from freshet.model import (
     ARRIVAL,
@@ -41,11 +40,10 @@ from freshet.model import (
     Unit,
     UnitResult,
     UserError,
-    state_stream,
     version_stream,
 )
 from freshet.model.schema import with_arrival
-from freshet.model.unit import KeptCounts, given_by
+from freshet.model.unit import KeptCounts, components, given_by
 from freshet.testing.faults import Faults
 
 
@@ -60,6 +58,7 @@ class InProcessExecutor:
         faults: What goes wrong; None: nothing.
         cost: Seconds that an operator is said to take for a tuple; None: what it really took.
         losses: Share of the units before which their worker has lost all that it kept of states.
+        resplits: Share of the units before which states are divided anew, into parts by key.
     """
 
     alone: AbstractSet[str] = frozenset()
@@ -74,6 +73,7 @@ class InProcessExecutor:
         faults: Faults | None = None,
         cost: float | None = None,
         losses: float = 0.1,
+        resplits: float = 0.0,
     ) -> None:
         self.folder, self.cost = folder, cost
         self._clock, self._faults = clock, faults or Faults()
@@ -85,6 +85,7 @@ class InProcessExecutor:
         self._superboxes: dict[tuple[tuple[Operators, ...], pa.Schema], Superbox] = {}
         self._kept = [KeptStates(2**28) for _ in range(slots)]
         self._losses, self._losing = losses, random.Random(f"losses {seed}")
+        self._resplits, self._splitting = resplits, random.Random(f"resplits {seed}")
         self._done: list[UnitResult] = []
 
     def install(
@@ -103,6 +104,28 @@ class InProcessExecutor:
         """How many state streams a fold has."""
         return len(self.columns.states[fold])
 
+    def parts(self, fold: str, now: int, rows: int, remembered: int) -> int:
+        """The number of parts that a state should have: sometimes another one than it has now."""
+        if self._splitting.random() >= self._resplits or not self._keyed(fold):
+            return now
+        return self._splitting.choice((1, 2, 3, 4))
+
+    def _keyed(self, fold: str) -> bool:
+        operators = (node.operator for node in self.network.nodes if node.name == fold)
+        return any(isinstance(each, Fold) and bool(each.split_keys) for each in operators)
+
+    def tasks(self) -> int:
+        """The number of tasks of the next unit."""
+        return self._splitting.choice((1, 2, 3)) if self._resplits else 1
+
+    def operators(self, nodes: Sequence[int]) -> tuple[Operator, ...]:
+        """The operators of nodes."""
+        return tuple(self.network.nodes[number].operator for number in nodes)
+
+    def fold_at(self, node: int) -> CompiledFold:
+        """A fold, compiled."""
+        return compile_fold(self.network.nodes[node].operator, *self.columns.inputs[node])
+
     def way(self, nodes: Collection[int]) -> str:
         """How nodes run: all in the same way."""
         return "vectorised"
@@ -111,7 +134,7 @@ class InProcessExecutor:
         """Runs a unit."""
         now = self._clock.now()
         undone = self._faults.begun(unit, now)
-        self._done.append(undone or _UnitInProcess(unit, self, self._faults.raising(unit, self.network)).result(now))
+        self._done.append(undone or _run_unit(unit, self, self._faults.raising(unit, self.network), now))
 
     def finished(self) -> Sequence[UnitResult]:
         """Some of the units that are done, in any order."""
@@ -173,20 +196,25 @@ def _refused(operator: str, expression: str, why: str) -> UserError:
     )
 
 
-class _UnitInProcess:
-    """One unit while it runs, the setting of its chains, and the chains that are to raise."""
+class _TaskInProcess:
+    """Some or all chains of a unit while they run, and their setting.
+
+    Args:
+        unit: The unit.
+        executor: Who runs it.
+        raising: Nodes that are to raise.
+        number: Which of the tasks of the unit this is.
+    """
 
     rows_out = None
     blameless = ()
 
-    def __init__(self, unit: Unit, executor: InProcessExecutor, raising: AbstractSet[int]) -> None:
-        self._unit, self._executor = unit, executor
-        self._raising = {unit.chains[place].nodes[0] for place in raising}
-        self._states = {state.fold: state for state in unit.states}
-        self._memories: dict[str, Memory] = {}
-        self._found: dict[str, tuple[CompiledFold, StateStamp, LiveFold]] = {}
+    def __init__(self, unit: Unit, executor: InProcessExecutor, raising: AbstractSet[int], number: int) -> None:
+        self._unit, self._executor, self._raising, self._number = unit, executor, raising, number
         self._kept = executor.kept_by_worker()
         self._before = self._kept.hits, self._kept.misses
+        self.states = UnitStates(unit.states, self._kept, self._read_state)
+        self.memory = self.states.memory
         self._numbers = {self.operators([number])[0].name: number for number in unit.nodes}
 
     def _raise_in(self, *nodes: int) -> None:
@@ -198,7 +226,7 @@ class _UnitInProcess:
         return self._executor.superbox(chains, schema)
 
     def operators(self, nodes: Sequence[int]) -> tuple[Operator, ...]:
-        return tuple(self._executor.network.nodes[number].operator for number in nodes)
+        return self._executor.operators(nodes)
 
     def inputs(self, node: int) -> Sequence[pa.Schema]:
         return self._executor.columns.inputs[node]
@@ -212,43 +240,41 @@ class _UnitInProcess:
         return compile_fold(operator, *inputs)
 
     def read(self, train: Train, columns: pa.Schema) -> pa.Table:
-        return read_train(self._executor.folder, train, with_arrival(columns))
+        table = read_train(self._executor.folder, train, with_arrival(columns))
+        return train.select(table) if isinstance(train, KeyedTrain) else table
 
-    def memory(self, fold: str, compiled: CompiledFold) -> Memory:
-        state = self._states[fold]
-        live = self._kept.recall(fold, compiled, state.ranges, partial(read_train, self._executor.folder))
-        self._found[fold] = compiled, stamp_of(state.ranges), live
-        old = [each.rows for each in state.ranges]
-        self._memories[fold] = Memory(live, old, state.before, state.after)
-        return self._memories[fold]
+    def _read_state(self, fold: str, part: Train, schema: pa.Schema) -> pa.Table:
+        return read_train(self._executor.folder, part, schema)
 
     def versions(self, table: str) -> list[StoredVersion]:
         kept = next(train for train in self._unit.tables if train.stream == version_stream(table))
         return [StoredVersion(self._executor.folder, segment) for segment in kept.segments]
 
-    def result(self, now: float) -> UnitResult:
-        """Runs all chains and writes one file."""
+    def run(self, chains: Mapping[int, Chain]) -> tuple[dict[int, ChainResult], SegmentFile]:
+        """Runs chains, which have these places in the unit, and writes one file."""
         results: dict[int, ChainResult] = {}
-        runner = Runner(self._unit.chains, self)
-        with SegmentWriter(self._executor.folder, f"{self._unit.id}-0") as writer:
+        places = {place: number for number, place in enumerate(chains)}
+        runner = Runner([_renumbered(chain, places) for chain in chains.values()], self)
+        with SegmentWriter(self._executor.folder, f"{self._unit.id}-{self._number}") as writer:
             for made in runner.run():
-                chain = self._unit.chains[made.place]
-                results[made.place] = result = self._result(chain, made)
+                place = list(chains)[made.place]
+                chain = self._unit.chains[place]
+                results[place] = result = self._result(chain, made)
                 if result.failure is None and made.table is not None:
                     for stream in chain.writes:
                         writer.add(stream, made.table)
             if any(result.failure for result in results.values()):
-                for place, table in runner.shared.items():
-                    writer.add(given_by(self._unit.id, place), table)
+                for number, table in runner.shared.items():
+                    writer.add(given_by(self._unit.id, list(chains)[number]), table)
             dropped = self._write_states(writer)
             file = writer.finish()
-        self._keep(file)
-        chains = [results[place] for place in range(len(self._unit.chains))]
-        if dropped:
-            chains = [replace(each, dropped=self._of(each.chain, dropped)) for each in chains]
-        files, hits, misses = (file,) if file.members else (), *self._before
-        kept = KeptCounts(self._kept.hits - hits, self._kept.misses - misses, self._kept.nbytes)
-        return UnitResult(self._unit, now, now, tuple(chains), files, kept=kept)
+        self.states.keep({stream: (rows, file.name, position) for stream, rows, position, *_ in file.members})
+        return {place: replace(each, dropped=self._of(each.chain, dropped)) for place, each in results.items()}, file
+
+    def counts(self) -> KeptCounts:
+        """What its worker had kept."""
+        hits, misses = self._before
+        return KeptCounts(self._kept.hits - hits, self._kept.misses - misses, self._kept.nbytes)
 
     def _of(self, chain: Chain, dropped: Mapping[str, Sequence[tuple[str, int]]]) -> tuple[tuple[str, int], ...]:
         return tuple(each for operator in self.operators(chain.nodes) for each in dropped.get(operator.name, ()))
@@ -256,22 +282,11 @@ class _UnitInProcess:
     def _write_states(self, writer: SegmentWriter) -> dict[str, list[tuple[str, int]]]:
         """Writes the new states; returns how much each fold drops from its old ones."""
         dropped: dict[str, list[tuple[str, int]]] = {}
-        for fold, memory in self._memories.items():
-            memory.rewrite(self._states[fold].rewrites)
-            for number, (tables, gone) in enumerate(zip(memory.appended, memory.dropped, strict=True)):
-                if tables:
-                    writer.add(state_stream(fold, number), pa.concat_tables(tables))
-                dropped.setdefault(fold, []).append((state_stream(fold, number), gone))
+        for fold, stream, tables, gone in self.states.changes():
+            if tables:
+                writer.add(stream, pa.concat_tables(tables))
+            dropped.setdefault(fold, []).append((stream, gone))
         return dropped
-
-    def _keep(self, file: SegmentFile) -> None:
-        """Keeps the states as they were and as the file makes them, if it is committed."""
-        grown = {stream: (rows, file.name, position) for stream, rows, position, *_ in file.members}
-        for fold, (compiled, stamp, live) in self._found.items():
-            memory = self._memories[fold]
-            changes = zip(stamp, memory.dropped, strict=True)
-            after = tuple(mark.after(dropped, *grown.get(mark.stream, ())) for mark, dropped in changes)
-            self._kept.keep(fold, compiled, {stamp: live, after: memory.fold})
 
     def _result(self, chain: Chain, made: Made) -> ChainResult:
         failure = made.failure or self._executor.why_failed(chain, made.errors)
@@ -285,3 +300,53 @@ class _UnitInProcess:
             return ChainResult(chain, 0, runs, failure=failure)
         arrivals = np.sort(made.table.column(ARRIVAL).to_numpy()) / 1e6
         return ChainResult(chain, made.table.num_rows, runs, arrivals, errors=made.errors)
+
+
+def _renumbered(chain: Chain, places: Mapping[int, int]) -> Chain:
+    """A chain whose inputs are places in a shorter list."""
+    return replace(chain, inputs=tuple(places[each] if isinstance(each, int) else each for each in chain.inputs))
+
+
+def _run_unit(unit: Unit, executor: InProcessExecutor, raising: AbstractSet[int], now: float) -> UnitResult:
+    """Runs a unit, what can be divided by key in several tasks, one after the other."""
+    nodes = {unit.chains[place].nodes[0] for place in raising}
+    tasks = [_TaskInProcess(unit, executor, nodes, number) for number in range(executor.tasks())]
+    mine: list[dict[int, Chain]] = [{} for _ in tasks]
+    for component in components(unit.chains):
+        by_key = division(unit.chains, component, tasks[0].states.state, executor.operators, executor.fold_at)
+        if by_key is None:
+            mine[0] |= {place: unit.chains[place] for place in component}
+            continue
+        folds = {each.name for place in component for each in executor.operators(unit.chains[place].nodes)}
+        for number, task in enumerate(tasks):
+            if own := by_key.own(number, len(tasks)):
+                task.states.own |= dict.fromkeys(folds, own)
+                mine[number] |= {place: by_key.bound(place, unit.chains[place], own) for place in component}
+    done = [task.run(dict(sorted(some.items()))) for task, some in zip(tasks, mine, strict=True) if some]
+    chains = [
+        _together([results[place] for results, _ in done if place in results]) for place in range(len(unit.chains))
+    ]
+    kept = KeptCounts()
+    for task in tasks:
+        kept = kept.plus(task.counts())
+    return UnitResult(unit, now, now, tuple(chains), tuple(file for _, file in done if file.members), kept=kept)
+
+
+def _together(results: Sequence[ChainResult]) -> ChainResult:
+    """What several tasks did in a chain."""
+    first, *others = results
+    for each in others:
+        pairs = zip(first.operators, each.operators, strict=True)
+        first = ChainResult(
+            first.chain,
+            first.rows_out + each.rows_out,
+            tuple(
+                OperatorRun(a.operator, a.rows_in + b.rows_in, a.rows_out + b.rows_out, a.seconds + b.seconds)
+                for a, b in pairs
+            ),
+            np.sort(np.concatenate([first.arrivals, each.arrivals])),
+            errors=first.errors + each.errors,
+            failure=first.failure or each.failure,
+            dropped=(*first.dropped, *each.dropped),
+        )
+    return first if first.failure is None else replace(first, rows_out=0, arrivals=())

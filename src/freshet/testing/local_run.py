@@ -53,6 +53,7 @@ class LocalRun:
         seed: Draws the order in which units finish.
         tables: First contents of tables. Other tables are read from their files.
         faults: What goes wrong; None: nothing.
+        resplits: Share of the units before which states are divided anew, into parts by key, from 0 to 1.
         cost: Seconds that an operator takes for a tuple, as policies see it. None: what it takes on this machine; then
             policies that decide by costs do not decide the same each time.
 
@@ -75,6 +76,7 @@ class LocalRun:
         seed: int = 0,
         tables: Mapping[str, PushedRows] | None = None,
         faults: Faults | None = None,
+        resplits: float = 0.0,
         cost: float | None = 1e-6,
     ) -> None:
         self.app = app
@@ -82,6 +84,7 @@ class LocalRun:
         self._max_train_rows = max_train_rows or app.settings.max_train_rows
         self._policy = app.settings.policy if policy is None else deepcopy(policy)
         self._seed, self._faults, self._cost = seed, faults or Faults(), cost
+        self._resplits = resplits
         self._at = round(START * 1e6)
         self._checked = check_queries(app.catalog(), app.queries)
         refuse(self._checked.problems, app.origin)
@@ -108,7 +111,13 @@ class LocalRun:
         self.log = Log.open(self.folder, limits=Limits(min_free_bytes=0), now=lambda: self._at / 1e6)
         self.queues = _Queues(self.log, self._faults)
         self.executor = InProcessExecutor(
-            self.log.folder, self.clock, slots=self._workers, seed=self._seed, faults=self._faults, cost=self._cost
+            self.log.folder,
+            self.clock,
+            slots=self._workers,
+            seed=self._seed,
+            faults=self._faults,
+            cost=self._cost,
+            resplits=self._resplits,
         )
         self.engine = Engine(
             self.queues,

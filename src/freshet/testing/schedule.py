@@ -47,6 +47,7 @@ class Schedule:
         cut: Whether rows come in pieces, with turns between them. Otherwise all are there before anything runs.
         crashes: How often the process dies between two pieces, from 0 to 1.
         faults: How often something goes wrong at a point where it can, from 0 to 1; see :class:`Faults`.
+        resplits: Share of the units before which states are divided anew, into parts by key, from 0 to 1.
     """
 
     policies: tuple[str, ...] = ("everything",)
@@ -56,6 +57,7 @@ class Schedule:
     cut: bool = False
     crashes: float = 0.0
     faults: float = 0.0
+    resplits: float = 0.0
 
     @classmethod
     def drawn(cls, seed: int, policies: Sequence[str] = POLICIES) -> Self:
@@ -73,6 +75,7 @@ class Schedule:
             cut=True,
             crashes=draw.choice((0.0, 0.0, 0.05, 0.2)),
             faults=draw.choice((0.0, 0.02, 0.1)),
+            resplits=draw.choice((0.0, 0.1, 0.5)),
         )
 
     def play(self, app: App, script: Script) -> LocalRun:
@@ -86,6 +89,7 @@ class Schedule:
             seed=self.seed,
             tables=script.tables,
             faults=faults,
+            resplits=self.resplits,
         )
         try:
             _Play(self, run).play(script)

@@ -39,6 +39,7 @@ class Case:
         crash: The step before which the process dies; None: it does not.
         start: Event time at the beginning, which may lie before 1970.
         pieces: Segments in which a state may lie before it is written anew.
+        resplits: Share of the units before which states are divided anew, into parts by key.
         twins: What befalls those queries that are there a second time under another name and share all their operators
             but the last one: nothing, their outputs now and then take nothing, or they raise. ``one``: nothing, and
             they share the last one, too. None: there are none.
@@ -52,12 +53,13 @@ class Case:
     crash: int | None
     start: int
     pieces: int
+    resplits: float = 0.0
     twins: Twins = None
 
     def __repr__(self) -> str:
         texts = [f"{query.name}: {text(query.body)}\n      in DuckDB: {output(query.body)}" for query in self.queries]
         run = f"{' then '.join(self.policies)}, {self.slots} slots, seed {self.seed}, crash at {self.crash}"
-        run += f", states in {self.pieces} pieces, twins {self.twins}"
+        run += f", states in {self.pieces} pieces, resplits {self.resplits}, twins {self.twins}"
         lines = [*texts, f"from {self.start}, {run}:", *(f"  {step}" for step in self.steps)]
         return "\n".join(["a case", *(f"    {line}" for line in lines)])
 
@@ -77,6 +79,7 @@ def draw_case(form: str, seed: int) -> Case:
         pieces=draw.choice((MOST_PIECES, 2)),
     )
     twins: Twins = draw.choice((None, "free", "held", "failing", "one"))
+    case = replace(case, resplits=draw.choice((0.0, 0.1, 0.5)))
     return case if twins is None else replace(case, queries=_with_twins(case.queries), twins=twins)
 
 
@@ -108,6 +111,7 @@ class Play:
             streams=STREAMS.values(),
             share="root" if case.twins == "one" else case.twins is not None,
             faults=self._faults,
+            resplits=case.resplits,
         )
         self._random = random.Random(case.seed)
         self.expected = {name: Expected(stream) for name, stream in STREAMS.items()}

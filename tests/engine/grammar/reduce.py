@@ -38,7 +38,7 @@ def _simpler(case: Case) -> Iterator[Case]:
         for first in range(0, length, size):
             yield replace(case, steps=[*case.steps[:first], *case.steps[first + size :]])
         size //= 2
-    plain = replace(case, crash=None, policies=("everything", "everything"), slots=1, seed=0, pieces=64)
+    plain = replace(case, crash=None, policies=("everything", "everything"), slots=1, seed=0, pieces=64, resplits=0.0)
     for simpler in (
         plain,
         replace(case, crash=None),
@@ -47,6 +47,7 @@ def _simpler(case: Case) -> Iterator[Case]:
         replace(case, slots=1),
         replace(case, seed=0),
         replace(case, pieces=64),
+        replace(case, resplits=0.0),
         replace(case, start=20 * SECOND),
     ):
         if simpler != case:

@@ -1,4 +1,4 @@
-"""``freshet bench state``: what a step costs by how much is remembered."""
+"""``freshet bench state``: what a step costs by how much is remembered, and how much faster more workers are."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 SIZES: Final = {"join": (10**5, 10**7), "panes": (10**4, 10**6)}
 """What is remembered: rows of a join, groups of panes."""
+_GROUPS: Final = 10**6
 _ROUND: Final = 50
 _WARM_UP: Final = 40
 _REBUILDS: Final = 3
@@ -27,26 +28,40 @@ StepRounds = list[list["StepTime"]]
 """Steps by round."""
 
 
-@bench("What a step costs by how much its join or aggregate remembers.", takes="about five minutes")
+@bench("What a step costs by how much its fold remembers, and how folds scale with workers.", takes="ten minutes")
 def state(
     stage: Stage,
     rounds: Annotated[int, typer.Option(min=1, help=f"Rounds of {_ROUND} steps of each size, in turn.")] = 10,
     share: Annotated[float, typer.Option(min=0.001, max=1.0, help="Share of the large sizes that is used.")] = 1.0,
+    scale_rounds: Annotated[int, typer.Option(min=0, help="Rounds of the backlogs; 0: leave them out.")] = 3,
+    trains: Annotated[int, typer.Option(min=1, help="Measured trains of a backlog.")] = 6,
+    only: Annotated[bool, typer.Option("--only-scale", help="Measure the backlogs alone.")] = False,
+    master: Annotated[str, typer.Option(help="Spark master of the backlogs.")] = "local[*]",
 ) -> Result:
     """A step has 1,000 rows, and closes nothing. A worker runs it as in a resident, in this process: it reads its
     assignment, runs the fold, writes a synced file and reports. Steps over a small and a large state take turns.
     `step_cost_vs_state_join` and `_panes` are the ratios of their medians, `fold_cost_...` those of the fold alone.
     `rebuild_seconds_...` are the first steps, one for each input, of a worker that has not kept the large state: it
     reads the state from the log, and makes its indexes.
+
+    A backlog has trains of a million rows, over a million groups; it waits in the log, and residents on Spark work it
+    off. `scale_2` is how many times as fast two residents are as one, `scale_2_cpu` the CPU of all processes over that
+    with one. The same for distinct values with quantiles, and for a join.
     """
     from freshet.bench.state.load import JoinLoad, PanesLoad
+    from freshet.bench.state.scale import QUERIES, Backlog, measure_scale
 
     figures: dict[str, float | Spread] = {}
     notes: dict[str, Any] = {}
     made: Mapping[str, type[JoinLoad] | type[PanesLoad]] = {"join": JoinLoad, "panes": PanesLoad}
-    for kind, (small, large) in SIZES.items():
+    for kind, (small, large) in SIZES.items() if not only else ():
         loads = {"small": made[kind](small), "large": made[kind](max(small, round(large * share)))}
         figures |= _measure(stage, kind, loads, rounds, notes)
+    if scale_rounds:
+        backlogs = {name: Backlog(name, max(1000, round(_GROUPS * share)), trains) for name in QUERIES}
+        with stage.spark("state", master) as session:
+            scale, told = measure_scale(stage, session, backlogs, scale_rounds)
+        figures, notes = {**figures, **scale}, {**notes, **told, "scale_queries": QUERIES}
     return Result.of(figures, {**notes, **_CONDITIONS})
 
 
@@ -113,5 +128,9 @@ _CONDITIONS: Final = {
     "panes": "count, mean and maximum by group within one window",
     "rewriting": "a state in many small segments is written anew by units of their own, which are not steps",
     "rebuilding": "segment files are in the page cache",
-    "spread": "quartiles; of a ratio: least and greatest of a round; of rebuilding: least and greatest",
+    "scale": (
+        "one query; trains of as many rows as there are groups; two trains before those that are measured, so that the "
+        "state is large, and divided if that pays; nothing closes; sides take turns, each with a log of its own"
+    ),
+    "spread": "quartiles; of a ratio: least and greatest of a round; of rebuilding and scale: least and greatest",
 }

@@ -15,7 +15,7 @@ from freshet.engine.binding import MadeUp, bind
 from freshet.engine.board import Board
 from freshet.kernels import why_not
 from freshet.kernels.superbox.program import Program
-from freshet.kernels.task_split import rows_for_parts
+from freshet.kernels.task_split import KEYED_ROWS, KEYED_STATE, rows_for_parts
 from freshet.model import Operator, Query, State, Step
 from freshet.model.unit import components
 from freshet.spark.driver.forms import Form, Forms
@@ -47,6 +47,12 @@ def explain_jobs(query: Query, checked: Checked, resident: ResidentSetting) -> I
     if any(piece.parted for piece in _pieces(board, forms, rows[_CORES[0]])):
         quicker = ", ".join(f"{least / 1e6:.2g} million on {cores} cores" for cores, least in rows.items())
         yield f"merges a train on all cores if it has enough tuples to make that quicker ({quicker})"
+    for fold in board.folds(range(len(board.operators))) if resident != "off" else ():
+        if forms.is_divisible(fold.node.name):
+            yield (
+                f"state of {fold.node.name}: in one part; with several residents in a part for each, by key, if it has "
+                f"{KEYED_STATE:,} rows and a train has {KEYED_ROWS:,} tuples"
+            )
 
 
 def _way(pieces: Sequence[Piece], resident: ResidentSetting) -> str:

@@ -93,5 +93,10 @@ class CompiledFold(Protocol):
     def states(self) -> tuple[pa.Schema, ...]:
         """Schemas of its state streams, with the arrival as last column."""
 
+    @property
+    def state_keys(self) -> tuple[str, ...]:
+        """Columns of each state stream that hold the keys by which the fold can be divided, as the operator's
+        ``split_keys`` says; empty: it cannot be."""
+
     def live(self, states: Sequence[pa.Table]) -> LiveFold:
         """The fold with what it remembers: the live rows of each state stream, in their order."""

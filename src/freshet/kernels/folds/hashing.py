@@ -19,10 +19,13 @@ from freshet.kernels.folds.groups import canonical
 from freshet.kernels.folds.partials import valid_of
 
 Hashes = npt.NDArray[np.uint32]
+Parts = npt.NDArray[np.uint16]
 _Words = npt.NDArray[np.uint64]
 
 ALL_HASHES: Final = 1 << 32
 """Number of different hashes."""
+BUCKETS: Final = 256
+"""Number of buckets of keys. A part of a state is a range of them."""
 AT_ONCE: Final = 1 << 16
 """Number of texts that are hashed together: each of their bytes takes 32 while they are."""
 _NULL: Final = np.uint64(0x9E3779B97F4A7C15)
@@ -43,6 +46,18 @@ def hash_rows(columns: Sequence[pa.Array], rows: int) -> Hashes:
         for words in _words(column):
             mixed = _mix(mixed + words)
     return (mixed >> np.uint64(32)).astype(np.uint32)
+
+
+def parts_of_rows(columns: Sequence[pa.Array], rows: int, parts: int) -> Parts:
+    """The part of each row. Canonical keys have a hash, the hash has one of 256 buckets, and each part has a range of
+    buckets. Rows that are stored rely on it: whoever changes it must change :data:`~freshet.model.names.KEY_HASH`.
+
+    >>> parts_of_rows([pa.array([1.0, -0.0, 0.0, None])], 4, 2).tolist()
+    [0, 0, 0, 1]
+    """
+    buckets = (hash_rows(columns, rows) >> np.uint32(24)).astype(np.uint16)
+    found: Parts = buckets * np.uint16(parts) // np.uint16(BUCKETS)
+    return found
 
 
 def same(one: pa.Array, other: pa.Array) -> Mask:
@@ -76,6 +91,8 @@ def _words(column: pa.Array) -> list[_Words]:
 
 def _content(column: pa.Array) -> list[_Words]:
     kind = column.type
+    if pa.types.is_dictionary(kind):
+        return _content(column.dictionary_decode())
     if pa.types.is_floating(kind):
         column = canonical(column)
     elif pa.types.is_boolean(kind):

@@ -70,6 +70,10 @@ class CompiledJoin:
         return self.operator.kind == "left"
 
     @property
+    def state_keys(self) -> tuple[str, ...]:
+        return tuple(key for key in self.kinds if all(key in keys for keys in self.keys))
+
+    @property
     def given(self) -> list[tuple[str, int, str]]:
         """Columns that it gives out, each with its side and the column of that side's state."""
         return [(name, port, self._place(port, column)) for name, port, column in self.operator.columns]

@@ -50,6 +50,10 @@ class CompiledMoving:
         self.states: Final = (pa.schema([*kept, pa.field(_TIME, pa.int64()), pa.field(ARRIVAL, pa.int64())]),)
         self._whole: Final = self.output.append(pa.field(ARRIVAL, pa.int64()))
 
+    @property
+    def state_keys(self) -> tuple[str, ...]:
+        return tuple(f"column_{self._columns.index(key)}" for keys in self.operator.split_keys for key in keys)
+
     def live(self, states: Sequence[pa.Table]) -> LiveFold:
         if self.operator.rows is not None:
             return HeldTables(self, tuple(states))

@@ -74,6 +74,10 @@ class CompiledOwnFold:
         self._own: Final[Memorable] = made() if isinstance(made, type) else made
         self._runs = 0
 
+    @property
+    def state_keys(self) -> tuple[str, ...]:
+        return ()
+
     def live(self, states: Sequence[pa.Table]) -> HeldTables:
         return HeldTables(self, tuple(states))
 

@@ -53,6 +53,10 @@ class CompiledPanes:
         self.states: Final = tuple(stream.schema for stream in self._streams)
         self._whole: Final = self.output.append(pa.field(ARRIVAL, pa.int64()))
 
+    @property
+    def state_keys(self) -> tuple[str, ...]:
+        return self._panes.keys
+
     def live(self, states: Sequence[pa.Table]) -> LivePanes:
         return LivePanes(self, tuple(StateRows.of(state, LAST) for state in states))
 

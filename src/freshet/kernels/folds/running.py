@@ -33,6 +33,10 @@ class CompiledRunning:
         self.states: Final = (pa.schema([field for partial in self._partials for field in partial.fields]),)
         self._whole: Final = self.output.append(pa.field(ARRIVAL, pa.int64()))
 
+    @property
+    def state_keys(self) -> tuple[str, ...]:
+        return ()
+
     def live(self, states: Sequence[pa.Table]) -> HeldTables:
         return HeldTables(self, tuple(states))
 

@@ -57,6 +57,11 @@ class Join(Fold):
         return "keys"
 
     @property
+    def split_keys(self) -> tuple[tuple[str, ...], ...]:
+        common = [names for names in zip(*self.keys, strict=True) if None not in names]
+        return tuple(tuple(name or "" for name in names) for names in zip(*common, strict=True))
+
+    @property
     def ports(self) -> range:
         """The numbers of its inputs."""
         return range(len(self.validity))

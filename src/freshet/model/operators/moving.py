@@ -38,6 +38,12 @@ class Moving(Fold):
     def goes_by_time(self) -> bool:
         return self.size is not None
 
+    @property
+    def split_keys(self) -> tuple[tuple[str, ...], ...]:
+        # Windows of ROWS count the tuples of a partition, whatever their keys are.
+        keys = self.partition if self.rows is not None else self.keys
+        return (keys,) if keys else ()
+
     def output(self, inputs: Sequence[pa.Schema], typer: Typer) -> pa.Schema:
         schema = inputs[0]
         carried = [(name, schema.field(name).type) for name in self.carried]

@@ -46,6 +46,10 @@ class Panes(Fold):
         # EMIT CHANGES shows what a train has changed, and so must see all of it at once.
         return "never" if self.emit == "changes" else "parts"
 
+    @property
+    def split_keys(self) -> tuple[tuple[str, ...], ...]:
+        return (self.keys,) if self.keys else ()
+
     def boundary(self, time: Time) -> Time:
         """The last boundary that is closed."""
         return None if time is None else (time - self.offset) // self.slide * self.slide + self.offset

@@ -18,12 +18,12 @@ from pyspark.sql import SparkSession
 
 from freshet.engine.clock import Waker
 from freshet.kernels.shuffling import MOST_BYTES
-from freshet.kernels.task_split import OVERHEAD
+from freshet.kernels.task_split import OVERHEAD, parts_by_key
 from freshet.model import Chain, FreshetError, Network, Unit, UnitResult
 from freshet.model.unit import components
 from freshet.spark.driver.analysis import Analysis
 from freshet.spark.driver.course import Course
-from freshet.spark.driver.failures import SILENT, STOPPED, Apart, Retry, message, retry_reason
+from freshet.spark.driver.failures import SILENT, STOPPED, Apart, Retry, end_of_jvm, message, retry_reason
 from freshet.spark.driver.files import forget
 from freshet.spark.driver.installation import Installation
 from freshet.spark.driver.isolate import isolate
@@ -49,9 +49,6 @@ _GREETING: Final = 20.0
 """Seconds that a start waits for residents; units that come before them run as jobs."""
 _PROBE: Final = 60.0
 """Seconds that an empty job gets before Spark is taken to be stuck."""
-_FROM_OUTSIDE: Final = (-9, -15, 137, 143)
-"""Exit codes of a JVM that somebody killed."""
-_MEANING: Final = {52: " (out of memory)", 3: " (out of memory)", 134: " (it crashed)", -6: " (it crashed)"}
 
 
 class SparkExecutor:
@@ -151,6 +148,11 @@ class SparkExecutor:
         """How many state streams an installed fold has."""
         return len(self._installation.columns.states[fold])
 
+    def parts(self, fold: str, now: int, rows: int, remembered: int) -> int:
+        """The number of parts in which the state of an installed fold should lie, by key."""
+        workers = self._dispatcher.workers if self._dispatcher and self._installation.is_divisible(fold) else 1
+        return parts_by_key(now, workers, rows, remembered)
+
     def warm_up(self, rounds: int = 10) -> None:
         """Runs empty jobs, so that Python workers and compiled Java code are ready for the first units."""
         for _ in range(rounds):
@@ -213,8 +215,7 @@ class SparkExecutor:
             code = None if process is None else process.wait(_DYING)
         if code is None and self._answers():
             return
-        told = "does not answer" if code is None else f"has ended with exit code {code}{_MEANING.get(code, '')}"
-        self._notes.died(f"Spark's JVM {told}", certain=code is not None and code not in _FROM_OUTSIDE)
+        self._notes.died(*end_of_jvm(code))
 
     def _is_stuck(self, unit: str) -> None:
         """A cancelled job of a unit goes on, and no other job can run: this is as bad as a JVM that has ended."""

@@ -31,6 +31,9 @@ _SPARKS_OWN: Final = re.compile("CANCEL|PYTHON|EXECUTOR|FETCH|SHUFFLE|SPARK")
 # Spark has tried such a task several times, and each time its executor died with it.
 _KILLS: Final = re.compile(r"failed (?:[3-9]|\d\d+) times.{0,400}exited caused by one of the running tasks", re.DOTALL)
 _STATE: Final = re.compile(r"\s*SQLSTATE: \w+.*", re.DOTALL)
+_FROM_OUTSIDE: Final = (-9, -15, 137, 143)
+"""Exit codes of a JVM that somebody killed."""
+_MEANING: Final = {52: " (out of memory)", 3: " (out of memory)", 134: " (it crashed)", -6: " (it crashed)"}
 _CALLED: Final = re.compile(r"An error occurred while calling [^\n]*\n: (?:[\w.$]*[.$])?(?P<cause>[^\n]+)")
 _ABORTED: Final = re.compile(r"most recent failure: [^\n]*?\): (?:[\w.$]+: )?(?P<cause>[^\n]*)")
 
@@ -107,3 +110,15 @@ def message(error: BaseException) -> str:
         text = _STATE.sub("", lines[-1]) or lines[-1]
     line = next(iter(_STATE.sub("", text).strip().splitlines()), type(error).__name__)
     return line if len(line) <= _LONGEST else line[: _LONGEST - 1] + "…"
+
+
+def end_of_jvm(code: int | None) -> tuple[str, bool]:
+    """How Spark's JVM has ended, from its exit code, and whether what it ran is certainly to blame.
+
+    >>> end_of_jvm(52), end_of_jvm(137), end_of_jvm(None)
+    (("Spark's JVM has ended with exit code 52 (out of memory)", True), ("Spark's JVM has ended with exit code 137",
+    False), ("Spark's JVM does not answer", False))
+    """
+    if code is None:
+        return "Spark's JVM does not answer", False
+    return f"Spark's JVM has ended with exit code {code}{_MEANING.get(code, '')}", code not in _FROM_OUTSIDE

@@ -9,7 +9,7 @@ from typing import Literal
 
 from freshet.kernels.shuffling import why_never_shuffled
 from freshet.kernels.task_split import parted_at
-from freshet.model import Join, Network, Operator
+from freshet.model import Fold, Join, Network, Operator
 
 Form = Literal["vectorised", "catalyst", "shuffled"]
 """``shuffled``: a large join."""
@@ -28,10 +28,11 @@ class Forms:
         self.why_not = cache(self._judge)
         self.folds = cache(self._folds)
         self.stages = cache(self._stages)
+        self.is_divisible = cache(self._is_divisible)
 
     def judge_anew(self) -> None:
         """Forgets all answers: the network has changed, and numbers may stand for other nodes."""
-        for kept in (self.why_not, self.folds, self.stages):
+        for kept in (self.why_not, self.folds, self.stages, self.is_divisible):
             kept.cache_clear()
 
     def operators(self, numbers: Sequence[int]) -> tuple[Operator, ...]:
@@ -84,6 +85,22 @@ class Forms:
         """The place of the aggregate up to which a chain can run in parts; None: it cannot."""
         place = parted_at(self.operators(numbers))
         return place if place is not None and len(self.stages(numbers[: place + 1])) == 1 else None
+
+    def _is_divisible(self, fold: str) -> bool:
+        """Whether tasks can share the work of a fold by key: its keys follow, by compiled expressions, from each tuple
+        that it or another fold gets."""
+        node = next((each for each in self.network.nodes if each.name == fold), None)
+        if node is None or not isinstance(node.operator, Fold) or not node.operator.split_keys:
+            return False
+        sources = list(node.inputs)
+        while sources:
+            source = self.network.nodes[sources.pop()]
+            if source.operator.remembers:
+                continue
+            if not source.operator.plain or self.why_not(source.number) is not None:
+                return False
+            sources += source.inputs
+        return True
 
     def is_shufflable(self, number: int) -> bool:
         """Whether a node is a join that could be shuffled."""

@@ -114,6 +114,9 @@ class Jobs:
         """The number of tasks that pays for a job."""
         if job.form == "shuffled" or job.parted:
             return self.cores
+        parts = max([state.parts for state in job.states], default=1)
+        if parts > 1:
+            return min(self.cores, parts)
         long = max(train.rows for chain in job.chains for train in chain.trains) >= _SPLIT_TUPLES
         # Spark's own form moves each tuple through three processes, so even one chain is effort enough.
         return self.cores if long and (job.form == "catalyst" or _effort(job.chains) >= _SPLIT_EFFORT) else 1

@@ -3,12 +3,15 @@
 A chain runs in as many pieces as it has forms. Compiled pieces run in one job with the pieces that they read; a later
 job reads the files of an earlier one. Two kinds of work go beyond one task. A large join goes through a shuffle. The
 tuples of a large train are merged in parts up to a sliding aggregate, which then runs a second time, to close windows.
+A fold whose state lies in parts by key is run by several tasks of one job. If it comes before or behind another fold,
+each of them has a job of its own: their keys differ.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Final
 
 from freshet.kernels.shuffling import MOST_BYTES, pays
@@ -46,6 +49,8 @@ class Piece:
     level: int = 0
     parted: bool = False
     """Whether its aggregate merges tuples in parts, and closes no window."""
+    apart: bool = False
+    """Whether those that read it run in a later job, because its tuples meet in other tasks there."""
 
 
 class Planner:
@@ -79,33 +84,46 @@ class Planner:
         pieces: list[Piece] = []
         last: dict[int, int] = {}
         for component in parts:
-            parted = self._parted(component)
+            parted, folds = self._parted(component), self._folds_apart(component)
             for place in component:
                 chain = self._chains[place]
-                cut = self._cut(chain, parted.get(place))
+                cut = self._cut(chain, parted.get(place), folds)
                 inputs = tuple([last[each] if isinstance(each, int) else each for each in chain.inputs])
                 for number, (form, nodes) in enumerate(cut, 1):
                     whole = len(cut) == 1 and inputs == chain.inputs
                     some = chain if whole else Chain(nodes, inputs, chain.writes if number == len(cut) else ())
-                    level = 0 if whole else _level(form, inputs, pieces)
-                    pieces.append(Piece(form, place, some, level, number == 1 and place in parted))
+                    level = 0 if whole and not folds else _level(form, inputs, pieces)
+                    apart = not folds.isdisjoint(nodes)
+                    pieces.append(Piece(form, place, some, level, number == 1 and place in parted, apart))
                     inputs = (len(pieces) - 1,)
                 last[place] = len(pieces) - 1
         return _late(pieces)
 
-    def _cut(self, chain: Chain, parted: int | None) -> Sequence[FormStage]:
-        """The stages of a chain."""
+    def _cut(self, chain: Chain, parted: int | None, apart: Set[int]) -> Sequence[FormStage]:
+        """The stages of a chain; of the folds that run apart, each begins a stage."""
         nodes, stages = chain.nodes, self._forms.stages
         if parted is not None:
             return [("vectorised", nodes[: parted + 1]), *stages(nodes[parted:])]
         if self._is_shuffled(chain):
             return [("shuffled", nodes[:1]), *stages(nodes[1:])]
-        return stages(nodes)
+        if apart.isdisjoint(nodes[1:]):
+            return stages(nodes)
+        firsts = [0, *(at for at, node in enumerate(nodes) if at and node in apart), len(nodes)]
+        return [stage for first, end in pairwise(firsts) for stage in stages(nodes[first:end])]
+
+    def _folds_apart(self, component: Component) -> frozenset[int]:
+        """The folds that run in different jobs: there are several, and the state of one lies in parts."""
+        nodes = [node for place in component for node in self._chains[place].nodes] if self._states else []
+        folds = {node: name for node in nodes for name in self._forms.folds((node,))}
+        split = len(folds) > 1 and any(self._states[name].parts > 1 for name in folds.values())
+        return frozenset(folds) if split else frozenset()
 
     def _is_shuffled(self, chain: Chain) -> bool:
         if len(chain.inputs) < 2 or not self._forms.is_shufflable(chain.nodes[0]):
             return False
         [fold] = self._forms.folds(chain.nodes[:1])
+        if self._is_split(fold):
+            return False
         ranges = self._states[fold].ranges
         remembered = sum(map(_bytes, ranges))
         for port, each in enumerate(chain.inputs):
@@ -115,6 +133,10 @@ class Planner:
             if rows and pays(rows + others, size + remembered, self._limits.cores, self._limits.join_bytes):
                 return True
         return False
+
+    def _is_split(self, fold: str) -> bool:
+        """Whether the state of a fold lies in parts, or will after the unit: then each task has its own keys."""
+        return self._states[fold].parts > 1 or self._states[fold].is_resplit
 
     def _parted(self, component: Component) -> dict[int, int]:
         """For each chain that runs in parts, the place of its aggregate. All first folds run in parts, or none does."""
@@ -126,9 +148,9 @@ class Planner:
             chain = self._chains[place]
             if not behind.isdisjoint(chain.inputs):
                 behind.add(place)
-            elif self._forms.folds(chain.nodes):
+            elif folds := self._forms.folds(chain.nodes):
                 at = self._forms.parted_at(chain.nodes)
-                if at is None:
+                if at is None or any(map(self._is_split, folds)):
                     return {}
                 found[place] = at
                 behind.add(place)
@@ -175,7 +197,7 @@ def jobs(pieces: Sequence[Piece]) -> list[tuple[Form, list[int]]]:
 
 def _waits(form: Form, source: Piece) -> bool:
     """Whether a piece of a form must wait until an earlier job has run the piece that it reads."""
-    return source.parted or not form == source.form == "vectorised"
+    return source.parted or source.apart or not form == source.form == "vectorised"
 
 
 def _level(form: Form, inputs: Sequence[Input], pieces: Sequence[Piece]) -> int:

@@ -93,7 +93,10 @@ class Assignment:
                 places[key] = len(places)
                 inputs.append([each if isinstance(each, int) else train_fields(each) for each in chain.inputs])
             chains.append((chain.nodes, places[key], chain.writes))
-        states = [(each.fold, _fields(each.ranges), each.before, each.after, each.rewrites) for each in self.states]
+        states = [
+            (each.fold, _fields(each.ranges), each.before, each.after, each.rewrites, each.parts, each.becomes)
+            for each in self.states
+        ]
         fields = [str(self.state), self.unit, self.spec, self.parts, inputs, chains, states, _fields(self.tables)]
         return json.dumps([*fields, self.parted, self.checks], separators=(",", ":"))
 
@@ -108,7 +111,7 @@ class Assignment:
         state, unit, spec, parts, inputs, chains, states, tables, parted, checks = fields
         read = [tuple(each if isinstance(each, int) else train_of(each) for each in some) for some in inputs]
         bound = tuple([Chain(tuple(nodes), read[number], tuple(writes)) for nodes, number, writes in chains])
-        kept = tuple([State(fold, _ranges(some), *map(tuple, rest)) for fold, some, *rest in states])
+        kept = tuple([_state(*each) for each in states])
         return cls(Path(state), unit, spec, parts, bound, kept, _ranges(tables), tuple(parted), Checks(checks))
 
 
@@ -162,6 +165,10 @@ def _fields(trains: tuple[Train, ...]) -> list[list[object]]:
 
 def _ranges(trains: list[list[Any]]) -> tuple[Train, ...]:
     return tuple(map(train_of, trains))
+
+
+def _state(fold: str, ranges: list[Any], before: Any, after: Any, rewrites: Any, *parts: Any) -> State:
+    return State(fold, _ranges(ranges), tuple(before), tuple(after), tuple(rewrites), *parts)
 
 
 def train_of(train: list[Any]) -> Train:

@@ -9,27 +9,27 @@ from __future__ import annotations
 import gc
 import zlib
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import lru_cache, partial
-from typing import Final, NamedTuple
+from functools import lru_cache
+from typing import Final
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from freshet.kernels import CompiledFold, compile_fold
-from freshet.kernels.folds import LiveFold
-from freshet.kernels.kept_states import KeptStates, RangeMark, StateStamp, stamp_of
+from freshet.kernels.kept_states import KeptStates
+from freshet.kernels.key_split import Division, KeyedTrain, division
 from freshet.kernels.running import Runner
-from freshet.kernels.superbox.pipeline import Memory
 from freshet.kernels.superbox.superbox import Operators, Superbox
 from freshet.kernels.typer import KernelTyper
+from freshet.kernels.unit_states import UnitStates
 from freshet.log import StoredVersion
-from freshet.model import Chain, Fold, Train, state_stream, version_stream
+from freshet.model import Chain, Fold, Train, version_stream
 from freshet.model.unit import KeptCounts, components
 from freshet.spark.driver.failures import Retry, no_blame
 from freshet.spark.worker.assignment import is_whole
-from freshet.spark.worker.report import REPORT_COLUMNS, ChainReport, StateReport, TaskReport
+from freshet.spark.worker.report import REPORT_COLUMNS, ChainReport, TaskReport
 from freshet.spark.worker.task import UNREADABLE, Task, drain
 
 Chains = tuple[Operators, ...]
@@ -56,7 +56,7 @@ def run_task(task: Task, between: Callable[[], None] = lambda: None) -> TaskRepo
         between: Is called after each chain; it may raise to end the task early.
     """
     setting = TaskSetting(task)
-    mine = _mine(task)
+    mine = _mine(task, setting)
     places = list(mine)
     runner, failed = Runner(list(mine.values()), setting), False
     for made in runner.run():
@@ -76,10 +76,11 @@ def run_task(task: Task, between: Callable[[], None] = lambda: None) -> TaskRepo
     return replace(report, kept=setting.keep(report))
 
 
-def _mine(task: Task) -> dict[int, Chain]:
+def _mine(task: Task, setting: TaskSetting) -> dict[int, Chain]:
     """The chains that this task runs, by their places. Their inputs are trains, and places among these chains.
 
-    If tasks can share the tuples of connected chains, each takes a part of them; else one task runs these chains.
+    If tasks can share the tuples of connected chains, each takes a part of them, or those with keys of its own; else
+    one task runs these chains.
     """
     chains, parts = task.assignment.chains, task.assignment.parts
     if parts == 1:
@@ -87,11 +88,13 @@ def _mine(task: Task) -> dict[int, Chain]:
     found: dict[int, Chain] = {}
     for component in components(chains):
         whole = _undivided(task, component)
-        if whole is not None and zlib.crc32(whole.encode()) % parts != task.part:
-            continue
-        some = [_part(task, chains[place]) if whole is None else chains[place] for place in component]
-        if whole is not None or any(chain.rows for chain in some):
-            found.update(zip(component, some, strict=True))
+        if whole is None:
+            some = {place: _part(task, chains[place]) for place in component}
+            found |= some if any(chain.rows for chain in some.values()) else {}
+        elif (by_key := setting.division(component)) is not None:
+            found |= setting.divide(component, by_key)
+        elif zlib.crc32(whole.encode()) % parts == task.part:
+            found |= {place: chains[place] for place in component}
     places = {place: number for number, place in enumerate(sorted(found))}
 
     def own(chain: Chain) -> Chain:
@@ -101,7 +104,7 @@ def _mine(task: Task) -> dict[int, Chain]:
 
 
 def _undivided(task: Task, component: Sequence[int]) -> str | None:
-    """The first operator of connected chains whose work cannot be divided between tasks; None: all of it can."""
+    """The first operator of connected chains that needs more than some tuples of a train; None: none does."""
     operators = (each for place in component for each in task.spec.chain(task.assignment.chains[place].nodes))
     return next((each.name for each in operators if each.remembers and each.name not in task.assignment.parted), None)
 
@@ -131,17 +134,33 @@ class TaskSetting:
 
     def __init__(self, task: Task) -> None:
         self._task = task
-        self._states = {state.fold: state for state in task.assignment.states}
-        self._memories: dict[str, Memory] = {}
-        self._found: dict[str, FoundState] = {}
+        assignment = task.assignment
+        self._states = UnitStates(assignment.states, KEPT, self._read_state, assignment.segments)
         self._failed: set[str] = set()
         self.rows_out = task.spec.rows_out
         self.operators = task.spec.chain
-        self.read = task.read
         self.superbox = _SUPERBOXES.get
+        self.memory = self._states.memory
         KEPT.most_bytes = task.spec.kept_bytes
         self._before = KEPT.hits, KEPT.misses
-        self._tables = {train.stream: train.segments for train in task.assignment.tables}
+        self._tables = {train.stream: train.segments for train in assignment.tables}
+
+    def division(self, component: Sequence[int]) -> Division | None:
+        """How connected chains can be divided by key; None: one task must run all of them."""
+        return division(self._task.assignment.chains, component, self._states.state, self.operators, self._fold_at)
+
+    def divide(self, component: Sequence[int], by_key: Division) -> dict[int, Chain]:
+        """Connected chains for the parts that are this task's own."""
+        task, chains = self._task, self._task.assignment.chains
+        own = by_key.own(task.part, task.assignment.parts)
+        if not own:
+            return {}
+        nodes = [number for place in component for number in chains[place].nodes]
+        self._states.own |= {each.name: own for each in self.operators(nodes) if each.remembers}
+        return {place: by_key.bound(place, chains[place], own) for place in component}
+
+    def _fold_at(self, node: int) -> CompiledFold:
+        return _compiled(self._task.spec.operators[node], *self.inputs(node))
 
     def inputs(self, node: int) -> Sequence[pa.Schema]:
         return self._task.spec.inputs[node]
@@ -152,17 +171,9 @@ class TaskSetting:
     def fold(self, operator: Fold, inputs: Sequence[pa.Schema]) -> CompiledFold:
         return _compiled(operator, *inputs)
 
-    def memory(self, fold: str, compiled: CompiledFold) -> Memory:
-        state = self._states[fold]
-        if not state.ranges:  # it merges its part of the tuples, and reads no state
-            nothing = [schema.empty_table() for schema in compiled.states]
-            self._memories[fold] = Memory.of(compiled, nothing, state.before, state.after)
-            return self._memories[fold]
-        live = KEPT.recall(self._place(fold), compiled, state.ranges, partial(self._read_state, fold))
-        self._found[fold] = FoundState(compiled, stamp_of(state.ranges), live)
-        old = [each.rows for each in state.ranges]
-        self._memories[fold] = Memory(live, old, state.before, state.after)
-        return self._memories[fold]
+    def read(self, train: Train, columns: pa.Schema) -> pa.Table:
+        table = self._task.read(train, columns)
+        return train.select(table) if isinstance(train, KeyedTrain) else table
 
     def _read_state(self, fold: str, part: Train, schema: pa.Schema) -> pa.Table:
         """Rows of a state.
@@ -173,9 +184,6 @@ class TaskSetting:
         if not is_whole(part):
             raise Lacking(fold)
         return self._task.read_state(fold, part, schema)
-
-    def _place(self, fold: str) -> Hashable:
-        return self._task.assignment.segments, fold
 
     def versions(self, table: str) -> list[TaskVersion]:
         folder = self._task.assignment.segments
@@ -189,40 +197,16 @@ class TaskSetting:
         """Writes the changes of the states."""
         chains = enumerate(self._task.assignment.chains)
         places = {operator.name: place for place, chain in chains for operator in self.operators(chain.nodes)}
-        for fold, memory in self._memories.items():
-            if fold in self._failed:
-                continue
-            memory.rewrite(self._states[fold].rewrites)
-            for number, (tables, dropped) in enumerate(zip(memory.appended, memory.dropped, strict=True)):
-                if tables or dropped:
-                    self._task.add_state(places[fold], state_stream(fold, number), tables, dropped)
+        for fold, stream, tables, dropped in self._states.changes(self._failed):
+            if tables or dropped:
+                self._task.add_state(places[fold], stream, tables, dropped)
 
     def keep(self, report: TaskReport) -> KeptCounts:
         """Keeps the states of the folds that did not fail, as they were and as the reported file makes them."""
-        changes = {change.stream: change for change in report.states}
-        for fold, found in self._found.items():
-            if fold not in self._failed:
-                after = tuple(_after(mark, changes.get(mark.stream), report.file) for mark in found.stamp)
-                versions = {found.stamp: found.live, after: self._memories[fold].fold}
-                KEPT.keep(self._place(fold), found.fold, versions)
+        written = [(each.stream, each.member) for each in report.states if each.member is not None]
+        self._states.keep({stream: (rows, report.file or "", at) for stream, (rows, at, *_) in written}, self._failed)
         hits, misses = self._before
         return KeptCounts(KEPT.hits - hits, KEPT.misses - misses, KEPT.nbytes)
-
-
-class FoundState(NamedTuple):
-    """A fold as a task found it."""
-
-    fold: CompiledFold
-    stamp: StateStamp
-    live: LiveFold
-
-
-def _after(mark: RangeMark, change: StateReport | None, file: str | None) -> RangeMark:
-    """Names the rows of a state stream after its change."""
-    if change is None:
-        return mark
-    rows, position = (0, 0) if change.member is None else change.member[:2]
-    return mark.after(change.dropped, rows, file, position)
 
 
 class Superboxes:

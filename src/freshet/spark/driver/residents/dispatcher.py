@@ -125,6 +125,11 @@ class Dispatcher:
         """The specs that its units need."""
         return {each.spec for each in self._units.values()}
 
+    @property
+    def workers(self) -> int:
+        """How many residents can work at once."""
+        return min(len(self.residents.seats), self._limits.cores)
+
     def installed(self) -> None:
         """The network has changed: numbers may stand for other nodes."""
         self._queries.clear()
@@ -163,9 +168,12 @@ class Dispatcher:
 
     def _start_due(self) -> None:
         while self._due and (idle := self.residents.idle()):
-            mine = self._due.popleft()
+            mine, tasks = self._due[0], self._jobs.tasks(self._due[0].job)
+            if _is_split(mine.job) and len(idle) < min(tasks, self.residents.present):
+                return  # its parts are worth waiting for the residents that have kept them
+            self._due.popleft()
             began = time.perf_counter()
-            seats = self._homes.first(mine.job, idle)[: self._jobs.tasks(mine.job)]
+            seats = self._homes.first(mine.job, idle, tasks)
             text = self._told(mine, seats)
             mine.sent = time.perf_counter()
             mine.spend("plan", mine.sent - began)
@@ -183,7 +191,7 @@ class Dispatcher:
     def _told(self, mine: _InHand, seats: Sequence[Seat]) -> str:
         """What residents are told of the next job of a unit."""
         assignment = self._jobs.assignment(mine.unit, mine.spec, mine.job, len(seats))
-        brief = len(seats) == 1 and not mine.whole and self._homes.has_all(mine.job, seats[0])
+        brief = not mine.whole and self._homes.has_all(mine.job, seats)
         self._homes.settle(mine.job, seats)
         mine.whole = False
         return (assignment.brief() if brief else assignment).text()
@@ -223,17 +231,21 @@ class Dispatcher:
         if mine.cancelled:
             self._finish_cancelled(mine)
             return
-        if answer is not None and answer[0] == "lacking":
-            mine.whole = True
-            self._due.appendleft(mine)
-            return
-        if answer is None or answer[0] != "done":
+        if answer is None or answer[0] not in ("done", "lacking"):
             self._give_back(mine, "its resident was lost" if answer is None else " ".join(map(str, answer)))
             return
-        _, seconds, report = answer
-        mine.reports.append(report_of(report))
-        mine.worked = max(mine.worked, seconds)
-        if not mine.running:
+        if answer[0] == "lacking":
+            mine.whole = True
+        else:
+            _, seconds, report = answer
+            mine.reports.append(report_of(report))
+            mine.worked = max(mine.worked, seconds)
+        if mine.running:
+            return
+        if mine.whole:
+            mine.reports = []
+            self._due.appendleft(mine)
+        else:
             taken = time.perf_counter() - mine.sent
             self._patience.took(taken)
             # A resident may have begun before the call that sent it the work returned.
@@ -263,8 +275,10 @@ class Dispatcher:
         del self._units[mine.unit.id]
         chains = outcome.in_order(range(len(mine.unit.chains)))
         overhead = max(time.perf_counter() - mine.began - outcome.busy, 0.0)
-        files = tuple(outcome.files)
-        result = UnitResult(mine.unit, mine.started, time.time(), chains, files, overhead, parts=mine.parts, way=WAY)
+        files, kept = tuple(outcome.files), outcome.kept
+        result = UnitResult(
+            mine.unit, mine.started, time.time(), chains, files, overhead, parts=mine.parts, way=WAY, kept=kept
+        )
         self._results.append(result)
 
     def _give_back(self, mine: _InHand, why: str) -> None:
@@ -328,3 +342,8 @@ class Dispatcher:
         self.residents.close()
         for note in self._notes:
             note.close()
+
+
+def _is_split(job: Job) -> bool:
+    """Whether states of a job lie in parts."""
+    return any(state.parts > 1 for state in job.states)

@@ -7,6 +7,9 @@ from collections.abc import Sequence
 from freshet.spark.driver.jobs import Job
 from freshet.spark.driver.residents.seat import Seat
 
+Home = tuple[int, int]
+"""Seat and term of a resident."""
+
 
 class StateHomes:
     """Remembers where the folds of a job ran last, so that they run there again.
@@ -16,23 +19,36 @@ class StateHomes:
     """
 
     def __init__(self) -> None:
-        self._homes: dict[str, tuple[int, int]] = {}
-        """Seat and term by fold."""
+        self._homes: dict[str, tuple[Home, ...]] = {}
+        """By fold, the residents that ran its parts: as many as the job had tasks."""
 
-    def first(self, job: Job, idle: Sequence[Seat]) -> list[Seat]:
-        """Idle residents, first those that have kept most of a job's states."""
-        homes = [self._homes.get(state.fold) for state in job.states]
-        return sorted(idle, key=lambda seat: -homes.count((seat.number, seat.term)))
+    def first(self, job: Job, idle: Sequence[Seat], tasks: int) -> list[Seat]:
+        """Idle residents for the tasks of a job: for each the one that has kept most of its states."""
+        count = min(tasks, len(idle))
+        homes = [known for state in job.states if len(known := self._homes.get(state.fold, ())) == count]
+        left, found = list(idle), dict[int, Seat]()
+        for task in range(count):
+            mine = [known[task] for known in homes]
+            at_home = [seat for seat in left if _home(seat) in mine]
+            if at_home:
+                found[task] = max(at_home, key=lambda seat: mine.count(_home(seat)))
+                left.remove(found[task])
+        return [found[task] if task in found else left.pop(0) for task in range(count)]
 
-    def has_all(self, job: Job, seat: Seat) -> bool:
-        """Whether a resident has probably kept all states of a job."""
-        home = (seat.number, seat.term)
-        return bool(job.states) and all(self._homes.get(state.fold) == home for state in job.states)
+    def has_all(self, job: Job, seats: Sequence[Seat]) -> bool:
+        """Whether residents have probably kept all states that they need for the tasks of a job."""
+        homes = tuple(map(_home, seats))
+        return bool(job.states) and all(self._homes.get(state.fold) == homes for state in job.states)
 
     def settle(self, job: Job, seats: Sequence[Seat]) -> None:
-        """A job runs on these residents from now on. If they are several, each has kept a part at most."""
+        """The tasks of a job run on these residents from now on."""
+        homes = tuple(map(_home, seats))
         for state in job.states:
-            if len(seats) == 1:
-                self._homes[state.fold] = (seats[0].number, seats[0].term)
-            else:
+            if len(seats) == 1 or state.parts > 1:
+                self._homes[state.fold] = homes
+            else:  # nobody knows here which of them runs it
                 self._homes.pop(state.fold, None)
+
+
+def _home(seat: Seat) -> Home:
+    return seat.number, seat.term
