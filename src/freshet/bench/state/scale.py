@@ -42,12 +42,14 @@ _FIRST: Final = 2
 
 
 class Trial(NamedTuple):
-    """Seconds, and seconds of CPU of all processes, that a backlog took; rows that came out, and parts of the state."""
+    """Seconds, and seconds of CPU of all processes, that a backlog took; rows that came out, parts of the state, and the
+    ways that units went."""
 
     seconds: float
     cpu: float
     rows_out: int
     parts: int
+    ways: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +108,7 @@ def measure_scale(
         end = "" if name == "groups" else f"_{name}"
         figures |= dict(_figures(end, found, backlog))
         notes[f"scale_parts{end}"] = {workers: trials[-1].parts for workers, trials in found.items()}
+        notes[f"scale_ways{end}"] = {workers: trials[-1].ways for workers, trials in found.items()}
         if len({trial.rows_out for trials in found.values() for trial in trials}) != 1:
             raise RuntimeError(f"{name}: the sides gave out different numbers of rows: nothing was measured")
     return figures, notes
@@ -139,7 +142,8 @@ def _trial(stage: Stage, session: SparkSession, backlog: Backlog, workers: int, 
         before, began = meter.cpu(), time.perf_counter()
         rig.work_off()
         seconds, cpu = time.perf_counter() - began, (meter.cpu() - before).total
-        return Trial(seconds, cpu, rig.log.end(backlog.query), _parts(rig))
+        ways = tuple(sorted(rig.engine.board.calls_by_way))
+        return Trial(seconds, cpu, rig.log.end(backlog.query), _parts(rig), ways)
 
 
 def _parts(rig: EngineRig) -> int:
