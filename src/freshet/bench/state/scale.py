@@ -37,6 +37,8 @@ QUERIES: Final = {
 _SCHEMA: Final = "ts timestamp, k bigint, v double"
 _EPOCH: Final = 1_699_999_200_000_000
 """A boundary of the windows."""
+_TICK: Final = 0.01
+"""The least that systems count, in seconds of CPU."""
 _FIRST: Final = 2
 """Trains before those that are measured: with them the state becomes as large as it stays, and is divided."""
 
@@ -143,7 +145,7 @@ def _trial(stage: Stage, session: SparkSession, backlog: ScaleBacklog, workers: 
         meter = ProcessMeter()
         before, began = meter.cpu(), time.perf_counter()
         rig.work_off()
-        seconds, cpu = time.perf_counter() - began, (meter.cpu() - before).total
+        seconds, cpu = time.perf_counter() - began, max(_TICK, (meter.cpu() - before).total)
         ways = tuple(sorted(rig.engine.board.calls_by_way))
         return ScaleTrial(seconds, cpu, rig.log.end(backlog.query), _parts(rig), ways)
 
