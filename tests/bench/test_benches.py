@@ -19,9 +19,11 @@ from freshet.bench.overhead import overhead
 from freshet.bench.result import Result
 from freshet.bench.rows import SQL, make_rows
 from freshet.bench.stage import Stage
+from freshet.bench.state import state
 from freshet.bench.throughput import throughput
 from freshet.bench.windows import windows
 from freshet.bench.windows.load import EPOCH, JOIN, NEAR
+from freshet.kernels import task_split
 from freshet.spark.session.session import SettingLost
 
 
@@ -67,6 +69,20 @@ def test_throughput_gives_its_figures(spark, tmp_path):
     assert all(within(result, name) for name in ("rows_per_second", "batch_rows_per_second"))
     ours, theirs = result.spread["rows_per_second"], result.spread["batch_rows_per_second"]
     assert ours[0] / theirs[1] <= figures["throughput_vs_batch"] <= ours[1] / theirs[0]
+
+
+@pytest.mark.spark
+@pytest.mark.timeout(1200)
+def test_state_gives_its_figures(spark, tmp_path, monkeypatch):
+    monkeypatch.setattr(task_split, "KEYED_ROWS", 1)
+    monkeypatch.setattr(task_split, "KEYED_STATE", 1)
+    result = state(Stage(tmp_path), rounds=1, share=0.001, scale_rounds=1, trains=1)
+    figures = result.figures
+    assert all(figures[f"step_cost_vs_state_{kind}"] > 0 for kind in ("join", "panes"))
+    for name in ("scale_2", "scale_2_cpu", "scale_2_distinct", "scale_2_cpu_join", "scale_rows_per_second_2_join"):
+        assert within(result, name)
+    assert result.conditions["scale_parts"] == {"1": 1, "2": 2}
+    assert result.conditions["scale_parts_join"] == {"1": 1, "2": 2}
 
 
 @pytest.mark.spark

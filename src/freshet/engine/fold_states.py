@@ -10,7 +10,7 @@ from freshet.engine.states import FoldState
 from freshet.model import State, Train, state_stream
 from freshet.model.names import MOST_PARTS
 
-Wanted = Callable[[str, int, int, int], int]
+WantedParts = Callable[[str, int, int, int], int]
 """In how many parts a state should lie; see :meth:`freshet.engine.protocols.Executor.parts`."""
 
 
@@ -22,7 +22,7 @@ class FoldStates:
         wanted: Says in how many parts a state should lie.
     """
 
-    def __init__(self, log: QueueLog, wanted: Wanted) -> None:
+    def __init__(self, log: QueueLog, wanted: WantedParts) -> None:
         self._log, self._wanted = log, wanted
 
     def start(self, fold: FoldState, streams: int) -> None:

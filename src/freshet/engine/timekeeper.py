@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 
 from freshet.engine.binding import trains_of
 from freshet.engine.board import Board
-from freshet.engine.fold_states import FoldStates, Wanted
+from freshet.engine.fold_states import FoldStates, WantedParts
 from freshet.engine.protocols import QueueLog
 from freshet.engine.settle import commit_of, with_queues
 from freshet.engine.states import EdgeState, FoldState, OperatorState, QueryState
@@ -25,7 +25,7 @@ class Timekeeper:
     Only queries with folds, and those whose outputs lead to one, take part; the others cost nothing.
     """
 
-    def __init__(self, board: Board, log: QueueLog, parts: Wanted) -> None:
+    def __init__(self, board: Board, log: QueueLog, parts: WantedParts) -> None:
         self._board, self._log = board, log
         self.remembered = FoldStates(log, parts)
         """Where the states of folds are."""

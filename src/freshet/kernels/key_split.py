@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from freshet.kernels.folds.arrays import flat, select
 from freshet.kernels.folds.folded import CompiledFold
-from freshet.kernels.folds.hashing import Parts
+from freshet.kernels.folds.hashing import PartNumbers
 from freshet.kernels.folds.keyed import key_columns, key_kinds, part_numbers
 from freshet.kernels.superbox.program import Program
 from freshet.model import ARRIVAL, Chain, Operator, Project, State, Train
@@ -40,7 +40,7 @@ class KeyPath:
     columns: tuple[str, ...]
     kinds: tuple[pa.DataType, ...]
 
-    def parts(self, table: pa.Table, parts: int) -> Parts:
+    def parts(self, table: pa.Table, parts: int) -> PartNumbers:
         """The part of each tuple. Tuples that do not reach the fold belong to the first one.
 
         >>> from freshet.model import Filter
@@ -55,7 +55,7 @@ class KeyPath:
         number = table.schema.get_field_index(ARRIVAL)
         rows = pa.array(np.arange(table.num_rows))
         [output] = _program(self, table.schema).run(table.set_column(number, ARRIVAL, rows))
-        found: Parts = np.zeros(table.num_rows, np.uint16)
+        found: PartNumbers = np.zeros(table.num_rows, np.uint16)
         if output.failure is None:  # else the chain itself will fail in the same way
             keys = [output.batch.column(name) for name in self.columns]
             some = part_numbers(keys, self.kinds, output.batch.num_rows, parts)

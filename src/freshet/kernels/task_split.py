@@ -24,6 +24,10 @@ _KERNEL_SECONDS: Final = 0.07e-6
 OVERHEAD: Final = 0.05
 """Seconds that a second job takes."""
 
+# Measured: to find the tuples of one's own keys takes 20 ns for each tuple of the train. Panes take 50 ns for each
+# tuple with 1,000 groups, 200 ns or more with a million. So the fold of two workers takes 0.75 of the time of one with
+# few groups, and 0.55 with many; in a train of 100,000 tuples that is 1 ms or 40 ms. A second task and its file take
+# some milliseconds.
 KEYED_ROWS: Final = 100_000
 """Tuples of a train from which on a state is divided by key."""
 KEYED_STATE: Final = 200_000

@@ -49,7 +49,7 @@ def state(
     with one. The same for distinct values with quantiles, and for a join.
     """
     from freshet.bench.state.load import JoinLoad, PanesLoad
-    from freshet.bench.state.scale import QUERIES, Backlog, measure_scale
+    from freshet.bench.state.scale import QUERIES, ScaleBacklog, measure_scale
 
     figures: dict[str, float | Spread] = {}
     notes: dict[str, Any] = {}
@@ -58,7 +58,7 @@ def state(
         loads = {"small": made[kind](small), "large": made[kind](max(small, round(large * share)))}
         figures |= _measure(stage, kind, loads, rounds, notes)
     if scale_rounds:
-        backlogs = {name: Backlog(name, max(1000, round(_GROUPS * share)), trains) for name in QUERIES}
+        backlogs = {name: ScaleBacklog(name, max(1000, round(_GROUPS * share)), trains) for name in QUERIES}
         with stage.spark("state", master) as session:
             scale, told = measure_scale(stage, session, backlogs, scale_rounds)
         figures, notes = {**figures, **scale}, {**notes, **told, "scale_queries": QUERIES}

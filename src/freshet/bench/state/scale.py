@@ -37,21 +37,25 @@ QUERIES: Final = {
 _SCHEMA: Final = "ts timestamp, k bigint, v double"
 _EPOCH: Final = 1_699_999_200_000_000
 """A boundary of the windows."""
+_TICK: Final = 0.01
+"""The least that systems count, in seconds of CPU."""
 _FIRST: Final = 2
 """Trains before those that are measured: with them the state becomes as large as it stays, and is divided."""
 
 
-class Trial(NamedTuple):
-    """Seconds, and seconds of CPU of all processes, that a backlog took; rows that came out, and parts of the state."""
+class ScaleTrial(NamedTuple):
+    """Seconds, and seconds of CPU of all processes, that a backlog took; rows that came out, parts of the state, and
+    the ways that units went."""
 
     seconds: float
     cpu: float
     rows_out: int
     parts: int
+    ways: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Backlog:
+class ScaleBacklog:
     """Trains over one query.
 
     Args:
@@ -72,7 +76,7 @@ class Backlog:
     def train(self, number: int) -> Mapping[str, pa.Table]:
         """The rows of a train: of a join half of them in each stream.
 
-        >>> train = Backlog("join", 1000, 2).train(0)
+        >>> train = ScaleBacklog("join", 1000, 2).train(0)
         >>> [rows.num_rows for rows in train.values()], train["a"].column_names
         ([500, 500], ['ts', 'k', 'v'])
         """
@@ -88,7 +92,7 @@ class Backlog:
 
 
 def measure_scale(
-    stage: Stage, session: SparkSession, backlogs: Mapping[str, Backlog], rounds: int
+    stage: Stage, session: SparkSession, backlogs: Mapping[str, ScaleBacklog], rounds: int
 ) -> tuple[dict[str, float | Spread], dict[str, Any]]:
     """Works off each backlog with one worker and with two, in turn; returns figures and notes."""
     figures: dict[str, float | Spread] = {}
@@ -102,16 +106,19 @@ def measure_scale(
                 )
                 for workers in WORKERS
             }
-            found: dict[str, list[Trial]] = interleave(sides, rounds, advance)
+            found: dict[str, list[ScaleTrial]] = interleave(sides, rounds, advance)
         end = "" if name == "groups" else f"_{name}"
         figures |= dict(_figures(end, found, backlog))
         notes[f"scale_parts{end}"] = {workers: trials[-1].parts for workers, trials in found.items()}
+        notes[f"scale_ways{end}"] = {workers: trials[-1].ways for workers, trials in found.items()}
         if len({trial.rows_out for trials in found.values() for trial in trials}) != 1:
             raise RuntimeError(f"{name}: the sides gave out different numbers of rows: nothing was measured")
     return figures, notes
 
 
-def _figures(end: str, found: Mapping[str, list[Trial]], backlog: Backlog) -> Iterator[tuple[str, float | Spread]]:
+def _figures(
+    end: str, found: Mapping[str, list[ScaleTrial]], backlog: ScaleBacklog
+) -> Iterator[tuple[str, float | Spread]]:
     one, *others = (str(workers) for workers in WORKERS)
     for several in others:
         seconds = [[[trial.seconds] for trial in found[side]] for side in (one, several)]
@@ -123,7 +130,7 @@ def _figures(end: str, found: Mapping[str, list[Trial]], backlog: Backlog) -> It
         yield f"scale_rows_per_second_{side}{end}", extremes(rates)
 
 
-def _trial(stage: Stage, session: SparkSession, backlog: Backlog, workers: int, number: int) -> Trial:
+def _trial(stage: Stage, session: SparkSession, backlog: ScaleBacklog, workers: int, number: int) -> ScaleTrial:
     from freshet.bench.rig.engine import EngineRig
 
     streams = [Stream(name, parse_schema(_SCHEMA), event_time="ts") for name in backlog.streams]
@@ -138,8 +145,9 @@ def _trial(stage: Stage, session: SparkSession, backlog: Backlog, workers: int, 
         meter = ProcessMeter()
         before, began = meter.cpu(), time.perf_counter()
         rig.work_off()
-        seconds, cpu = time.perf_counter() - began, (meter.cpu() - before).total
-        return Trial(seconds, cpu, rig.log.end(backlog.query), _parts(rig))
+        seconds, cpu = time.perf_counter() - began, max(_TICK, (meter.cpu() - before).total)
+        ways = tuple(sorted(rig.engine.board.calls_by_way))
+        return ScaleTrial(seconds, cpu, rig.log.end(backlog.query), _parts(rig), ways)
 
 
 def _parts(rig: EngineRig) -> int:

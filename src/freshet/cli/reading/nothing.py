@@ -70,16 +70,17 @@ def _next_window(reader: LogReader, query: Query, readers: Sequence[ReaderState]
     folds = [operator for operator in query.graph.operators.values() if operator.remembers]
     if len(folds) != 1:
         return None
+    from freshet.app.remembered.forms import states_of
     from freshet.model import state_stream
     from freshet.model.operators import earliest
 
     [fold] = folds
-    state = state_stream(fold.name, 0)
-    held = reader.readers().get(state)
+    state, known = state_stream(fold.name, 0), reader.readers()
+    held = [name for name in states_of(known, fold.name) if known[name].next < reader.end(name)]
     time = earliest([reader.watermark(each.stream) for each in readers])
     closing = fold.next_close(time)
     # A window that is closed but not yet computed comes first.
-    if held is None or held.next >= reader.end(state) or closing != fold.next_close(reader.watermark(state)):
+    if not held or state not in known or closing != fold.next_close(reader.watermark(state)):
         return None
     when, now = time_text(closing), time_text(time)
     if when is None or now is None:

@@ -19,7 +19,7 @@ from freshet.kernels.folds.groups import canonical
 from freshet.kernels.folds.partials import valid_of
 
 Hashes = npt.NDArray[np.uint32]
-Parts = npt.NDArray[np.uint16]
+PartNumbers = npt.NDArray[np.uint16]
 _Words = npt.NDArray[np.uint64]
 
 ALL_HASHES: Final = 1 << 32
@@ -48,7 +48,7 @@ def hash_rows(columns: Sequence[pa.Array], rows: int) -> Hashes:
     return (mixed >> np.uint64(32)).astype(np.uint32)
 
 
-def parts_of_rows(columns: Sequence[pa.Array], rows: int, parts: int) -> Parts:
+def parts_of_rows(columns: Sequence[pa.Array], rows: int, parts: int) -> PartNumbers:
     """The part of each row. Canonical keys have a hash, the hash has one of 256 buckets, and each part has a range of
     buckets. Rows that are stored rely on it: whoever changes it must change :data:`~freshet.model.names.KEY_HASH`.
 
@@ -56,7 +56,7 @@ def parts_of_rows(columns: Sequence[pa.Array], rows: int, parts: int) -> Parts:
     [0, 0, 0, 1]
     """
     buckets = (hash_rows(columns, rows) >> np.uint32(24)).astype(np.uint16)
-    found: Parts = buckets * np.uint16(parts) // np.uint16(BUCKETS)
+    found: PartNumbers = buckets * np.uint16(parts) // np.uint16(BUCKETS)
     return found
 
 

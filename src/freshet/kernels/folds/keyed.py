@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from freshet.kernels.folds.arrays import flat, select
 from freshet.kernels.folds.folded import CompiledFold, Folded, LiveFold, Watermarks
-from freshet.kernels.folds.hashing import Parts, parts_of_rows
+from freshet.kernels.folds.hashing import PartNumbers, parts_of_rows
 from freshet.model import Fold
 
 
@@ -25,7 +25,7 @@ def key_kinds(fold: CompiledFold) -> tuple[pa.DataType, ...]:
     return tuple(fold.states[0].field(key).type for key in fold.state_keys)
 
 
-def part_numbers(columns: Sequence[pa.Array], kinds: Sequence[pa.DataType], rows: int, parts: int) -> Parts:
+def part_numbers(columns: Sequence[pa.Array], kinds: Sequence[pa.DataType], rows: int, parts: int) -> PartNumbers:
     """The part of each row, from its keys.
 
     >>> one, two = ([pa.array([-1, 7], kind)] for kind in (pa.int8(), pa.int64()))

@@ -13,6 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from freshet.log.segments.sums import Checks, missing
 from freshet.model import Chain, State, Train, Unit
+from freshet.model.unit import components
 from freshet.spark.driver.failures import retry_reason
 from freshet.spark.driver.forms import Form
 from freshet.spark.driver.installation import Installation
@@ -119,7 +120,17 @@ class Jobs:
             return min(self.cores, parts)
         long = max(train.rows for chain in job.chains for train in chain.trains) >= _SPLIT_TUPLES
         # Spark's own form moves each tuple through three processes, so even one chain is effort enough.
-        return self.cores if long and (job.form == "catalyst" or _effort(job.chains) >= _SPLIT_EFFORT) else 1
+        pays = long and (job.form == "catalyst" or _effort(job.chains) >= _SPLIT_EFFORT)
+        return min(self.cores, self._most_tasks(job)) if pays else 1
+
+    def _most_tasks(self, job: Job) -> int:
+        """The number of tasks that could have something to do: a fold whose state lies in one part needs one."""
+        if not job.states:
+            return self.cores
+        parts = components(job.chains)
+        folds = self._installation.folds
+        is_whole = (any(folds(job.chains[place].nodes) for place in part) for part in parts)
+        return len(parts) if all(is_whole) else self.cores
 
     def _catalyst_plan(self, chains: Sequence[Chain], tasks: int) -> DataFrame:
         installed = self._installation

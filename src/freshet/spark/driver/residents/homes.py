@@ -20,7 +20,7 @@ class StateHomes:
 
     def __init__(self) -> None:
         self._homes: dict[str, tuple[Home, ...]] = {}
-        """By fold, the residents that ran its parts: as many as the job had tasks."""
+        """By fold, the residents that ran the job that it was in, one for each task."""
 
     def first(self, job: Job, idle: Sequence[Seat], tasks: int) -> list[Seat]:
         """Idle residents for the tasks of a job: for each the one that has kept most of its states."""
@@ -41,13 +41,10 @@ class StateHomes:
         return bool(job.states) and all(self._homes.get(state.fold) == homes for state in job.states)
 
     def settle(self, job: Job, seats: Sequence[Seat]) -> None:
-        """The tasks of a job run on these residents from now on."""
+        """The tasks of a job run on these residents from now on. Which task runs which fold, or which parts of it,
+        depends only on their number."""
         homes = tuple(map(_home, seats))
-        for state in job.states:
-            if len(seats) == 1 or state.parts > 1:
-                self._homes[state.fold] = homes
-            else:  # nobody knows here which of them runs it
-                self._homes.pop(state.fold, None)
+        self._homes |= dict.fromkeys([state.fold for state in job.states], homes)
 
 
 def _home(seat: Seat) -> Home:
