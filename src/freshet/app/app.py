@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -41,6 +41,7 @@ from freshet.spark.session.settings import check_settings
 if TYPE_CHECKING:
     from freshet.app.reports.types import Report
     from freshet.app.running.run import Run
+    from freshet.engine import Observer
     from freshet.spark.session.embedded import SparkSession
 
 
@@ -339,6 +340,7 @@ class App(OwnCode):
         master: str | None = None,
         progress: Callable[[str], None] | None = None,
         try_again: bool = False,
+        observers: Iterable[Observer] = (),
     ) -> Run:
         """Starts it; use the result as a context manager, or call its ``stop``.
 
@@ -347,11 +349,13 @@ class App(OwnCode):
             master: Instead of the declared one.
             progress: Gets a few words on each stage of the start, such as "Spark starts"; it takes some seconds.
             try_again: Let queries run again that are kept out because earlier runs died with them.
+            observers: Are told everything that the engine does, from the start on; see
+                :meth:`~freshet.app.running.run.Run.observe`.
         """
         from freshet.app.running.wiring import start
 
         tell, settings = progress or (lambda text: None), self.settings
-        return start(self, policy or settings.policy, master or settings.master, tell, try_again)
+        return start(self, policy or settings.policy, master or settings.master, tell, try_again, observers)
 
     def run(self, for_: str | float | None = None, **start: Any) -> Report:
         """Runs it for some time, or until its sources end or an interrupt comes; drains it; returns the report."""

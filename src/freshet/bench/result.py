@@ -55,7 +55,7 @@ class Result:
 
     def json(self, bench: str) -> str:
         """The object as one line."""
-        return json.dumps(self.document(bench), allow_nan=False, ensure_ascii=False)
+        return json.dumps(self.document(bench), allow_nan=False, ensure_ascii=False, default=str)
 
     def table(self, bench: str) -> RenderableType:
         """The result as a table for people."""

@@ -111,8 +111,7 @@ class InProcessExecutor:
         return self._splitting.choice((1, 2, 3, 4))
 
     def _keyed(self, fold: str) -> bool:
-        operators = (node.operator for node in self.network.nodes if node.name == fold)
-        return any(isinstance(each, Fold) and bool(each.split_keys) for each in operators)
+        return any(node.operator.split_keys for node in self.network.nodes if node.name == fold)
 
     def tasks(self) -> int:
         """The number of tasks of the next unit."""

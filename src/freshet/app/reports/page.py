@@ -17,10 +17,10 @@ _HEAD: Final = """\
 happens, else every ten seconds, and a last time at its end. `freshet run --json` prints the report; `run.report()` is
 the same in Python. The file is complete whenever you open it.
 
-To see each step, call `run.observe(observer)`: its method `tell` gets every
-[event](../src/freshet/engine/events.py) of the engine when it happens. `run.decisions()` has the latest decisions of
-the policy, each with its [reason](../src/freshet/policies/reason.py): the rule that chose this step, and the figures
-that were weighed.
+To see each step, call `run.observe(observer)`, or `app.start(observers=[observer])` to see the start, too: its method
+`tell` gets every [event](../src/freshet/engine/events.py) of the engine when it happens. `run.decisions()`
+has the latest decisions of the policy, each with its [reason](../src/freshet/policies/reason.py): the rule that chose
+this step, and the figures that were weighed.
 
 Names that end in `_s` are seconds, names that end in `_per_s` are rates per second. Shares lie between 0 and 1. An
 unknown value is `null`. NAME stands for the name of a query, a stream, an operator or a setting; a sink is called

@@ -18,7 +18,7 @@ from freshet.app.remembered.restart import check_owner, check_stream, claim
 from freshet.app.reports.types import ResidentsReport
 from freshet.app.running.installing import Installer
 from freshet.app.running.loop import Loop
-from freshet.app.running.observers import DecisionKeeper, QuarantineTeller, Resharing
+from freshet.app.running.observers import DecisionKeeper, Guarded, QuarantineTeller, Resharing
 from freshet.app.running.outlets import Outlets, check_files
 from freshet.app.running.run import Parts, Run
 from freshet.app.running.tables import TableFeeds
@@ -32,6 +32,7 @@ from freshet.spark.session.residency import wanted, why_none
 from freshet.spark.session.settings import in_process
 
 if TYPE_CHECKING:
+    from freshet.engine import Observer
     from freshet.spark.driver.executor import SparkExecutor
     from freshet.spark.session.embedded import SparkSession
 
@@ -44,10 +45,17 @@ LAST_WORDS: Final = 5.0
 """Seconds that a source gets to end before it is left alone."""
 
 
-def start(app: App, policy: str, master: str | None, progress: Progress, try_again: bool) -> Run:
+def start(
+    app: App,
+    policy: str,
+    master: str | None,
+    progress: Progress,
+    try_again: bool,
+    observers: Iterable[Observer] = (),
+) -> Run:
     """Starts an application; if a part fails, closes what was opened before it."""
     with ExitStack() as stack:
-        parts = _open(app, policy, master, stack, progress, try_again)
+        parts = _open(app, policy, master, stack, progress, try_again, observers)
         for feeder in parts.feeders.values():
             stack.callback(feeder.stop, LAST_WORDS)
             feeder.start()
@@ -57,7 +65,15 @@ def start(app: App, policy: str, master: str | None, progress: Progress, try_aga
         return Run(app, parts, stack.pop_all().close)
 
 
-def _open(app: App, policy: str, master: str | None, stack: ExitStack, progress: Progress, try_again: bool) -> Parts:
+def _open(
+    app: App,
+    policy: str,
+    master: str | None,
+    stack: ExitStack,
+    progress: Progress,
+    try_again: bool,
+    observers: Iterable[Observer],
+) -> Parts:
     from freshet.spark.driver.exporter import SparkExporter
     from freshet.spark.session.embedded import master_of, runs_already
     from freshet.spark.session.masters import check_reachable
@@ -84,7 +100,8 @@ def _open(app: App, policy: str, master: str | None, stack: ExitStack, progress:
         log.declare(name, spec.retention, clock=spec.stream.event_time or ARRIVAL, kind="stream")
     queues = LogQueues(log)
     decisions, rows = DecisionKeeper(), app.settings.max_train_rows
-    engine = Engine(queues, executor, clock, made, most_rows=rows, observers=[decisions, QuarantineTeller()])
+    told = [decisions, QuarantineTeller(), *map(Guarded, observers)]
+    engine = Engine(queues, executor, clock, made, most_rows=rows, observers=told)
     loop = Loop(engine)
     tables = TableFeeds(log, app, lambda table: loop.ask(lambda: engine.board.streams_before(table)))
     stack.callback(tables.stop)

@@ -13,8 +13,8 @@ from typing import Final
 import pyarrow as pa
 
 from freshet.log.errors import Damaged, LogFull
-from freshet.log.segments.retention import Limits
 from freshet.log.segments.pieces import Pieces
+from freshet.log.segments.retention import Limits
 from freshet.log.segments.segment import SUFFIX
 from freshet.log.segments.storage import Storage
 from freshet.log.segments.sums import checked

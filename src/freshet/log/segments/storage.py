@@ -32,7 +32,8 @@ class Storage(Protocol):
     """Immutable files with names. An object store needs no more than this to carry a log."""
 
     def put(self, name: str, pieces: Sequence[pa.Buffer | bytes]) -> None:
-        """Writes a new file of pieces one after the other. It is durable when this returns; if this raises, nothing is left behind."""
+        """Writes a new file: pieces, one after the other. It is durable when this returns; if this raises, nothing is
+        left behind."""
 
     def open(self, name: str) -> pa.NativeFile:
         """Opens a file for reading at any place; raises ``FileNotFoundError`` if there is none."""

@@ -84,6 +84,12 @@ class Operator(ABC):
         return "rows"
 
     @property
+    def split_keys(self) -> tuple[tuple[str, ...], ...]:
+        """For each port the columns by which its tuples, and all that it remembers, can be divided into parts that
+        never meet; empty: nothing divides them."""
+        return ()
+
+    @property
     def reads_table(self) -> str | None:
         """The table that it reads besides."""
         return None

@@ -42,12 +42,6 @@ class Fold(Operator):
     def split(self) -> Split:
         return "never"
 
-    @property
-    def split_keys(self) -> tuple[tuple[str, ...], ...]:
-        """For each port the columns by which its tuples, and all that it remembers, can be divided into parts that
-        never meet; empty: nothing divides them."""
-        return ()
-
     @abstractmethod
     def state_text(self) -> str:
         """What it remembers, and for how long."""

@@ -9,7 +9,7 @@ from typing import Literal
 
 from freshet.kernels.shuffling import why_never_shuffled
 from freshet.kernels.task_split import parted_at
-from freshet.model import Fold, Join, Network, Operator
+from freshet.model import Join, Network, Operator
 
 Form = Literal["vectorised", "catalyst", "shuffled"]
 """``shuffled``: a large join."""
@@ -90,7 +90,7 @@ class Forms:
         """Whether tasks can share the work of a fold by key: its keys follow, by compiled expressions, from each tuple
         that it or another fold gets."""
         node = next((each for each in self.network.nodes if each.name == fold), None)
-        if node is None or not isinstance(node.operator, Fold) or not node.operator.split_keys:
+        if node is None or not node.operator.split_keys:
             return False
         sources = list(node.inputs)
         while sources:
