@@ -6,6 +6,7 @@ too. Slots are counted for each Spark, however many runs use it.
 
 from __future__ import annotations
 
+import logging
 import threading
 from typing import Any, Final
 
@@ -15,6 +16,7 @@ from pyspark.sql import SparkSession
 from freshet.spark.session.residency import IDLE_SETTINGS, MOST, ResidentSetting, wanted, why_none
 from freshet.spark.session.settings import in_process, slots_of_local
 
+_LOGGER: Final = logging.getLogger(__name__)
 _LOCK: Final = threading.Lock()
 _TAKEN: Final[dict[str, int]] = {}
 """Slots that residents hold, by Spark application."""
@@ -32,10 +34,11 @@ def _cores_of(context: SparkContext) -> int:
     if in_process(master):
         return slots_of_local(master, jvm.Runtime.getRuntime().availableProcessors)
     try:
-        # Unlike defaultParallelism it is what there is: neither a setting nor at least two.
+        # Unlike defaultParallelism it is what there is: neither a setting nor at least two. Py4J makes a number of it.
         backend: Any = context._jsc.sc().schedulerBackend()
-        return int(backend.totalCoreCount().get())
-    except Exception:
+        return int(backend.totalCoreCount())
+    except Exception as error:
+        _LOGGER.debug("Spark does not say how many cores there are: %s", error)
         return context.defaultParallelism
 
 
