@@ -30,9 +30,10 @@ from freshet.spark.session.session import SettingLost
 @pytest.mark.spark
 @pytest.mark.timeout(1200)
 def test_crash_loses_and_doubles_nothing(spark, tmp_path):
-    # With this seed: kills of a running process, at a commit, at a file and during the start, with three policies.
+    # With this seed: kills of an executor, of a resident at a commit, of the driver, and of all processes at a file.
     found = crash(Stage(tmp_path), kills=4, seed=25, longest=1.0).figures
     assert found["kills"] == 4
+    assert found["kills_of_executors"] == found["kills_of_whole_tree"] == 1
     assert found["rows_lost"] == 0
     assert found["rows_doubled"] == 0
     assert found["rows_checked"] > 1000

@@ -45,6 +45,13 @@ class Cluster:
         processes = psutil.Process(self.workers[number].pid).children(recursive=True)
         return [process for process in processes if _module(process)]
 
+    def worker_of(self, process: int) -> int | None:
+        """The number of the worker that a process belongs to."""
+        with suppress(psutil.NoSuchProcess):
+            above = {each.pid for each in psutil.Process(process).parents()}
+            return next((number for number, worker in enumerate(self.workers) if worker.pid in above), None)
+        return None
+
     def signal_pythons(self, number: int, what: signal.Signals) -> None:
         """Sends a signal to the Python processes of a worker."""
         for process in self.pythons(number):
@@ -61,13 +68,14 @@ class Cluster:
 
 
 @contextmanager
-def cluster(folder: Path, workers: int = 2, installed: bool = True) -> Iterator[Cluster]:
-    """Starts a cluster with a core per worker, and ends every process of it.
+def cluster(folder: Path, workers: int = 2, installed: bool = True, cores: int = 1) -> Iterator[Cluster]:
+    """Starts a cluster, and ends every process of it.
 
     Args:
         folder: For its logs and working folders.
         workers: On 127.0.0.2, 127.0.0.3 and so on.
         installed: Whether the workers' Python finds Freshet.
+        cores: Of each worker.
     """
     ensure_java()
     url = f"spark://127.0.0.1:{_free_port()}"
@@ -80,7 +88,7 @@ def cluster(folder: Path, workers: int = 2, installed: bool = True) -> Iterator[
         _wait_for(log, "I have been elected leader", started[0])
         for number in range(workers):
             log = folder / f"worker{number}.log"
-            options = ["--host", f"127.0.0.{number + 2}", "--cores", "1", "--memory", "1g", "--webui-port", "0"]
+            options = ["--host", f"127.0.0.{number + 2}", "--cores", str(cores), "--memory", "1g", "--webui-port", "0"]
             options += ["--work-dir", str(folder / f"work{number}")]
             started.append(_start("worker.Worker", log, installed, *options, url))
             _wait_for(log, "Successfully registered with master", started[-1])

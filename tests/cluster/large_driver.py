@@ -23,7 +23,8 @@ def main(folder: Path, master: str, settings: dict[str, str]) -> None:
         "spark.scheduler.maxRegisteredResourcesWaitingTime": "1h",
         "spark.log.level": "INFO",
     }
-    app = App("large", state=folder / "state", master=master, workers=1, spark={**fixed, **settings})
+    # A resident would hold one of the two cores, and leave nothing to be split.
+    app = App("large", state=folder / "state", master=master, workers=1, spark={**fixed, **settings}, resident="off")
     app.stream("s", STREAM)
     for name, sql in queries().items():
         app.query(name, sql)

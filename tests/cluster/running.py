@@ -6,7 +6,7 @@ import json
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -16,20 +16,38 @@ from tests.cluster.load import QUERIES, rows_of
 
 
 def run_app(
-    folder: Path, master: str, settings: dict[str, str], pushed: Callable[[int], None] = lambda rows: None
+    folder: Path,
+    master: str,
+    settings: Mapping[str, str],
+    told: Callable[[dict[str, Any]], None] = lambda told: None,
+    names: Iterable[str] = QUERIES,
+    **options: Any,
 ) -> dict[str, Any]:
-    """Runs the application of windows and joins in a process of its own; returns what it told at the end."""
-    command = [sys.executable, "-m", "tests.cluster.driver", str(folder), master, json.dumps(settings)]
+    """Runs the application of windows and joins in a process of its own; returns what it told at the end.
+
+    Args:
+        folder: For its state.
+        master: The cluster.
+        settings: Of Spark.
+        told: Is called with everything that it tells, while it is there.
+        names: Of the queries.
+        options: Of the application.
+    """
+    given = [json.dumps(each) for each in (dict(settings), list(names), options)]
+    command = [sys.executable, "-m", "tests.cluster.driver", str(folder), master, *given]
     outcome: dict[str, Any] = {}
     with (folder / "driver.err").open("wb") as errors:
-        driver = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors, cwd=Path(__file__).parents[2])
+        driver = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors, cwd=Path(__file__).parents[2]
+        )
+    assert driver.stdin is not None
     assert driver.stdout is not None
-    with driver, driver.stdout as lines:
+    with driver, driver.stdin, driver.stdout as lines:
         for line in lines:
-            told = json.loads(line)
-            outcome |= told
-            if "pushed" in told:
-                pushed(told["pushed"])
+            outcome |= (found := json.loads(line))
+            told(found)
+            if "answers" in found:
+                driver.stdin.close()  # it ends then
     assert driver.returncode == 0, (folder / "driver.err").read_text()[-3000:]
     return outcome
 
@@ -42,9 +60,9 @@ def check(outcome: Mapping[str, Any]) -> None:
         for name in rows:
             plain = [{**row, "ts": row["ts"].replace(tzinfo=None)} for row in rows[name]]
             connection.register(name, pa.Table.from_pylist(plain))
-        for name, (_, sql) in QUERIES.items():
-            expected = Counter(connection.execute(sql).fetchall())
-            assert Counter(tuple(row.values()) for row in outcome["answers"][name]) == expected, name
+        for name, answer in outcome["answers"].items():
+            expected = Counter(connection.execute(QUERIES[name][1]).fetchall())
+            assert Counter(tuple(row.values()) for row in answer) == expected, name
 
 
 def spark_log(folder: Path) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.cluster.cluster import Cluster, cluster
@@ -12,6 +13,8 @@ from tests.cluster.running import check, run_app, spark_log
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(900)]
 
+COMPILED = ("panes", "joined", "plain")
+"""The queries of which nothing is left to Spark's own form."""
 SPECULATION = {
     "spark.log.level": "INFO",
     "spark.speculation": "true",
@@ -23,20 +26,37 @@ SPECULATION = {
 
 @pytest.fixture(scope="module")
 def two_workers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    """For both tests, of which the last leaves one worker."""
+    """For all tests, of which the last leaves one worker."""
     with cluster(tmp_path_factory.mktemp("cluster")) as found:
         yield found
 
 
 def test_tasks_that_run_twice_answer_once(tmp_path: Path, two_workers: Cluster) -> None:
-    outcome = run_app(tmp_path, two_workers.master, SPECULATION, lambda pushed: None)
+    outcome = run_app(tmp_path, two_workers.master, SPECULATION)
     check(outcome)
     assert "as speculatable" in spark_log(tmp_path)
+    assert outcome["residents"]["wanted"] == 0
+    assert "a second time" in outcome["residents"]["reason"]
+
+
+def test_a_resident_runs_what_is_compiled(tmp_path: Path, two_workers: Cluster) -> None:
+    outcome = run_app(tmp_path, two_workers.master, {}, names=COMPILED)
+    check(outcome)
+    assert outcome["residents"]["wanted"] == len(outcome["residents"]["present"]) == 1
+    assert outcome["residents"]["dispatches"] > 0
+    assert outcome["ways"]["resident"]["calls"] > 0
+
+
+def test_with_one_core_there_is_no_resident(tmp_path: Path, two_workers: Cluster) -> None:
+    outcome = run_app(tmp_path, two_workers.master, {"spark.cores.max": "1"}, names=COMPILED)
+    check(outcome)
+    assert (outcome["residents"]["wanted"], outcome["residents"]["dispatches"]) == (0, 0)
+    assert "resident" not in outcome["ways"]
 
 
 def test_a_worker_that_dies_costs_time_and_no_row(tmp_path: Path, two_workers: Cluster) -> None:
-    def kill(pushed: int) -> None:
-        if pushed == 2 * CHUNK:
+    def kill(told: dict[str, Any]) -> None:
+        if told.get("pushed") == 2 * CHUNK:
             two_workers.kill_worker()
 
     outcome = run_app(tmp_path, two_workers.master, {}, kill)

@@ -57,7 +57,7 @@ def test_a_resident_runs_a_compiled_unit(residents: Harness) -> None:
 def test_what_is_not_compiled_goes_to_spark(residents: Harness) -> None:
     residents.install({"s": SCHEMA}, query("q", "s", "crc32(cast(v AS string)) > 0"))
     result = residents.run(residents.unit(write_train(residents.state, "s", rows()), "q"))
-    assert result.way is None
+    assert result.way == "catalyst"
     assert result.chains[0].rows_out == 100
 
 
@@ -157,7 +157,7 @@ def test_a_resident_that_is_killed_at_work_loses_nothing(residents: Harness, tmp
     assert process == residents.pool.whereabouts()[0]["process"]
     os.kill(process, signal.SIGKILL)
     hooked.mark.unlink()
-    assert hooked.check(unit).way is None
+    assert hooked.check(unit).way == "vectorised"
     wait_for(residents, lambda: is_there(residents, process))
     assert residents.run(residents.unit(hooked.train, "good")).way == "resident"
     assert residents.executor.residents()["lost"] == 1
@@ -173,7 +173,7 @@ def test_a_query_that_kills_its_worker_is_found_and_others_stand(residents: Harn
 
 def test_a_failure_that_a_spark_job_does_not_see_blames_no_query(residents: Harness, tmp_path: Path) -> None:
     hooked = Hooked(residents, tmp_path, forget_one_once)
-    assert hooked.check(hooked.submit("q")).way is None
+    assert hooked.check(hooked.submit("q")).way == "vectorised"
     assert residents.executor.residents()["given_back"] == 1
 
 
@@ -186,7 +186,7 @@ def test_a_frozen_resident_is_ended_after_its_deadline(
     process = hooked.process()
     os.kill(process, signal.SIGSTOP)
     hooked.mark.unlink()
-    assert hooked.check(unit).way is None
+    assert hooked.check(unit).way == "vectorised"
     wait_for(residents, lambda: is_there(residents, process))
     wait_for(residents, lambda: not psutil.pid_exists(process))
 

@@ -28,8 +28,7 @@ from freshet.model import ARRIVAL, FreshetError, Query, UserError
 from freshet.policies import create
 from freshet.sources import Feeder, MirrorSource, PushSource
 from freshet.spark.driver.suspects import Suspects
-from freshet.spark.session.residency import wanted, why_none
-from freshet.spark.session.settings import in_process
+from freshet.spark.session.residency import wanted
 
 if TYPE_CHECKING:
     from freshet.engine import Observer
@@ -152,13 +151,13 @@ def _spark(
 ) -> tuple[SparkSession, SparkExecutor, RealClock, str | None]:
     """Starts Spark and what runs units on it; also says why there are no residents."""
     from freshet.spark.driver.executor import SparkExecutor
+    from freshet.spark.driver.residents.slots import residents_for
     from freshet.spark.session.embedded import embedded_session, message
     from freshet.spark.session.masters import why_not_taken
 
     progress("Spark starts")
     settings, given = app.settings.spark, app.session
-    wants = partial(wanted, app.settings.resident, app.settings.workers)
-    name, more = f"freshet {app.name}", partial(wants, local=True)
+    name, more = f"freshet {app.name}", partial(wanted, app.settings.resident, app.settings.workers, local=True)
     opened = embedded_session(name, master, settings, log_folder=app.state, given=given, residents=more)
     try:
         session = stack.enter_context(opened)
@@ -169,11 +168,9 @@ def _spark(
         reason = why_not_taken(error, master) or message(error)
         where = f" on {master}" if master else ""
         raise FreshetError(f"Spark does not start{where}: {reason} (what it printed is in {told})") from error
-    context = session.sparkContext
-    none = why_none(dict(context.getConf().getAll()))
+    count, none = residents_for(session, app.settings.resident, app.settings.workers)
     if none is not None and isinstance(app.settings.resident, int):
         raise UserError(f"there can be no residents: {none}; leave out that setting, or set resident = 'off'")
-    count = 0 if none else wants(context.defaultParallelism, in_process(str(context.master)))
     clock = RealClock()
     executor = SparkExecutor(
         session,

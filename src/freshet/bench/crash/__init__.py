@@ -9,6 +9,7 @@ import time
 from collections import Counter
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from importlib.resources import files
 from pathlib import Path
 from typing import Annotated, Any, Final
 
@@ -17,7 +18,17 @@ import typer
 
 from freshet.bench.crash import application
 from freshet.bench.crash.application import QUERIES, running
-from freshet.bench.crash.kill import MOMENTS, Kill, draw_kills, kill_all, kill_now, kill_worker, wait_for
+from freshet.bench.crash.kill import (
+    MOMENTS,
+    Kill,
+    draw_kills,
+    kill_all,
+    kill_executor,
+    kill_now,
+    kill_worker,
+    needs_cluster,
+    wait_for,
+)
 from freshet.bench.figures import Spread, extremes
 from freshet.bench.registry import bench
 from freshet.bench.result import Result
@@ -25,10 +36,11 @@ from freshet.bench.stage import Stage
 
 _LONGEST_START: Final = 600.0
 _LONGEST_DRAIN: Final = 1200.0
+_CLUSTER: Final = "local-cluster[2,1,1024]"
 
 
 @bench(
-    "Kills the driver or a resident at random moments and counts what was lost or repeated.",
+    "Kills the driver, a resident or an executor at random moments and counts what was lost or repeated.",
     takes="about ten seconds for each kill, plus half a minute",
 )
 def crash(
@@ -42,11 +54,13 @@ def crash(
     ] = None,
 ) -> Result:
     """An application is started as a process, killed with SIGKILL, started again on the same state, and so on. A third
-    of the kills hit one of its Python workers, mostly a resident, and the application must go on by itself. It has a
-    generator, pushes that are noted when acknowledged, and queries of both physical forms (among them a UNION ALL and a
-    query on a query) that write JSON lines. At the end it drains. Then every output and every file of lines is
-    compared, row by row, with Spark's batch answer over the whole log. With --before PATH (the src folder of an older
-    version) that version runs first, and this one takes over its state folder.
+    of the kills hit one of its Python workers, mostly a resident, and a third the JVM of an executor; then the
+    application must go on by itself. A process whose executors are to be killed runs on a small cluster
+    (local-cluster[2,1,1024]), the others where SPARK_MASTER says, or in local mode. The application has a generator,
+    pushes that are noted when acknowledged, and queries of both physical forms (among them a UNION ALL and a query on a
+    query) that write JSON lines. At the end it drains. Then every output and every file of lines is compared, row by
+    row, with Spark's batch answer over the whole log. With --before PATH (the src folder of an older version) that
+    version runs first, and this one takes over its state folder.
     """
     from freshet.bench.crash.audit import Audit, audit
 
@@ -54,8 +68,10 @@ def crash(
         victims = Victims(stage.folder, rate)
         stack.callback(victims.close)
         with stage.steps("killing", kills) as advance:
-            for number, kill in enumerate(draw_kills(kills, seed)):
+            drawn = draw_kills(kills, seed)
+            for number, kill in enumerate(drawn):
                 victims.sources = before if number < kills // 2 else None
+                victims.on_cluster = needs_cluster(drawn[number:])
                 victims.run_and_kill(kill, longest)
                 advance()
         stage.say("draining ...")
@@ -81,8 +97,11 @@ class Victims:
     """Seconds from the start of each process until it ran."""
     sources: Path | None = None
     """Sources of the version that runs; None: this one."""
+    on_cluster: bool = False
+    """Whether the next process gets executors of its own."""
     kills_before: int = 0
     workers_killed: int = 0
+    executors_killed: int = 0
     _child: subprocess.Popen[bytes] | None = None
     _others: list[psutil.Process] = field(default_factory=list)
     _number: int = 0
@@ -91,7 +110,7 @@ class Victims:
         """Starts a process, unless one goes on after a kill of its worker, and kills at the given moment."""
         goes_on = self._child is not None and self._child.poll() is None
         child = self._child if self._child is not None and goes_on else self._start(kill.policy)
-        if kill.moment == "start-up" and kill.victim != "resident" and not goes_on:
+        if kill.moment == "start-up" and kill.victim in ("driver", "tree") and not goes_on:
             # A process that has finished its start by then is killed while it runs, which is as good.
             time.sleep(kill.place * extremes(self.starts).middle)
         else:
@@ -101,6 +120,8 @@ class Victims:
         self._check_alive(child)
         if kill.victim == "resident":
             self.workers_killed += kill_worker(psutil.Process(child.pid), kill.place)
+        elif kill.victim == "executor":
+            self.executors_killed += kill_executor(psutil.Process(child.pid), kill.place)
         else:
             self._others += kill_now(psutil.Process(child.pid), kill.victim == "tree")
             child.wait()
@@ -112,7 +133,7 @@ class Victims:
         if self._child is not None and self._child.poll() is None:
             self._others += kill_now(psutil.Process(self._child.pid), tree=False)
             self._child.wait()
-        self.sources = None
+        self.sources, self.on_cluster = None, False
         child = self._start("everything", "drain")
         self._wait_until_running(child)
         if child.wait(_LONGEST_DRAIN):
@@ -131,7 +152,11 @@ class Victims:
         self._number += 1
         # By its path: an older version has it elsewhere, or another one.
         command = [sys.executable, "-P", application.__file__, str(self.folder), str(self._number), policy]
-        settings = None if self.sources is None else {**os.environ, "PYTHONPATH": str(self.sources.resolve())}
+        settings = dict(os.environ)
+        if self.sources is not None:
+            settings["PYTHONPATH"] = str(self.sources.resolve())
+        if self.on_cluster:
+            settings |= {"SPARK_MASTER": _CLUSTER, "SPARK_HOME": str(spark_home(self.folder / "spark-home"))}
         with (self.folder / "crash_app.log").open("wb") as log:
             self._child = subprocess.Popen([*command, str(self.rate), *more], stdout=log, stderr=log, env=settings)
         return self._child
@@ -153,6 +178,16 @@ class Victims:
         return (self.folder / "crash_app.log").read_text(errors="replace")[-4000:]
 
 
+def spark_home(folder: Path) -> Path:
+    """A home for Spark in a folder of its own: the executors of a ``local-cluster`` work in Spark's home."""
+    if not folder.exists():
+        folder.mkdir()
+        # PySpark has the same files as Spark's home.
+        for entry in Path(str(files("pyspark"))).iterdir():
+            (folder / entry.name).symlink_to(entry)
+    return folder
+
+
 def _figures(victims: Victims, audit: Any) -> dict[str, float | Spread]:
     moments = Counter(kill.moment for kill in victims.kills)
     return {
@@ -164,6 +199,7 @@ def _figures(victims: Victims, audit: Any) -> dict[str, float | Spread]:
         **{f"kills_{moment.replace('-', '_')}": moments[moment] for moment in MOMENTS},
         "kills_of_whole_tree": sum(kill.victim == "tree" for kill in victims.kills),
         "kills_of_residents": victims.workers_killed,
+        "kills_of_executors": victims.executors_killed,
         "kills_of_version_before": victims.kills_before,
     }
 
@@ -178,7 +214,7 @@ def _conditions(victims: Victims, found: dict[str, Any]) -> dict[str, Any]:
             "being; commit: while the store is written"
         ),
         "killed": (
-            "by SIGKILL, a third each: the driver process; the driver together with the JVM and all workers; a Python "
-            "worker, mostly a resident, while the driver goes on"
+            "by SIGKILL, a third each: the driver process, alone or together with the JVM and all workers; a Python "
+            "worker, mostly a resident, while the driver goes on; the JVM of an executor of a cluster, likewise"
         ),
     }

@@ -6,9 +6,10 @@ import os
 import random
 import signal
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import takewhile
 from pathlib import Path
 from typing import Final, Literal, get_args
 
@@ -16,12 +17,15 @@ import psutil
 
 KillMoment = Literal["start-up", "running", "file", "commit"]
 MOMENTS: Final[tuple[KillMoment, ...]] = get_args(KillMoment)
-Victim = Literal["driver", "tree", "resident"]
+Victim = Literal["driver", "tree", "resident", "executor"]
 VICTIMS: Final[tuple[Victim, ...]] = get_args(Victim)
 
 _POLICIES: Final = ("everything", "fcfs", "rr(200)")
 _LONGEST_WATCH: Final = 5.0
+_SHARES: Final = (1, 1, 2, 2)
+"""A third each for drivers, with all that they started or without, for Python workers, and for executors."""
 _DAEMON: Final = "freshet.spark.worker.daemon"
+_EXECUTOR: Final = "org.apache.spark.executor.CoarseGrainedExecutorBackend"
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +37,8 @@ class Kill:
             segment file has just appeared, before it is committed; ``commit``: while the store is written.
         place: A number in [0, 1): the place in the range of possible delays.
         victim: ``driver``: the JVM and the Python workers find out by themselves; ``tree``: they die with it;
-            ``resident``: a Python worker, while the driver goes on.
+            ``resident``: a Python worker, while the driver goes on; ``executor``: the JVM of an executor, too, which
+            needs a cluster.
         policy: The policy of the process until then.
     """
 
@@ -56,8 +61,23 @@ def draw_kills(count: int, seed: int) -> list[Kill]:
         moment: KillMoment = draw.choices(MOMENTS, (0.2, 0.3, 0.2, 0.3))[0]
         if number < 2 and moment == "start-up":
             moment = "running"
-        kills.append(Kill(moment, draw.random(), draw.choices(VICTIMS, (1, 1, 1))[0], draw.choice(_POLICIES)))
+        kills.append(Kill(moment, draw.random(), draw.choices(VICTIMS, _SHARES)[0], draw.choice(_POLICIES)))
     return kills
+
+
+def needs_cluster(kills: Sequence[Kill]) -> bool:
+    """Whether a process needs executors of its own: one of them is killed before the process itself is.
+
+    Args:
+        kills: To come, from the start of the process on.
+
+    >>> victims: list[Victim] = ["resident", "executor", "tree", "resident", "driver", "executor"]
+    >>> kills = [Kill("running", 0.0, victim, "fcfs") for victim in victims]
+    >>> [needs_cluster(kills[first:]) for first in range(6)]
+    [True, True, False, False, False, True]
+    """
+    lives = takewhile(lambda kill: kill.victim in ("resident", "executor"), kills)
+    return any(kill.victim == "executor" for kill in lives)
 
 
 def wait_for(kill: Kill, state: Path, longest: float) -> None:
@@ -111,6 +131,16 @@ def kill_worker(driver: psutil.Process, place: float) -> bool:
     return True
 
 
+def kill_executor(driver: psutil.Process, place: float) -> bool:
+    """Kills the JVM of an executor of a driver, the one at a place in [0, 1); returns whether there was one."""
+    others = {process.pid: process for process in driver.children(recursive=True)}
+    executors = sorted(pid for pid, process in others.items() if _runs(process, _EXECUTOR))
+    if not executors:
+        return False
+    kill_all([others[executors[int(place * len(executors))]]])
+    return True
+
+
 def _parent(process: psutil.Process) -> psutil.Process | None:
     with suppress(psutil.NoSuchProcess):
         found: psutil.Process | None = process.parent()
@@ -120,8 +150,12 @@ def _parent(process: psutil.Process) -> psutil.Process | None:
 
 def _is_worker(process: psutil.Process | None) -> bool:
     """Whether a process is Freshet's daemon, or was forked from it: they have the same command line."""
+    return process is not None and _runs(process, _DAEMON)
+
+
+def _runs(process: psutil.Process, what: str) -> bool:
     with suppress(psutil.NoSuchProcess):
-        return process is not None and _DAEMON in process.cmdline()
+        return what in process.cmdline()
     return False
 
 

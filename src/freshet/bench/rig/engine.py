@@ -20,8 +20,8 @@ from freshet.model import Stream
 from freshet.policies import Everything, Policy
 from freshet.policies.sharing import Mode, share
 from freshet.spark.driver.executor import SparkExecutor
-from freshet.spark.session.residency import ResidentSetting, wanted
-from freshet.spark.session.settings import in_process
+from freshet.spark.driver.residents.slots import residents_for
+from freshet.spark.session.residency import ResidentSetting
 from freshet.sql import build_query
 
 if TYPE_CHECKING:
@@ -62,8 +62,7 @@ class EngineRig:
         with ExitStack() as stack:
             stack.callback(shutil.rmtree, state, ignore_errors=True)
             self.log = stack.enter_context(Log.open(state))
-            context = session.sparkContext
-            residents = wanted(resident, slots, context.defaultParallelism, in_process(str(context.master)))
+            residents, _ = residents_for(session, resident, slots)
             self.executor = SparkExecutor(session, state, slots=slots, clock=self._clock, residents=residents)
             stack.callback(self.executor.close)
             self.executor.warm_up(1)

@@ -31,7 +31,7 @@ from freshet.spark.driver.jobs import Job, Jobs
 from freshet.spark.driver.planning import Component, Planner, TaskLimits
 from freshet.spark.driver.residents.dispatcher import NO_RESIDENTS, Dispatcher, ResidentFigures
 from freshet.spark.driver.residents.dispatcher import WAY as RESIDENT
-from freshet.spark.driver.residents.pool import open_residents
+from freshet.spark.driver.residents.pool import most_parts, open_residents
 from freshet.spark.driver.residents.slots import free_slots
 from freshet.spark.driver.results import Outcome
 from freshet.spark.driver.running import Running
@@ -45,8 +45,6 @@ _LAST_TRY: Final = 10.0
 _DYING: Final = 90.0
 """Seconds to wait for a JVM that does not answer to end, so that its exit code is known. Spark takes half a minute to
 shut down if it waits for the very thread that asked it to."""
-_GREETING: Final = 20.0
-"""Seconds that a start waits for residents; units that come before them run as jobs."""
 _PROBE: Final = 60.0
 """Seconds that an empty job gets before Spark is taken to be stuck."""
 
@@ -108,8 +106,9 @@ class SparkExecutor:
         self._cancelled: set[str] = set()
         self._results: list[UnitResult] = []
         self._closing = False
+        free = free_slots(self._context)
         pool = open_residents(session, residents, clock, resident_port)
-        self.jobs.cores = max(1, min(self.jobs.cores, free_slots(self._context)))
+        self.jobs.cores = max(1, min(self.jobs.cores, most_parts(free, pool)))
         self._limits = TaskLimits(self.jobs.cores, most_join_bytes, part_overhead)
         self._dispatcher: Dispatcher | None = None
         if pool is not None:
@@ -159,12 +158,13 @@ class SparkExecutor:
             self.jobs.probe(self._spec)
             self.jobs.probe(self._spec, self.jobs.cores)
         if self._dispatcher is not None:
-            self._dispatcher.residents.wait_until_there(_GREETING)
+            self._dispatcher.residents.wait_until_there()
 
     def way(self, nodes: Collection[int]) -> str:
         """The way in which a unit of these operators would run."""
         way = self._installation.way(nodes)
-        return RESIDENT if way == "vectorised" and self._dispatcher is not None else way
+        there = self._dispatcher is not None and self._dispatcher.residents.present
+        return RESIDENT if there and way == "vectorised" else way
 
     def residents(self) -> ResidentFigures:
         """What residents do, for reports. On the engine's thread."""
@@ -302,8 +302,8 @@ class SparkExecutor:
             outcome.failed(places, message(error))
             chains = outcome.in_order(places)
         overhead = max(time.perf_counter() - began - outcome.busy, 0.0)
-        files, kept = tuple(outcome.files), outcome.kept
-        return UnitResult(unit, started, time.time(), chains, files, overhead, parts=parts, kept=kept)
+        files, kept, way = tuple(outcome.files), outcome.kept, self._installation.way(unit.nodes)
+        return UnitResult(unit, started, time.time(), chains, files, overhead, parts=parts, way=way, kept=kept)
 
     def _attempt(self, unit: Unit, spec: str, parts: dict[str, float]) -> Outcome:
         """Runs a unit; if one of its chains serves suspects only, no other unit runs meanwhile."""

@@ -1,8 +1,8 @@
 """How many residents an application gets, and why none. No PySpark here: ``freshet check`` and ``explain`` ask, too.
 
 In local mode Spark is started with a slot more for each resident: residents and jobs share the cores, not the slots. On
-a cluster a slot is a core of some machine, which counts as taken even while a resident waits, so ``auto`` takes none
-there.
+a cluster a slot is a core of some machine, which counts as taken even while a resident waits. So one slot is always
+left for jobs.
 """
 
 from __future__ import annotations
@@ -15,10 +15,13 @@ from freshet.model import UserError
 ResidentSetting = int | Literal["auto", "off"]
 """How many residents are wanted."""
 MOST: Final = 64
-_IDLE: Final = (
+IDLE_SETTINGS: Final = (
     ("spark.sql.execution.pyspark.udf.idleTimeoutSeconds", "spark.sql.execution.pyspark.udf.killOnIdleTimeout"),
     ("spark.python.worker.idleTimeoutSeconds", "spark.python.worker.killOnIdleTimeout"),
 )
+"""Pairs of settings: after how many seconds a Python worker that waits is noticed, and whether it is killed then."""
+
+_ENCRYPTION: Final = ("spark.network.crypto.enabled", "spark.ssl.rpc.enabled")
 
 
 def check_resident(value: object) -> ResidentSetting:
@@ -38,35 +41,38 @@ def check_resident(value: object) -> ResidentSetting:
 
 
 def wanted(setting: ResidentSetting, workers: int, cores: int, local: bool) -> int:
-    """How many residents a run wants: ``auto`` takes one for each unit that can run at once on a core of its own, and
-    none on a cluster.
+    """How many residents a run wants: ``auto`` takes one for each unit that can run at once on a core of its own. On a
+    cluster it leaves one core to jobs.
 
-    >>> wanted("auto", workers=4, cores=2, local=True), wanted("auto", workers=4, cores=8, local=False)
-    (2, 0)
+    >>> wanted("auto", workers=4, cores=2, local=True), wanted("auto", workers=4, cores=2, local=False)
+    (2, 1)
     >>> wanted("off", workers=4, cores=2, local=True), wanted(3, workers=1, cores=2, local=True)
     (0, 3)
     """
     if setting == "off":
         return 0
     if setting == "auto":
-        return min(workers, cores) if local else 0
+        return min(workers, cores if local else cores - 1)
     return setting
 
 
-def why_none(settings: Mapping[str, str]) -> str | None:
+def why_none(settings: Mapping[str, str], local: bool = False) -> str | None:
     """Why there can be no residents under some Spark settings; None: there can.
 
-    >>> why_none({"spark.dynamicAllocation.enabled": "true"})
-    'spark.dynamicAllocation.enabled lets executors go only while no task runs on them'
+    >>> why_none({"spark.network.crypto.enabled": "true"})
+    'spark.network.crypto.enabled asks for encryption, and what residents and the driver exchange is not encrypted'
+    >>> why_none({"spark.network.crypto.enabled": "true"}, local=True) is None
+    True
     >>> why_none({"spark.speculation": "true"}) is None
     True
     """
-    if _is_on(settings, "spark.dynamicAllocation.enabled"):
-        return "spark.dynamicAllocation.enabled lets executors go only while no task runs on them"
+    for key in () if local else _ENCRYPTION:
+        if _is_on(settings, key):
+            return f"{key} asks for encryption, and what residents and the driver exchange is not encrypted"
     threshold = "spark.speculation.task.duration.threshold"
     if _is_on(settings, "spark.speculation") and threshold in settings:
         return f"{threshold} makes Spark run every task that takes long a second time"
-    for seconds, kill in _IDLE:
+    for seconds, kill in IDLE_SETTINGS:
         if _is_on(settings, kill) and settings.get(seconds, "0").strip("s ") not in ("", "0"):
             return f"{kill} makes Spark kill Python workers that wait"
     return None

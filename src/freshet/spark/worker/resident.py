@@ -19,6 +19,7 @@ from time import perf_counter
 from typing import Any, Final
 
 import pyarrow as pa
+from pyspark import TaskContext
 from pyspark.sql import DataFrame, SparkSession
 
 from freshet.spark.driver.failures import message
@@ -30,6 +31,10 @@ from freshet.spark.worker.wire import Channel, prove_worker
 
 _LOOK: Final = 0.02
 """Minimum number of seconds between looks at whether a running dispatch was cancelled."""
+
+_KEEP_ALIVE: Final = {"TCP_KEEPIDLE": 30, "TCP_KEEPINTVL": 10, "TCP_KEEPCNT": 3}
+"""Seconds without a word until the other side is asked whether it is there, seconds between two questions, and how
+many remain without an answer until the connection counts as broken."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +63,9 @@ class Post:
             tune(connected)
         prove_worker(connected, self.secret)
         channel = Channel(connected)
-        channel.send_all(json.dumps([self.seat, self.term, os.getpid(), socket.gethostname()]))
+        context = TaskContext.get()
+        task = -1 if context is None else context.taskAttemptId()
+        channel.send_all(json.dumps([self.seat, self.term, os.getpid(), socket.gethostname(), task]))
         return channel
 
 
@@ -66,6 +73,10 @@ def tune(connected: socket.socket) -> None:
     """Sends at once over TCP, and notices a machine that has gone."""
     connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     connected.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    # Otherwise most systems ask for the first time after two hours.
+    for name, value in _KEEP_ALIVE.items():
+        if (option := getattr(socket, name, None)) is not None:
+            connected.setsockopt(socket.IPPROTO_TCP, option, value)
 
 
 def resident_plan(session: SparkSession, post: Post) -> DataFrame:

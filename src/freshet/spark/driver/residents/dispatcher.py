@@ -138,8 +138,10 @@ class Dispatcher:
         """Begins a unit, if residents can run it; returns whether that is so."""
         began = time.perf_counter()
         idle = len(self.residents.idle())
-        if not idle and self._would_wait_in_vain():
-            return False
+        if not idle:
+            self.residents.call()
+            if self._would_wait_in_vain():
+                return False
         pieces = Planner(unit, self._installation, self._limits).pieces(components(unit.chains))
         if any(piece.form != "vectorised" for piece in pieces):
             return False
@@ -322,8 +324,10 @@ class Dispatcher:
             self._results.append(UnitResult(mine.unit, mine.started, time.time(), retry="cancelled", way=WAY))
 
     def next_look(self) -> float | None:
-        """When a resident will have taken too long, in seconds since the epoch; None: none runs anything."""
-        return min(self._deadlines.values(), default=None)
+        """When a resident will have taken too long, or been idle for too long, in seconds since the epoch; None:
+        never."""
+        moments = [*self._deadlines.values(), self.residents.next_end()]
+        return min((moment for moment in moments if moment is not None), default=None)
 
     def figures(self) -> ResidentFigures:
         """What residents do, for reports."""

@@ -37,6 +37,8 @@ class Newcomer:
     term: int
     process: int
     host: str
+    task: int
+    """The number of its Spark task."""
 
 
 def _sweep() -> None:
@@ -103,8 +105,10 @@ class Listener:
         self.address = path
 
     def _listen(self, bind: str, host: str, port: int) -> None:
+        bind, host = bind.strip("[]"), host.strip("[]")  # Spark writes addresses of IPv6 in brackets
+        family = socket.AF_INET6 if ":" in bind else socket.AF_INET
         try:
-            self._socket = socket.create_server((bind, port), backlog=_MOST_STRANGERS)
+            self._socket = socket.create_server((bind, port), family=family, backlog=_MOST_STRANGERS)
         except OSError as error:
             raise FreshetError(f"residents cannot connect: nothing can listen at {bind}:{port}: {error}") from error
         self.address = (host, int(self._socket.getsockname()[1]))

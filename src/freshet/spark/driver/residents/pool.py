@@ -15,15 +15,21 @@ from typing import Any, Final, TypedDict
 from pyspark.sql import SparkSession
 
 from freshet.engine.clock import Waker
+from freshet.spark.driver.residents.departures import Departures
 from freshet.spark.driver.residents.listener import Listener, Newcomer
 from freshet.spark.driver.residents.relief import Relief
+from freshet.spark.driver.residents.room import ElasticRoom, FixedRoom, Room
 from freshet.spark.driver.residents.seat import Presence, Seat
-from freshet.spark.driver.residents.slots import give_back_slots, take_slots
+from freshet.spark.driver.residents.slots import is_elastic, take_slots
 from freshet.spark.session.settings import in_process
 from freshet.spark.worker.resident import Post
 
 _LAST_TRY: Final = 5.0
 """Seconds in which residents end when they are asked to; after that their jobs are cancelled."""
+_GREETING: Final = 20.0
+"""Seconds that a start waits for residents; units that come before them run as jobs."""
+_IDLE: Final = 60.0
+"""Seconds after which a resident without work ends, where executors come and go with the work."""
 
 
 class Whereabouts(TypedDict):
@@ -38,17 +44,22 @@ class Residents:
 
     Args:
         session: Where they run.
-        count: How many; their slots were taken (:func:`~freshet.spark.driver.residents.slots.take_slots`).
+        count: How many.
         clock: Is told which connections end its wait.
+        room: Says when there are slots for them.
         port: Port of the driver that residents on other machines connect to; 0: any.
     """
 
-    def __init__(self, session: SparkSession, count: int, clock: Waker, *, port: int = 0) -> None:
+    def __init__(self, session: SparkSession, count: int, clock: Waker, room: Room, *, port: int = 0) -> None:
         context = session.sparkContext
-        self._application, self._clock = context.applicationId, clock
+        self._clock, self._room = clock, room
         self._arrived: deque[Newcomer] = deque()
         self._lost: list[int] = []
         self._drains = 0
+        self._tasks: dict[int, int] = {}
+        """Spark tasks by seat; replaced, never changed, because another thread reads it."""
+        self._leaving: deque[int] = deque()
+        """Seats whose executors are about to go."""
         self._there = threading.Condition()
         self._greeted = 0
         self._closed = False
@@ -64,17 +75,24 @@ class Residents:
             self._listener = Listener(secret, self._welcome, bind=bind, host=host, port=port)
         posts = Post(self._listener.address, secret, 0, 0)
         self.seats = [
-            Seat(number, f"resident-{name}-{number}", session, partial(_at, posts, number)) for number in range(count)
+            Seat(number, f"resident-{name}-{number}", session, room, partial(_at, posts, number))
+            for number in range(count)
         ]
         self.relief = Relief(context, self.drain_one)
         """Watches jobs that may need the slot of a resident."""
+        self._departures = Departures(context, lambda: self._tasks, self._drain_seat)
         for seat in self.seats:
             seat.start()
 
-    def wait_until_there(self, seconds: float) -> bool:
-        """Waits until all have been there once; returns whether that is so. From any thread."""
+    def wait_until_there(self, seconds: float = _GREETING) -> bool:
+        """Waits until all have been there once; returns whether that is so. From any thread.
+
+        Where executors come and go it does not wait: there may be no room for them before there is work.
+        """
         with self._there:
-            return self._there.wait_for(lambda: self._greeted >= len(self.seats), seconds)
+            return self._there.wait_for(
+                lambda: self._greeted >= len(self.seats), 0.0 if self._room.elastic else seconds
+            )
 
     def _welcome(self, newcomer: Newcomer) -> None:
         """On a thread of the listener."""
@@ -87,7 +105,7 @@ class Residents:
     def idle(self) -> list[Seat]:
         """Those that can be given something to do."""
         self._seat_arrived()
-        return [seat for seat in self.seats if seat.presence is not None and seat.presence.dispatch is None]
+        return [seat for seat, _ in self._idle()]
 
     @property
     def present(self) -> int:
@@ -128,16 +146,17 @@ class Residents:
                 texts = presence.channel.take()
             except (EOFError, OSError):
                 self._leave(seat)
+                seat.lose(presence.term)
                 continue
             for text in texts:
                 kind, number, *rest = json.loads(text)
                 if number == presence.dispatch:
-                    presence.dispatch = None
+                    presence.dispatch, presence.since = None, time.time()
                     yield number, [kind, *rest]
         while self._lost:
             yield self._lost.pop(), None
-        if self._drains:
-            self._drain()
+        if self._drains or self._leaving or self._room.elastic:
+            self._let_go()
 
     def _flush(self, presence: Presence) -> None:
         if presence.channel.sending and presence.channel.flush():
@@ -146,6 +165,7 @@ class Residents:
     def _leave(self, seat: Seat) -> None:
         presence, seat.presence = seat.presence, None
         if presence is not None:
+            self._tasks = {number: task for number, task in self._tasks.items() if number != seat.number}
             self._clock.unwatch(presence.channel)
             presence.channel.close()
             if presence.dispatch is not None:
@@ -155,22 +175,51 @@ class Residents:
         """Ends the resident that runs a dispatch: it takes too long. The dispatch counts as lost."""
         for seat in self.seats:
             if seat.presence is not None and seat.presence.dispatch == number:
+                term = seat.presence.term
                 self._leave(seat)
-                seat.dismiss()
+                seat.dismiss(term)
 
     def drain_one(self) -> None:
         """Asks for the slot of a resident: a job waits for one. From any thread."""
         self._drains = 1
         self._clock.wake()
 
-    def _drain(self) -> None:
-        """Lets an idle resident go, if a job waits for its slot; one that works is asked when it is done."""
-        for seat in reversed(self.seats):
-            if self._drains and seat.presence is not None and seat.presence.dispatch is None:
+    def _drain_seat(self, number: int) -> None:
+        """Asks for a resident to go, because its executor will. From any thread."""
+        self._leaving.append(number)
+        self._clock.wake()
+
+    def call(self) -> None:
+        """Says that there is more work than residents: those that have ended without work begin again."""
+        for seat in self.seats:
+            if seat.presence is None:
+                seat.call()
+
+    def next_end(self) -> float | None:
+        """When a resident will have been idle for too long, in seconds since the epoch; None: never."""
+        if not self._room.elastic:
+            return None
+        return min((presence.since + _IDLE for _, presence in self._idle()), default=None)
+
+    def _idle(self) -> list[tuple[Seat, Presence]]:
+        there = ((seat, seat.presence) for seat in self.seats)
+        return [(seat, presence) for seat, presence in there if presence is not None and presence.dispatch is None]
+
+    def _let_go(self) -> None:
+        """Lets idle residents go whose slot or executor is needed, or who have had no work for long; one that works is
+        asked when it is done."""
+        long_ago = time.time() - _IDLE if self._room.elastic else 0.0
+        leaving = {self._leaving.popleft() for _ in range(len(self._leaving))}
+        for seat, presence in reversed(self._idle()):
+            if self._drains or seat.number in leaving:
                 self._drains = 0
-                seat.rest()
-                self._send(seat.presence, '["end"]')
-                self._leave(seat)
+                seat.rest(presence.term)
+            elif presence.since <= long_ago:
+                seat.rest_until_called(presence.term)
+            else:
+                continue
+            self._send(presence, '["end"]')
+            self._leave(seat)
 
     def _seat_arrived(self) -> None:
         while self._arrived:
@@ -180,7 +229,8 @@ class Residents:
                 new.channel.close()
                 continue
             self._leave(seat)  # Spark runs a task again only after it has lost it
-            seat.presence = Presence(new.channel, new.process, new.host)
+            seat.presence = Presence(new.channel, new.term, new.process, new.host, new.task)
+            self._tasks = {**self._tasks, seat.number: new.task}
             self._clock.watch(new.channel)
 
     def whereabouts(self) -> list[Whereabouts]:
@@ -203,9 +253,10 @@ class Residents:
                 self._send(seat.presence, '["end"]')
                 self._leave(seat)
         self.relief.close()
+        self._departures.close()
         self._listener.close()
         self._end_jobs()
-        give_back_slots(self._application, len(self.seats))
+        self._room.close()
 
     def _end_jobs(self) -> None:
         """Residents see that their connections are closed; those that do not are cancelled."""
@@ -220,12 +271,21 @@ class Residents:
 def open_residents(session: SparkSession, wanted: int, clock: Waker, port: int) -> Residents | None:
     """Starts residents, at most as many as there are slots for them; None if that is none."""
     context = session.sparkContext
-    count = take_slots(context, wanted) if wanted else 0
+    elastic = is_elastic(context)
+    count = wanted if elastic or not wanted else take_slots(context, wanted)
+    room = ElasticRoom(context) if elastic else FixedRoom(context, count)
     try:
-        return Residents(session, count, clock, port=port) if count else None
+        return Residents(session, count, clock, room, port=port) if count else None
     except BaseException:
-        give_back_slots(context.applicationId, count)
+        room.close()
         raise
+
+
+def most_parts(free: int, residents: Residents | None) -> int:
+    """Into how many parts a train is split at most: between residents, or between the tasks of a Spark job in the slots
+    that residents leave of those that were free."""
+    seats = 0 if residents is None else len(residents.seats)
+    return max(free - seats, seats)
 
 
 def _at(post: Post, seat: int, term: int) -> Post:

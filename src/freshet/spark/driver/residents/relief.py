@@ -10,6 +10,8 @@ from typing import Final
 
 from pyspark import SparkContext
 
+from freshet.spark.driver.residents.scheduler import running_of
+
 _PATIENCE: Final = 1.0
 """Seconds that a job may wait without a task; also the time between two looks."""
 
@@ -64,22 +66,16 @@ class Relief:
                     self._look(group)
 
     def _look(self, group: str) -> None:
-        if self._has_tasks(group) or self._has_tasks_after(_MOMENT, group):
-            with self._changed:
-                if group in self._since:
-                    self._since[group] = time.monotonic()
-        else:
+        if self._is_waiting(group):
             self._drain()
+            return
+        with self._changed:
+            if group in self._since:
+                self._since[group] = time.monotonic()
 
-    def _has_tasks_after(self, seconds: float, group: str) -> bool:
-        """Between two stages a job has no task for a moment."""
-        time.sleep(seconds)
-        return self._has_tasks(group)
-
-    def _has_tasks(self, group: str) -> bool:
-        """Whether a job of a group has a task that runs, or none that could."""
-        tracker = self._context.statusTracker()
-        jobs = map(tracker.getJobInfo, tracker.getJobIdsForGroup(group))
-        numbers = [number for job in jobs if job is not None and job.status == "RUNNING" for number in job.stageIds]
-        stages = [stage for stage in map(tracker.getStageInfo, numbers) if stage is not None]
-        return not stages or any(stage.numActiveTasks for stage in stages)
+    def _is_waiting(self, group: str) -> bool:
+        """Looks twice: between two stages a job has no task for a moment."""
+        if running_of(self._context, group) != 0:
+            return False
+        time.sleep(_MOMENT)
+        return running_of(self._context, group) == 0

@@ -6,13 +6,17 @@ too. Slots are counted for each Spark, however many runs use it.
 
 from __future__ import annotations
 
+import logging
 import threading
 from typing import Any, Final
 
 from pyspark import SparkContext
+from pyspark.sql import SparkSession
 
+from freshet.spark.session.residency import IDLE_SETTINGS, MOST, ResidentSetting, wanted, why_none
 from freshet.spark.session.settings import in_process, slots_of_local
 
+_LOGGER: Final = logging.getLogger(__name__)
 _LOCK: Final = threading.Lock()
 _TAKEN: Final[dict[str, int]] = {}
 """Slots that residents hold, by Spark application."""
@@ -30,11 +34,40 @@ def _cores_of(context: SparkContext) -> int:
     if in_process(master):
         return slots_of_local(master, jvm.Runtime.getRuntime().availableProcessors)
     try:
-        # Unlike defaultParallelism it is what there is: neither a setting nor at least two.
+        # Unlike defaultParallelism it is what there is: neither a setting nor at least two. Py4J makes a number of it.
         backend: Any = context._jsc.sc().schedulerBackend()
-        return int(backend.totalCoreCount().get())
-    except Exception:
+        return int(backend.totalCoreCount())
+    except Exception as error:
+        _LOGGER.debug("Spark does not say how many cores there are: %s", error)
         return context.defaultParallelism
+
+
+def is_elastic(context: SparkContext) -> bool:
+    """Whether executors come and go with the work (dynamic allocation)."""
+    told = context.getConf().get("spark.dynamicAllocation.enabled", "false") or "false"
+    return told.strip().lower() == "true" and not in_process(context.master or "")
+
+
+def residents_for(session: SparkSession, setting: ResidentSetting, workers: int) -> tuple[int, str | None]:
+    """How many residents a run on a Spark wants, and why there can be none.
+
+    Args:
+        session: Of the run.
+        setting: As declared.
+        workers: Maximum number of units that run at once.
+    """
+    context = session.sparkContext
+    local = in_process(context.master or "")
+    found = dict(context.getConf().getAll())
+    for key in (key for pair in IDLE_SETTINGS for key in pair if key.startswith("spark.sql.")):
+        if (value := session.conf.get(key, None)) is not None:
+            found[key] = value
+    if (none := why_none(found, local)) is not None:
+        return 0, none
+    if local:
+        return wanted(setting, workers, context.defaultParallelism, local), None
+    # Where executors come and go, those of the start say nothing.
+    return wanted(setting, workers, MOST + 1 if is_elastic(context) else slots_of(context), local), None
 
 
 def take_slots(context: SparkContext, wanted: int) -> int:
