@@ -99,7 +99,7 @@ def _open(
         log.declare(name, spec.retention, clock=spec.stream.event_time or ARRIVAL, kind="stream")
     queues = LogQueues(log)
     decisions, rows = DecisionKeeper(), app.settings.max_train_rows
-    told = [decisions, QuarantineTeller(), *map(Guarded, observers)]
+    told: list[Observer] = [decisions, QuarantineTeller(), *map(Guarded, observers)]
     engine = Engine(queues, executor, clock, made, most_rows=rows, observers=told)
     loop = Loop(engine)
     tables = TableFeeds(log, app, lambda table: loop.ask(lambda: engine.board.streams_before(table)))
