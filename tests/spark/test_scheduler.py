@@ -51,7 +51,6 @@ def test_a_job_whose_tasks_run_does_not_wait_and_one_without_a_slot_does(spark: 
     holds = hold_slots(spark, "holds", tmp_path, slots)
     try:
         wait_until(tmp_path, "holds", slots)
-        # The status store would not know of tasks that have just begun.
         assert running_of(context, "holds") == slots
         assert running_tasks(context) == slots
         waits = hold_slots(spark, "waits", tmp_path, 1)

@@ -1,4 +1,4 @@
-"""What Spark's scheduler knows now. What its status store says of tasks may be seconds old: it is not asked."""
+"""What Spark's scheduler knows of tasks. It is asked itself, because the status store hears of tasks only later."""
 
 from __future__ import annotations
 
