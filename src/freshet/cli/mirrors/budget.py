@@ -47,7 +47,7 @@ def budget(
             raise UserError(f"nothing is known of mirror {known.name} yet: run the application first")
         elements = remembered_elements(known.options, known.records, known.learned)
         curves[known.name] = budget_curve(elements, [known.options.rate * factor for factor in FACTORS])
-        units[known.name] = "polls/s" if known.options.budget is not None else "bytes/s"
+        units[known.name] = known.unit
         if not as_json:
             print("\n".join(_lines(known.name, curves[known.name], units[known.name], elements)))
     if as_json:
