@@ -123,6 +123,13 @@ class SqlOptions(Options):
     query: str
     change_key: str | None = None
 
+    @model_validator(mode="after")
+    def _asked(self) -> SqlOptions:
+        for key, text in (("query", self.query), ("change_key", self.change_key)):
+            if text is not None and "?" not in text:
+                raise ValueError(f"{key} has no ? where the element goes")
+        return self
+
 
 class MirrorOptions(Options):
     """Options of the source kind ``mirror``.

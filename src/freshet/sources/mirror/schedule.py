@@ -26,7 +26,7 @@ class PollSchedule:
     Args:
         options: Of the mirror.
 
-    >>> options = MirrorOptions(elements=["a"], budget=1, audit=0, sql={"database": "x.db", "query": "SELECT 1"})
+    >>> options = MirrorOptions(elements=["a"], budget=1, audit=0, sql={"database": "x.db", "query": "SELECT ?"})
     >>> schedule = PollSchedule(options)
     >>> schedule.add([KnownElement("a"), KnownElement("b")], now=0.0)
     >>> schedule.due(0.0, 10), schedule.due(0.0, 10)

@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlsplit
 
@@ -29,7 +30,7 @@ from freshet.sources.mirror.options import MirrorOptions
 from freshet.sources.mirror.poller import Poller
 from freshet.sources.mirror.readers import MirrorReader
 from freshet.sources.mirror.schedule import PollSchedule
-from freshet.sources.mirror.sql import SqlFetcher
+from freshet.sources.mirror.sql import SqlFetcher, is_sqlite
 from freshet.sources.mirror.status import ElementRate, MirrorStatus
 from freshet.sources.mirror.worth import ElementWorth
 from freshet.sources.source import Batch
@@ -144,7 +145,16 @@ class MirrorSource:
             elements.read()
         if self._options.http is not None and "{element}" not in (self._options.http.url or "{element}"):
             raise UserError("http.url has no {element}: every element would be the same")
+        self._check_place()
         self._check_floors()
+
+    def _check_place(self) -> None:
+        """Refuses a folder or a database that is not there."""
+        options = self._options
+        if options.file is not None and not options.file.path.expanduser().is_dir():
+            raise UserError(f"file.path: there is no folder {options.file.path}")
+        if options.sql is not None and is_sqlite(options.sql.database) and not Path(options.sql.database).is_file():
+            raise UserError(f"sql.database: there is no file {options.sql.database}")
 
     def _check_floors(self) -> None:
         """Refuses floors that need more than the budget, as far as the rates are given."""
