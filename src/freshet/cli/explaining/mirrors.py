@@ -65,7 +65,8 @@ def _known(known: KnownMirror) -> Iterator[str]:
     yield f"  so far {counts['polls']:,} polls, {counts['changes']:,} changes, {counts['bytes']:,} bytes"
     yield from _audited(known)
     if failing:
-        yield f"  {failing} elements fail; freshet mirror rates says why"
+        fail = "element fails" if failing == 1 else "elements fail"
+        yield f"  {failing} {fail}; freshet mirror rates says why"
 
 
 def _audited(known: KnownMirror) -> Iterator[str]:
