@@ -30,9 +30,9 @@ class Floors:
 
     >>> promised = Floors(np.array([0.0, 0.5]), np.array([np.inf, np.inf]))
     >>> promised.within(Elements.of([1.0, 2.0]), budget=9.0)
-    (array([0.        , 1.25498977]), 1.25498977...)
+    (array([0.        , 1.25500097]), 1.25500097...)
     >>> promised.within(Elements.of([1.0, 2.0]), budget=1.0)
-    (array([0., 1.]), 1.25498977...)
+    (array([0., 1.]), 1.25500097...)
     """
 
     freshness: Floats

@@ -86,7 +86,7 @@ def test_accesses_count_less_the_older_they_are(tmp_path: Path, web: Web) -> Non
 
 def test_a_floor_is_kept(tmp_path: Path, web: Web) -> None:
     web.pages = {f"/{name}": price(1) for name in "ab"}
-    listed = [{"element": "a", "rate": 0.1}, {"element": "b", "rate": 200.0, "greatest_age": "500 ms"}]
+    listed = [{"element": "a", "rate": 30.0}, {"element": "b", "worth": 1e-6, "rate": 200.0, "greatest_age": "500 ms"}]
     with feeding(tmp_path, options(web, elements=listed, learn=False)) as fed:
         fed.until(lambda: len(fed.rows()) == 2)
         every = {each.element: each.polls_per_s or 0.0 for each in fed.source.rates()}
@@ -99,7 +99,7 @@ def test_a_floor_is_kept(tmp_path: Path, web: Web) -> None:
 def test_floors_that_need_more_than_the_budget_are_refused_with_what_they_need(tmp_path: Path, web: Web) -> None:
     listed = [{"element": "a", "rate": 100.0, "least_freshness": 0.9}]
     app = shop(web, tmp_path, elements=listed)
-    with pytest.raises(InvalidApp, match=r"the floors need a budget of at least 48\d\.\d, and it is 50"):
+    with pytest.raises(InvalidApp, match=r"the floors need a budget of at least 470\.8, and it is 50"):
         app.check()
 
 

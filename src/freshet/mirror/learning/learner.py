@@ -83,7 +83,7 @@ class Learner:
         >>> learner = Learner(2)
         >>> learner.assume(1, 0.01)
         >>> learner.rates().round(3)
-        array([1.  , 0.011])
+        array([1.  , 0.01])
         """
         self._table[3:6, element] = _ASSUMED / rate, _ASSUMED, _DISTRUST
 

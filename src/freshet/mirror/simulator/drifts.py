@@ -33,7 +33,7 @@ def exchanged(elements: Elements, budget: float, rng: np.random.Generator) -> Fl
 def some_faster(elements: Elements, budget: float, rng: np.random.Generator) -> Floats:
     """One in twenty elements changes 50 times as often.
 
-    >>> some_faster(Elements.of(np.ones(40)), 1.0, np.random.default_rng(1)).sum()
+    >>> float(some_faster(Elements.of(np.ones(40)), 1.0, np.random.default_rng(1)).sum())
     138.0
     """
     rates = elements.rates.copy()
@@ -44,7 +44,7 @@ def some_faster(elements: Elements, budget: float, rng: np.random.Generator) -> 
 def unpolled_slower(elements: Elements, budget: float, rng: np.random.Generator) -> Floats:
     """Half of the elements that the best plan never polls change 50 times as rarely.
 
-    >>> unpolled_slower(Elements.of([1.0, 100.0, 100.0]), 1.0, np.random.default_rng(1)).min()
+    >>> float(unpolled_slower(Elements.of([1.0, 100.0, 100.0]), 1.0, np.random.default_rng(1)).min())
     1.0
     """
     never = np.flatnonzero(plan(elements, budget).frequencies == 0.0)
