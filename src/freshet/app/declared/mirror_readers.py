@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from freshet.model import Filter, Lookup, Query
 from freshet.sources.mirror.readers import MirrorReader
 
-Way = tuple[Filter, ...]
+ReadingWay = tuple[Filter, ...]
 
 
 def readers_of(mirror: str, queries: Mapping[str, Query]) -> list[MirrorReader]:
@@ -28,7 +28,7 @@ def readers_of(mirror: str, queries: Mapping[str, Query]) -> list[MirrorReader]:
     return found
 
 
-def _ways(query: Query, mirror: str, queries: Mapping[str, Query], seen: frozenset[str]) -> Iterator[Way]:
+def _ways(query: Query, mirror: str, queries: Mapping[str, Query], seen: frozenset[str]) -> Iterator[ReadingWay]:
     graph = query.graph
     for name, inputs in graph.inputs.items():
         operator = graph.operators[name]
@@ -41,7 +41,7 @@ def _ways(query: Query, mirror: str, queries: Mapping[str, Query], seen: frozens
                 yield from _ways(queries[source], mirror, queries, seen | {source})
 
 
-def _filters(query: Query, name: str) -> Iterator[Way]:
+def _filters(query: Query, name: str) -> Iterator[ReadingWay]:
     """The filters that rows pass from an operator on, before anything else is done with them."""
     graph = query.graph
     operator = graph.operators[name]
