@@ -165,7 +165,7 @@ def _mirror(name: str, told: Mapping[str, Any]) -> Iterator[str]:
         yield f"audited {_percent(audited)}"
     if told["failing"]:
         yield f"{told['failing']} failing"
-    yield f"{_percent(told['budget_used'])} of the budget"
+    yield f"budget {_percent(told['budget_used'])} used"
     yield f"{_count(told['polls'])} polls"
     yield f"{_count(told['changes'])} changes"
     yield f"{_count(told['bytes'])} bytes"

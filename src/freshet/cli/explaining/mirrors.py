@@ -43,9 +43,9 @@ def _worth(known: KnownMirror, readers: Collection[MirrorReader]) -> Iterator[st
         names = list(known.records)
         told = []
         for each in readers:
-            read = each.reads(names, known.column) if names else None
+            read = each.reads(names, known.column)
             which = "all elements" if read is None else f"{len(read)} of {len(names)} elements"
-            told.append(f"{each.query} {each.weight:g} ({which})")
+            told.append(f"{each.query} {each.weight:g}{f' ({which})' if names else ''}")
         yield f"  worth by the weights of queries: {', '.join(told)}"
     elif worth != "given":
         yield f"  worth by the accesses in {worth.accesses}; one of {worth.half_life / 3600.0:g} h ago counts half"
@@ -75,4 +75,4 @@ def _audited(known: KnownMirror) -> Iterator[str]:
     audits = Audits(0.0)
     audits.count, audits.fresh = known.counts["audits"], known.counts["audits_fresh"]
     if audits.freshness is not None and audits.error is not None:
-        yield f"  {audits.count:,} audits found {audits.freshness:.1%} fresh, give or take {audits.error:.1%}"
+        yield f"  {audits.count:,} audits found {audits.freshness:.1%} fresh (standard error {audits.error:.1%})"
