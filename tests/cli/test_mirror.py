@@ -86,3 +86,17 @@ def test_explain_tells_what_is_known(file: Path) -> None:
 def test_a_table_fits_the_screen(file: Path, width: int) -> None:
     shown = RUNNER.invoke(mirror, ["rates", str(file)], env={"COLUMNS": str(width)})
     assert max(map(len, shown.output.splitlines())) <= width
+
+
+def test_a_picture_without_a_folder_is_refused(file: Path, tmp_path: Path) -> None:
+    shown = RUNNER.invoke(mirror, ["budget", str(file), "--plot", str(tmp_path / "nowhere/budget.png")])
+    assert isinstance(shown.exception, UserError)
+    assert "there is no such folder for the picture" in str(shown.exception)
+
+
+def test_wrong_options_are_told_with_their_place(tmp_path: Path) -> None:
+    path = tmp_path / "app.toml"
+    source = 'source = {kind = "mirror", budget = 0, elements = ["a"], http = {}}'
+    path.write_text(f'[streams.prices]\nschema = "{PRICES}"\n{source}\n')
+    shown = RUNNER.invoke(mirror, ["rates", str(path)])
+    assert str(shown.exception) == f"{path}: streams.prices.source.budget: must be above 0, not 0"

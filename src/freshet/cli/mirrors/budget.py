@@ -27,7 +27,7 @@ ENOUGH: Final = 0.95
 def budget(
     app: AppPath,
     mirror: Annotated[str | None, typer.Argument(help="One stream or table; all mirrors if left out.")] = None,
-    plot: Annotated[Path | None, typer.Option(help="Draw a picture in this file, such as budget.png.")] = None,
+    plot: Annotated[Path | None, typer.Option(help="Draw a picture in this file, as PNG.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the figures.")] = False,
 ) -> None:
     """Show how fresh mirrors would be with more budget, or with less.
@@ -39,6 +39,8 @@ def budget(
     from freshet.model import UserError
     from freshet.sources.mirror.remembered import remembered_elements
 
+    if plot is not None and not plot.absolute().parent.is_dir():
+        raise UserError(f"{plot.parent}: there is no such folder for the picture")
     curves: dict[str, BudgetCurve] = {}
     for known in known_mirrors(app, mirror):
         if not known.records:
@@ -102,4 +104,4 @@ def save(path: Path, curves: dict[str, BudgetCurve]) -> None:
         title = f"{curve.enough:,.3g} {curve.unit} would buy {ENOUGH:.0%} of the present freshness"
     axes.set_title(title, loc="left", fontsize=11)
     label_ends(axes, ends)
-    figure.savefig(path, dpi=DOTS)
+    figure.savefig(path, format="png", dpi=DOTS)

@@ -96,12 +96,15 @@ def _column(app: App, name: str, options: MirrorOptions) -> pa.Field | None:
 
 
 def _options(app: App) -> dict[str, MirrorOptions]:
-    from freshet.sources import MirrorOptions, parse
+    from freshet.app.declared.endpoints import check_options
+    from freshet.app.declared.problems import refuse
+    from freshet.sources import KINDS, MirrorOptions, parse
 
-    declared = {name: spec.source for name, spec in app.streams.items()}
-    declared |= {name: spec.source for name, spec in app.tables.items() if spec.source is not None}
-    return {
-        name: parse(MirrorOptions, {key: value for key, value in source.items() if key != "kind"}, name)
-        for name, source in declared.items()
-        if isinstance(source, Mapping) and source.get("kind") == "mirror"
-    }
+    declared = {name: (f"streams.{name}.source", spec.source) for name, spec in app.streams.items()}
+    declared |= {name: (f"tables.{name}.source", spec.source or {}) for name, spec in app.tables.items()}
+    found = {}
+    for name, (place, source) in declared.items():
+        if isinstance(source, Mapping) and source.get("kind") == "mirror":
+            refuse(check_options(source, KINDS, place), app.origin)
+            found[name] = parse(MirrorOptions, {key: value for key, value in source.items() if key != "kind"}, name)
+    return found

@@ -105,7 +105,7 @@ class MirrorTold:
         axes.set_ylabel("perceived freshness")
         plain_numbers(axes)
         label_ends(axes, ends)
-        figure.savefig(path, dpi=DOTS)
+        figure.savefig(path, format="png", dpi=DOTS)
 
     def paragraphs(self) -> list[str]:
         """What was seen, in words."""
