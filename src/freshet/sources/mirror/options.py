@@ -23,7 +23,7 @@ def _bytes(value: Any) -> Any:
 ByteCount = Annotated[int, BeforeValidator(_bytes), Field(gt=0)]
 """Bytes, given as a number or as text such as ``"1 MB"``."""
 _SPENT: Final = 0.99
-"""Share of the budget that is spent: requests that were delayed on their way may arrive together with later ones."""
+"""Share of the budget that is spent: a request over a connection that the other side has just closed is sent again."""
 PositiveDuration = Annotated[Duration, Field(gt=0)]
 DAY: Final = 86_400.0
 
