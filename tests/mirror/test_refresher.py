@@ -32,6 +32,24 @@ def test_no_ten_seconds_cost_more_than_the_budget(budget: float, wishes: list[tu
         assert spent <= 10.0 * budget * (1.0 + 1e-6) or spent == first
 
 
+@given(st.data(), st.integers(1, 20))
+def test_no_ten_seconds_bring_the_other_side_more_than_the_budget(data: st.DataObject, budget: int) -> None:
+    allowance, now = Allowance(float(budget)), 0.0
+    under_way = list[tuple[float, float, int]]()
+    received = list[float]()
+    for _ in range(data.draw(st.integers(1, 200))):
+        now += data.draw(st.floats(0.0, 2.0)) / budget
+        for ended, _, number in sorted(each for each in under_way if each[0] <= now):
+            allowance.end(ended, number)
+        under_way = [each for each in under_way if each[0] > now]
+        if allowance.affords(now, 1.0):
+            took = data.draw(st.floats(0.0, 9.0))
+            received.append(now + took * data.draw(st.floats(0.0, 1.0)))
+            under_way.append((now + took, now, allowance.begin(now, 1.0)))
+    for begin in received:
+        assert sum(begin <= each < begin + 10.0 for each in received) <= 10 * budget
+
+
 def run(refresher: Refresher, begin: float, end: float, step: float) -> list[tuple[float, int]]:
     """Polls what is due; nothing ever changes."""
     polls = []

@@ -17,8 +17,8 @@ class Allowance:
     made up for. A record of the last window makes the bound exact. What costs more than a whole window allows waits
     until nothing else is in the window, and then blocks it for as long as its cost lasts.
 
-    Something that takes time, such as a request, reaches the other side at a moment between its begin and its end. If it
-    is spent by :meth:`begin` and :meth:`end`, it counts for a window after its end, so that the other side sees no
+    Something that takes time, such as a request, reaches the other side at a moment between its begin and its end. If
+    it is spent by :meth:`begin` and :meth:`end`, it counts for a window after its end, so that the other side sees no
     window with more than the budget, however late requests are (up to a window; then they count as ended).
 
     Args:

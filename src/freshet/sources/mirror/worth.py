@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
+from decimal import Decimal
 from typing import Any, Final
 
 import pyarrow as pa
@@ -103,7 +105,9 @@ class Accesses:
 
     def _count(self, row: Mapping[str, Any]) -> float:
         weight = 1.0 if self._options.weight is None else row.get(self._options.weight)
-        return max(0.0, float(weight)) if isinstance(weight, int | float) else 0.0
+        if not isinstance(weight, int | float | Decimal) or not math.isfinite(weight):
+            return 0.0
+        return max(0.0, float(weight))
 
     def _news(self) -> list[dict[str, Any]]:
         if self.log is None:
