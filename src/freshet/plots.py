@@ -23,6 +23,8 @@ DOTS: Final = 120
 _TEXT: Final = 10.0
 _ROOM: Final = 1.35
 """Height of a label, as a multiple of the height of its letters."""
+_MANY: Final = 25
+"""Points of a line from which on its markers are small."""
 _DECADES: Final = 100.0
 """Up to this factor powers of ten alone are too few numbers along a logarithmic axis."""
 
@@ -80,7 +82,11 @@ def draw_line(axes: Axes, points: Sequence[PlotPoint], number: int, *, dashed: b
     """
     colour, marker = COLOURS[number % len(COLOURS)], MARKERS[number % len(MARKERS)]
     places = [point.place for point in points]
-    style: dict[str, Any] = {"linestyle": "--" if dashed else "-", "linewidth": 1.8, "markersize": 6}
+    style: dict[str, Any] = {
+        "linestyle": "--" if dashed else "-",
+        "linewidth": 1.8,
+        "markersize": 6 if len(points) <= _MANY else 3,
+    }
     axes.fill_between(
         places, [point.low for point in points], [point.high for point in points], color=colour, alpha=0.2, linewidth=0
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -31,7 +32,9 @@ def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path.write_text(
         f'[streams.prices]\nschema = "{PRICES}"\n[streams.prices.source]\nkind = "mirror"\nbudget = 50\n'
         f'elements = ["a", "b", "lost"]\nhttp = {{url = "{url}"}}\nchange_every = "500 ms"\n'
+        'worth = "queries"\n'
         '[queries.q]\nsql = "SELECT element, price FROM prices"\n'
+        "[queries.one]\nsql = \"SELECT price FROM prices WHERE element = 'a'\"\nweight = 0.5\n"
     )
     return path
 
@@ -74,4 +77,26 @@ def test_explain_tells_what_is_known(file: Path) -> None:
     shown = RUNNER.invoke(app, ["explain", str(file)])
     assert shown.exit_code == 0, shown.output
     assert "mirror prices: polled by HTTP, at most 50 polls/s" in shown.output
-    assert "1 elements fail" in shown.output
+    assert "worth by the weights of queries: q 1 (all elements), one 0.5 (1 of 3 elements)" in shown.output
+    assert re.search(r"so far \d+ polls, 0 changes, [\d,]+ bytes", shown.output)
+    assert "1 element fails; freshet mirror rates says why" in shown.output
+
+
+@pytest.mark.parametrize("width", [80, 120])
+def test_a_table_fits_the_screen(file: Path, width: int) -> None:
+    shown = RUNNER.invoke(mirror, ["rates", str(file)], env={"COLUMNS": str(width)})
+    assert max(map(len, shown.output.splitlines())) <= width
+
+
+def test_a_picture_without_a_folder_is_refused(file: Path, tmp_path: Path) -> None:
+    shown = RUNNER.invoke(mirror, ["budget", str(file), "--plot", str(tmp_path / "nowhere/budget.png")])
+    assert isinstance(shown.exception, UserError)
+    assert "there is no such folder for the picture" in str(shown.exception)
+
+
+def test_wrong_options_are_told_with_their_place(tmp_path: Path) -> None:
+    path = tmp_path / "app.toml"
+    source = 'source = {kind = "mirror", budget = 0, elements = ["a"], http = {}}'
+    path.write_text(f'[streams.prices]\nschema = "{PRICES}"\n{source}\n')
+    shown = RUNNER.invoke(mirror, ["rates", str(path)])
+    assert str(shown.exception) == f"{path}: streams.prices.source.budget: must be above 0, not 0"

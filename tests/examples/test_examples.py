@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 import runpy
@@ -40,7 +41,8 @@ def picked(rows: Rows, *columns: str) -> list[tuple[Any, ...]]:
 def test_the_list_names_every_example() -> None:
     listed = re.findall(r"^\| \[\w+\]\((\S+)\)", (EXAMPLES / "README.md").read_text(), re.MULTILINE)
     assert len(listed) >= 5
-    assert sorted(listed) == sorted(str(file.relative_to(EXAMPLES)) for file in [*FILES, EXAMPLES / "orders/orders.py"])
+    programs = [EXAMPLES / "orders/orders.py", EXAMPLES / "prices/prices.py"]
+    assert sorted(listed) == sorted(str(file.relative_to(EXAMPLES)) for file in [*FILES, *programs])
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
@@ -116,3 +118,21 @@ def test_weblog(tmp_path: Path) -> None:
     assert picked(pq.read_table(tmp_path / "weblog/out/errors").to_pylist(), "path", "status", "team") == errors
     assert picked(rows["odd"], "host", "path") == [("10.0.0.4", "/shop/cart")]
     assert picked(rows["requests"], "method", "section")[1] == ("POST", "shop")
+
+
+@pytest.mark.spark
+def test_prices() -> None:
+    names = runpy.run_path(str(EXAMPLES / "prices/prices.py"))
+    found = names["main"]()
+    archive = picked(found["archive"], "element", "price")
+    assert {item for item, _ in archive} == set(names["HOLDS"]), "every item was polled"
+    for item in names["HOLDS"]:
+        prices = [price for element, price in archive if element == item]
+        assert all(one != two for one, two in itertools.pairwise(prices)), "a row is a change"
+        assert set(prices) <= {round(names["price"](item, number), 2) for number in range(100)}
+    breakfast = [(item, price) for item, price in archive if item in ("coffee", "milk")]
+    assert picked(found["breakfast"], "element", "price") == breakfast
+    told = found["mirror"]
+    assert told["changes"] >= names["CHANGES"]
+    assert told["budget_used"] <= 1.02
+    assert told["failing_examples"] == {"gone": "404 Not Found"}

@@ -175,3 +175,12 @@ def test_worth_of_several_users_readers_and_accesses() -> None:
         from_accesses(3, [3])
     with pytest.raises(UserError, match="row 0: the worth to a is -1"):
         from_users({"a": [-1]}, {})
+
+
+def test_a_rate_that_was_given_holds_until_polls_say_more() -> None:
+    learner = Learner(2, prior=RatePrior(mean=1.0))
+    learner.assume(0, 0.01)
+    assert learner.rates().tolist() == pytest.approx([0.01, 1.0], rel=0.1)
+    for second in range(40):
+        learner.polled(0, float(second), changed=second % 2 == 0)
+    assert learner.rate(0) > 0.3

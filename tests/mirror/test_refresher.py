@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from freshet.mirror import Elements, Learner, RatePrior, Refresher, plan
 from freshet.mirror.allowance import Allowance
+from freshet.mirror.floors import Floors
 from freshet.mirror.learning import NaiveLearner
 from freshet.mirror.simulator import MirrorWorkload, RefreshingWorld
 from freshet.model import UserError
@@ -29,6 +30,24 @@ def test_no_ten_seconds_cost_more_than_the_budget(budget: float, wishes: list[tu
     for begin, first in taken:
         spent = sum(cost for when, cost in taken if begin <= when < begin + 10.0)
         assert spent <= 10.0 * budget * (1.0 + 1e-6) or spent == first
+
+
+@given(st.data(), st.integers(1, 20))
+def test_no_ten_seconds_bring_the_other_side_more_than_the_budget(data: st.DataObject, budget: int) -> None:
+    allowance, now = Allowance(float(budget)), 0.0
+    under_way = list[tuple[float, float, int]]()
+    received = list[float]()
+    for _ in range(data.draw(st.integers(1, 200))):
+        now += data.draw(st.floats(0.0, 2.0)) / budget
+        for ended, _, number in sorted(each for each in under_way if each[0] <= now):
+            allowance.end(ended, number)
+        under_way = [each for each in under_way if each[0] > now]
+        if allowance.affords(now, 1.0):
+            took = data.draw(st.floats(0.0, 9.0))
+            received.append(now + took * data.draw(st.floats(0.0, 1.0)))
+            under_way.append((now + took, now, allowance.begin(now, 1.0)))
+    for begin in received:
+        assert sum(begin <= each < begin + 10.0 for each in received) <= 10 * budget
 
 
 def run(refresher: Refresher, begin: float, end: float, step: float) -> list[tuple[float, int]]:
@@ -114,6 +133,68 @@ def test_exploration_polls_what_the_plan_leaves_out() -> None:
         count[exploration] = sum(polled[element] for element in range(5, 10))
     assert count[0.0] == 0
     assert 80 <= count[0.1] <= 120
+
+
+def promised(freshness: list[float], age: list[float]) -> Floors:
+    return Floors(np.array(freshness), np.array(age))
+
+
+def test_floors_are_kept_also_where_they_do_not_pay() -> None:
+    rates = [1.0, 1.0, 40.0]
+    floors = promised([0.0, 0.0, 0.02], [np.inf] * 3)
+    refresher = Refresher(
+        Learner(3), np.ones(3), np.ones(3), 3.0, exploration=0.1, floors=floors, known=np.array(rates)
+    )
+    refresher.replan(0.0)
+    assert plan(Elements.of(rates), 3.0).frequencies[2] == 0.0
+    assert refresher.frequencies[2] == pytest.approx(0.8)
+    assert refresher.floors_need == pytest.approx(0.8)
+    assert refresher.frequencies.sum() == pytest.approx(3.0), "there is nothing to explore"
+
+
+def test_floors_beyond_the_budget_share_it_and_say_what_they_need() -> None:
+    floors = promised([0.0, 0.9], [np.inf, np.inf])
+    refresher = Refresher(
+        Learner(2), np.ones(2), np.ones(2), 1.0, exploration=0.1, floors=floors, known=np.array([0.1, 1.0])
+    )
+    refresher.replan(0.0)
+    assert refresher.floors_need > 4.0
+    assert refresher.frequencies.tolist() == [0.0, pytest.approx(1.0)]
+    refresher.set_floor(1, 0.0, np.inf)
+    refresher.replan(0.0)
+    assert refresher.floors_need == 0.0
+    assert refresher.frequencies[0] > 0.0
+
+
+def test_new_elements_bring_their_floors() -> None:
+    refresher = known([1.0], 2.0)
+    refresher.add(np.ones(1), np.ones(1), np.array([40.0]), promised([0.0], [0.9]))
+    refresher.replan(0.0)
+    assert refresher.frequencies[1] > 0.5
+
+
+def test_another_worth_is_another_plan() -> None:
+    refresher = known([1.0, 1.0], 1.0)
+    run(refresher, 0.0, 20.0, 0.1)
+    assert refresher.frequencies.tolist() == pytest.approx([0.5, 0.5])
+    refresher.weigh(np.array([1.0, 0.0]))
+    assert refresher.wants_replan()
+    assert {element for _, element in run(refresher, 20.0, 40.0, 0.1)} == {0}
+    refresher.replan(40.0)
+    assert refresher.frequencies.tolist() == pytest.approx([1.0, 0.0])
+    refresher.weigh(np.array([1.0, 1.0]))
+    refresher.replan(40.0)
+    assert {element for _, element in run(refresher, 40.0, 60.0, 0.1)} == {0, 1}
+
+
+def test_an_element_that_was_never_polled_and_comes_back_is_polled() -> None:
+    refresher = known([1.0, 1.0], 1.0)
+    (element,) = refresher.due(0.0, 1)
+    refresher.set_worth(element, 0.0)
+    refresher.put_off(element, np.inf)
+    refresher.set_worth(element, 1.0)
+    refresher.replan(1.0)
+    assert element in {each for _, each in run(refresher, 1.0, 10.0, 0.1)}
 
 
 def test_nonsense_is_refused() -> None:

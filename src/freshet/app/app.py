@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from freshet.app.declared.checking import Catalog, Checked, check_queries
-from freshet.app.declared.endpoints import check_element_queries, check_options, check_sinks, check_sources, placed
+from freshet.app.declared.endpoints import check_mirror_queries, check_options, check_sinks, check_sources, placed
 from freshet.app.declared.file import Read, make_importable, read_leniently
 from freshet.app.declared.own import OwnCode
 from freshet.app.declared.places import check_places
@@ -325,8 +325,11 @@ class App(OwnCode):
         checked = check_queries(self.catalog(), self.queries, broken)
         checked.problems += check_tables(self.tables.values())
         checked.problems += check_sources(self.streams.values(), self.settings.spark)
-        checked.problems += check_element_queries(self.streams.values(), {*self.queries, *broken})
         columns = {name: checked.schemas[name].names for name in self.queries if name in checked.schemas}
+        sources: dict[str, object] = {f"streams.{name}.source": spec.source for name, spec in self.streams.items()}
+        sources |= {f"tables.{name}.source": spec.source for name, spec in self.tables.items()}
+        given = {name: spec.stream.schema.names for name, spec in self.streams.items()}
+        checked.problems += check_mirror_queries(sources, {*self.queries, *broken}, given | columns)
         checked.problems += check_sinks(self.queries.values(), columns)
         checked.problems += check_places(self.state, self.report)
         if not self.streams and not broken:

@@ -64,7 +64,7 @@ def line(report: ShownReport) -> str:
         f"waiting {_count(total['waiting'])}",
         f"fresh {_percent(total['freshness'])}",
         *([f"qos {_percent(total['qos']['average'])}"] if total["qos"] else []),
-        *map(_mirror, report.get("mirrors", {}).items()),
+        *(", ".join(_mirror(name, told)) for name, told in report.get("mirrors", {}).items()),
         f"busy {_percent(report['workers']['busy_share'])}",
         *_notes(report),
     ]
@@ -89,7 +89,7 @@ class _Table:
         yield self._title(width)
         yield line_of(_summary(self._report), width)
         for item in self._report.get("mirrors", {}).items():
-            yield Text(cut(_mirror(item), width), no_wrap=True)
+            yield line_of(map(Text, _mirror(*item)), width, gap=", ")
         yield Text()
         yield from self._grid(width)
         if self._rest:
@@ -157,19 +157,18 @@ def _summary(report: ShownReport) -> Iterator[Text]:
         yield Text(f"qos {_percent(total['qos']['average'])}")
 
 
-def _mirror(item: tuple[str, Mapping[str, Any]]) -> str:
-    """A mirror in a line."""
-    name, told = item
+def _mirror(name: str, told: Mapping[str, Any]) -> Iterator[str]:
+    """A mirror in a line, what matters most first: a narrow screen shows as much as fits."""
     audited = told["freshness_audited"]
-    parts = [
-        f"mirror {name} {_percent(told['freshness'])} fresh",
-        *([] if audited is None else [f"audited {_percent(audited)}"]),
-        f"{_count(told['polls'])} polls",
-        f"{_count(told['changes'])} changes",
-        f"{_percent(told['budget_used'])} of the budget",
-        *([f"{told['failing']} failing"] if told["failing"] else []),
-    ]
-    return ", ".join(parts)
+    yield f"mirror {name} {_percent(told['freshness'])} fresh"
+    if audited is not None:
+        yield f"audited {_percent(audited)}"
+    if told["failing"]:
+        yield f"{told['failing']} failing"
+    yield f"budget {_percent(told['budget_used'])} used"
+    yield f"{_count(told['polls'])} polls"
+    yield f"{_count(told['changes'])} changes"
+    yield f"{_count(told['bytes'])} bytes"
 
 
 def _answers(report: ShownReport) -> str:
@@ -204,6 +203,11 @@ def _notes(report: ShownReport) -> list[str]:
         notes += [f"stream {name}: {', '.join(aside)}"] if aside else []
     notes += [f"table {name} stays as it was: {_first_line(table['error'])}"
               for name, table in report.get("tables", {}).items() if table["error"]]  # fmt: skip
+    notes += [
+        f"mirror {name}: its floors need {need:.3g} {told['unit']} a second, and the budget is {told['budget_per_s']:g}"
+        for name, told in report.get("mirrors", {}).items()
+        if (need := told["floors_need_per_s"] or 0.0) > told["budget_per_s"]
+    ]
     for kind in ("sources", "sinks"):
         notes += [f"{kind.removesuffix('s')} {name}: {part['state']}, {_first_line(part['reason'])}{_undelivered(part)}"
                   for name, part in report[kind].items() if part["reason"]]  # fmt: skip

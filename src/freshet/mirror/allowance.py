@@ -17,6 +17,10 @@ class Allowance:
     made up for. A record of the last window makes the bound exact. What costs more than a whole window allows waits
     until nothing else is in the window, and then blocks it for as long as its cost lasts.
 
+    Something that takes time, such as a request, reaches the other side at a moment between its begin and its end. If
+    it is spent by :meth:`begin` and :meth:`end`, it counts for a window after its end, so that the other side sees no
+    window with more than the budget, however late requests are (up to a window; then they count as ended).
+
     Args:
         budget: Polls or bytes per second.
         window: Seconds over which the budget is kept.
@@ -35,6 +39,8 @@ class Allowance:
         self._filled = -float("inf")
         self._recent: deque[tuple[float, float]] = deque()
         self._spent = 0.0
+        self._begun: dict[int, tuple[float, float]] = {}
+        self._number = 0
 
     def take(self, now: float, cost: float) -> bool:
         """Spends if the budget allows it now; whether it did."""
@@ -49,7 +55,7 @@ class Allowance:
         limit = self._window * self.budget * (1.0 + _ALIKE)
         if self._level < self._enough(cost):
             return False
-        return self._spent + cost <= limit or not self._recent
+        return self._spent + cost <= limit or not (self._recent or self._begun)
 
     def charge(self, now: float, cost: float) -> None:
         """Spends what was not asked for in advance: a redirect, a retry, more bytes than expected."""
@@ -58,6 +64,28 @@ class Allowance:
         self._spent += cost
         if cost:
             self._recent.append((now, cost))
+
+    def begin(self, now: float, cost: float) -> int:
+        """Spends on something that takes time; returns a number for :meth:`end`.
+
+        >>> allowance = Allowance(1.0, window=2.0, burst=2.0)
+        >>> first, second = allowance.begin(0.0, 1.0), allowance.begin(0.0, 1.0)
+        >>> allowance.end(1.5, first)
+        >>> [allowance.affords(now, 1.0) for now in (2.0, 3.4, 3.6)]
+        [False, False, True]
+        """
+        self._pass(now)
+        self._level -= cost
+        self._spent += cost
+        self._number += 1
+        self._begun[self._number] = (now, cost)
+        return self._number
+
+    def end(self, now: float, number: int) -> None:
+        """It has ended."""
+        self._pass(now)
+        if (begun := self._begun.pop(number, None)) is not None:
+            self._recent.append((max(now, self._filled), begun[1]))
 
     def wait(self, now: float, cost: float) -> float:
         """Seconds until so much may be spent."""
@@ -78,7 +106,10 @@ class Allowance:
         if now > self._filled:
             self._level = min(self._burst, self._level + (now - self._filled) * self.budget)
             self._filled = now
+        # They are in the order of their times.
+        while self._begun and self._begun[first := next(iter(self._begun))][0] <= now - self._window:
+            self._recent.append((now, self._begun.pop(first)[1]))
         while self._recent and self._recent[0][0] <= now - self._window:
             self._spent -= self._recent.popleft()[1]
-        if not self._recent:
+        if not (self._recent or self._begun):
             self._spent = 0.0

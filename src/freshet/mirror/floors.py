@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -17,6 +18,41 @@ Floats = NDArray[np.float64]
 _WIDEST: Final = 350.0
 """Logarithms of r that are looked at, on both sides of 0."""
 _HALVINGS: Final = 62
+
+
+@dataclass(frozen=True, slots=True)
+class Floors:
+    """What elements are promised, whatever their change rates turn out to be; row i of each array is element i.
+
+    Args:
+        freshness: Least freshness, from 0 (none) to below 1.
+        age: Greatest expected age in seconds; infinite for none.
+
+    >>> promised = Floors(np.array([0.0, 0.5]), np.array([np.inf, np.inf]))
+    >>> promised.within(Elements.of([1.0, 2.0]), budget=9.0)
+    (array([0.        , 1.25500097]), 1.25500097...)
+    >>> promised.within(Elements.of([1.0, 2.0]), budget=1.0)
+    (array([0., 1.]), 1.25500097...)
+    """
+
+    freshness: Floats
+    age: Floats
+
+    def within(self, elements: Elements, budget: float) -> tuple[Floats, float]:
+        """The least frequencies, and the budget that they need.
+
+        If they need more than there is, all get the same share of what they need. Elements without worth need nothing.
+        """
+        least = np.where(elements.worth > 0.0, floors(elements, freshness=self.freshness, age=self.age), 0.0)
+        needed = float(elements.sizes @ least)
+        return (least * (budget / needed) if needed > budget else least), needed
+
+    def and_more(self, freshness: Floats, age: Floats) -> Floors:
+        """These, and those of the elements that come after them."""
+        return Floors(np.append(self.freshness, freshness), np.append(self.age, age))
+
+    def __bool__(self) -> bool:
+        return bool((self.freshness > 0.0).any() or np.isfinite(self.age).any())
 
 
 def floors(

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Mapping
-from heapq import heapify, heappop, heappush
+from math import ceil
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from freshet.mirror.allowance import Allowance
+from freshet.mirror.due_times import DueTimes
 from freshet.mirror.elements import Elements, check_budget
 from freshet.mirror.exploring import Exploring
+from freshet.mirror.floors import Floors
 from freshet.mirror.learning import Learner
 from freshet.mirror.measures import freshness_of, perceived_freshness
 from freshet.mirror.plan import RefreshPlan, plan
@@ -21,9 +23,6 @@ from freshet.model import UserError
 
 Floats = NDArray[np.float64]
 
-_GOLDEN: Final = 0.6180339887498949
-"""Multiples of it, modulo 1, spread evenly: polls of elements with equal rates do not come together."""
-_NEVER: Final = 1e300
 _SEEN: Final = 0.25
 """Polls per element after which a new plan may pay."""
 _FEW: Final = 50
@@ -50,7 +49,8 @@ class Refresher:
         sizes: What a poll of each element costs, in the unit of the budget.
         budget: What may be spent per second; it is kept over every ten seconds.
         exploration: Share of the budget for elements that the plan leaves out.
-        least: Least frequency of each element, or None.
+        floors: What elements are promised, or None. If that needs more than the budget, all get the same share of it,
+            and :attr:`floors_need` says how much they need.
         known: Rates to plan with instead of the learned ones, or None.
 
     >>> refresher = Refresher(Learner(2), np.ones(2), np.ones(2), budget=1.0, exploration=0.0)
@@ -69,7 +69,7 @@ class Refresher:
         budget: float,
         *,
         exploration: float = 0.02,
-        least: Floats | None = None,
+        floors: Floors | None = None,
         known: Floats | None = None,
     ) -> None:
         if not 0.0 <= exploration < 1.0:
@@ -79,11 +79,12 @@ class Refresher:
         self.exploration = exploration
         self.plan: RefreshPlan | None = None
         self.surprise = Surprise()
-        self._worth, self._sizes, self._least, self._known = worth, sizes, least, known
+        self._worth, self._sizes, self._floors, self._known = worth, sizes, floors, known
+        self.floors_need = 0.0
+        """Budget that the floors need by the rates of the last plan."""
         self._allowance = Allowance(budget)
         self._new: deque[int] = deque()
-        self._due = np.full(len(learner), np.inf)
-        self._heap: list[tuple[float, int]] = []
+        self._due = DueTimes(len(learner))
         self._flying: set[int] = set()
         self._exploring = Exploring()
         self._credit = 0.0
@@ -112,7 +113,7 @@ class Refresher:
         _, element = self._choose(now)
         if element is not None:
             return self._allowance.wait(now, float(self._sizes[element]))
-        return max(0.0, self._heap[0][0] - now) if self._heap else float("inf")
+        return self._due.wait(now)
 
     def polled(
         self,
@@ -140,12 +141,15 @@ class Refresher:
             self._allowance.charge(now, cost - float(self._sizes[element]))
         self._since_plan += 1
         self._flying.discard(element)
-        self._schedule(element, now)
+        if frequency := float(self.frequencies[element]):
+            self._due.next(element, now, 1.0 / frequency)
+        else:
+            self._due.drop(element)
 
     def put_off(self, element: int, until: float) -> None:
         """The element could not be polled: it is due again at this time."""
         self._flying.discard(element)
-        self._set_due(element, until)
+        self._due.put(element, until)
 
     def charge(self, now: float, cost: float) -> None:
         """Spends budget on what nobody asked for in advance: retries, redirects, audits."""
@@ -155,16 +159,18 @@ class Refresher:
         """Spends budget on a poll that the caller chose (an audit), if there is room for it."""
         return self._allowance.take(now, cost)
 
-    def add(self, worth: Floats, sizes: Floats, known: Floats | None = None) -> None:
+    def add(self, worth: Floats, sizes: Floats, known: Floats | None = None, floors: Floors | None = None) -> None:
         """Adds elements, one for each value; they have the next numbers, and are polled as soon as possible."""
         count, before = len(worth), len(self.learner)
         self.learner.add(count)
         self._worth, self._sizes = np.append(self._worth, worth), np.append(self._sizes, sizes)
-        self._due = np.append(self._due, np.full(count, np.inf))
+        self._due.add(count)
         self.frequencies = np.append(self.frequencies, np.zeros(count))
         self._rates = np.append(self._rates, np.full(count, self.learner.prior.mean))
-        if self._least is not None:
-            self._least = np.append(self._least, np.zeros(count))
+        new = floors or Floors(np.zeros(count), np.full(count, np.inf))
+        if self._floors is not None or floors is not None:
+            old = self._floors or Floors(np.zeros(before), np.full(before, np.inf))
+            self._floors = old.and_more(new.freshness, new.age)
         if self._known is not None:
             self._known = np.append(self._known, np.full(count, self.learner.prior.mean) if known is None else known)
         self._new.extend(range(before, before + count))
@@ -174,7 +180,31 @@ class Refresher:
         """An element is worth more or less; the next plan knows it. One that is worth nothing is not polled again."""
         self._worth[element] = worth
         if worth == 0.0:
-            self.frequencies[element], self._due[element] = 0.0, np.inf
+            self.frequencies[element] = 0.0
+            self._due.drop(element)
+        elif self._forgotten(element):
+            self._new.append(element)
+        self.plan = None
+
+    def _forgotten(self, element: int) -> bool:
+        """Whether an element was never polled, and nothing would ever poll it."""
+        waits = np.isfinite(self._due.times[element]) or element in self._flying
+        return self.learner.last_poll(element) is None and not waits and element not in self._new
+
+    def weigh(self, worth: Floats) -> None:
+        """All elements are worth something else; the next plan is due at once, and is used if it pays."""
+        nothing = (worth == 0.0) & (self._worth > 0.0)
+        self._worth = worth.copy()
+        self.frequencies = np.where(nothing, 0.0, self.frequencies)
+        self._due.drop(nothing)
+        self._since_plan = max(self._since_plan, self._enough)
+
+    def set_floor(self, element: int, freshness: float, age: float) -> None:
+        """An element is promised something else; the next plan keeps it."""
+        count = len(self.learner)
+        if self._floors is None:
+            self._floors = Floors(np.zeros(count), np.full(count, np.inf))
+        self._floors.freshness[element], self._floors.age[element] = freshness, age
         self.plan = None
 
     def set_size(self, element: int, size: float) -> None:
@@ -187,7 +217,12 @@ class Refresher:
 
     def wants_replan(self) -> bool:
         """Whether enough was seen since the last plan that a new one may pay."""
-        return self.plan is None or self._since_plan >= max(_FEW, _SEEN * len(self.learner))
+        return self.plan is None or self._since_plan >= self._enough
+
+    @property
+    def _enough(self) -> int:
+        """Polls after which a new plan may pay."""
+        return max(_FEW, ceil(_SEEN * len(self.learner)))
 
     def replan(self, now: float, *, always: bool = False) -> bool:
         """Plans with the rates of now, and adopts the plan if it gains enough (CAR §6.2.4).
@@ -206,10 +241,10 @@ class Refresher:
         elements = Elements(self._rates, self._worth, self._sizes)
         self._share = self.share()
         new = self._plan(elements)
-        adopted = always or self.plan is None or self._gain(elements, self.plan, new) >= _PAYS * new.perceived
+        adopted = always or self._pays(elements, new)
         if adopted:
             self.plan, self.frequencies = new, new.frequencies
-            self._reschedule(now)
+            self._due.spread(now, self.learner.last_polls(), self.frequencies)
         self._explore()
         return adopted
 
@@ -226,33 +261,38 @@ class Refresher:
     def state(self) -> dict[str, Any]:
         """Due times and frequencies, as arrays by name; the learner has a state of its own."""
         mu = 0.0 if self.plan is None else self.plan.mu
-        return {"due": self._due.copy(), "frequencies": self.frequencies.copy(), "mu": mu}
+        return {"due": self._due.times.copy(), "frequencies": self.frequencies.copy(), "mu": mu}
 
     def restore(self, state: Mapping[str, Any], now: float) -> None:
         """Takes back what :meth:`state` gave; the learner must have been restored before."""
         count = len(self.learner)
-        for name, column in (("due", self._due), ("frequencies", self.frequencies)):
-            values = np.asarray(state[name], dtype=np.float64)
-            column[: len(values)] = values[:count]
+        due, frequencies = (np.asarray(state[name], dtype=np.float64)[:count] for name in ("due", "frequencies"))
+        self.frequencies[: len(frequencies)] = frequencies
+        self._due.replace(np.append(due, self._due.times[len(due) :]))
         self._start = float(state["mu"]) or None
-        never = np.isnan(self.learner.last_polls()) & ~np.isfinite(self._due)
+        never = np.isnan(self.learner.last_polls()) & ~np.isfinite(self._due.times)
         self._new = deque(np.flatnonzero(never).tolist())
-        self._heap = self._dues()
-        heapify(self._heap)
 
     def _plan(self, elements: Elements) -> RefreshPlan:
-        """A plan for what exploration leaves; for everything if there is nothing to explore."""
+        """A plan for what exploration leaves; for everything if there is nothing to explore. Floors come first."""
         start = self._start if self.plan is None else self.plan.mu
-        made = plan(elements, (1.0 - self._share) * self.budget, least=self._least, start=start)
+        least, self.floors_need = None, 0.0
+        if self._floors:
+            least, self.floors_need = self._floors.within(elements, self.budget)
+            self._share = min(self._share, max(0.0, 1.0 - self.floors_need / self.budget))
+        made = plan(elements, (1.0 - self._share) * self.budget, least=least, start=start)
         if self._share and not len(self._left_out(made)):
             self._share = 0.0
-            return plan(elements, self.budget, least=self._least, start=made.mu)
+            return plan(elements, self.budget, least=least, start=made.mu)
         return made
 
-    def _gain(self, elements: Elements, old: RefreshPlan, new: RefreshPlan) -> float:
-        """What a plan gains over the one in use, if that one were scaled to the same budget."""
+    def _pays(self, elements: Elements, new: RefreshPlan) -> bool:
+        """Whether a plan gains enough over the one in use, if that one were scaled to the same budget."""
+        old = self.plan
+        if old is None or self._floors:  # a floor is kept also where that gains nothing
+            return True
         scale = new.spent / old.spent if old.spent > 0.0 else 0.0
-        return new.perceived - perceived_freshness(elements, old.frequencies * scale)
+        return new.perceived - perceived_freshness(elements, old.frequencies * scale) >= _PAYS * new.perceived
 
     def _left_out(self, made: RefreshPlan) -> NDArray[np.intp]:
         """Elements of worth that the plan never polls, or so rarely that each poll finds a change anyway."""
@@ -267,58 +307,16 @@ class Refresher:
         gaps = _TELLING / np.maximum(np.minimum(threshold, self._rates[some]), 1e-300)
         self._exploring.begin(some, self.learner.last_polls()[some], gaps, round_seconds=seconds)
 
-    def _reschedule(self, now: float) -> None:
-        """New due times: an interval after the last poll, or spread over an interval if that is past."""
-        last = self.learner.last_polls()
-        with np.errstate(divide="ignore"):
-            intervals = 1.0 / self.frequencies
-        due = last + intervals
-        numbers = np.arange(len(due))
-        overdue = (due < now) & (self._due > now)
-        spread = now + np.minimum(intervals, _NEVER) * ((numbers * _GOLDEN) % 1.0)
-        late = np.where(overdue, np.minimum(spread, self._due), np.maximum(due, np.minimum(self._due, now)))
-        planned = np.where(self.frequencies == 0.0, np.inf, late)
-        # An element that never answered is due when it was put off to; the plan has no last poll to count from.
-        self._due = np.where(np.isnan(last), self._due, planned)
-        self._heap = self._dues()
-        heapify(self._heap)
-
-    def _dues(self) -> list[tuple[float, int]]:
-        some = np.flatnonzero(np.isfinite(self._due))
-        return list(zip(self._due[some].tolist(), some.tolist(), strict=True))
-
-    def _schedule(self, element: int, now: float) -> None:
-        frequency = float(self.frequencies[element])
-        if frequency == 0.0:
-            self._due[element] = np.inf
-            return
-        interval, due = 1.0 / frequency, float(self._due[element])
-        # Keeps to the beat if the poll was only a little late; what was missed is not made up for.
-        self._set_due(element, due + interval if due <= now < due + interval else now + interval)
-
-    def _set_due(self, element: int, when: float) -> None:
-        self._due[element] = when
-        heappush(self._heap, (when, element))
-
     def _choose(self, now: float) -> tuple[str, int | None]:
         """The lane whose turn it is, and its element."""
         if self._credit > 0.0 and (element := self._exploring.next(now)) is not None:
             if element not in self._flying:
                 return "explore", element
             self._exploring.taken(now)
-        planned = self._head(now)
+        planned = self._due.first(now, self._flying)
         if self._new and (planned is None or self._turn):
             return "new", self._new[0]
         return "plan", planned
-
-    def _head(self, now: float) -> int | None:
-        heap = self._heap
-        while heap and heap[0][0] <= now:
-            when, element = heap[0]
-            if self._due[element] == when and element not in self._flying:
-                return element
-            heappop(heap)
-        return None
 
     def _take(self, lane: str, element: int, now: float, cost: float) -> None:
         if lane == "explore":
@@ -327,7 +325,7 @@ class Refresher:
         elif lane == "new":
             self._new.popleft()
         else:
-            heappop(self._heap)
+            self._due.take()
         self._turn = lane != "new"
         if len(self._exploring):
             self._credit = min(self._credit + self._share * cost, self.budget)

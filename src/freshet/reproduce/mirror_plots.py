@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Literal
 
 from freshet.mirror.curve import budget_curve, budget_for_share
 from freshet.mirror.simulator import Alignment
@@ -14,13 +15,16 @@ from freshet.reproduce.mirror_runs import (
     GROUPS,
     ITERATIONS,
     PARTITIONINGS,
+    SINCE,
     THETAS,
     AllocationRun,
     IdealRun,
+    WayBackRun,
     big,
     by_allocation,
     ideal,
     small,
+    way_back,
 )
 from freshet.reproduce.plotting import PlotTable, draw_all, draw_lines, mark
 from freshet.reproduce.trial import Trial
@@ -30,7 +34,7 @@ if TYPE_CHECKING:
 
 PERCEIVED: Final = "perceived freshness"
 SHARE: Final = "share of the optimum"
-FACTORS: Final = (0.0625, 0.125, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0)
+FACTORS: Final = (0.04, 0.1, 0.2, 0.4, 1.0, 2.0, 4.0, 10.0)
 """Budgets, as multiples of that of Table 2.2."""
 
 
@@ -44,6 +48,8 @@ def plot(trial: Trial, folder: Path) -> None:
         "fig2.7": ("Fig. 2.7: four partitionings, the big case", _big),
         "fig2.8": ("Fig. 2.8: PF-partitioning cleaned up by k-means, the big case", _by_iterations),
         "fig2.11": ("Fig. 2.11: equal frequencies (FFA) or equal bandwidth (FBA)", _by_allocation),
+        "faster": ("The way back: 5 % of the elements change 50 times faster", partial(_way_back, drift="faster")),
+        "slower": ("The way back: elements that nobody polls slow down", partial(_way_back, drift="slower")),
         "fig6.1": ("Fig. 6.1: how much budget buys how much freshness", _by_budget),
     }
     draw_all(trial, folder, "mirror", figures)
@@ -94,6 +100,21 @@ def _by_allocation(axes: Axes, trial: Trial) -> None:
     draw_lines(axes, GROUPS, lines)
 
 
+def _way_back(axes: Axes, trial: Trial, drift: Literal["faster", "slower"]) -> None:
+    """The course of perceived freshness after some rates have changed."""
+    axes.set(xlabel="polls per element since the change", ylabel="share of what known rates reach")
+    cases = {
+        "learned": WayBackRun(drift),
+        "changes over time": WayBackRun(drift, naive=True),
+        "no exploration": WayBackRun(drift, exploration=0.0),
+    }
+    lines = {}
+    for name, case in cases.items():
+        found = trial.map(way_back, [replace(case, seed=seed) for seed in trial.seeds])
+        lines[name] = [list(values) for values in zip(*found, strict=True)]
+    draw_lines(axes, SINCE, lines)
+
+
 def _by_budget(axes: Axes, trial: Trial) -> None:
     """The curve for Table 2.2, theta 1, and the least budget that buys 95 % of what the table's budget buys."""
     beds = seeded(trial, lambda seed: small(1.0, "shuffled", seed))
@@ -101,5 +122,6 @@ def _by_budget(axes: Axes, trial: Trial) -> None:
     curves = [budget_curve(bed.elements(), budgets) for bed in beds]
     axes.set(xlabel="budget (polls per period, 500 elements, 1,000 changes)", ylabel=PERCEIVED, xscale="log")
     little = budget_for_share(beds[0].elements(), beds[0].syncs)
-    mark(axes, little, budget_curve(beds[0].elements(), [little])[0].perceived, "95 % of Table 2.2")
+    fresh = budget_curve(beds[0].elements(), [little])[0].perceived
+    mark(axes, little, fresh, f"{little:.0f} polls buy 95 % of what 250 buy", side="left")
     draw_lines(axes, budgets, {"optimal plan": [[point.perceived for point in at] for at in zip(*curves, strict=True)]})

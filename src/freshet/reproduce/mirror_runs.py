@@ -7,9 +7,11 @@ from typing import Final, Literal
 
 import numpy as np
 
-from freshet.mirror import Elements, perceived_freshness, plan
+from freshet.mirror import Elements, Learner, RatePrior, perceived_freshness, plan
 from freshet.mirror.heuristics import fixed_bandwidth, fixed_frequency, heuristic
-from freshet.mirror.simulator import Alignment, MirrorWorkload, watch
+from freshet.mirror.learning import NaiveLearner
+from freshet.mirror.simulator import Alignment, MirrorWorkload, RefreshingWorld, watch
+from freshet.mirror.simulator.drifts import some_faster, unpolled_slower
 from freshet.reproduce.trial import Trial
 
 Technique = Literal["PF", "GF"]
@@ -20,6 +22,10 @@ PARTITIONINGS: Final = ("p", "lambda", "p/lambda", "PF")
 GROUPS: Final = (5, 10, 25, 50, 100)
 BIG_GROUPS: Final = (20, 50, 100, 200)
 ITERATIONS: Final = (0, 1, 3, 5, 10)
+BEFORE: Final = 50
+"""Polls per element before rates change."""
+SINCE: Final = (0, 2, 5, 10, 15, 20, 30, 40, 50)
+"""Polls per element since."""
 PARETO: Final = 1.1
 """Shape of the sizes; the thesis does not print its own."""
 
@@ -134,6 +140,30 @@ def by_allocation(run: AllocationRun) -> float:
     allocate = fixed_bandwidth if run.share == "FBA" else fixed_frequency
     frequencies = heuristic(elements, bed.syncs, key="PFS", groups=run.groups, allocate=allocate)
     return perceived_freshness(elements, frequencies) / plan(elements, bed.syncs).perceived
+
+
+@dataclass(frozen=True, slots=True)
+class WayBackRun:
+    """A mirror that has learned its rates when some of them change: which ones, and how it learns and explores."""
+
+    drift: Literal["faster", "slower"]
+    naive: bool = False
+    exploration: float = 0.02
+    seed: int = 0
+
+
+def way_back(run: WayBackRun) -> list[float]:
+    """Perceived freshness over that of known rates, by polls per element since the change (:data:`SINCE`)."""
+    bed = MirrorWorkload(theta=1.0, seed=run.seed)
+    elements = bed.elements()
+    count = len(elements)
+    kind = NaiveLearner if run.naive else Learner
+    learner = kind(count, prior=RatePrior(mean=bed.syncs / count))
+    world = RefreshingWorld(elements, bed.syncs, learner, exploration=run.exploration, seed=run.seed)
+    world.run(BEFORE * count)
+    drift = some_faster if run.drift == "faster" else unpolled_slower
+    world.drift(drift(elements, bed.syncs, np.random.default_rng(run.seed)))
+    return [world.run((BEFORE + polls) * count).share for polls in SINCE]
 
 
 def watched_error(bed: MirrorWorkload) -> float:

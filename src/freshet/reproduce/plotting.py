@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Literal
 
 from freshet.plots import COLOURS, DOTS, MARKERS, PlotPoint, draw_line, label_ends, new_figure, plain_numbers
 from freshet.reproduce.trial import Trial
@@ -42,9 +42,24 @@ def draw_lines(axes: Axes, places: Sequence[float], lines: Mapping[str, Sequence
     label_ends(axes, [(label, points[-1], number) for number, (label, points) in enumerate(drawn.items())])
 
 
-def mark(axes: Axes, place: float, value: float, label: str, number: int = PUBLISHED) -> None:
-    """Draws one point with its label below."""
+def mark(
+    axes: Axes,
+    place: float,
+    value: float,
+    label: str,
+    number: int = PUBLISHED,
+    side: Literal["center", "left"] = "center",
+) -> None:
+    """Draws one point with its label below, or below on its right: ``left`` is where the text begins."""
     colour = COLOURS[number]
     axes.margins(y=0.1)
     axes.scatter(place, value, color=colour, marker=MARKERS[number])
-    axes.annotate(label, (place, value), (0, -7), textcoords="offset points", ha="center", va="top", color=colour)
+    axes.annotate(
+        label,
+        (place, value),
+        (0 if side == "center" else 9, -7),
+        textcoords="offset points",
+        ha=side,
+        va="top",
+        color=colour,
+    )

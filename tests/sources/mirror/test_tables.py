@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from tests.sources.mirror.test_mirror import options, price
 from tests.sources.mirror.web import Web
@@ -15,6 +16,7 @@ from freshet import App
 from freshet.app.declared.problems import InvalidApp
 from freshet.app.running.mirrored import MirroredTable
 from freshet.log import Log
+from freshet.model import ARRIVAL
 
 SCHEMA = "element string, price double"
 
@@ -28,7 +30,7 @@ def declared(web: Web, *names: str, schema: str = SCHEMA, **more: Any) -> App:
 
 
 def looked(table: MirroredTable, until: Callable[[], bool]) -> None:
-    end = time.monotonic() + 30.0
+    end = time.monotonic() + 120.0
     while not until():
         table.look()
         assert time.monotonic() < end, table.status
@@ -73,6 +75,19 @@ def test_an_element_that_is_gone_takes_its_rows_with_it(tmp_path: Path, web: Web
     with Log.open(tmp_path) as log:
         table = MirroredTable(log, declared(web, "b").tables["prices"])
         looked(table, lambda: content(table) == [("b", 2.0)])
+        table.close()
+
+
+def test_a_query_names_the_elements_of_a_table(tmp_path: Path, web: Web) -> None:
+    web.pages = {"/a": price(1), "/b": price(2)}
+    spec = declared(web, elements={"query": "priced", "column": "item"}).tables["prices"]
+    with Log.open(tmp_path) as log:
+        log.declare("priced", kind="output")
+        table = MirroredTable(log, spec)
+        log.append("priced", pa.table({"item": ["a"], ARRIVAL: [1]}))
+        looked(table, lambda: content(table) == [("a", 1.0)])
+        log.append("priced", pa.table({"item": ["b"], ARRIVAL: [1]}))
+        looked(table, lambda: content(table) == [("a", 1.0), ("b", 2.0)])
         table.close()
 
 

@@ -129,15 +129,39 @@ def check_sources(specs: Iterable[StreamSpec], settings: Mapping[str, str]) -> I
         yield from wrong
 
 
-def check_element_queries(specs: Iterable[StreamSpec], queries: Collection[str]) -> Iterator[Problem]:
-    """What is wrong with the queries that name elements of mirrors."""
-    for spec in specs:
-        elements = spec.source.get("elements") if isinstance(spec.source, Mapping) else None
-        query = elements.get("query") if isinstance(elements, Mapping) else None
-        if isinstance(query, str) and query not in queries:
-            hint = did_you_mean(query, queries)
-            place = f"streams.{spec.stream.name}.source.elements.query"
-            yield Problem(place, f"there is no query {query!r}{hint}")
+def check_mirror_queries(
+    sources: Mapping[str, object], queries: Collection[str], columns: Mapping[str, Sequence[str]]
+) -> Iterator[Problem]:
+    """What is wrong with the queries that name elements of mirrors, and with their accesses.
+
+    Args:
+        sources: By their place.
+        queries: Names of all queries.
+        columns: Of streams, and of queries as far as they are known.
+
+    >>> source = {"elements": {"query": "find"}, "worth": {"accesses": "clicks", "weight": "points"}}
+    >>> known = {"clicks": ["element", "user"], "found": ["element"]}
+    >>> for each in check_mirror_queries({"streams.s.source": source}, ["found"], known):
+    ...     print(each.line())
+    streams.s.source.elements.query: there is no query 'find' (did you mean 'found'?)
+    streams.s.source.worth.accesses: clicks has no column points: it has element, user
+    """
+    for place, source in sources.items():
+        for key, inner, kind, known in (
+            ("elements", "query", "query", queries),
+            ("worth", "accesses", "stream or query", {*columns, *queries}),
+        ):
+            told = source.get(key) if isinstance(source, Mapping) else None
+            name = told.get(inner) if isinstance(told, Mapping) else None
+            if not isinstance(told, Mapping) or not isinstance(name, str):
+                continue
+            if name not in known:
+                yield Problem(f"{place}.{key}.{inner}", f"there is no {kind} {name!r}{did_you_mean(name, known)}")
+                continue
+            wanted = [str(told.get("column", "element")), *([str(told["weight"])] if told.get("weight") else [])]
+            if missing := [each for each in wanted if each not in columns.get(name, wanted)]:
+                has = f"it has {', '.join(columns[name])}"
+                yield Problem(f"{place}.{key}.{inner}", f"{name} has no column {', '.join(missing)}: {has}")
 
 
 def check_sinks(specs: Iterable[QuerySpec], columns: Mapping[str, Sequence[str]] | None = None) -> Iterator[Problem]:

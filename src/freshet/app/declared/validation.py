@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from types import UnionType
 from typing import Annotated, Any, Final, Union, get_args, get_origin
 
@@ -42,7 +42,14 @@ def problems_of(error: ValidationError, model: type[BaseModel], data: Any, place
     found: dict[Location, list[ErrorDetails]] = {}
     for detail in error.errors():
         found.setdefault(location(detail, data), []).append(detail)
+    found = {where: details for where, details in found.items() if not _beside(where, details, found)}
     return [Problem(place_text(where, place), _text(details, where, model)) for where, details in found.items()]
+
+
+def _beside(where: Location, details: Sequence[ErrorDetails], found: Collection[Location]) -> bool:
+    """Whether a mistake is only that of another member of a union: the one that fits found mistakes within it."""
+    within = any(len(other) > len(where) and other[: len(where)] == where for other in found)
+    return within and all(detail["type"] in _TYPES or detail["type"] == "literal_error" for detail in details)
 
 
 def location(detail: ErrorDetails, data: Any) -> Location:

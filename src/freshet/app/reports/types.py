@@ -58,6 +58,9 @@ class MirrorReport(TypedDict):
     ]
     freshness_audited_error: Annotated[float | None, "standard error of that share"]
     audits: Annotated[int, "number of audits in all runs"]
+    floors_need_per_s: Annotated[
+        float | None, "budget that the floors need by what is known of the change rates; null without floors"
+    ]
 
 
 class SinkReport(TypedDict):

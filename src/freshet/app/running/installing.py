@@ -48,6 +48,7 @@ class Installer:
         self.schemas = self._readable.schemas
         """Columns of streams and of the outputs of queries, with Spark's types."""
         self._queries: dict[str, Query] = {}
+        self._watchers: list[Callable[[Mapping[str, Query]], None]] = []
         self._arranged: set[str] = set()
         """Queries that the start has arranged, and that have not been added yet."""
         self.changes: dict[str, restart.Change] = {}
@@ -156,6 +157,7 @@ class Installer:
         self.schemas[spec.name] = schema
         self._queries[spec.name] = query
         self._readable.learn(query)
+        self._tell_watchers()
         if (reason := self._why_out(query.name, restart.fingerprint(query))) is not None:
             self._engine.quarantine(query.name, reason)
         self._tell(spec, change, removed, restart.missed(self._log, before) if change == "back" else 0)
@@ -187,6 +189,7 @@ class Installer:
         promises = replace(query.promises, **changed)
         self._engine.set_promises(name, promises)
         self._queries[name] = replace(query, promises=promises)
+        self._tell_watchers()
 
     def drop(self, name: str) -> None:
         """Ends a query; its output stays readable, and its place is kept for when it is added again."""
@@ -197,6 +200,16 @@ class Installer:
         self._engine.drop_query(name)
         leave(self._log, name)
         del self._queries[name]
+        self._tell_watchers()
+
+    def watch(self, watcher: Callable[[Mapping[str, Query]], None]) -> None:
+        """Tells somebody now, and whenever they change, which queries there are and what is promised to them."""
+        self._watchers.append(watcher)
+        watcher(self._queries)
+
+    def _tell_watchers(self) -> None:
+        for watcher in self._watchers:
+            watcher(self._queries)
 
     def _find(self, name: str) -> Query:
         if name not in self._queries:

@@ -34,6 +34,7 @@ class MirroredTable:
         self.versions = TableVersions(log, spec.name)
         self.error: str | None = None
         self.source = mirror_of(spec)
+        self.source.read_from(log)
         self._log = log
         self._column = element_column(spec)
         self._found: Found | None = None

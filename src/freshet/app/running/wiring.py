@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from freshet.app.app import App
 from freshet.app.declared.endpoints import make_source
+from freshet.app.declared.mirror_readers import readers_of
 from freshet.app.declared.problems import Problem, refuse
 from freshet.app.declared.spec import check_master
 from freshet.app.remembered.restart import check_owner, check_stream, claim
@@ -209,3 +210,10 @@ def _feed(app: App, parts: Parts, clock: RealClock) -> None:
         if isinstance(source, MirrorSource):
             parts.mirrors[name] = source
     parts.mirrors |= parts.tables.mirrors()
+
+    def tell(queries: Mapping[str, Query]) -> None:
+        for name, mirror in parts.mirrors.items():
+            mirror.read_by(readers_of(name, queries))
+
+    if parts.mirrors:
+        parts.installer.watch(tell)

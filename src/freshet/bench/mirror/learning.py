@@ -2,48 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from freshet.bench.figures import Spread, mean
 from freshet.bench.stage import Stage
-from freshet.mirror import Elements, Learner, RatePrior, plan
+from freshet.mirror import Learner, RatePrior
 from freshet.mirror.learning import NaiveLearner
 from freshet.mirror.simulator import MirrorWorkload, RefreshingWorld
-
-Floats = NDArray[np.float64]
-Drift = Callable[[Elements, float, np.random.Generator], Floats]
+from freshet.mirror.simulator.drifts import Drift, exchanged, some_faster, unpolled_slower
 
 POLLS: Final = 50
 """Polls per element, on average, before a drift and after it."""
 EXPLORATION: Final = 0.02
-FASTER: Final = 50.0
-
-
-def exchanged(elements: Elements, budget: float, rng: np.random.Generator) -> Floats:
-    """Half of the elements exchange their rates."""
-    rates = elements.rates.copy()
-    some = rng.choice(len(rates), len(rates) // 2, replace=False)
-    rates[some] = rates[rng.permutation(some)]
-    return rates
-
-
-def some_faster(elements: Elements, budget: float, rng: np.random.Generator) -> Floats:
-    """One in twenty elements changes 50 times as often."""
-    rates = elements.rates.copy()
-    rates[rng.choice(len(rates), len(rates) // 20, replace=False)] *= FASTER
-    return rates
-
-
-def unpolled_slower(elements: Elements, budget: float, rng: np.random.Generator) -> Floats:
-    """Half of the elements that the best plan never polls change 50 times as rarely."""
-    never = np.flatnonzero(plan(elements, budget).frequencies == 0.0)
-    rates = elements.rates.copy()
-    rates[rng.choice(never, len(never) // 2, replace=False)] /= FASTER
-    return rates
 
 
 def learning(stage: Stage, *, seeds: int, seed: int) -> dict[str, float | Spread]:

@@ -55,7 +55,7 @@ def explain(
     parts = ["\n".join([*_lines(form, made, checked), *shared.of_query(form.name)]) for form in forms]
     parts += ["\n".join(lines) for lines in common_steps(checked, chosen)]
     parts += ["\n".join(lines) for lines in shared.operators(chosen)]
-    parts += ["\n".join(lines) for lines in explain_mirrors(made, forms)]
+    parts += ["\n".join(lines) for lines in explain_mirrors(made, chosen, checked.queries)]
     print("\n\n".join(parts))
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import shutil
+from collections.abc import Iterator
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Final
 
@@ -20,6 +22,10 @@ Examples:
   freshet mirror rates app.toml
   freshet mirror rates app.toml prices --json
 """
+_FIGURES: Final = 57
+"""Characters of a line besides the element's name."""
+_LEAST: Final = 20
+"""Minimum number of characters of a name."""
 
 
 def rates(
@@ -47,23 +53,35 @@ def rates(
 
 
 def _table(known: KnownMirror, rows: list[ElementRate], top: int) -> list[str]:
-    unit = "polls/s" if known.options.budget is not None else "bytes/s"
-    lines = [f"mirror {known.name}: {len(rows)} elements, budget {known.options.rate:g} {unit}"]
+    lines = [f"mirror {known.name}: {len(rows)} elements, budget {known.options.rate:g} {known.unit}"]
     if not rows:
         return [*lines, "  nothing is known yet: run the application"]
-    width = min(60, max(len("element"), *(len(row.element) for row in rows[:top])))
+    room = shutil.get_terminal_size((120, 24)).columns - _FIGURES
+    width = min(max(room, _LEAST), max(len("element"), *(len(row.element) for row in rows[:top])))
     lines.append(f"  {'element':<{width}}  {'worth':>8}  {'changes every':>13}  {'polled every':>12}  polls  changes")
-    lines += [f"  {_line(row, width)}" for row in rows[:top]]
+    lines += [f"  {line}" for row in rows[:top] for line in _lines(row, width)]
     return [*lines, f"  ... and {len(rows) - top} more"] if len(rows) > top else lines
 
 
-def _line(row: ElementRate, width: int) -> str:
-    name = row.element if len(row.element) <= width else f"{row.element[: width - 3]}..."
-    failing = f"  failing: {row.reason}" if row.failures else ""
-    return (
-        f"{name:<{width}}  {row.worth:>8.3g}  {_every(row.changes_per_s):>13}  {_every(row.polls_per_s):>12}"
-        f"  {row.polls:>5}  {row.changes:>7}{failing}"
+def _lines(row: ElementRate, width: int) -> Iterator[str]:
+    yield (
+        f"{_shortened(row.element, width):<{width}}  {row.worth:>8.3g}  {_every(row.changes_per_s):>13}"
+        f"  {_every(row.polls_per_s):>12}  {row.polls:>5}  {row.changes:>7}"
     )
+    if row.failures:
+        yield f"  failing: {row.reason}"
+
+
+def _shortened(name: str, width: int) -> str:
+    """A name in so many characters. The end of an address tells more than what is before it.
+
+    >>> _shortened("https://example.org/items/tea", 20), _shortened("tea", 20)
+    ('https...rg/items/tea', 'tea')
+    """
+    if len(name) <= width:
+        return name
+    head = (width - 3) // 3
+    return f"{name[:head]}...{name[head + 3 - width :]}"
 
 
 def _every(rate: float | None) -> str:

@@ -88,7 +88,7 @@ class MirrorTold:
         """Draws the picture."""
         figure = new_figure(8.0, 4.5)
         axes = figure.subplots()
-        lines = [("measured", self.course), ("estimated", [(each.time, each.estimated) for each in self.glances])]
+        lines = [("measured", self.course), ("estimated", [(each.time, each.estimated) for each in self.glances[::2]])]
         ends = []
         for number, (name, points) in enumerate(lines):
             drawn = [PlotPoint.of(when, [value]) for when, value in points]
@@ -99,18 +99,23 @@ class MirrorTold:
             flat = [PlotPoint.of(0.0, [value]), PlotPoint.of(last, [value])]
             draw_line(axes, flat, number, dashed=True)
             ends.append((name, flat[-1], number))
+        axes.set_title("What customers look at is right so often, while the mirror learns", loc="left", fontsize=11)
         axes.set_ylim(0.0, 1.0)
         axes.set_xlabel("seconds")
         axes.set_ylabel("perceived freshness")
         plain_numbers(axes)
         label_ends(axes, ends)
-        figure.savefig(path, dpi=DOTS)
+        figure.savefig(path, format="png", dpi=DOTS)
 
     def paragraphs(self) -> list[str]:
         """What was seen, in words."""
         told = self.report
         audited = told["freshness_audited"]
-        measured = "" if audited is None else f" Its {told['audits']} audits found {audited:.0%} of the copies right."
+        measured = (
+            ""
+            if audited is None
+            else (f" Over the whole story, {audited:.0%} of the copies were right by its {told['audits']} audits.")
+        )
         return [
             f"The mirror made {told['polls']:,} polls, {told['budget_used']:.0%} of its budget, and met "
             f"{told['changes']:,} changes. In the second half of the story, {self.reached:.0%} of what customers "

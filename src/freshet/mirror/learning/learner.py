@@ -23,6 +23,8 @@ _ROOM: Final = 16
 
 _DISTRUST: Final = 0.1
 """Weight of the common prior for an element whose rate has changed: it is unlike the others."""
+_ASSUMED: Final = 2.0
+"""How firm a rate is that was given, in changes."""
 _FIRM: Final = 3.0
 """How firm a belief must be to be tested, and how firm that in a new rate is after a drift, in changes."""
 
@@ -74,6 +76,16 @@ class Learner:
             grown[:, : self._count] = self._table[:, : self._count]
             self._table = grown
         self._count = wanted
+
+    def assume(self, element: int, rate: float) -> None:
+        """Begins with a change rate that somebody gave: as if a few changes had been seen at that rate.
+
+        >>> learner = Learner(2)
+        >>> learner.assume(1, 0.01)
+        >>> learner.rates().round(3)
+        array([1.  , 0.01])
+        """
+        self._table[3:6, element] = _ASSUMED / rate, _ASSUMED, _DISTRUST
 
     def polled(self, element: int, now: float, changed: bool, last_modified: float | None = None) -> None:
         """Takes in the answer of a poll.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -67,14 +68,29 @@ class MirrorBook:
         for element, host in found:
             number = self.numbers.get(element.name)
             if number is None:
-                new.append(KnownElement(element.name, host, element.worth, element.rate))
+                new.append(_new(element, host))
                 continue
             known = self.elements[number]
-            if known.gone or known.worth != element.worth:
-                known.worth, known.gone = element.worth, False
+            if known.gone or known.given != element.worth:
+                known.worth, known.given, known.gone = element.worth, element.worth, False
                 self.schedule.set_worth(number, element.worth)
                 self.unsaved.touched.add(number)
+            if (known.least_freshness, known.greatest_age) != (element.least_freshness, element.greatest_age):
+                known.least_freshness, known.greatest_age = element.least_freshness, element.greatest_age
+                self.schedule.set_floor(number, known)
+                self.unsaved.touched.add(number)
         self._enter(new, now)
+
+    def weigh(self, factors: Sequence[float], alike: float = 0.0) -> None:
+        """Each element is worth what was given times a factor; changes by up to the share ``alike`` do not count."""
+        changed = False
+        for number, (known, factor) in enumerate(zip(self.elements, factors, strict=True)):
+            worth = 0.0 if known.gone else known.given * factor
+            if abs(worth - known.worth) > alike * known.worth:
+                known.worth, changed = worth, True
+                self.unsaved.touched.add(number)
+        if changed:
+            self.schedule.weigh([known.worth for known in self.elements])
 
     def recall(
         self, records: Mapping[str, Mapping[str, Any]], hosts: Mapping[str, str], common: Any, now: float
@@ -112,6 +128,7 @@ class MirrorBook:
         """Enters an answer; returns whether the element has changed since the poll before."""
         known = self.elements[number]
         if known.gone:
+            self.schedule.failed(number, math.inf)
             return False
         rows = [] if answer.same else self._content.rows(answer)
         mark = known.fingerprint if answer.same else fingerprint(rows)
@@ -178,6 +195,13 @@ class MirrorBook:
             if record is not None:
                 self.elements[self.numbers[name]].saved(record)
         self._taken = {}
+
+
+def _new(element: NamedElement, host: str) -> KnownElement:
+    return KnownElement(
+        element.name, host, element.worth, element.rate, given=element.worth, least_freshness=element.least_freshness,
+        greatest_age=element.greatest_age,
+    )  # fmt: skip
 
 
 def _moment(seconds: float) -> datetime:

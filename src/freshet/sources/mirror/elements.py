@@ -6,23 +6,28 @@ import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from freshet.log import Lagged
 from freshet.log.readable import Readable
-from freshet.model import FreshetError, UserError
+from freshet.model import FreshetError, UserError, parse_duration
 from freshet.sources.files import open_rows
 from freshet.sources.json_rows import JsonRows
 from freshet.sources.mirror.options import ElementsFrom, ListedElement
 
+_MORE: Final = ("worth", "rate", "least_freshness", "greatest_age")
+"""Columns that say more of an element."""
+
 
 @dataclass(frozen=True, slots=True)
 class NamedElement:
-    """An element, what its freshness is worth, and its assumed change rate, if one was given."""
+    """An element, what its freshness is worth, its assumed change rate, and its floors, if they were given."""
 
     name: str
     worth: float = 1.0
     rate: float | None = None
+    least_freshness: float = 0.0
+    greatest_age: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +49,9 @@ class ListedElements:
 
     def __init__(self, listed: Iterable[str | ListedElement]) -> None:
         self._elements = [
-            NamedElement(each) if isinstance(each, str) else NamedElement(each.element, each.worth, each.rate)
+            NamedElement(each)
+            if isinstance(each, str)
+            else NamedElement(each.element, each.worth, each.rate, each.least_freshness, each.greatest_age)
             for each in listed
         ]
         names = [each.name for each in self._elements]
@@ -54,6 +61,10 @@ class ListedElements:
         if not names:
             raise UserError("elements: there is none")
         self._told = False
+
+    def given(self) -> list[NamedElement]:
+        """All elements."""
+        return self._elements
 
     def news(self) -> ElementNews:
         """All elements the first time, then nothing."""
@@ -82,6 +93,10 @@ class FileElements:
         self._stamp = stamp
         known, self._known = self._known, {each.name for each in elements}
         return ElementNews(tuple(elements), tuple(known - self._known), tuple(refused))
+
+    def given(self) -> list[NamedElement]:
+        """The elements of the file."""
+        return self.read()[0]
 
     def read(self) -> tuple[list[NamedElement], list[tuple[str, str]]]:
         """The elements of the file, and rows that name none.
@@ -146,18 +161,26 @@ def _read(rows: Iterable[Mapping[str, Any]], column: str) -> tuple[list[NamedEle
     for row in rows:
         name = row.get(column)
         try:
-            worth, rate = _number(row.get("worth"), "worth", 1.0), _number(row.get("rate"), "rate", None)
             if name is None or name == "":
                 raise UserError(f"column {column}: there is no element")
-            elements.append(NamedElement(str(name), 1.0 if worth is None else worth, rate or None))
+            elements.append(_named(str(name), row))
         except UserError as error:
             refused.append((str(name), str(error)))
     return elements, refused
 
 
-def _number(value: Any, name: str, otherwise: float | None) -> float | None:
+def _named(name: str, row: Mapping[str, Any]) -> NamedElement:
+    worth, rate, least = (_number(row.get(key), key) for key in ("worth", "rate", "least_freshness"))
+    if least is not None and least >= 1.0:
+        raise UserError(f"column least_freshness: {least:g} is not below 1")
+    age = row.get("greatest_age")
+    seconds = None if age is None or age == "" else parse_duration(age if isinstance(age, str) else float(age))
+    return NamedElement(name, 1.0 if worth is None else worth, rate or None, least or 0.0, seconds or None)
+
+
+def _number(value: Any, name: str) -> float | None:
     if value is None or value == "":
-        return otherwise
+        return None
     try:
         number = float(value)
     except (TypeError, ValueError):
@@ -181,5 +204,5 @@ def _file_rows(path: Path, column: str) -> Iterator[Mapping[str, Any]]:
 def _json_rows(path: Path, column: str) -> Iterator[Mapping[str, Any]]:
     if not path.is_file():
         raise UserError(f"file {path} does not exist")
-    for block in JsonRows(path, {name: name for name in (column, "worth", "rate")}).blocks(0):
+    for block in JsonRows(path, {name: name for name in (column, *_MORE)}).blocks(0):
         yield from (row for row in block if isinstance(row, Mapping))

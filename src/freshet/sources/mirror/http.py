@@ -73,7 +73,7 @@ class HttpFetcher:
         except ValueError:
             usable = False
         if not usable:
-            raise UserError(f"{element} is not an address of HTTP, such as http://host/path")
+            raise UserError(f"{self.address(element)} is not an address of HTTP, such as http://host/path")
         self._allowed.check(parts.netloc.rpartition("@")[2])
 
     async def fetch(self, element: str, validator: Validator, spend: Spend) -> PollAnswer:

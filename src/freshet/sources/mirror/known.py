@@ -22,6 +22,11 @@ class KnownElement:
         name: Its name.
         host: Whose limits it counts for.
         worth: What its freshness is worth; 0 for one that is gone.
+        given: What it is worth by what names it; the worth may also depend on who reads it.
+        accesses: How often it was looked at, older accesses counted less, up to ``accessed``.
+        accessed: When it was last looked at, in seconds since the epoch.
+        least_freshness: Its floor of freshness; 0: none.
+        greatest_age: Its floor of age in seconds; None: none.
         rate: Assumed changes a second, if they were given.
         validator: What the next poll asks with.
         fingerprint: Of the values that were found last; None: it was never polled.
@@ -48,6 +53,11 @@ class KnownElement:
     host: str = ""
     worth: float = 1.0
     rate: float | None = None
+    given: float = 1.0
+    accesses: float = 0.0
+    accessed: float = 0.0
+    least_freshness: float = 0.0
+    greatest_age: float | None = None
     validator: Validator = field(default_factory=dict)
     fingerprint: str | None = None
     polled: float | None = None
@@ -73,13 +83,16 @@ class KnownElement:
             "worth": self.worth, "rate": self.rate, "validator": self.validator, "fingerprint": self.fingerprint,
             "polled": self.polled, "polls": self.polls, "changes": self.changes, "size": self.size,
             "failures": self.failures, "reason": self.reason, "not_before": self.not_before,
-            "intended": self.intended,
+            "intended": self.intended, "given": self.given, "accesses": self.accesses, "accessed": self.accessed,
+            "least_freshness": self.least_freshness, "greatest_age": self.greatest_age,
         }  # fmt: skip
 
     @classmethod
     def of(cls, name: str, host: str, record: Mapping[str, Any]) -> KnownElement:
         """The element of a record."""
-        known = cls(name, host, **{key: value for key, value in record.items() if key not in ("learned", "due")})
+        told = {key: value for key, value in record.items() if key not in ("learned", "due")}
+        # Earlier versions knew no other worth than the one that was given.
+        known = cls(name, host, **{"given": record["worth"], **told})
         known.saved(record)
         return known
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, Literal
 
 from pydantic import BeforeValidator, Field, model_validator
 
@@ -23,8 +23,9 @@ def _bytes(value: Any) -> Any:
 ByteCount = Annotated[int, BeforeValidator(_bytes), Field(gt=0)]
 """Bytes, given as a number or as text such as ``"1 MB"``."""
 _SPENT: Final = 0.99
-"""Share of the budget that is spent: requests that were delayed on their way may arrive together with later ones."""
+"""Share of the budget that is spent: a request over a connection that the other side has just closed is sent again."""
 PositiveDuration = Annotated[Duration, Field(gt=0)]
+DAY: Final = 86_400.0
 
 
 class ListedElement(Options):
@@ -34,19 +35,23 @@ class ListedElement(Options):
         element: Its name: the address, the path or the key.
         worth: What its freshness is worth; only proportions count.
         rate: Changes a second that are assumed until polls say more.
+        least_freshness: A floor: the least share of time in which its copy must be right; 0: none.
+        greatest_age: A floor: how long its oldest unseen change may have waited, on average; None: none.
     """
 
     element: str = Field(min_length=1)
     worth: float = Field(default=1.0, ge=0.0, allow_inf_nan=False)
     rate: float | None = Field(default=None, gt=0.0, allow_inf_nan=False)
+    least_freshness: float = Field(default=0.0, ge=0.0, lt=1.0)
+    greatest_age: PositiveDuration | None = None
 
 
 class ElementsFrom(Options):
     """Where elements come from, if not from a list.
 
     Args:
-        file: A CSV, JSON or Parquet file with a column ``element``, and perhaps ``worth`` and ``rate``. It is read
-            again when it changes.
+        file: A CSV, JSON or Parquet file with a column ``element``, and perhaps others as in a list: ``worth``,
+            ``rate``, ``least_freshness`` and ``greatest_age``. It is read again when it changes.
         query: A query of the application whose output has these columns. A row adds an element, or changes its worth.
         column: Name of the column with the elements.
     """
@@ -60,6 +65,22 @@ class ElementsFrom(Options):
         if (self.file is None) == (self.query is None):
             raise ValueError("needs either file or query")
         return self
+
+
+class WorthFrom(Options):
+    """Accesses that say what elements are worth.
+
+    Args:
+        accesses: A stream or a query of the application; each of its rows is an access to an element.
+        column: Name of the column with the elements.
+        weight: Name of a column that says how much an access counts, such as the weight of the user.
+        half_life: Time after which an access counts half.
+    """
+
+    accesses: str = Field(min_length=1)
+    column: str = "element"
+    weight: str | None = None
+    half_life: PositiveDuration = DAY
 
 
 class HttpOptions(Options):
@@ -102,6 +123,13 @@ class SqlOptions(Options):
     query: str
     change_key: str | None = None
 
+    @model_validator(mode="after")
+    def _asked(self) -> SqlOptions:
+        for key, text in (("query", self.query), ("change_key", self.change_key)):
+            if text is not None and "?" not in text:
+                raise ValueError(f"{key} has no ? where the element goes")
+        return self
+
 
 class MirrorOptions(Options):
     """Options of the source kind ``mirror``.
@@ -112,6 +140,8 @@ class MirrorOptions(Options):
         http: How elements are polled by HTTP.
         file: How files are polled.
         sql: How rows of a database are polled.
+        worth: What the given worth of elements is multiplied by: ``"given"`` (nothing), ``"queries"`` (the weights of
+            the queries that read them), or ``{accesses = ...}`` (how often they are looked at).
         budget: Maximum number of polls a second; exploration, audits, retries and redirects count.
         budget_bytes: Instead of polls: maximum number of bytes a second.
         format: What elements hold; by default the media type says it.
@@ -121,7 +151,7 @@ class MirrorOptions(Options):
         changed_column: Column that gets the estimated time of the change, if the stream has it.
         learn: Whether change rates are learned; otherwise those of the elements hold.
         change_every: Assumed time between changes of an element of which nothing is known.
-        explore: Share of the budget that goes to elements in turn, so that none is forgotten.
+        explore: Share of the budget for elements that the plan leaves out, so that none is forgotten.
         audit: Share of the budget for polls at random that measure the freshness.
         timeout: Maximum time for a poll.
         max_bytes: Maximum size of an element.
@@ -135,6 +165,7 @@ class MirrorOptions(Options):
     http: HttpOptions | None = None
     file: FileOptions | None = None
     sql: SqlOptions | None = None
+    worth: Literal["given", "queries"] | WorthFrom = "given"
     budget: float | None = Field(default=None, gt=0.0, allow_inf_nan=False)
     budget_bytes: ByteCount | None = None
     format: ContentFormat | None = None
@@ -144,7 +175,7 @@ class MirrorOptions(Options):
     changed_column: str = "changed"
     learn: bool = True
     change_every: PositiveDuration = 3600.0
-    explore: float = Field(default=0.1, ge=0.0, lt=1.0)
+    explore: float = Field(default=0.02, ge=0.0, lt=1.0)
     audit: float = Field(default=0.02, ge=0.0, le=0.5)
     timeout: PositiveDuration = 10.0
     max_bytes: ByteCount = 1 << 20
@@ -170,3 +201,8 @@ class MirrorOptions(Options):
     def spendable(self) -> float:
         """The part of the budget that is spent."""
         return _SPENT * self.rate
+
+    @property
+    def planned(self) -> float:
+        """The part of the budget that audits leave."""
+        return (1.0 - self.audit) * self.spendable

@@ -7,8 +7,8 @@ import logging
 import threading
 import time
 from collections import defaultdict, deque
-from collections.abc import Callable, Iterable
-from typing import Final
+from collections.abc import Callable, Iterable, Sequence
+from typing import Final, NamedTuple
 
 from freshet.mirror.allowance import Allowance
 from freshet.sources.mirror.answer import Fetcher, PollAnswer, PollFailed, Spend
@@ -31,6 +31,13 @@ _LOOK: Final = 1.0
 """Seconds between looks for new elements."""
 MOST_UNSAVED: Final = 20_000
 """Maximum number of changes that wait for the log; beyond it, nothing is polled."""
+
+
+class _Paid(NamedTuple):
+    """A request that was paid for: its numbers in the budget, and in the limit of its host, where they count."""
+
+    poll: int | None
+    host: int | None
 
 
 class Poller:
@@ -165,8 +172,8 @@ class Poller:
             if ticket is None:
                 break
             queue.popleft()
-            self._pay(host, now, cost)
-            self._launch(self._one(number, host, ticket, cost, fetcher))
+            paid = self._pay(host, now, cost)
+            self._launch(self._one(number, host, ticket, cost, paid, fetcher))
             begun += 1
         if not queue:
             del self._waiting[host]
@@ -193,31 +200,25 @@ class Poller:
             return False
         return self._allowance.affords(now, cost + self._reserved)
 
-    def _pay(self, host: str, now: float, cost: float) -> None:
+    def _pay(self, host: str, now: float, cost: float) -> _Paid:
         """A request begins. Polls are paid for now; bytes are reserved, and paid for when it is known how many came."""
-        if host in self._hosts:
-            self._hosts[host].charge(now, 1.0)
+        self._book.counts["polls"] += 1
+        hosts = self._hosts[host].begin(now, 1.0) if host in self._hosts else None
         if self._options.budget is None:
             self._reserved += cost
-        else:
-            self._spend(now, cost)
-        self._book.counts["polls"] += 1
-
-    def _spend(self, now: float, cost: float) -> None:
-        self._allowance.charge(now, cost)
+            return _Paid(None, hosts)
         self.spent += cost
+        return _Paid(self._allowance.begin(now, cost), hosts)
 
-    async def _one(self, number: int, host: str, ticket: int, cost: float, fetcher: Fetcher) -> None:
+    async def _one(self, number: int, host: str, ticket: int, cost: float, first: _Paid, fetcher: Fetcher) -> None:
         """One poll, from its request to the book."""
         moved = 0
-        known, requests = self._book.elements[number], 1
+        known, paid = self._book.elements[number], [first]
 
         async def spend() -> None:
-            nonlocal requests
             while not self._may(host, time.monotonic(), cost):
                 await asyncio.sleep(_TICK)
-            self._pay(host, time.monotonic(), cost)
-            requests += 1
+            paid.append(self._pay(host, time.monotonic(), cost))
 
         try:
             answer = await _asked(fetcher, known, spend)
@@ -228,7 +229,7 @@ class Poller:
             self.error = error
             self._stopping.set()
         finally:
-            self._settle(requests * cost, moved)
+            self._settle(host, paid, cost, moved)
             self._gate.end(host, ticket)
             self._under_way.discard(number)
             self._audited.discard(number)
@@ -255,10 +256,17 @@ class Poller:
         with self.lock:
             self._book.failed(number, failure, time.time() + wait)
 
-    def _settle(self, reserved: float, moved: int) -> None:
+    def _settle(self, host: str, paid: Sequence[_Paid], cost: float, moved: int) -> None:
+        now = time.monotonic()
+        for each in paid:
+            if each.poll is not None:
+                self._allowance.end(now, each.poll)
+            if each.host is not None:
+                self._hosts[host].end(now, each.host)
         if self._options.budget is None:
-            self._reserved = max(0.0, self._reserved - reserved)
-            self._spend(time.monotonic(), float(moved))
+            self._reserved = max(0.0, self._reserved - len(paid) * cost)
+            self._allowance.charge(now, float(moved))
+            self.spent += moved
 
 
 async def _asked(fetcher: Fetcher, known: KnownElement, spend: Spend) -> PollAnswer | PollFailed:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from freshet.mirror import Learner, RatePrior, Refresher
+from freshet.mirror.floors import Floors
 from freshet.sources.mirror.known import KnownElement
 from freshet.sources.mirror.options import MirrorOptions
 
@@ -25,7 +26,7 @@ class PollSchedule:
     Args:
         options: Of the mirror.
 
-    >>> options = MirrorOptions(elements=["a"], budget=1, audit=0, sql={"database": "x.db", "query": "SELECT 1"})
+    >>> options = MirrorOptions(elements=["a"], budget=1, audit=0, sql={"database": "x.db", "query": "SELECT ?"})
     >>> schedule = PollSchedule(options)
     >>> schedule.add([KnownElement("a"), KnownElement("b")], now=0.0)
     >>> schedule.due(0.0, 10), schedule.due(0.0, 10)
@@ -48,15 +49,21 @@ class PollSchedule:
         worth, sizes = np.array([each.worth for each in elements]), np.array([self._size(each) for each in elements])
         known = np.array([each.rate or self._prior.mean for each in elements])
         self._worth = np.append(self._worth, worth)
+        floors = _floors(elements)
         if self._refresher is not None:
-            self._refresher.add(worth, sizes, None if self._options.learn else known)
+            first = len(self._refresher.learner)
+            self._refresher.add(worth, sizes, None if self._options.learn else known, floors)
+            _assume(self._refresher.learner, elements, first)
             return
+        learner = Learner(len(elements), prior=self._prior)
+        _assume(learner, elements, 0)
         self._refresher = Refresher(
-            Learner(len(elements), prior=self._prior),
+            learner,
             worth,
             sizes,
-            (1.0 - self._options.audit) * self._options.spendable,
+            self._options.planned,
             exploration=self._options.explore if self._options.learn else 0.0,
+            floors=floors,
             known=None if self._options.learn else known,
         )
         self._refresher.replan(now)
@@ -68,6 +75,23 @@ class PollSchedule:
         """An element is worth more or less from now on; 0: it is not polled any more."""
         self._worth[number] = worth
         self._ready.set_worth(number, worth)
+
+    def weigh(self, worth: Sequence[float]) -> None:
+        """All elements are worth something else from now on."""
+        self._worth = np.array(worth)
+        self._ready.weigh(self._worth)
+
+    def set_floor(self, number: int, element: KnownElement) -> None:
+        """An element is promised something else."""
+        floor = _floors([element])
+        self._ready.set_floor(number, float(floor.freshness[0]), float(floor.age[0]))
+
+    @property
+    def floors_need(self) -> float | None:
+        """Budget that the floors need by what is known of the rates; None: there are no floors."""
+        if self._refresher is None or not self._refresher.floors_need:
+            return None
+        return self._refresher.floors_need * self._options.rate / self._options.planned
 
     def set_size(self, number: int, element: KnownElement) -> None:
         """A poll has shown what an element costs."""
@@ -150,6 +174,18 @@ class PollSchedule:
     def _ready(self) -> Refresher:
         assert self._refresher is not None, "an element has a number"
         return self._refresher
+
+
+def _assume(learner: Learner, elements: Sequence[KnownElement], first: int) -> None:
+    """Tells a learner the rates that were given."""
+    for number, element in enumerate(elements, first):
+        if element.rate is not None:
+            learner.assume(number, element.rate)
+
+
+def _floors(elements: Sequence[KnownElement]) -> Floors:
+    ages = [math.inf if each.greatest_age is None else each.greatest_age for each in elements]
+    return Floors(np.array([each.least_freshness for each in elements]), np.array(ages))
 
 
 def _number(value: float | None) -> float:

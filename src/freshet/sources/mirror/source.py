@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlsplit
 
@@ -13,6 +15,8 @@ import numpy as np
 import pyarrow as pa
 
 from freshet.log.readable import Readable
+from freshet.mirror import Elements
+from freshet.mirror.floors import Floors
 from freshet.model import FreshetError, Stream, UserError
 from freshet.model.messages import sentence
 from freshet.sources.mirror.answer import Fetcher
@@ -24,9 +28,11 @@ from freshet.sources.mirror.hosts import AllowedHosts
 from freshet.sources.mirror.http import HttpFetcher
 from freshet.sources.mirror.options import MirrorOptions
 from freshet.sources.mirror.poller import Poller
+from freshet.sources.mirror.readers import MirrorReader
 from freshet.sources.mirror.schedule import PollSchedule
-from freshet.sources.mirror.sql import SqlFetcher
+from freshet.sources.mirror.sql import SqlFetcher, is_sqlite
 from freshet.sources.mirror.status import ElementRate, MirrorStatus
+from freshet.sources.mirror.worth import ElementWorth
 from freshet.sources.source import Batch
 from freshet.sources.times import event_seconds
 
@@ -74,6 +80,8 @@ class MirrorSource:
         self._judge = self._make_fetcher()
         schedule = PollSchedule(options)
         self._book = MirrorBook(options, stream.schema.names, self._content(), schedule)
+        named = options.element_column
+        self._worth = ElementWorth(options, stream.schema.field(named) if named in stream.schema.names else None)
         self._poller = Poller(options, self._book, self._make_fetcher, self._look)
         self._recalled: Mapping[str, Any] = {}
         self._common: Any = None
@@ -137,16 +145,47 @@ class MirrorSource:
             elements.read()
         if self._options.http is not None and "{element}" not in (self._options.http.url or "{element}"):
             raise UserError("http.url has no {element}: every element would be the same")
+        self._check_place()
+        self._check_floors()
+
+    def _check_place(self) -> None:
+        """Refuses a folder or a database that is not there."""
+        options = self._options
+        if options.file is not None and not options.file.path.expanduser().is_dir():
+            raise UserError(f"file.path: there is no folder {options.file.path}")
+        if options.sql is not None and is_sqlite(options.sql.database) and not Path(options.sql.database).is_file():
+            raise UserError(f"sql.database: there is no file {options.sql.database}")
+
+    def _check_floors(self) -> None:
+        """Refuses floors that need more than the budget, as far as the rates are given."""
+        if isinstance(self._elements, QueryElements) or self._options.budget is None:
+            return
+        rate = None if self._options.learn else 1.0 / self._options.change_every
+        given = [(each, each.rate or rate) for each in self._elements.given()]
+        known = [(each, rate) for each, rate in given if rate is not None]
+        ages = [math.inf if each.greatest_age is None else each.greatest_age for each, _ in known]
+        promised = Floors(np.array([each.least_freshness for each, _ in known]), np.array(ages))
+        elements = Elements.of([rate for _, rate in known], [each.worth for each, _ in known])
+        _, needed = promised.within(elements, math.inf)
+        if needed > self._options.planned:
+            least = needed * self._options.rate / self._options.planned
+            raise UserError(f"the floors need a budget of at least {least:.4g}, and it is {self._options.rate:g}")
 
     def read_from(self, log: Readable) -> None:
         if isinstance(self._elements, QueryElements):
             self._elements.read_from(log)
+        self._worth.read_from(log)
+
+    def read_by(self, readers: Iterable[MirrorReader]) -> None:
+        """Says which queries read the mirror from now on; their weights count if ``worth`` says so."""
+        self._worth.read_by(readers)
 
     def restore(self, position: Mapping[str, Any]) -> None:
         self._common = position.get("learned")
         self._book.counts |= {name: position.get(name, 0) for name in COUNTS}
         if isinstance(self._elements, QueryElements):
             self._elements.next = position.get("offset", 0)
+        self._worth.restore(position)
 
     def recall(self, records: Mapping[str, Any]) -> None:
         self._recalled = records
@@ -219,11 +258,12 @@ class MirrorSource:
             gone |= book.numbers.keys() - {each.name for each in news.present}
         self._first_look = self._first_look and not news.present
         book.drop(gone)
+        self._worth.look(book, time.time(), again=bool(found or gone))
         book.schedule.replan(time.time())
 
     def _position(self) -> dict[str, Any]:
         offset = {"offset": self._elements.next} if isinstance(self._elements, QueryElements) else {}
-        return {**self._book.counts, **offset, "learned": self._book.schedule.common()}
+        return {**self._book.counts, **offset, **self._worth.position, "learned": self._book.schedule.common()}
 
     def next_due(self) -> float | None:
         return max(self._saved_at, self._quiet_since) + _SAVE_ROWS
@@ -270,6 +310,7 @@ class MirrorSource:
             freshness_audited=audits.freshness,
             freshness_audited_error=audits.error,
             audits=audits.count,
+            floors_need_per_s=book.schedule.floors_need,
         )
 
     def rates(self, limit: int | None = None) -> list[ElementRate]:

@@ -93,9 +93,18 @@ class SqlFetcher:
                 connection.close()
 
 
+def is_sqlite(database: str) -> bool:
+    """Whether a database is a file of SQLite.
+
+    >>> is_sqlite("shop.db"), is_sqlite("postgresql://localhost/shop")
+    (True, False)
+    """
+    return not database.startswith(_POSTGRES)
+
+
 def connect(database: str, timeout: float) -> Any:
     """A connection that only reads."""
-    if database.startswith(_POSTGRES):
+    if not is_sqlite(database):
         psycopg = import_module("psycopg")
         milliseconds = max(1, round(timeout * 1000))
         options = f"-c default_transaction_read_only=on -c statement_timeout={milliseconds}"

@@ -27,6 +27,7 @@ class MirrorStatus:
         freshness_audited: Share of audits that found the copy right, of all runs; None before the first.
         freshness_audited_error: Its standard error.
         audits: Number of audits that were answered, of all runs.
+        floors_need_per_s: Budget that the floors need by what is known of the rates; None: there are no floors.
     """
 
     elements: int
@@ -46,6 +47,7 @@ class MirrorStatus:
     freshness_audited: float | None
     freshness_audited_error: float | None
     audits: int
+    floors_need_per_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
