@@ -69,7 +69,7 @@ class Stage:
 
 def elastic(folder: Path, master: str) -> None:
     """Executors come and go with the work: residents neither bring them nor keep them."""
-    pool._IDLE = 3.0  # type: ignore[misc]
+    pool.IDLE = 3.0  # type: ignore[misc]
     stage = Stage(folder, master, 2, **ELASTIC)
     # Two slots: one resident, one slot for jobs. The other resident would need another executor.
     stage.wait(lambda: stage.run() == "resident")

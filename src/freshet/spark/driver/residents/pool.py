@@ -28,7 +28,7 @@ _LAST_TRY: Final = 5.0
 """Seconds in which residents end when they are asked to; after that their jobs are cancelled."""
 _GREETING: Final = 20.0
 """Seconds that a start waits for residents; units that come before them run as jobs."""
-_IDLE: Final = 60.0
+IDLE: Final = 60.0
 """Seconds after which a resident without work ends, where executors come and go with the work."""
 
 
@@ -199,7 +199,7 @@ class Residents:
         """When a resident will have been idle for too long, in seconds since the epoch; None: never."""
         if not self._room.elastic:
             return None
-        return min((presence.since + _IDLE for _, presence in self._idle()), default=None)
+        return min((presence.since + IDLE for _, presence in self._idle()), default=None)
 
     def _idle(self) -> list[tuple[Seat, Presence]]:
         there = ((seat, seat.presence) for seat in self.seats)
@@ -208,7 +208,7 @@ class Residents:
     def _let_go(self) -> None:
         """Lets idle residents go whose slot or executor is needed, or who have had no work for long; one that works is
         asked when it is done."""
-        long_ago = time.time() - _IDLE if self._room.elastic else 0.0
+        long_ago = time.time() - IDLE if self._room.elastic else 0.0
         leaving = {self._leaving.popleft() for _ in range(len(self._leaving))}
         for seat, presence in reversed(self._idle()):
             if self._drains or seat.number in leaving:
