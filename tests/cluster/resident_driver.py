@@ -69,17 +69,19 @@ class Stage:
 
 def elastic(folder: Path, master: str) -> None:
     """Executors come and go with the work: residents neither bring them nor keep them."""
-    pool.IDLE = 3.0  # type: ignore[misc]
     stage = Stage(folder, master, 2, **ELASTIC)
-    # Two slots: one resident, one slot for jobs. The other resident would need another executor.
+    # Two slots: one resident, one slot for jobs. The other resident would need another executor. A job that waited long
+    # for the first executor may have brought one; it goes soon.
     stage.wait(lambda: stage.run() == "resident")
-    assert len(stage.present) == len(stage.executors()) == 1
+    stage.wait(lambda: len(stage.present) == len(stage.executors()) == 1)
     stage.harness.pool.call()
     time.sleep(2.5)  # Spark asks for executors when tasks have waited for a second
     assert len(stage.executors()) == 1
+    long, pool.IDLE = pool.IDLE, 0.5  # type: ignore[misc]
     stage.wait(lambda: not stage.present)
     stage.wait(lambda: not stage.executors())
     assert stage.harness.pool.losses == 0
+    pool.IDLE = long  # type: ignore[misc]
     assert stage.run() == "vectorised"
     stage.wait(lambda: stage.run() == "resident")
     stage.close()
