@@ -8,6 +8,7 @@ import pytest
 from freshet.mirror import perceived_freshness, plan
 from freshet.mirror.heuristics import KEYS, fixed_bandwidth, fixed_frequency, heuristic, in_order, k_means
 from freshet.mirror.simulator import MirrorWorkload
+from freshet.model import UserError
 
 EQUAL = MirrorWorkload(theta=1.0, seed=2)
 SIZED = MirrorWorkload(theta=1.0, sizes="shuffled", seed=2)
@@ -60,3 +61,11 @@ def test_k_means_agrees_with_scipy() -> None:
     means = np.array([points[first == group].mean(axis=0) for group in range(10)])
     _, theirs = kmeans2(points, means, iter=7, minit="matrix")
     assert k_means(elements, first, 7).tolist() == theirs.tolist()
+
+
+def test_what_no_heuristic_can_do_is_refused() -> None:
+    elements = EQUAL.elements()
+    with pytest.raises(UserError, match="there is no heuristic nope, only p, lambda"):
+        heuristic(elements, EQUAL.syncs, key="nope")
+    with pytest.raises(UserError, match="at least one partition, not 0"):
+        heuristic(elements, EQUAL.syncs, groups=0)

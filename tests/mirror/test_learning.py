@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Iterable
 
 import numpy as np
 import pytest
@@ -146,6 +147,102 @@ def test_a_learner_survives_json() -> None:
     assert other.rates().tolist() == learner.rates().tolist()
     other.polled(2, 30.0, changed=True)
     assert len(other) == 3
+
+
+def test_what_an_older_version_stored_is_taken_over() -> None:
+    old = {
+        "prior": [1.0, 1.0], "last": [10.0, float("nan")], "changes": [6.0, 0.0], "changed_time": [12.0, 0.0],
+        "quiet_time": [8.0, 0.0], "dated": [0.0, 0.0], "trust": [1.0, 1.0], "faster": [0.0, 0.0],
+        "slower": [0.0, 0.0], "believed": [0.5, float("nan")],
+    }  # fmt: skip
+    learner = Learner()
+    learner.restore(old)
+    expected = Learner(2, memory=None, drifts=False)
+    for number in range(11):
+        expected.polled(0, 2.0 * number, changed=number <= 6)
+    assert learner.rates() == pytest.approx(expected.rates())
+    learner.polled(0, 12.0, changed=True)
+    assert learner.evidence().tolist() == pytest.approx([6 * 0.98 + 1, 0.0])
+
+
+def found_by(intervals: Iterable[float], *, seed: int, learner: Learner) -> tuple[float, float]:
+    """What a learner finds at half a change a second, and the rate of the greatest likelihood."""
+    rng = np.random.default_rng(seed)
+    now, gaps, answers = 0.0, list(intervals), []
+    learner.polled(0, now, changed=False)
+    for gap in gaps:
+        now += gap
+        answers.append(bool(rng.random() < -np.expm1(-0.5 * gap)))
+        learner.polled(0, now, answers[-1])
+    return learner.rate(0), maximum_likelihood(np.array(gaps), np.array(answers))
+
+
+@pytest.mark.parametrize("pause", [60.0, 600.0, 8 * 3600.0])
+@pytest.mark.parametrize("seed", range(5))
+def test_a_pause_does_not_spoil_what_was_learned(pause: float, seed: int) -> None:
+    learner, rng = Learner(1, prior=RatePrior(mean=0.5)), np.random.default_rng(100 + seed)
+    # Polls that come a little early or late fill all classes before the pause.
+    before, _ = found_by(rng.uniform(1.8, 2.2, 200), seed=seed, learner=learner)
+    now = learner.last_poll(0)
+    assert now is not None
+    learner.rates()
+    learner.polled(0, now + pause, changed=True)
+    assert learner.rate(0) == pytest.approx(before, rel=0.1)
+
+    twin = Learner(1)
+    twin.restore(learner.state())
+    changes = rng.random(300) < -np.expm1(-1.0)
+    worst = 0.0
+    without = Learner(1, prior=RatePrior(mean=0.5))
+    found_by(np.random.default_rng(100 + seed).uniform(1.8, 2.2, 200), seed=seed, learner=without)
+    without.rates()
+    for number, changed in enumerate(changes.tolist(), 1):
+        twin.polled(0, now + pause + 2.0 * number, changed)
+        without.polled(0, now + 2.0 * number, changed)
+        worst = max(worst, abs(twin.rate(0) / without.rate(0) - 1.0))
+    assert worst < 0.1, "nor does it while it is forgotten"
+
+
+GAPS = {
+    "two lengths": lambda rng: rng.choice([0.5, 8.0], 400),
+    "Poisson": lambda rng: rng.exponential(2.0, 400),
+    "four lengths": lambda rng: rng.choice([0.25, 1.0, 4.0, 16.0], 400),
+}
+
+
+@pytest.mark.parametrize("kind", GAPS)
+@pytest.mark.parametrize("seed", range(5))
+def test_intervals_of_many_lengths_give_the_greatest_likelihood(kind: str, seed: int) -> None:
+    learner = Learner(1, prior=RatePrior(mean=0.5, shape=0.01), memory=None, drifts=False)
+    found, likeliest = found_by(GAPS[kind](np.random.default_rng(50 + seed)), seed=seed, learner=learner)
+    assert found == pytest.approx(likeliest, rel=0.1)
+
+
+@given(st.integers(1, 60), st.integers(0, 60), st.floats(0.001, 1000.0))
+def test_equal_intervals_give_the_bias_reduced_rate(polls: int, found: int, gap: float) -> None:
+    # Half a quiet interval is what the estimator adds to the polls, and here to the prior's time.
+    changes = min(found, polls)
+    learner = Learner(1, prior=RatePrior(mean=2e-9 / gap, shape=1e-9), memory=None, drifts=False)
+    learner.polled(0, 0.0, changed=False)
+    for number in range(1, polls + 1):
+        learner.polled(0, number * gap, changed=number <= changes)
+    assert learner.rate(0) == pytest.approx(bias_reduced(polls, changes, gap), rel=1e-6, abs=1e-6 / gap)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: bias_reduced(5, 6, 1.0), "5 polls cannot have found 6 changes"),
+        (lambda: bias_reduced(5, -1, 1.0), "5 polls cannot have found -1 changes"),
+        (lambda: naive(0, 0, 1.0), "at least one poll, not 0"),
+        (lambda: naive(5, 1, 0.0), "the interval between polls is 0.0"),
+        (lambda: maximum_likelihood(np.array([1.0, -2.0]), np.array([True, False])), "row 1: the interval is -2.0"),
+        (lambda: maximum_likelihood(np.array([1.0]), np.array([True, False])), "1 intervals, but 2 answers"),
+    ],
+)
+def test_counts_that_no_polls_can_have_given_are_refused(call: Callable[[], float], message: str) -> None:
+    with pytest.raises(UserError, match=message):
+        call()
 
 
 def test_a_clock_that_goes_back_does_no_harm() -> None:

@@ -16,6 +16,7 @@ from freshet.mirror.heuristics.fba import fixed_bandwidth
 from freshet.mirror.heuristics.ffa import fixed_frequency
 from freshet.mirror.heuristics.kmeans import k_means
 from freshet.mirror.heuristics.partition import Allocate, Partition, in_order, plan_by_partition, representatives
+from freshet.model import UserError
 
 KEYS: Final[dict[str, Callable[[Elements], Floats]]] = {
     "p": by_worth,
@@ -51,7 +52,12 @@ def heuristic(
 
     >>> heuristic(Elements.of([1, 2, 3, 4, 5]), 5.0, groups=5).round(2)
     array([1.15, 1.36, 1.35, 1.14, 0.  ])
+    >>> heuristic(Elements.of([1, 2]), 5.0, key="nope")
+    Traceback (most recent call last):
+    freshet.model.errors.UserError: there is no heuristic nope, only p, lambda, p/lambda, PF, PFS, size
     """
+    if key not in KEYS:
+        raise UserError(f"there is no heuristic {key}, only {', '.join(KEYS)}")
     partition = k_means(elements, in_order(KEYS[key](elements), groups), iterations, sized=sized)
     return plan_by_partition(elements, budget, partition, allocate)
 

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from freshet.mirror.elements import Elements
 from freshet.mirror.orders import OrderName
 from freshet.mirror.plan import plan
+from freshet.model import UserError
 
 Floats = NDArray[np.float64]
 Partition = NDArray[np.intp]
@@ -24,6 +25,8 @@ def in_order(keys: Floats, groups: int) -> Partition:
     >>> in_order(np.array([5.0, 1.0, 4.0, 2.0]), 2)
     array([1, 0, 1, 0])
     """
+    if groups < 1:
+        raise UserError(f"elements are cut into at least one partition, not {groups}")
     partition = np.empty(len(keys), dtype=np.intp)
     partition[np.argsort(keys, kind="stable")] = np.arange(len(keys)) * groups // max(len(keys), 1)
     return partition

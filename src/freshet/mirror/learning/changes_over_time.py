@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from freshet.mirror.learning.intervals import Seen
 from freshet.mirror.learning.learner import Learner
 
 Floats = NDArray[np.float64]
@@ -20,7 +21,11 @@ class NaiveLearner(Learner):
     True
     """
 
-    def estimate(self, seen: Floats) -> Floats:
-        changes, changed_time, quiet_time, dated, trust = seen
-        time = changed_time + quiet_time + trust * self.prior.seconds
-        return np.asarray((changes + dated + trust * self.prior.shape) / time)
+    def sort_in(self, counts: list[float], times: list[float], length: float) -> None:
+        counts[0] += 1.0
+        times[0] += length
+
+    def estimate(self, seen: Seen) -> Floats:
+        changes = seen.changes.sum(axis=0) + seen.dated + seen.trust * self.prior.shape
+        time = seen.changed_time.sum(axis=0) + seen.quiet_time + seen.trust * self.prior.seconds
+        return np.asarray(changes / time)

@@ -17,23 +17,36 @@ def solve_rates(exact: Floats, quiet: Floats, changed: Floats, gap: Floats) -> F
     """The rate at which the likelihood of what was seen is greatest (CGM00a §4.2, for unequal intervals).
 
     With ``changed`` polls that found a change after ``gap`` seconds each, ``exact`` changes whose time is known, and
-    ``quiet`` seconds without a change, the equation is: quiet = exact / rate + changed gap / (e^(rate gap) - 1).
+    ``quiet`` seconds without a change, the equation is: quiet = exact / rate + sum of changed gap / (e^(rate gap) - 1).
     Times the rate, its left side less its right side is concave and rises, so Newton's method from the left closes in
     without overshooting.
 
-    >>> solve_rates(np.array([0.0]), np.array([3.0]), np.array([2.0]), np.array([1.0])) - np.log(5 / 3)
+    Args:
+        exact: Changes of known time, of each element.
+        quiet: Time without a change.
+        changed: Polls that found a change, a row for each length of interval.
+        gap: These lengths, a row for each.
+
+    >>> solve_rates(np.array([0.0]), np.array([3.0]), np.array([[2.0]]), np.array([[1.0]])) - np.log(5 / 3)
     array([0.])
+    >>> solve_rates(np.array([0.0]), np.array([3.0]), np.array([[1.0], [1.0]]), np.array([[1.0], [900.0]])).round(3)
+    array([0.288])
     """
     with np.errstate(divide="ignore", invalid="ignore"):
         rates = np.where(quiet > 0.0, exact / quiet, np.inf)
-    todo = np.flatnonzero((changed > 0.0) & (gap > 0.0) & (quiet > 0.0))
-    exact, quiet, changed, gap = (each[todo] for each in (exact, quiet, changed, gap))
+    todo = np.flatnonzero(((changed > 0.0) & (gap > 0.0)).any(axis=0) & (quiet > 0.0))
+    exact, quiet, changed, gap = exact[todo], quiet[todo], changed[:, todo], gap[:, todo]
     rate = exact / quiet
     for _ in range(_STEPS):
         share, steep = _bernoulli(rate * gap)
-        step = (exact + changed * share - quiet * rate) / (quiet + changed * gap * steep)
+        step = (exact + (changed * share).sum(axis=0) - quiet * rate) / (quiet + (changed * gap * steep).sum(axis=0))
         rate = rate + step
-        if not len(rate) or (np.abs(step) <= _CLOSE * rate).all():
+        far = np.abs(step) > _CLOSE * rate
+        if 2 * np.count_nonzero(far) <= len(far):  # most are found: go on with the others
+            rates[todo] = rate
+            exact, quiet, rate, todo, changed, gap = (
+                exact[far], quiet[far], rate[far], todo[far], changed[:, far], gap[:, far])  # fmt: skip
+        if not len(todo):
             break
     rates[todo] = rate
     return rates
@@ -42,11 +55,11 @@ def solve_rates(exact: Floats, quiet: Floats, changed: Floats, gap: Floats) -> F
 def information(rates: Floats, exact: Floats, changed: Floats, gap: Floats) -> Floats:
     """How firm the estimate of each rate is: minus the second derivative of the likelihood's logarithm.
 
-    >>> information(np.array([0.5]), np.array([2.0]), np.array([0.0]), np.array([0.0]))
+    >>> information(np.array([0.5]), np.array([2.0]), np.array([[0.0]]), np.array([[0.0]]))
     array([8.])
     """
     z = np.clip(rates * gap, 1e-9, 700.0)
-    return exact / rates**2 + changed * (gap / (2.0 * np.sinh(0.5 * z))) ** 2
+    return np.asarray(exact / rates**2 + (changed * (gap / (2.0 * np.sinh(0.5 * z))) ** 2).sum(axis=0))
 
 
 def _bernoulli(z: Floats) -> tuple[Floats, Floats]:

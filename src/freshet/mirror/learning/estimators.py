@@ -5,6 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from freshet.mirror.elements import check_column
+from freshet.model import UserError
+
 Floats = NDArray[np.float64]
 
 
@@ -15,7 +18,11 @@ def naive(polls: int, changes: int, interval: float) -> float:
 
     >>> naive(100, 63, interval=1.0)
     0.63
+    >>> naive(0, 0, interval=1.0)
+    Traceback (most recent call last):
+    freshet.model.errors.UserError: a rate needs at least one poll, not 0
     """
+    _check(polls, changes, interval)
     return changes / (polls * interval)
 
 
@@ -25,6 +32,7 @@ def bias_reduced(polls: int, changes: int, interval: float) -> float:
     >>> round(bias_reduced(100, 63, interval=1.0), 3)
     0.986
     """
+    _check(polls, changes, interval)
     return float(-np.log((polls - changes + 0.5) / (polls + 0.5)) / interval)
 
 
@@ -38,6 +46,9 @@ def maximum_likelihood(intervals: Floats, changed: NDArray[np.bool_]) -> float:
     >>> round(maximum_likelihood(np.array([1.0, 4.0, 2.0]), np.array([False, True, False])), 3)
     0.212
     """
+    if len(intervals) != len(changed):
+        raise UserError(f"there are {len(intervals)} intervals, but {len(changed)} answers")
+    check_column(intervals, "interval", zero=False)
     found, quiet = intervals[changed], float(intervals[~changed].sum())
     if not len(found):
         return 0.0
@@ -70,3 +81,13 @@ def by_last_modified(intervals: Floats, ages: Floats) -> float:
     if exposed == 0.0:
         return float("inf") if changes else 0.0
     return changes / exposed
+
+
+def _check(polls: int, changes: int, interval: float) -> None:
+    """Refuses counts that no polls can have given."""
+    if polls < 1:
+        raise UserError(f"a rate needs at least one poll, not {polls}")
+    if not 0 <= changes <= polls:
+        raise UserError(f"{polls} polls cannot have found {changes} changes")
+    if not 0.0 < interval < float("inf"):
+        raise UserError(f"the interval between polls is {interval}; it must be more than 0 seconds")

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from freshet.mirror.learning.equation import information, solve_rates
+from freshet.mirror.learning.intervals import Seen
 from freshet.model import UserError
 
 Floats = NDArray[np.float64]
@@ -47,29 +48,23 @@ class RatePrior:
         return self.shape / self.mean
 
 
-def fit_prior(
-    changes: Floats, changed_time: Floats, quiet_time: Floats, dated: Floats, *, before: RatePrior
-) -> RatePrior:
+def fit_prior(seen: Seen, *, before: RatePrior) -> RatePrior:
     """The mean and the firmness of a prior, from what was seen of all elements (an empirical Bayes estimate).
 
     The spread of estimates is that of the rates plus the errors of the estimates; the latter is known and taken off.
     Elements whose polls say little do not count.
 
     Args:
-        changes: Polls that found a change, of each element.
-        changed_time: Time of the intervals that ended with one.
-        quiet_time: Time without a change.
-        dated: Changes of known time.
+        seen: What polls have told of each element.
         before: The belief if too little was seen.
 
     >>> many = np.full(50, 20.0)
-    >>> fit_prior(many, many, 2 * many, 0 * many, before=RatePrior(mean=9.0))
+    >>> fit_prior(Seen(many[None], many[None], 2 * many, 0 * many, 0 * many), before=RatePrior(mean=9.0))
     RatePrior(mean=0.40..., shape=2.0)
     """
-    gap = np.divide(changed_time, changes, out=np.zeros_like(changes), where=changes > 0.0)
-    weak = quiet_time + _WEAK / before.mean
-    rates = solve_rates(dated + _WEAK, weak, changes, gap)
-    known = information(rates, dated + _WEAK, changes, gap)
+    gaps, weak = seen.gaps, seen.quiet_time + _WEAK / before.mean
+    rates = solve_rates(seen.dated + _WEAK, weak, seen.changes, gaps)
+    known = information(rates, seen.dated + _WEAK, seen.changes, gaps)
     telling = known * rates * rates >= _TELLING
     if np.count_nonzero(telling) < _POPULATION:
         return before
