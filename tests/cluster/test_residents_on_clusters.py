@@ -58,6 +58,7 @@ def scenario(name: str, folder: Path, master: str) -> Iterator[subprocess.Popen[
             driver.kill()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["elastic", "decommissioned"])
 def test_executors_come_and_go(tmp_path: Path, four_cores: Cluster, name: str) -> None:
     with scenario(name, tmp_path, four_cores.master) as driver:
