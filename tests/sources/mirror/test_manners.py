@@ -94,6 +94,18 @@ def test_retry_after_holds_for_the_host(tmp_path: Path, web: Web) -> None:
     assert [at for at, _, _ in other.requests if asked + 0.2 < at < asked + 1.9], "the other host was polled meanwhile"
 
 
+@pytest.mark.parametrize("status", [404, 503])
+def test_audits_wait_as_well(tmp_path: Path, web: Web, status: int) -> None:
+    def busy(request: Any) -> None:
+        request.answer(status, b"", {"Retry-After": "300"})
+
+    web.pages = {"/a": busy}
+    with feeding(tmp_path, options(web, "a", audit=0.5)) as fed:
+        fed.until(lambda: fed.source.status.failing == 1)
+        time.sleep(3.0)
+    assert len(web.requests) == 1, "it asked for five minutes of peace"
+
+
 def test_a_redirect_must_lead_to_an_allowed_host(tmp_path: Path, web: Web) -> None:
     with serving() as other:
         other.pages = {"/x": price(5)}

@@ -70,7 +70,7 @@ class HostGate:
             A ticket for :meth:`end`; None if the request must wait.
         """
         under_way = self._begun[host]
-        if now < self._closed_until.get(host, now):
+        if self.is_closed(host, now):
             return None
         # Tickets are in the order of their times: those that hang come first.
         hanging = 0
@@ -93,6 +93,10 @@ class HostGate:
     def close_until(self, host: str, time: float) -> None:
         """Begins no request of a host before a time: it asked for that."""
         self._closed_until[host] = max(time, self._closed_until.get(host, time))
+
+    def is_closed(self, host: str, now: float) -> bool:
+        """Whether a host asked to be left alone until later."""
+        return now < self._closed_until.get(host, now)
 
     @property
     def under_way(self) -> int:

@@ -124,7 +124,7 @@ class Poller:
 
     def _enlist(self, now: float, wall: float) -> None:
         """Puts what is due into the queues of its hosts."""
-        if self.audits.is_due(now) and (number := self._chosen()) is not None:
+        if self.audits.is_due(now) and (number := self._chosen()) is not None and self._may_audit(number, now, wall):
             self._audited.add(number)
             self._want(number, wall)
         for number in self._book.schedule.due(wall, _ROOM):
@@ -156,6 +156,11 @@ class Poller:
 
     def _chosen(self) -> int | None:
         return self.audits.choose([0.0 if each.gone else each.worth for each in self._book.elements])
+
+    def _may_audit(self, number: int, now: float, wall: float) -> bool:
+        """Whether an element may be polled at once: it, or its host, may have to be left alone for a while."""
+        known = self._book.elements[number]
+        return known.not_before <= wall and not self._gate.is_closed(known.host, now)
 
     def _begin(self, host: str, fetcher: Fetcher, now: float) -> int:
         queue, begun = self._waiting[host], 0
