@@ -50,6 +50,9 @@ class HostGate:
     (1, 2, None, 3)
     >>> gate.enter("a", 1.5, suspect=True) is None
     True
+    >>> gate.close_until("b", 60.0)
+    >>> gate.enter("b", 20.0), gate.closed(20.0), gate.closed(60.0)
+    (None, {'b': 40.0}, {})
     """
 
     def __init__(self, connections: int) -> None:
@@ -97,6 +100,10 @@ class HostGate:
     def is_closed(self, host: str, now: float) -> bool:
         """Whether a host asked to be left alone until later."""
         return now < self._closed_until.get(host, now)
+
+    def closed(self, now: float) -> dict[str, float]:
+        """Hosts that asked to be left alone until later, with the seconds that are left."""
+        return {host: until - now for host, until in self._closed_until.items() if until > now}
 
     @property
     def under_way(self) -> int:

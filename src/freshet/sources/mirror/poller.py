@@ -7,7 +7,7 @@ import logging
 import threading
 import time
 from collections import defaultdict, deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from freshet.mirror.allowance import Allowance
@@ -89,6 +89,17 @@ class Poller:
     def waiting(self) -> int:
         """Number of elements that are due and wait for their host."""
         return sum(len(each) for each in list(self._waiting.values()))
+
+    def closed_hosts(self) -> dict[str, float]:
+        """Hosts that asked to be left alone, with the time until which, in seconds since the epoch."""
+        wall = time.time()
+        return {host: wall + left for host, left in self._gate.closed(time.monotonic()).items()}
+
+    def close_hosts(self, until: Mapping[str, float]) -> None:
+        """Takes back what :meth:`closed_hosts` gave, perhaps in an earlier run."""
+        now, wall = time.monotonic(), time.time()
+        for host, each in until.items():
+            self._gate.close_until(host, now + each - wall)
 
     def _run(self) -> None:
         try:
@@ -256,9 +267,9 @@ class Poller:
     def _failed(self, number: int, host: str, failure: PollFailed) -> None:
         known = self._book.elements[number]
         wait = self._back_off.seconds(known.failures + 1, failure.retry_after)
-        if failure.whole_host and failure.retry_after is not None:
-            self._gate.close_until(host, time.monotonic() + failure.retry_after)
         with self.lock:
+            if failure.whole_host and failure.retry_after is not None:
+                self._gate.close_until(host, time.monotonic() + failure.retry_after)
             self._book.failed(number, failure, time.time() + wait)
 
     def _settle(self, host: str, paid: Sequence[_Paid], cost: float, moved: int) -> None:
