@@ -54,10 +54,12 @@ class MirrorReport(TypedDict):
     ]
     freshness_planned: Annotated[float | None, "perceived freshness that the present plan reaches on average"]
     freshness_audited: Annotated[
-        float | None, "share of audits, polls at random moments, that found the copy right, in all runs"
+        float | None,
+        "share of audits, polls at random moments, that found the copy right, in all runs; "
+        "an element that does not answer, or must be left alone, counts as not right",
     ]
     freshness_audited_error: Annotated[float | None, "standard error of that share"]
-    audits: Annotated[int, "number of audits in all runs"]
+    audits: Annotated[int, "number of audits in all runs, also of those that brought no answer"]
     floors_need_per_s: Annotated[
         float | None, "budget that the floors need by what is known of the change rates; null without floors"
     ]

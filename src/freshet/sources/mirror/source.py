@@ -229,7 +229,8 @@ class MirrorSource:
         hosts = {name: self._judge.host(name) for name in usable}
         with self._poller.lock:
             self._book.recall(usable, hosts, self._common, now)
-            self._poller.poll_first([number for number, each in enumerate(self._book.elements) if each.intended])
+            intended = enumerate(self._book.elements)
+            self._poller.poll_first([n for n, each in intended if each.intended and each.not_before <= now])
             self._book.unsaved.gone += [name for name in self._recalled if name not in usable]
         self._recalled = {}
         self._poller.start()

@@ -24,9 +24,10 @@ class MirrorStatus:
         waiting: Number of elements that are due and wait for their host.
         freshness: Estimated perceived freshness now: the chance, weighted by worth, that a copy is right.
         freshness_planned: What the present plan reaches on average.
-        freshness_audited: Share of audits that found the copy right, of all runs; None before the first.
+        freshness_audited: Share of audits that found the copy right, of all runs; None before the first. An element
+            that does not answer, or must be left alone, counts as not right.
         freshness_audited_error: Its standard error.
-        audits: Number of audits that were answered, of all runs.
+        audits: Number of audits of all runs, also of those that brought no answer.
         floors_need_per_s: Budget that the floors need by what is known of the rates; None: there are no floors.
     """
 
