@@ -145,6 +145,19 @@ def test_hosts_from_a_file_must_be_allowed(tmp_path: Path, web: Web) -> None:
         fed.until(lambda: fed.values()[-1:] == [(f"{web.address}/d", 4.0)] and fed.source.status.elements == 1)
 
 
+def test_what_is_refused_is_told_once(tmp_path: Path, web: Web) -> None:
+    web.pages = {f"/{name}": price(1) for name in "abc"}
+    file = tmp_path / "urls.csv"
+    given = options(web, elements={"file": str(file)}, http={"hosts": [web.host]})
+    file.write_text(f"element\n{web.address}/a\nhttp://localhost:1/b\nftp://x/y\n")
+    with feeding(tmp_path / "state", given) as fed:
+        for name in "bc":
+            fed.until(lambda: fed.source.status.refused == 2 and fed.feeder.status.dead == 2)
+            file.write_text(file.read_text() + f"{web.address}/{name}\nhttp://localhost:1/b\n")
+            fed.until(lambda name=name: (f"{web.address}/{name}", 1.0) in fed.values())  # type: ignore[misc]
+        assert (fed.source.status.refused, fed.feeder.status.dead) == (2, 2)
+
+
 def test_a_budget_of_bytes_is_kept(tmp_path: Path, web: Web) -> None:
     web.validators = False
     names = [f"e{number}" for number in range(5)]

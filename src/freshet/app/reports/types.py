@@ -47,7 +47,9 @@ class MirrorReport(TypedDict):
     failures: Annotated[int, "number of polls in all runs that brought no answer"]
     failing: Annotated[int, "number of elements whose last poll failed"]
     failing_examples: Annotated[dict[str, str], "why the last poll of an element failed, for some of them"]
-    refused: Annotated[int, "number of elements that may not be polled, such as those of a host that is not allowed"]
+    refused: Annotated[
+        int, "number of names that may not be polled, such as those of a host that is not allowed; each counts once"
+    ]
     waiting: Annotated[int, "number of elements that are due and wait for their host"]
     freshness: Annotated[
         float | None, "estimated perceived freshness now: the chance, weighted by worth, that a copy is right"

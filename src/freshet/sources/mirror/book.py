@@ -20,6 +20,8 @@ from freshet.sources.mirror.status import ElementRate
 
 COUNTS: Final = ("polls", "changes", "bytes", "failures", "audits", "audits_fresh")
 """What is counted over all runs."""
+_REMEMBERED: Final = 100_000
+"""Maximum number of refused names that are remembered."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +62,7 @@ class MirrorBook:
         self.unsaved = Unsaved()
         self.counts = dict.fromkeys(COUNTS, 0)
         self.refused = 0
+        self._refused: dict[str, None] = {}
         self._taken: dict[str, Any] = {}
 
     def add(self, found: Iterable[tuple[NamedElement, str]], now: float) -> None:
@@ -120,7 +123,12 @@ class MirrorBook:
                 self.unsaved.gone.append(name)
 
     def refuse(self, text: str, reason: str) -> None:
-        """Something that was given as an element may not be polled: a dead letter."""
+        """Something that was given as an element may not be polled: a dead letter, the first time."""
+        if text in self._refused:
+            return
+        if len(self._refused) >= _REMEMBERED:
+            del self._refused[next(iter(self._refused))]
+        self._refused[text] = None
         self.refused += 1
         self.unsaved.changes.append(FoundChange(None, [Malformed(text, reason)]))
 

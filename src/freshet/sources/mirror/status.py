@@ -20,7 +20,8 @@ class MirrorStatus:
         failures: Number of polls that brought no answer, of all runs.
         failing: Number of elements whose last poll failed.
         failing_examples: Some of them, with the reason.
-        refused: Number of elements that may not be polled, because their host is not allowed or they are unusable.
+        refused: Number of names that may not be polled, because their host is not allowed or they are unusable, of this
+            run; each counts once.
         waiting: Number of elements that are due and wait for their host.
         freshness: Estimated perceived freshness now: the chance, weighted by worth, that a copy is right.
         freshness_planned: What the present plan reaches on average.
