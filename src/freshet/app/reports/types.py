@@ -54,7 +54,10 @@ class MirrorReport(TypedDict):
     freshness: Annotated[
         float | None, "estimated perceived freshness now: the chance, weighted by worth, that a copy is right"
     ]
-    freshness_planned: Annotated[float | None, "perceived freshness that the present plan reaches on average"]
+    freshness_planned: Annotated[
+        float | None,
+        "perceived freshness that the present plan reaches on average; elements that fail count as not fresh",
+    ]
     freshness_audited: Annotated[
         float | None,
         "share of audits, polls at random moments, that found the copy right, in all runs; "

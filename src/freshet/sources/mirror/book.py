@@ -103,6 +103,7 @@ class MirrorBook:
         self.unsaved.touched.clear()
         learned = [record["learned"] for record in records.values()]
         self.schedule.restore(learned, [record["due"] for record in records.values()], common, now)
+        self.schedule.failing(number for number, known in enumerate(self.elements) if known.failures)
 
     def _enter(self, new: Sequence[KnownElement], now: float) -> None:
         if not new:

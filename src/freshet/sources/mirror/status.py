@@ -24,7 +24,7 @@ class MirrorStatus:
             run; each counts once.
         waiting: Number of elements that are due and wait for their host.
         freshness: Estimated perceived freshness now: the chance, weighted by worth, that a copy is right.
-        freshness_planned: What the present plan reaches on average.
+        freshness_planned: What the present plan reaches on average; elements that fail count as not fresh.
         freshness_audited: Share of audits that found the copy right, of all runs; None before the first. An element
             that does not answer, or must be left alone, counts as not right.
         freshness_audited_error: Its standard error.
