@@ -94,6 +94,39 @@ def test_an_element_is_out_only_once() -> None:
     assert refresher.due(31.0, 10) == first
 
 
+def test_others_have_the_share_of_what_does_not_answer() -> None:
+    refresher = known([1.0, 1.0], 2.0)
+    run(refresher, 0.0, 10.0, 0.1)
+    whole = refresher.perceived or 0.0
+    assert not refresher.wants_replan()
+    refresher.put_off(0, until=50.0)
+    assert refresher.perceived == pytest.approx(whole / 2.0), "its worth counts, its freshness does not"
+    assert refresher.wants_replan()
+    refresher.replan(10.0)
+    assert refresher.frequencies.tolist() == pytest.approx([0.0, 2.0])
+    assert whole / 2.0 < (refresher.perceived or 0.0) < 0.5
+    polled = run(refresher, 10.0, 60.0, 0.1)
+    assert [now for now, element in polled if element == 0][:1] == [pytest.approx(50.5, abs=0.5)]
+    assert refresher.wants_replan()
+    refresher.replan(60.0)
+    assert refresher.frequencies.tolist() == pytest.approx([1.0, 1.0])
+    assert refresher.perceived == pytest.approx(whole)
+
+
+def test_what_did_not_answer_and_was_worth_nothing_for_a_while_is_polled_again() -> None:
+    refresher = known([1.0, 1.0], 2.0)
+    run(refresher, 0.0, 10.0, 0.1)
+    for worth in (0.0, 1.0):
+        refresher.put_off(0, until=12.0)
+        refresher.set_worth(0, worth)
+        refresher.replan(10.0)
+    refresher.put_off(1, until=12.0)
+    for more in (0.0, 1.0):
+        refresher.weigh(np.array([1.0, more]))
+        refresher.replan(10.0)
+    assert {element for _, element in run(refresher, 10.0, 20.0, 0.1)} == {0, 1}
+
+
 def test_new_elements_come_first_but_not_alone() -> None:
     refresher = known([1.0] * 10, 10.0)
     run(refresher, 0.0, 10.0, 0.05)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container
+from collections.abc import Container, Sequence
 from heapq import heapify, heappop, heappush
 from typing import Final
 
@@ -80,8 +80,15 @@ class DueTimes:
         due = float(self.times[element])
         self.put(element, due + interval if due <= now < due + interval else now + interval)
 
-    def spread(self, now: float, last: Floats, frequencies: Floats) -> None:
-        """New times by new frequencies: an interval after the last poll, or spread over an interval if that is past."""
+    def spread(self, now: float, last: Floats, frequencies: Floats, kept: Sequence[int] = ()) -> None:
+        """New times by new frequencies: an interval after the last poll, or spread over an interval if that is past.
+
+        Args:
+            now: The time.
+            last: When each element was polled last.
+            frequencies: Polls a second of each.
+            kept: Elements that keep their times.
+        """
         with np.errstate(divide="ignore"):
             intervals = 1.0 / frequencies
         due = last + intervals
@@ -90,4 +97,6 @@ class DueTimes:
         late = np.where(overdue, np.minimum(spread, self.times), np.maximum(due, np.minimum(self.times, now)))
         planned = np.where(frequencies == 0.0, np.inf, late)
         # An element that never answered is due when it was put off to; the plan has no last poll to count from.
-        self.replace(np.where(np.isnan(last), self.times, planned))
+        times = np.where(np.isnan(last), self.times, planned)
+        times[list(kept)] = self.times[list(kept)]
+        self.replace(times)

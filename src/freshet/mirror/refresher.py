@@ -16,7 +16,7 @@ from freshet.mirror.elements import Elements, check_budget
 from freshet.mirror.exploring import Exploring
 from freshet.mirror.floors import Floors
 from freshet.mirror.learning import Learner
-from freshet.mirror.measures import freshness_of, perceived_freshness
+from freshet.mirror.measures import freshness_of, perceived_freshness, weighted_mean
 from freshet.mirror.plan import RefreshPlan, plan
 from freshet.mirror.surprise import Surprise
 from freshet.model import UserError
@@ -30,6 +30,8 @@ _PAYS: Final = 0.001
 """Relative gain of perceived freshness from which a new plan is adopted."""
 _FOLLOW: Final = 5.0
 _MOST: Final = 1 / 3
+_SHIFT: Final = 0.01
+"""Share of all worth that must go away or come back before a new plan may pay."""
 _UNTELLING: Final = 2.5
 """Changes per poll above which the polls of the plan tell too little about a rate."""
 _TELLING: Final = 1.6
@@ -86,6 +88,8 @@ class Refresher:
         self._new: deque[int] = deque()
         self._due = DueTimes(len(learner))
         self._flying: set[int] = set()
+        self._away: dict[int, float] = {}  # elements that do not answer, and how often they were polled before
+        self._away_worth = 0.0
         self._exploring = Exploring()
         self._credit = 0.0
         self._since_plan = 0
@@ -141,15 +145,23 @@ class Refresher:
             self._allowance.charge(now, cost - float(self._sizes[element]))
         self._since_plan += 1
         self._flying.discard(element)
+        if element in self._away:
+            self.frequencies[element] = self._away.pop(element)
         if frequency := float(self.frequencies[element]):
             self._due.next(element, now, 1.0 / frequency)
         else:
             self._due.drop(element)
 
     def put_off(self, element: int, until: float) -> None:
-        """The element could not be polled: it is due again at this time."""
+        """The element could not be polled: it is due again at this time, and plans are made without it until then."""
         self._flying.discard(element)
         self._due.put(element, until)
+        self.leave(element)
+
+    def leave(self, element: int) -> None:
+        """Plans are made without an element until it is polled; when it is due does not change."""
+        if np.isfinite(self._due.times[element]):
+            self._away.setdefault(element, float(self.frequencies[element]))
 
     def charge(self, now: float, cost: float) -> None:
         """Spends budget on what nobody asked for in advance: retries, redirects, audits."""
@@ -181,6 +193,7 @@ class Refresher:
         self._worth[element] = worth
         if worth == 0.0:
             self.frequencies[element] = 0.0
+            self._away.pop(element, None)
             self._due.drop(element)
         elif self._forgotten(element):
             self._new.append(element)
@@ -196,6 +209,7 @@ class Refresher:
         nothing = (worth == 0.0) & (self._worth > 0.0)
         self._worth = worth.copy()
         self.frequencies = np.where(nothing, 0.0, self.frequencies)
+        self._away = {element: frequency for element, frequency in self._away.items() if not nothing[element]}
         self._due.drop(nothing)
         self._since_plan = max(self._since_plan, self._enough)
 
@@ -217,7 +231,25 @@ class Refresher:
 
     def wants_replan(self) -> bool:
         """Whether enough was seen since the last plan that a new one may pay."""
-        return self.plan is None or self._since_plan >= self._enough
+        if self.plan is None or self._since_plan >= self._enough:
+            return True
+        return abs(self._worth_away() - self._away_worth) > _SHIFT * float(self._worth.sum())
+
+    def _worth_away(self) -> float:
+        return float(self._worth[list(self._away)].sum())
+
+    def _of_those_here(self, values: Floats) -> Floats:
+        """The values, with 0 for elements that do not answer."""
+        if not self._away:
+            return values
+        here = values.copy()
+        here[list(self._away)] = 0.0
+        return here
+
+    @property
+    def perceived(self) -> float | None:
+        """Perceived freshness that the plan reaches; elements that do not answer count as not fresh."""
+        return None if self.plan is None else weighted_mean(self._of_those_here(self.plan.freshness), self._worth)
 
     @property
     def _enough(self) -> int:
@@ -238,13 +270,14 @@ class Refresher:
         if self._known is None:
             self.learner.fit_prior()
         self._rates = self.learner.rates() if self._known is None else self._known
-        elements = Elements(self._rates, self._worth, self._sizes)
+        elements = Elements(self._rates, self._of_those_here(self._worth), self._sizes)
+        self._away_worth = self._worth_away()
         self._share = self.share()
         new = self._plan(elements)
         adopted = always or self._pays(elements, new)
         if adopted:
-            self.plan, self.frequencies = new, new.frequencies
-            self._due.spread(now, self.learner.last_polls(), self.frequencies)
+            self.plan, self.frequencies = new, new.frequencies.copy()
+            self._due.spread(now, self.learner.last_polls(), self.frequencies, list(self._away))
         self._explore()
         return adopted
 
@@ -278,7 +311,9 @@ class Refresher:
         start = self._start if self.plan is None else self.plan.mu
         least, self.floors_need = None, 0.0
         if self._floors:
-            least, self.floors_need = self._floors.within(elements, self.budget)
+            floors = Floors(self._of_those_here(self._floors.freshness), self._floors.age.copy())
+            floors.age[list(self._away)] = np.inf
+            least, self.floors_need = floors.within(elements, self.budget)
             self._share = min(self._share, max(0.0, 1.0 - self.floors_need / self.budget))
         made = plan(elements, (1.0 - self._share) * self.budget, least=least, start=start)
         if self._share and not len(self._left_out(made)):
@@ -287,17 +322,19 @@ class Refresher:
         return made
 
     def _pays(self, elements: Elements, new: RefreshPlan) -> bool:
-        """Whether a plan gains enough over the one in use, if that one were scaled to the same budget."""
+        """Whether a plan gains enough over the frequencies in use, if the plan of these had had the same budget."""
         old = self.plan
         if old is None or self._floors:  # a floor is kept also where that gains nothing
             return True
-        scale = new.spent / old.spent if old.spent > 0.0 else 0.0
-        return new.perceived - perceived_freshness(elements, old.frequencies * scale) >= _PAYS * new.perceived
+        # What has come back is polled besides the plan.
+        spent = max(old.spent, float(elements.sizes @ self.frequencies))
+        scale = new.spent / spent if spent > 0.0 else 0.0
+        return new.perceived - perceived_freshness(elements, self.frequencies * scale) >= _PAYS * new.perceived
 
     def _left_out(self, made: RefreshPlan) -> NDArray[np.intp]:
         """Elements of worth that the plan never polls, or so rarely that each poll finds a change anyway."""
         rarely = made.frequencies * _UNTELLING < self._rates
-        return np.flatnonzero((self._worth > 0.0) & rarely & ~np.isnan(self.learner.last_polls()))
+        return np.flatnonzero((self._of_those_here(self._worth) > 0.0) & rarely & ~np.isnan(self.learner.last_polls()))
 
     def _explore(self) -> None:
         assert self.plan is not None
@@ -310,7 +347,7 @@ class Refresher:
     def _choose(self, now: float) -> tuple[str, int | None]:
         """The lane whose turn it is, and its element."""
         if self._credit > 0.0 and (element := self._exploring.next(now)) is not None:
-            if element not in self._flying:
+            if element not in self._flying and element not in self._away:
                 return "explore", element
             self._exploring.taken(now)
         planned = self._due.first(now, self._flying)

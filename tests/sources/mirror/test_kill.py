@@ -7,8 +7,10 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 from tests.sources.mirror import kill_child
+from tests.sources.mirror.web import Web
 
 from freshet.bench.mirror.live import compared, stored_versions
 from freshet.bench.mirror.server import ServerSettings, read_record, serving
@@ -30,8 +32,12 @@ def start(state: Path, address: str) -> subprocess.Popen[str]:
 
 
 def stored_polls(state: Path) -> dict[str, int]:
+    return {name: record["polls"] for name, record in stored(state).items()}
+
+
+def stored(state: Path) -> dict[str, Any]:
     with LogReader(state) as log:
-        return {name: record["polls"] for name, record in log.records("prices").items()}
+        return dict(log.records("prices"))
 
 
 def until_polled(state: Path, least: int) -> None:
@@ -68,3 +74,22 @@ def test_kills_lose_and_double_nothing(tmp_path: Path) -> None:
     lost, doubled, met = compared(record, stored, end - 3.0)
     assert met > 100
     assert (lost, doubled) == (0, 0)
+
+
+def test_a_host_that_asked_for_peace_has_it_after_a_kill(tmp_path: Path, web: Web) -> None:
+    def busy(request: Any) -> None:
+        request.answer(429, b"", {"Retry-After": "300"})
+
+    web.pages = {f"/m/{number}": busy for number in range(ELEMENTS)}
+    for _ in range(2):
+        child = start(tmp_path, web.address)
+        try:
+            end = time.monotonic() + 60.0
+            while not (web.requests and any(record["failures"] for record in stored(tmp_path).values())):
+                assert time.monotonic() < end
+                time.sleep(0.05)
+            time.sleep(3.0)
+        finally:
+            child.kill()
+            child.wait()
+    assert max(at for at, _, _ in web.requests) - web.requests[0][0] < 2.0

@@ -94,6 +94,18 @@ def test_retry_after_holds_for_the_host(tmp_path: Path, web: Web) -> None:
     assert [at for at, _, _ in other.requests if asked + 0.2 < at < asked + 1.9], "the other host was polled meanwhile"
 
 
+@pytest.mark.parametrize("status", [404, 503])
+def test_audits_wait_as_well(tmp_path: Path, web: Web, status: int) -> None:
+    def busy(request: Any) -> None:
+        request.answer(status, b"", {"Retry-After": "300"})
+
+    web.pages = {"/a": busy}
+    with feeding(tmp_path, options(web, "a", audit=0.5)) as fed:
+        fed.until(lambda: fed.source.status.failing == 1)
+        time.sleep(3.0)
+    assert len(web.requests) == 1, "it asked for five minutes of peace"
+
+
 def test_a_redirect_must_lead_to_an_allowed_host(tmp_path: Path, web: Web) -> None:
     with serving() as other:
         other.pages = {"/x": price(5)}
@@ -131,6 +143,19 @@ def test_hosts_from_a_file_must_be_allowed(tmp_path: Path, web: Web) -> None:
         file.write_text(f"element,worth\n{web.address}/d,1\n")
         web.pages["/d"] = price(4)
         fed.until(lambda: fed.values()[-1:] == [(f"{web.address}/d", 4.0)] and fed.source.status.elements == 1)
+
+
+def test_what_is_refused_is_told_once(tmp_path: Path, web: Web) -> None:
+    web.pages = {f"/{name}": price(1) for name in "abc"}
+    file = tmp_path / "urls.csv"
+    given = options(web, elements={"file": str(file)}, http={"hosts": [web.host]})
+    file.write_text(f"element\n{web.address}/a\nhttp://localhost:1/b\nftp://x/y\n")
+    with feeding(tmp_path / "state", given) as fed:
+        for name in "bc":
+            fed.until(lambda: fed.source.status.refused == 2 and fed.feeder.status.dead == 2)
+            file.write_text(file.read_text() + f"{web.address}/{name}\nhttp://localhost:1/b\n")
+            fed.until(lambda name=name: (f"{web.address}/{name}", 1.0) in fed.values())  # type: ignore[misc]
+        assert (fed.source.status.refused, fed.feeder.status.dead) == (2, 2)
 
 
 def test_a_budget_of_bytes_is_kept(tmp_path: Path, web: Web) -> None:

@@ -47,17 +47,24 @@ class MirrorReport(TypedDict):
     failures: Annotated[int, "number of polls in all runs that brought no answer"]
     failing: Annotated[int, "number of elements whose last poll failed"]
     failing_examples: Annotated[dict[str, str], "why the last poll of an element failed, for some of them"]
-    refused: Annotated[int, "number of elements that may not be polled, such as those of a host that is not allowed"]
+    refused: Annotated[
+        int, "number of names that may not be polled, such as those of a host that is not allowed; each counts once"
+    ]
     waiting: Annotated[int, "number of elements that are due and wait for their host"]
     freshness: Annotated[
         float | None, "estimated perceived freshness now: the chance, weighted by worth, that a copy is right"
     ]
-    freshness_planned: Annotated[float | None, "perceived freshness that the present plan reaches on average"]
+    freshness_planned: Annotated[
+        float | None,
+        "perceived freshness that the present plan reaches on average; elements that fail count as not fresh",
+    ]
     freshness_audited: Annotated[
-        float | None, "share of audits, polls at random moments, that found the copy right, in all runs"
+        float | None,
+        "share of audits, polls at random moments, that found the copy right, in all runs; "
+        "an element that does not answer, or must be left alone, counts as not right",
     ]
     freshness_audited_error: Annotated[float | None, "standard error of that share"]
-    audits: Annotated[int, "number of audits in all runs"]
+    audits: Annotated[int, "number of audits in all runs, also of those that brought no answer"]
     floors_need_per_s: Annotated[
         float | None, "budget that the floors need by what is known of the change rates; null without floors"
     ]

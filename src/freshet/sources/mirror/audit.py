@@ -4,14 +4,22 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Sequence
+from collections import Counter, deque
+from collections.abc import Callable, Sequence
 from itertools import accumulate
+from typing import Final
+
+LEAD: Final = 3.0
+"""Seconds by which audits are drawn ahead: that one is to come is committed meanwhile."""
+_LATE: Final = 1.0
+"""Seconds after its moment at which an audit is not made any more."""
 
 
 class Audits:
     """Chooses elements by their worth at moments of a Poisson process, so that what it meets is an unbiased sample of
     perceived freshness (CAR Eq. 2.2): arrivals of a Poisson process see time averages, and a poll tells whether the
-    copy was still right.
+    copy was still right. Elements and moments are drawn ahead, so that the moment of an audit depends on nothing that
+    happens to its element.
 
     An audit renews the copy, like any poll, so the audited elements are a little fresher than without it.
 
@@ -19,9 +27,11 @@ class Audits:
         rate: Audits a second; 0: none.
         seed: Of the random choices.
 
-    >>> audits = Audits(rate=1.0, seed=1)
-    >>> audits.is_due(now=0.0), audits.is_due(now=100.0)
-    (False, True)
+    >>> audits = Audits(rate=1.0, seed=5)
+    >>> audits.draw(0.0, worth=lambda: [0.0, 1.0])
+    [1, 1]
+    >>> audits.due(now=0.0), audits.awaits(1), audits.due(now=3.0), audits.awaits(1)
+    ([], True, [1], False)
     >>> for fresh in (True, True, False, True):
     ...     audits.met(fresh)
     >>> audits.freshness, audits.count
@@ -31,33 +41,54 @@ class Audits:
     def __init__(self, rate: float, seed: int | None = None) -> None:
         self.rate = rate
         self._random = random.Random(seed)
-        self._due: float | None = None
+        self._next: float | None = None
+        self._drawn: deque[tuple[float, int]] = deque()
+        self._awaited: Counter[int] = Counter()
         self.count = 0
-        """Number of audits that were answered."""
+        """Number of audits, also of those that brought no answer."""
         self.fresh = 0
         """Number of those that found the copy right."""
 
-    def is_due(self, now: float) -> bool:
-        """Whether the next audit is due; if so, the one after it is planned."""
-        if self.rate <= 0.0:
-            return False
-        if self._due is None:
-            self._due = now + self._random.expovariate(self.rate)
-        if now < self._due:
-            return False
-        # After a pause there is one audit, not all that were missed.
-        self._due = now + self._random.expovariate(self.rate)
-        return True
+    def draw(self, now: float, worth: Callable[[], Sequence[float]]) -> list[int]:
+        """Draws the audits of the next seconds, and returns the elements that are new among them.
 
-    def choose(self, worth: Sequence[float]) -> int | None:
-        """An element, by worth; None if none is worth anything."""
-        sums = list(accumulate(worth))
-        if not sums or sums[-1] <= 0.0:
-            return None
-        return self._random.choices(range(len(sums)), cum_weights=sums)[0]
+        Args:
+            now: The time.
+            worth: Gives the worth of each element; it is asked only if there is something to draw.
+        """
+        if self.rate <= 0.0:
+            return []
+        if self._next is None or self._next < now:  # what a pause missed is not made up for
+            self._next = now + self._random.expovariate(self.rate)
+        drawn = list[int]()
+        sums: list[float] | None = None
+        while self._next < now + LEAD:
+            sums = list(accumulate(worth())) if sums is None else sums
+            if sums and sums[-1] > 0.0:
+                drawn += self._random.choices(range(len(sums)), cum_weights=sums)
+                self._drawn.append((self._next, drawn[-1]))
+            self._next += self._random.expovariate(self.rate)
+        self._awaited.update(drawn)
+        return drawn
+
+    def due(self, now: float) -> list[int]:
+        """Elements whose moment has come; without those whose moment was missed."""
+        found = list[int]()
+        while self._drawn and self._drawn[0][0] <= now:
+            moment, number = self._drawn.popleft()
+            self._awaited[number] -= 1
+            if not self._awaited[number]:
+                del self._awaited[number]
+            if now - moment < _LATE:
+                found.append(number)
+        return found
+
+    def awaits(self, number: int) -> bool:
+        """Whether an audit of an element was drawn whose moment is to come."""
+        return number in self._awaited
 
     def met(self, fresh: bool) -> None:
-        """An audit was answered: the copy was right, or it was not."""
+        """The end of an audit: the copy was right, or it was not, or nobody knows."""
         self.count += 1
         self.fresh += fresh
 

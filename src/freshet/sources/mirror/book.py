@@ -20,6 +20,8 @@ from freshet.sources.mirror.status import ElementRate
 
 COUNTS: Final = ("polls", "changes", "bytes", "failures", "audits", "audits_fresh")
 """What is counted over all runs."""
+_REMEMBERED: Final = 100_000
+"""Maximum number of refused names that are remembered."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +62,7 @@ class MirrorBook:
         self.unsaved = Unsaved()
         self.counts = dict.fromkeys(COUNTS, 0)
         self.refused = 0
+        self._refused: dict[str, None] = {}
         self._taken: dict[str, Any] = {}
 
     def add(self, found: Iterable[tuple[NamedElement, str]], now: float) -> None:
@@ -100,6 +103,7 @@ class MirrorBook:
         self.unsaved.touched.clear()
         learned = [record["learned"] for record in records.values()]
         self.schedule.restore(learned, [record["due"] for record in records.values()], common, now)
+        self.schedule.failing(number for number, known in enumerate(self.elements) if known.failures)
 
     def _enter(self, new: Sequence[KnownElement], now: float) -> None:
         if not new:
@@ -120,7 +124,12 @@ class MirrorBook:
                 self.unsaved.gone.append(name)
 
     def refuse(self, text: str, reason: str) -> None:
-        """Something that was given as an element may not be polled: a dead letter."""
+        """Something that was given as an element may not be polled: a dead letter, the first time."""
+        if text in self._refused:
+            return
+        if len(self._refused) >= _REMEMBERED:
+            del self._refused[next(iter(self._refused))]
+        self._refused[text] = None
         self.refused += 1
         self.unsaved.changes.append(FoundChange(None, [Malformed(text, reason)]))
 

@@ -50,6 +50,9 @@ class HostGate:
     (1, 2, None, 3)
     >>> gate.enter("a", 1.5, suspect=True) is None
     True
+    >>> gate.close_until("b", 60.0)
+    >>> gate.enter("b", 20.0), gate.closed(20.0), gate.closed(60.0)
+    (None, {'b': 40.0}, {})
     """
 
     def __init__(self, connections: int) -> None:
@@ -70,7 +73,7 @@ class HostGate:
             A ticket for :meth:`end`; None if the request must wait.
         """
         under_way = self._begun[host]
-        if now < self._closed_until.get(host, now):
+        if self.is_closed(host, now):
             return None
         # Tickets are in the order of their times: those that hang come first.
         hanging = 0
@@ -93,6 +96,14 @@ class HostGate:
     def close_until(self, host: str, time: float) -> None:
         """Begins no request of a host before a time: it asked for that."""
         self._closed_until[host] = max(time, self._closed_until.get(host, time))
+
+    def is_closed(self, host: str, now: float) -> bool:
+        """Whether a host asked to be left alone until later."""
+        return now < self._closed_until.get(host, now)
+
+    def closed(self, now: float) -> dict[str, float]:
+        """Hosts that asked to be left alone until later, with the seconds that are left."""
+        return {host: until - now for host, until in self._closed_until.items() if until > now}
 
     @property
     def under_way(self) -> int:

@@ -6,8 +6,8 @@ import asyncio
 import logging
 import threading
 import time
-from collections import defaultdict, deque
-from collections.abc import Callable, Iterable, Sequence
+from collections import Counter, defaultdict, deque
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from freshet.mirror.allowance import Allowance
@@ -69,7 +69,7 @@ class Poller:
         self._waiting: defaultdict[str, deque[int]] = defaultdict(deque)
         self._under_way: set[int] = set()
         self._intended: set[int] = set()
-        self._audited: set[int] = set()
+        self._audited: Counter[int] = Counter()
         self._tasks: set[asyncio.Task[None]] = set()
         self._stopping = threading.Event()
         self._next_look = 0.0
@@ -89,6 +89,17 @@ class Poller:
     def waiting(self) -> int:
         """Number of elements that are due and wait for their host."""
         return sum(len(each) for each in list(self._waiting.values()))
+
+    def closed_hosts(self) -> dict[str, float]:
+        """Hosts that asked to be left alone, with the time until which, in seconds since the epoch."""
+        wall = time.time()
+        return {host: wall + left for host, left in self._gate.closed(time.monotonic()).items()}
+
+    def close_hosts(self, until: Mapping[str, float]) -> None:
+        """Takes back what :meth:`closed_hosts` gave, perhaps in an earlier run."""
+        now, wall = time.monotonic(), time.time()
+        for host, each in until.items():
+            self._gate.close_until(host, now + each - wall)
 
     def _run(self) -> None:
         try:
@@ -116,7 +127,7 @@ class Poller:
             if now >= self._next_look:
                 self._next_look = now + _LOOK
                 self._look()
-                self.audits.rate = self._options.audit * self._options.rate / self._mean_cost()
+                self.audits.rate = self._options.audit * self._options.spendable / self._mean_cost()
             if len(self._book.unsaved.changes) >= MOST_UNSAVED:
                 return 0
             self._enlist(now, wall)
@@ -124,9 +135,6 @@ class Poller:
 
     def _enlist(self, now: float, wall: float) -> None:
         """Puts what is due into the queues of its hosts."""
-        if self.audits.is_due(now) and (number := self._chosen()) is not None:
-            self._audited.add(number)
-            self._want(number, wall)
         for number in self._book.schedule.due(wall, _ROOM):
             if (until := self._book.elements[number].not_before) > wall:
                 self._book.schedule.failed(number, until)
@@ -135,6 +143,10 @@ class Poller:
         ready = [number for number in self._intended if self._book.elements[number].may_be_polled(wall)]
         self.poll_first(ready)
         self._intended.difference_update(ready)
+        for number in self.audits.draw(now, self._worths):
+            self._book.intend(number)
+        for number in self.audits.due(now):
+            self._audit(number, now, wall)
 
     def _want(self, number: int, wall: float) -> None:
         """Queues an element, or waits until it is committed that it is polled."""
@@ -154,8 +166,36 @@ class Poller:
             self._under_way.add(number)
             self._waiting[self._book.elements[number].host].appendleft(number)
 
-    def _chosen(self) -> int | None:
-        return self.audits.choose([0.0 if each.gone else each.worth for each in self._book.elements])
+    def _worths(self) -> list[float]:
+        return [0.0 if each.gone else each.worth for each in self._book.elements]
+
+    def _audit(self, number: int, now: float, wall: float) -> None:
+        """The moment of an audit has come: its element is polled before all others, or counts as not fresh if it must
+        be left alone. An audit that is not committed yet is not made: later, the copy would be older."""
+        known = self._book.elements[number]
+        if known.gone:
+            return
+        if known.not_before > wall or self._gate.is_closed(known.host, now):
+            self._count_audit(fresh=False)
+        elif known.saved_intent:
+            self._audited[number] += 1
+            if number in self._waiting.get(known.host, ()):
+                self._waiting[known.host].remove(number)
+            elif number in self._under_way:  # its answer is on the way
+                return
+            self.poll_first([number])
+
+    def _count_audit(self, fresh: bool) -> None:
+        self.audits.met(fresh)
+        self._book.counts["audits"] += 1
+        self._book.counts["audits_fresh"] += fresh
+
+    def _end_audits(self, number: int, fresh: bool) -> None:
+        """Counts the audits that waited for an answer of an element; it stays intended if another one is to come."""
+        for _ in range(self._audited.pop(number, 0)):
+            self._count_audit(fresh)
+        if self.audits.awaits(number):
+            self._book.intend(number)
 
     def _begin(self, host: str, fetcher: Fetcher, now: float) -> int:
         queue, begun = self._waiting[host], 0
@@ -232,7 +272,6 @@ class Poller:
             self._settle(host, paid, cost, moved)
             self._gate.end(host, ticket)
             self._under_way.discard(number)
-            self._audited.discard(number)
 
     def _enter(self, number: int, host: str, answer: PollAnswer | PollFailed) -> None:
         if isinstance(answer, PollFailed):
@@ -240,21 +279,18 @@ class Poller:
             return
         with self.lock:
             changed = self._book.answered(number, time.time(), answer)
-            if number in self._audited:
-                self._audit(not changed)
-
-    def _audit(self, fresh: bool) -> None:
-        self.audits.met(fresh)
-        self._book.counts["audits"] += 1
-        self._book.counts["audits_fresh"] += fresh
+            self._end_audits(number, not changed)
 
     def _failed(self, number: int, host: str, failure: PollFailed) -> None:
         known = self._book.elements[number]
         wait = self._back_off.seconds(known.failures + 1, failure.retry_after)
-        if failure.whole_host and failure.retry_after is not None:
-            self._gate.close_until(host, time.monotonic() + failure.retry_after)
         with self.lock:
+            if failure.whole_host and failure.retry_after is not None:
+                self._gate.close_until(host, time.monotonic() + failure.retry_after)
+                for waiting in self._waiting.get(host, ()):
+                    self._end_audits(waiting, fresh=False)
             self._book.failed(number, failure, time.time() + wait)
+            self._end_audits(number, fresh=False)
 
     def _settle(self, host: str, paid: Sequence[_Paid], cost: float, moved: int) -> None:
         now = time.monotonic()

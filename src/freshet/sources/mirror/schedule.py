@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -110,6 +110,11 @@ class PollSchedule:
         """An element has not answered, and is not polled before a time."""
         self._ready.put_off(number, until)
 
+    def failing(self, numbers: Iterable[int]) -> None:
+        """Elements that had failed when they were stored; plans are made without them until they answer."""
+        for number in numbers:
+            self._ready.leave(number)
+
     def replan(self, now: float, *, always: bool = False) -> None:
         """Plans anew, if enough was seen since the last plan."""
         if self._refresher is not None and (always or self._refresher.wants_replan()):
@@ -130,8 +135,8 @@ class PollSchedule:
 
     @property
     def planned(self) -> float | None:
-        """Perceived freshness that the present plan reaches on average."""
-        return None if self._refresher is None or self._refresher.plan is None else self._refresher.plan.perceived
+        """Perceived freshness that the present plan reaches on average; what fails counts as not fresh."""
+        return None if self._refresher is None else self._refresher.perceived
 
     def freshness(self, now: float) -> float | None:
         """Estimated perceived freshness now (CAR §2.2): the chance that nothing has changed since the last poll,

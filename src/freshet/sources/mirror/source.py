@@ -51,7 +51,7 @@ class Found:
 
     Args:
         changes: In the order of the polls.
-        position: What is counted over all runs, and how far elements were read.
+        position: What is counted over all runs, how far elements were read, and which hosts are to be left alone.
         records: What is known of each element; None for one that is gone.
     """
 
@@ -186,6 +186,8 @@ class MirrorSource:
         if isinstance(self._elements, QueryElements):
             self._elements.next = position.get("offset", 0)
         self._worth.restore(position)
+        # Earlier versions kept no such thing.
+        self._poller.close_hosts(position.get("closed", {}))
 
     def recall(self, records: Mapping[str, Any]) -> None:
         self._recalled = records
@@ -227,7 +229,8 @@ class MirrorSource:
         hosts = {name: self._judge.host(name) for name in usable}
         with self._poller.lock:
             self._book.recall(usable, hosts, self._common, now)
-            self._poller.poll_first([number for number, each in enumerate(self._book.elements) if each.intended])
+            intended = enumerate(self._book.elements)
+            self._poller.poll_first([n for n, each in intended if each.intended and each.not_before <= now])
             self._book.unsaved.gone += [name for name in self._recalled if name not in usable]
         self._recalled = {}
         self._poller.start()
@@ -263,7 +266,9 @@ class MirrorSource:
 
     def _position(self) -> dict[str, Any]:
         offset = {"offset": self._elements.next} if isinstance(self._elements, QueryElements) else {}
-        return {**self._book.counts, **offset, **self._worth.position, "learned": self._book.schedule.common()}
+        closed = {"closed": closed} if (closed := self._poller.closed_hosts()) else {}
+        common = self._book.schedule.common()
+        return {**self._book.counts, **offset, **self._worth.position, **closed, "learned": common}
 
     def next_due(self) -> float | None:
         return max(self._saved_at, self._quiet_since) + _SAVE_ROWS

@@ -20,13 +20,15 @@ class MirrorStatus:
         failures: Number of polls that brought no answer, of all runs.
         failing: Number of elements whose last poll failed.
         failing_examples: Some of them, with the reason.
-        refused: Number of elements that may not be polled, because their host is not allowed or they are unusable.
+        refused: Number of names that may not be polled, because their host is not allowed or they are unusable, of this
+            run; each counts once.
         waiting: Number of elements that are due and wait for their host.
         freshness: Estimated perceived freshness now: the chance, weighted by worth, that a copy is right.
-        freshness_planned: What the present plan reaches on average.
-        freshness_audited: Share of audits that found the copy right, of all runs; None before the first.
+        freshness_planned: What the present plan reaches on average; elements that fail count as not fresh.
+        freshness_audited: Share of audits that found the copy right, of all runs; None before the first. An element
+            that does not answer, or must be left alone, counts as not right.
         freshness_audited_error: Its standard error.
-        audits: Number of audits that were answered, of all runs.
+        audits: Number of audits of all runs, also of those that brought no answer.
         floors_need_per_s: Budget that the floors need by what is known of the rates; None: there are no floors.
     """
 
