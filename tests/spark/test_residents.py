@@ -21,7 +21,7 @@ from freshet.model.functions import Vectorised, make_known
 from freshet.spark.driver.residents import patience
 from freshet.spark.driver.residents.slots import free_slots
 from freshet.spark.driver.running import last_words
-from freshet.spark.worker.resident import Post
+from freshet.spark.worker.resident import LOOK, Post
 from freshet.spark.worker.wire import Channel, Stranger
 from freshet.sql import OwnFunctions, build_query
 
@@ -137,6 +137,7 @@ class Hooked:
 def sleep_while_there(mark: Path) -> None:
     while mark.exists():
         time.sleep(0.01)
+    time.sleep(2 * LOOK)  # so that the resident looks again for a cancellation
 
 
 def die(mark: Path) -> None:

@@ -29,7 +29,7 @@ from freshet.spark.worker.task import Task, drain
 from freshet.spark.worker.vectorised import Lacking, run_task, set_aside_now
 from freshet.spark.worker.wire import Channel, prove_worker
 
-_LOOK: Final = 0.02
+LOOK: Final = 0.02
 """Minimum number of seconds between looks at whether a running dispatch was cancelled."""
 
 _KEEP_ALIVE: Final = {"TCP_KEEPIDLE": 30, "TCP_KEEPINTVL": 10, "TCP_KEEPCNT": 3}
@@ -134,13 +134,13 @@ class _Watch:
 
     def __init__(self, channel: Channel, number: int) -> None:
         self._channel, self._number = channel, number
-        self._next = perf_counter() + _LOOK
+        self._next = perf_counter() + LOOK
 
     def look(self) -> None:
         now = perf_counter()
         if now < self._next:
             return
-        self._next = now + _LOOK
+        self._next = now + LOOK
         for text in self._channel.take():
             if json.loads(text) in (["cancel", self._number], ["end"]):
                 raise _Cancelled
