@@ -3,8 +3,8 @@
 Importing this registers them, in the order of the thesis.
 """
 
-from freshet.reproduce import aurora_superboxes as aurora_superboxes
+from freshet.reproduce.aurora import superboxes as superboxes
 
-from freshet.reproduce import aurora_schedules as aurora_schedules  # isort: skip
-from freshet.reproduce import aurora_scale as aurora_scale  # isort: skip
-from freshet.reproduce import aurora_overload as aurora_overload  # isort: skip
+from freshet.reproduce.aurora import schedules as schedules  # isort: skip
+from freshet.reproduce.aurora import scale as scale  # isort: skip
+from freshet.reproduce.aurora import overload as overload  # isort: skip
