@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 import pytest
-from tests.cli.test_cli import freshet_command
+from tests.cli.commands import freshet_command
 
 from freshet.app import App
 from freshet.model import UserError

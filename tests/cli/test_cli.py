@@ -8,39 +8,17 @@ import re
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from tests.cli.commands import APP, FRESHET, freshet_command
 
 import freshet
 from freshet.cli import main
 from freshet.log import Log, TableVersions
 from freshet.model import ARRIVAL
-
-FRESHET = [sys.executable, "-m", "freshet"]
-
-APP = """
-[spark]
-master = "local[2]"
-
-[streams.packets]
-schema = "host string, size int"
-source = {kind = "generator", rate = 5000, limit = 1000}
-
-[queries.large]
-sql = "SELECT host, size FROM packets WHERE size > 50"
-sinks = [{kind = "console"}]
-"""
-
-
-def freshet_command(*arguments: str | Path, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [*FRESHET, *map(str, arguments)], capture_output=True, text=True, check=False, cwd=cwd, timeout=250
-    )
-
 
 Command = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -56,13 +34,6 @@ def command(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch)
         return subprocess.CompletedProcess(sys.argv, int(end.value.code or 0), *capsys.readouterr())
 
     return call
-
-
-@pytest.fixture
-def app(tmp_path: Path) -> Path:
-    path = tmp_path / "app.toml"
-    path.write_text(APP)
-    return path
 
 
 @pytest.fixture
@@ -110,7 +81,7 @@ def test_check_loads_neither_spark_nor_anything_else_that_only_a_run_needs(tmp_p
         f"try: app(['check', {str(app)!r}])\n"
         "except SystemExit: pass\n"
         "heavy = ('pyspark', 'pandas', 'freshet.engine', 'freshet.kernels', 'freshet.quality')\n"
-        "heavy += ('freshet.app.running.run',)\n"
+        "heavy += ('freshet.app.running.run', 'freshet.mirror', 'aiohttp')\n"
         "print([name for name in heavy if name in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=120)
@@ -256,41 +227,6 @@ def test_public_names_are_listed_before_they_are_used() -> None:
     assert done.stdout == "[]\n"
 
 
-@pytest.mark.spark
-def test_what_only_spark_can_refuse_is_refused_at_once_for_all_queries(app: Path) -> None:
-    app.write_text(
-        APP
-        + """
-[queries.one]
-sql = "SELECT from_json(host, host) AS x FROM packets"
-[queries.two]
-sql = "SELECT named_struct(host, size) AS x FROM packets"
-[queries.on_two]
-sql = "SELECT x FROM two"
-"""
-    )
-    assert freshet_command("check", app).returncode == 0
-    done = freshet_command("run", app, "--json")
-    assert done.returncode == 2
-    assert done.stdout == ""
-    lines = [line for line in done.stderr.splitlines() if not line.endswith(" ...")]
-    assert [line.split(": ")[1] for line in lines] == ["queries.one.sql", "queries.two.sql"], done.stderr
-    assert all("Spark refuses it: " in line for line in lines)
-    assert not (app.parent / "report.json").exists()
-
-
-@pytest.mark.spark
-def test_a_spark_that_does_not_start_is_one_line_that_names_its_output(app: Path) -> None:
-    app.write_text(APP.replace("[spark]", '[spark]\nsettings = {"spark.driver.memory" = "1k"}'))
-    done = freshet_command("run", app)
-    assert done.returncode == 1
-    lines = [line for line in done.stderr.splitlines() if not line.endswith(" ...")]
-    assert len(lines) == 1, done.stderr
-    assert lines[0].startswith("Spark does not start on local[2]: ")
-    assert lines[0].endswith(f"(what it printed is in {app.parent / 'state' / 'spark.out'})")
-    assert (app.parent / "state" / "spark.out").read_text()
-
-
 def test_read_as_table_and_lines(state: Path) -> None:
     done = freshet_command("read", state, "hot")
     assert [line.split() for line in done.stdout.splitlines()] == [
@@ -376,58 +312,3 @@ def test_follow_sees_what_comes_until_it_is_interrupted(state: Path) -> None:
         reading.send_signal(signal.SIGINT)
         rest, errors = reading.communicate(timeout=60)
         assert (reading.returncode, rest, errors) == (0, "", "")
-
-
-@pytest.mark.spark
-def test_run_prints_the_report_alone_and_read_sees_the_output(app: Path) -> None:
-    done = freshet_command("run", app, "--json", "--policy", "fcfs")
-    assert done.returncode == 0, done.stderr
-    report = json.loads(done.stdout)
-    assert report["policy"] == "fcfs"
-    assert report["status"] == "stopped"
-    assert report["streams"]["packets"]["tuples"] == 1000
-    assert json.loads((app.parent / "report.json").read_text()) == report
-    lines = freshet_command("read", app, "large", "--as", "jsonl").stdout.splitlines()
-    assert len(lines) == report["queries"]["large"]["tuples_out"] > 0
-    assert all(json.loads(line)["size"] > 50 for line in lines)
-    # The console sink spoke, but not on standard output.
-    assert f"large 0 {lines[0]}" in done.stderr
-    assert len(freshet_command("read", app, "packets", "--as", "jsonl").stdout.splitlines()) == 1000
-
-
-@pytest.mark.spark
-def test_an_interrupt_drains_and_a_second_instance_is_refused(app: Path) -> None:
-    app.write_text(APP.replace(", limit = 1000", "").replace('{kind = "console"}', ""))
-    report = app.parent / "report.json"
-    with subprocess.Popen(
-        [*FRESHET, "run", str(app)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    ) as running:
-        until = time.monotonic() + 200
-        while not (report.exists() and json.loads(report.read_text())["total"]["tuples_out"]):
-            assert running.poll() is None, running.communicate()
-            assert time.monotonic() < until
-            time.sleep(0.2)
-        second = freshet_command("run", app)
-        assert second.returncode == 2
-        assert "is in use by process" in second.stderr
-        assert len(second.stderr.splitlines()) == 1
-        running.send_signal(signal.SIGINT)
-        output, errors = running.communicate(timeout=200)
-    assert running.returncode == 0, errors
-    assert "fresh" in output.splitlines()[0]
-    last = json.loads(report.read_text())
-    assert last["status"] == "stopped"
-    assert last["total"]["waiting"] == 0
-    assert last["queries"]["large"]["tuples_in"] == last["streams"]["packets"]["tuples"]
-
-
-@pytest.mark.spark
-def test_a_quarantined_query_is_told_at_the_end_and_gives_exit_code_1(app: Path) -> None:
-    failing = APP.replace('size > 50"', '10 / size > 0"\non_error = "fail"')
-    app.write_text(failing.replace('{kind = "console"}', ""))
-    done = freshet_command("run", app)
-    assert done.returncode == 1
-    last = done.stderr.splitlines()[-1]
-    assert last.startswith("warning: query large is quarantined: ")
-    assert last.endswith(" wait for it; the next run tries it again from there)")
-    assert done.stderr.count("is quarantined") == 1

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from freshet.reproduce import Trial, claims
-from freshet.reproduce.aurora_runs import (
+from freshet.reproduce.aurora.runs import (
     PRICES,
     AuroraRun,
     fluctuating,
@@ -21,7 +21,7 @@ from freshet.reproduce.aurora_runs import (
     sustained,
     trees,
 )
-from freshet.reproduce.aurora_threads import scheduler_waits, thread_waits
+from freshet.reproduce.aurora.threads import scheduler_waits, thread_waits
 from freshet.simulation.workloads.aurora import AuroraWorkload
 from freshet.simulation.world import World
 

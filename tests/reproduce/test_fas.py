@@ -10,9 +10,9 @@ import typer
 from typer.testing import CliRunner
 
 from freshet.reproduce import Trial, claims, papers
-from freshet.reproduce import fas_runs as runs
 from freshet.reproduce.command import reproduce
-from freshet.reproduce.fas_plots import plot
+from freshet.reproduce.fas import runs
+from freshet.reproduce.fas.plots import plot
 from freshet.simulation.workloads.fas import FasWorkload
 
 FIGURES = [f"fas_fig{number}.png" for number in range(3, 10)]
@@ -37,9 +37,9 @@ def test_the_claim_holds(trial: Trial, name: str) -> None:
 def tiny(monkeypatch: pytest.MonkeyPatch) -> None:
     """Workloads of no meaning, for tests of what is around the simulations."""
     monkeypatch.setattr(runs, "base", lambda trial: FasWorkload(queries=10, tuples=20))
-    for module in ("fas", "fas_plots"):
-        monkeypatch.setattr(f"freshet.reproduce.{module}.trace_folder", lambda: None)
-    monkeypatch.setattr("freshet.reproduce.fas.base", lambda trial: FasWorkload(queries=10, tuples=20))
+    for module in ("claims", "plots"):
+        monkeypatch.setattr(f"freshet.reproduce.fas.{module}.trace_folder", lambda: None)
+    monkeypatch.setattr("freshet.reproduce.fas.claims.base", lambda trial: FasWorkload(queries=10, tuples=20))
 
 
 def cli(*arguments: str) -> tuple[int, str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from freshet.reproduce import Trial, claims
-from freshet.reproduce.mirror_runs import ALIGNMENTS, SizesRun, with_sizes
+from freshet.reproduce.mirror.runs import ALIGNMENTS, SizesRun, with_sizes
 
 SMALL = [each.id for each in claims("mirror") if "2.7" not in each.id and "2.8" not in each.id]
 

@@ -28,7 +28,7 @@ from freshet.app.declared.spec import (
     declare_query,
     share_mode,
 )
-from freshet.app.running.tables import check_tables
+from freshet.app.declared.tables import check_tables
 from freshet.log import Retention
 from freshet.model import Stream, UserError, parse_bytes, parse_duration, parse_schema
 from freshet.model.places import check_local

@@ -10,7 +10,7 @@ from freshet.model.unit import NOTHING_KEPT, KeptCounts
 from freshet.quality.freshness import mean_freshness
 from freshet.quality.qos import overall
 from freshet.quality.query_meter import QueryMeter
-from freshet.quality.recent import Seen
+from freshet.quality.recent import ResponseCounts
 from freshet.quality.response import ResponseMeter
 from freshet.quality.share import DecisionMeter, WorkerMeter
 from freshet.quality.snapshots import (
@@ -189,7 +189,7 @@ class Meters:
         }
 
     def _query_snapshot(
-        self, meter: QueryMeter, now: float, recent: Seen, operators: Mapping[str, OperatorStatistics]
+        self, meter: QueryMeter, now: float, recent: ResponseCounts, operators: Mapping[str, OperatorStatistics]
     ) -> QuerySnapshot:
         counts = [self._streams[stream] for stream in meter.streams if stream in self._streams]
         shown = {name: _operator_snapshot(statistics) for name, statistics in operators.items()}
@@ -197,7 +197,7 @@ class Meters:
         snapshot["late"], snapshot["dead"] = sum(each.late for each in counts), sum(each.dead for each in counts)
         return snapshot
 
-    def _total(self, queries: Mapping[str, QuerySnapshot], recent: Iterable[Seen]) -> TotalSnapshot:
+    def _total(self, queries: Mapping[str, QuerySnapshot], recent: Iterable[ResponseCounts]) -> TotalSnapshot:
         each = queries.values()
         response = ResponseMeter()
         for meter in self.queries.values():
@@ -217,7 +217,7 @@ class Meters:
             "oldest_waiting_s": max(ages, default=None),
             "freshness": mean_freshness(freshness),
             "weighted_freshness": mean_freshness(freshness, [query["weight"] for query in each]),
-            "response": response.times().snapshot(Seen.together(recent)),
+            "response": response.times().snapshot(ResponseCounts.together(recent)),
             "qos": self._qos(),
         }
 

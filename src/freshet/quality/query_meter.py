@@ -11,7 +11,7 @@ from freshet.model import ChainResult, Promises
 from freshet.quality.freshness import FreshnessMeter
 from freshet.quality.qos import QosMeter
 from freshet.quality.rate import RecentRate
-from freshet.quality.recent import RecentResponse, Seen
+from freshet.quality.recent import RecentResponse, ResponseCounts
 from freshet.quality.response import ResponseMeter
 from freshet.quality.snapshots import OperatorSnapshot, QuerySnapshot
 from freshet.quality.waiting import Remembered, Waiting
@@ -128,7 +128,7 @@ class QueryMeter:
         return share * self._freshness.freshness(known, waiting.since, waiting.probability)
 
     def snapshot(
-        self, now: float, recent: Seen | None = None, operators: dict[str, OperatorSnapshot] | None = None
+        self, now: float, recent: ResponseCounts | None = None, operators: dict[str, OperatorSnapshot] | None = None
     ) -> QuerySnapshot:
         """Its part of :meth:`freshet.quality.meters.Meters.snapshot`; ``recent`` is what it saw recently, if known."""
         waiting, memory = self.waiting, self.memory

@@ -17,7 +17,7 @@ _BUCKETS: Final = Histogram()
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class ResponseCounts:
     """What a meter of response times has seen: how many, their sum, and the buckets that are not empty."""
 
     count: int
@@ -26,26 +26,28 @@ class Seen:
     counts: NDArray[np.float64]
 
     @staticmethod
-    def nothing() -> Seen:
+    def nothing() -> ResponseCounts:
         """What a meter has seen before the first response time."""
-        return Seen(0, 0.0, np.empty(0, np.intp), np.empty(0))
+        return ResponseCounts(0, 0.0, np.empty(0, np.intp), np.empty(0))
 
     @staticmethod
-    def together(parts: Iterable[Seen]) -> Seen:
+    def together(parts: Iterable[ResponseCounts]) -> ResponseCounts:
         """What several meters have seen together."""
         each = [part for part in parts if part.count]
         if not each:
-            return Seen.nothing()
+            return ResponseCounts.nothing()
         weights = np.concatenate([part.counts for part in each])
         counts = np.bincount(np.concatenate([part.buckets for part in each]), weights).astype(np.float64)
         buckets = np.flatnonzero(counts)
-        return Seen(sum(part.count for part in each), sum(part.sum for part in each), buckets, counts[buckets])
+        return ResponseCounts(
+            sum(part.count for part in each), sum(part.sum for part in each), buckets, counts[buckets]
+        )
 
-    def since(self, earlier: Seen) -> Seen:
+    def since(self, earlier: ResponseCounts) -> ResponseCounts:
         """What came after an earlier look at the same meter."""
         counts = self.counts.copy()
         counts[np.searchsorted(self.buckets, earlier.buckets)] -= earlier.counts
-        return Seen(self.count - earlier.count, self.sum - earlier.sum, self.buckets, counts)
+        return ResponseCounts(self.count - earlier.count, self.sum - earlier.sum, self.buckets, counts)
 
     @property
     def mean(self) -> float | None:
@@ -84,9 +86,9 @@ class RecentResponse:
 
     __slots__ = ("_due", "_look", "_newer", "_older")
 
-    def __init__(self, look: Callable[[], Seen], start: float) -> None:
+    def __init__(self, look: Callable[[], ResponseCounts], start: float) -> None:
         self._look = look
-        self._older = self._newer = Seen.nothing()
+        self._older = self._newer = ResponseCounts.nothing()
         self._due = start + HALF
 
     def turn(self, now: float) -> None:
@@ -100,7 +102,7 @@ class RecentResponse:
         self._newer = seen
         self._due += (halves + 1.0) * HALF
 
-    def seen(self, now: float) -> Seen:
+    def seen(self, now: float) -> ResponseCounts:
         """What departed recently."""
         self.turn(now)
         return self._look().since(self._older)

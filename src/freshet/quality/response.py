@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from freshet.quality.histogram import Histogram
-from freshet.quality.recent import Seen
+from freshet.quality.recent import ResponseCounts
 from freshet.quality.snapshots import ResponseSnapshot
 
 _PENDING_TRAINS = 32
@@ -28,7 +28,7 @@ class ResponseTimes:
     p99: float | None = None
     max: float | None = None
 
-    def snapshot(self, recent: Seen) -> ResponseSnapshot:
+    def snapshot(self, recent: ResponseCounts) -> ResponseSnapshot:
         """The times as plain values, for reports, with what was seen recently."""
         return {
             "count": self.count,
@@ -110,13 +110,13 @@ class ResponseMeter:
         self._histogram = self._histogram or Histogram()
         self._histogram.merge(histogram)
 
-    def seen(self) -> Seen:
+    def seen(self) -> ResponseCounts:
         """What it has seen so far, in a form that is quick to compare with a later look."""
         if not self.count:
-            return Seen.nothing()
+            return ResponseCounts.nothing()
         counts = self._take_in().counts
         buckets = np.flatnonzero(counts)
-        return Seen(self.count, self._sum, buckets, counts[buckets])
+        return ResponseCounts(self.count, self._sum, buckets, counts[buckets])
 
     def times(self) -> ResponseTimes:
         """Count, mean, quantiles and maximum so far."""

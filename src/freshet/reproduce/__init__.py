@@ -1,4 +1,4 @@
-"""Published claims, measured again: ``freshet reproduce``. One file per paper, one function per claim."""
+"""Published claims, measured again: ``freshet reproduce``. One package per paper, one function per claim."""
 
 from freshet.reproduce.registry import Claim, Measured, claim, claims, papers, run
 from freshet.reproduce.trial import Trial

@@ -17,7 +17,7 @@ PAPERS: Final = {
     "aurora": "Resource scheduling for data streams: Aurora's run time and QoS-aware schedulers (CAR ch. 3-4)",
     "mirror": "Resource scheduling for data refreshing: perceived freshness of mirrors (CAR ch. 2)",
 }
-"""Papers by short name. Each has a module of that name here; importing it registers its claims."""
+"""Papers by short name. Each has a package or a module of that name here; importing it registers its claims."""
 
 CLAIMS: dict[str, list[Claim]] = {}
 
@@ -174,7 +174,7 @@ def run(
     if plots_dir is not None:
         tell("plots")
         plots_dir.mkdir(parents=True, exist_ok=True)
-        import_module(f"freshet.reproduce.{paper}_plots").plot(trial, plots_dir)
+        import_module(f"freshet.reproduce.{paper}.plots").plot(trial, plots_dir)
     return {
         "paper": paper,
         "mode": "quick" if quick else "full",

@@ -10,11 +10,11 @@ from freshet.model import Stream, UserError
 from freshet.model.plugins import Registry
 from freshet.sources.feeder import Feeder, FeederState, FeederStatus
 from freshet.sources.generator import Generator, GeneratorOptions
-from freshet.sources.mirror import MirrorOptions, MirrorSource, MirrorStatus
+from freshet.sources.mirror import MirrorOptions
 from freshet.sources.new_files import FilesOptions, FilesSource
 from freshet.sources.options import Duration, Options, first_mistake, is_kind, parse
 from freshet.sources.push import Backpressure, PushOptions, PushSource
-from freshet.sources.source import Batch, Source, Written
+from freshet.sources.source import Batch, Checkable, Source, Written
 from freshet.sources.spark import SparkOptions, SparkSource
 from freshet.sources.trace import Trace, TraceOptions
 
@@ -64,6 +64,7 @@ __all__ = [
     "KINDS",
     "Backpressure",
     "Batch",
+    "Checkable",
     "Duration",
     "Feeder",
     "FeederState",
@@ -73,8 +74,6 @@ __all__ = [
     "Generator",
     "GeneratorOptions",
     "MirrorOptions",
-    "MirrorSource",
-    "MirrorStatus",
     "Options",
     "PushOptions",
     "PushSource",

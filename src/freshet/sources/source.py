@@ -77,6 +77,18 @@ class Source(Protocol):
 
 
 @runtime_checkable
+class Checkable(Protocol):
+    """A source that ``freshet check`` asks, too, before it is used."""
+
+    def check(self) -> None:
+        """Checks what can be checked without reading rows.
+
+        Raises:
+            UserError: Something is not right.
+        """
+
+
+@runtime_checkable
 class EventClock(Protocol):
     """A source that knows the event time while no row comes, so that windows close all the same.
 

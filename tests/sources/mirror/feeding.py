@@ -10,7 +10,8 @@ from typing import Any
 
 from freshet.log import Intake, Log
 from freshet.model import Stream, parse_schema
-from freshet.sources import Feeder, MirrorSource, create
+from freshet.sources import Feeder, create
+from freshet.sources.mirror.source import MirrorSource
 
 PRICES = "element string, price double, polled timestamp, changed timestamp"
 

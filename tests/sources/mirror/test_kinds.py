@@ -16,7 +16,8 @@ from tests.sources.mirror.test_mirror import options, price
 from tests.sources.mirror.web import Web
 
 from freshet.model import ARRIVAL, UserError
-from freshet.sources import MirrorSource, create
+from freshet.sources import create
+from freshet.sources.mirror.source import MirrorSource
 
 QUERY = "SELECT price FROM items WHERE name = ?"
 KEY = "SELECT version FROM items WHERE name = ?"

@@ -16,7 +16,8 @@ from tests.sources.mirror.test_mirror import options, price
 from tests.sources.mirror.web import Web, serving
 
 from freshet.model import UserError
-from freshet.sources import MirrorSource, create
+from freshet.sources import create
+from freshet.sources.mirror.source import MirrorSource
 
 
 def most_within(times: list[float], span: float) -> int:

@@ -21,7 +21,7 @@ from freshet.model import Stream, UserError
 from freshet.model.places import why_not_local
 from freshet.model.plugins import Registry
 from freshet.sinks import CallbackOptions, CallbackSink, Sink
-from freshet.sources import FilesSource, MirrorSource, Source, Trace
+from freshet.sources import Checkable, Source
 from freshet.spark.session.packages import why_missing
 
 Model = TypeVar("Model", bound=BaseModel)
@@ -124,7 +124,7 @@ def check_sources(specs: Iterable[StreamSpec], settings: Mapping[str, str]) -> I
             wrong.append(Problem(f"{place}.format", missing))
         prefix = f"stream {name}: source {declared['kind']}: "
         with noted(wrong, place, prefix), closing(make_source(declared, spec.stream)) as source:
-            if isinstance(source, MirrorSource | Trace | FilesSource):
+            if isinstance(source, Checkable):
                 source.check()
         yield from wrong
 

@@ -9,12 +9,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 
-from freshet.app.declared.endpoints import make_source
 from freshet.app.declared.spec import TableSpec
+from freshet.app.declared.tables import element_column, mirror_of
 from freshet.log import Log, LogFull, Malformed, TableVersions
 from freshet.log.intake.conversion import convert
-from freshet.model import Stream, UserError
-from freshet.sources import MirrorSource
 from freshet.sources.mirror.source import Found
 
 if TYPE_CHECKING:
@@ -111,24 +109,3 @@ class MirroredTable:
             "bytes": self._log.bytes(self.versions.stream, kept.first, kept.end),
             "error": self.error,
         }
-
-
-def mirror_of(spec: TableSpec) -> MirrorSource:
-    """The source of a table that is a mirror.
-
-    Raises:
-        UserError: It is another kind of source, or its options are wrong.
-    """
-    if spec.source is None or spec.source.get("kind") != "mirror":
-        raise UserError("source of a table must be of kind mirror")
-    source = make_source(spec.source, Stream(spec.name, spec.schema))
-    assert isinstance(source, MirrorSource)
-    return source
-
-
-def element_column(spec: TableSpec) -> str:
-    """The column that says to which element a row belongs."""
-    column = str((spec.source or {}).get("element_column", "element"))
-    if column not in spec.schema.names or not pa.types.is_string(spec.schema.field(column).type):
-        raise UserError(f"a table that is a mirror needs a column {column} of type string, for the element")
-    return column

@@ -29,7 +29,8 @@ from freshet.model import ARRIVAL, Curve, FreshetError, UserError
 from freshet.policies import Reason, create
 from freshet.quality.snapshots import EngineSnapshot
 from freshet.sinks import MemorySink
-from freshet.sources import Feeder, MirrorSource
+from freshet.sources import Feeder
+from freshet.sources.mirror.source import MirrorSource
 from freshet.sources.push import PushedRows, PushSource
 
 if TYPE_CHECKING:

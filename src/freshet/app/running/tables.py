@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import closing
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
 
-from freshet.app.declared.endpoints import check_options
 from freshet.app.declared.problems import Problem, noted, refuse
 from freshet.app.declared.spec import TableSpec
 from freshet.app.running.loop import Rounds
-from freshet.app.running.mirrored import MirroredTable, element_column, mirror_of
+from freshet.app.running.mirrored import MirroredTable
 from freshet.log import Log, LogFull, TableVersions
 from freshet.model import UserError
-from freshet.sources import KINDS, MirrorSource
-from freshet.sources.table_file import FORMATS, read_table_file
+from freshet.sources.mirror.source import MirrorSource
+from freshet.sources.table_file import read_table_file
 
 if TYPE_CHECKING:
     from freshet.app.app import App
@@ -31,30 +29,6 @@ _LOGGER: Final = logging.getLogger(__name__)
 
 Stamp = tuple[int, int, int]
 """What tells that a file has changed: when it was written, its size, and which file it is."""
-
-
-def check_tables(specs: Iterable[TableSpec]) -> Iterator[Problem]:
-    """What is wrong with the files of tables."""
-    for spec in specs:
-        if spec.file is None:
-            yield from _check_mirror(spec)
-            continue
-        try:
-            read_table_file(spec.file, spec.schema, spec.format)
-        except UserError as error:
-            key = "file" if spec.format in (None, *FORMATS) else "format"
-            yield Problem(f"tables.{spec.name}.{key}", str(error))
-
-
-def _check_mirror(spec: TableSpec) -> Iterator[Problem]:
-    place = f"tables.{spec.name}.source"
-    if wrong := list(check_options(spec.source or {}, KINDS, place)):
-        yield from wrong
-        return
-    with noted(wrong, place, f"stream {spec.name}: source mirror: "), closing(mirror_of(spec)) as source:
-        element_column(spec)
-        source.check()
-    yield from wrong
 
 
 class WatchedTable:

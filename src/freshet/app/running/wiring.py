@@ -27,7 +27,8 @@ from freshet.engine import Engine, LogQueues, RealClock
 from freshet.log import Intake, Log
 from freshet.model import ARRIVAL, FreshetError, Query, UserError
 from freshet.policies import create
-from freshet.sources import Feeder, MirrorSource, PushSource
+from freshet.sources import Feeder, PushSource
+from freshet.sources.mirror.source import MirrorSource
 from freshet.spark.driver.suspects import Suspects
 from freshet.spark.session.residency import wanted
 

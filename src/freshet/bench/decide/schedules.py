@@ -14,7 +14,7 @@ from freshet.bench.stage import Stage
 from freshet.model import Decision, View
 from freshet.policies import create
 from freshet.policies.around import Around
-from freshet.reproduce.aurora_runs import PRICES
+from freshet.reproduce.aurora.runs import PRICES
 from freshet.simulation.fast import FastWorld
 from freshet.simulation.workloads.aurora import AuroraWorkload
 

@@ -15,7 +15,7 @@ from freshet.model import duration_text
 
 if TYPE_CHECKING:
     from freshet.cli.mirrors.known import KnownMirror
-    from freshet.sources.mirror import ElementRate
+    from freshet.sources.mirror.status import ElementRate
 
 EXAMPLES: Final = """\b
 Examples:

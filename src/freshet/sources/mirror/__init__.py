@@ -1,7 +1,23 @@
 """Mirrors: copies of what others change, polled as often as it pays."""
 
-from freshet.sources.mirror.options import MirrorOptions
-from freshet.sources.mirror.source import KINDS, MirrorSource
-from freshet.sources.mirror.status import ElementRate, MirrorStatus
+from __future__ import annotations
 
-__all__ = ["KINDS", "ElementRate", "MirrorOptions", "MirrorSource", "MirrorStatus"]
+from typing import TYPE_CHECKING, Final
+
+from freshet.model import Stream
+from freshet.sources.mirror.options import MirrorOptions
+
+if TYPE_CHECKING:
+    from freshet.sources.mirror.source import MirrorSource
+
+
+def make(options: MirrorOptions, stream: Stream) -> MirrorSource:
+    """Makes the source. What polls need (HTTP above all) is slow to import, and few applications have a mirror."""
+    from freshet.sources.mirror.source import MirrorSource
+
+    return MirrorSource(options, stream)
+
+
+KINDS: Final = {"mirror": (MirrorOptions, make)}
+
+__all__ = ["KINDS", "MirrorOptions", "make"]

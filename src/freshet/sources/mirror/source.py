@@ -322,7 +322,3 @@ class MirrorSource:
         """What is known of elements, those that are polled most often first."""
         with self._poller.lock:
             return self._book.rates(time.time(), limit)
-
-
-KINDS: Final = {"mirror": (MirrorOptions, MirrorSource)}
-"""Its line in the registry."""

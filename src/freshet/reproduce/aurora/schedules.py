@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from freshet.reproduce.aurora_measures import FIXED, PUSHED, ROBIN, SLOPE, least, mean, minus, over
-from freshet.reproduce.aurora_runs import (
+from freshet.reproduce.aurora.measures import FIXED, PUSHED, ROBIN, SLOPE, least, mean, minus, over
+from freshet.reproduce.aurora.runs import (
     RATES,
     SIZES,
     AuroraResult,

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from freshet.reproduce.aurora_measures import BUCKETS, FIXED, PUSHED, ROBIN, SLOPE
-from freshet.reproduce.aurora_runs import (
+from freshet.reproduce.aurora.measures import BUCKETS, FIXED, PUSHED, ROBIN, SLOPE
+from freshet.reproduce.aurora.runs import (
     CAPACITIES,
     COSTS,
     LARGE_RATES,
@@ -23,7 +23,7 @@ from freshet.reproduce.aurora_runs import (
     trees,
     varied,
 )
-from freshet.reproduce.aurora_scale import large_runs
+from freshet.reproduce.aurora.scale import large_runs
 from freshet.reproduce.plotting import PlotTable, draw_all, draw_lines
 from freshet.reproduce.trial import Trial
 

@@ -8,8 +8,8 @@ import numpy as np
 
 from freshet.policies.aurora.superbox import application_trees
 from freshet.policies.aurora.traversal import TRAVERSALS, Box, TraversalName, Walk, walk
-from freshet.reproduce.aurora_measures import ROBIN, minus, over
-from freshet.reproduce.aurora_runs import (
+from freshet.reproduce.aurora.measures import ROBIN, minus, over
+from freshet.reproduce.aurora.runs import (
     CAPACITIES,
     COSTS,
     PRICES,
@@ -21,7 +21,7 @@ from freshet.reproduce.aurora_runs import (
     runs,
     trees,
 )
-from freshet.reproduce.aurora_threads import slowdown
+from freshet.reproduce.aurora.threads import slowdown
 from freshet.reproduce.registry import Measured, claim
 from freshet.reproduce.trial import Trial
 

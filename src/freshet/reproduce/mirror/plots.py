@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from freshet.mirror.curve import budget_curve, budget_for_share
 from freshet.mirror.simulator import Alignment
-from freshet.reproduce.mirror import heuristics, ideals, seeded, shares
-from freshet.reproduce.mirror_runs import (
+from freshet.reproduce.mirror.claims import heuristics, ideals, seeded, shares
+from freshet.reproduce.mirror.runs import (
     BIG_GROUPS,
     GROUPS,
     ITERATIONS,

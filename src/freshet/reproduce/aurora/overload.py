@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
-from freshet.reproduce.aurora_measures import PUSHED, minus, over
-from freshet.reproduce.aurora_runs import PRICES, AuroraResult, AuroraRun, fluctuating, overloaded, qos, runs
+from freshet.reproduce.aurora.measures import PUSHED, minus, over
+from freshet.reproduce.aurora.runs import PRICES, AuroraResult, AuroraRun, fluctuating, overloaded, qos, runs
 from freshet.reproduce.registry import Measured, claim
 from freshet.reproduce.trial import Trial
 from freshet.simulation.workloads.aurora import Process

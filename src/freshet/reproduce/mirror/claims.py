@@ -12,7 +12,7 @@ from freshet.mirror import Elements, plan
 from freshet.mirror.again import frequencies_at
 from freshet.mirror.learning import bias_reduced, naive
 from freshet.mirror.simulator import Alignment, MirrorWorkload
-from freshet.reproduce.mirror_runs import (
+from freshet.reproduce.mirror.runs import (
     ALIGNMENTS,
     BIG_GROUPS,
     GROUPS,

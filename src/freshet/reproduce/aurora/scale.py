@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from freshet.reproduce.aurora_measures import BUCKETS, LARGE_SIZE, PUSHED, SLOPE, minus, over
-from freshet.reproduce.aurora_runs import (
+from freshet.reproduce.aurora.measures import BUCKETS, LARGE_SIZE, PUSHED, SLOPE, minus, over
+from freshet.reproduce.aurora.runs import (
     LARGE_RATES,
     PARTITIONS,
     AuroraResult,

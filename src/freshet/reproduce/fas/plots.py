@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from freshet.plots import plain_numbers
-from freshet.reproduce.fas import Measure, at, gains, ratios, response, skewed
-from freshet.reproduce.fas_runs import (
+from freshet.reproduce.fas.claims import Measure, at, gains, ratios, response, skewed
+from freshet.reproduce.fas.runs import (
     BETAS,
     BURSTY,
     POLICIES,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
-from freshet.reproduce.fas_runs import (
+from freshet.reproduce.fas.runs import (
     BETAS,
     BURSTY,
     HIGH,

@@ -1,0 +1,10 @@
+"""The claims of CAR ch. 3 and 4: Aurora's superboxes, trains and QoS-aware schedulers.
+
+Importing this registers them, in the order of the thesis.
+"""
+
+from freshet.reproduce.aurora import superboxes as superboxes
+
+from freshet.reproduce.aurora import schedules as schedules  # isort: skip
+from freshet.reproduce.aurora import scale as scale  # isort: skip
+from freshet.reproduce.aurora import overload as overload  # isort: skip
