@@ -59,7 +59,9 @@ class OperatorSnapshot(TypedDict):
     tuples_in: Annotated[Counted, "number of tuples that the operator took"]
     tuples_out: Annotated[Counted, "number of tuples that it gave out"]
     seconds: Annotated[Seconds, "how long it kept a worker busy; tasks that run side by side count once"]
-    cost_s: Annotated[Seconds | None, "its cost per tuple, smoothed"]
+    cost_s: Annotated[
+        Seconds | None, "its cost per tuple, smoothed; the minimum of the first five, because the first ones are cold"
+    ]
     selectivity: Annotated[float | None, "its output tuples per input tuple, smoothed"]
 
 
