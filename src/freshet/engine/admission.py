@@ -93,7 +93,7 @@ class Admission:
             edge.cursor = self.log.start_reader(edge.edge.reader, edge.edge.stream, at, "operator", operator.node.query)
             edge.waiting = 0
         if isinstance(operator, FoldState):
-            self.time.start(operator, self.executor.states(operator.node.name))
+            self.time.start(operator)
 
     def drop_query(self, name: str) -> None:
         """Ends a query: its running work is given up, its output stays, and its readers keep their place."""

@@ -25,9 +25,9 @@ class FoldStates:
     def __init__(self, log: QueueLog, wanted: WantedParts) -> None:
         self._log, self._wanted = log, wanted
 
-    def start(self, fold: FoldState, streams: int) -> None:
-        """Takes up a fold where it was, with this number of state streams in each part."""
-        fold.streams, fold.lows, fold.present = streams, {}, ()
+    def start(self, fold: FoldState) -> None:
+        """Takes up a fold where it was."""
+        fold.streams, fold.lows, fold.present = fold.node.operator.states, {}, ()
         self._register(fold, 1)
         self.became(fold, 1)
         there = self._log.named(f"{state_stream(fold.node.name, 0)}_")

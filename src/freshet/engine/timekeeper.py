@@ -36,9 +36,9 @@ class Timekeeper:
 
     # Queries
 
-    def start(self, fold: FoldState, streams: int) -> None:
-        """Takes up a fold where it was, with this number of state streams."""
-        self.remembered.start(fold, streams)
+    def start(self, fold: FoldState) -> None:
+        """Takes up a fold where it was."""
+        self.remembered.start(fold)
         # A unit leaves in the first state streams how far it has brought the ports.
         fold.seen = [self._told(state_stream(fold.node.name, port)) for port in range(fold.ports)]
 

@@ -36,9 +36,15 @@ from freshet.simulation.record import Charged, Record, operations
 
 @dataclass(frozen=True, slots=True)
 class SimulatedJoin(Fold):
-    """A join of any number of inputs."""
+    """A join of any number of inputs; the tuples of each port are remembered separately."""
 
     tag: ClassVar[str] = "join"
+
+    ports: int
+
+    @property
+    def states(self) -> int:
+        return self.ports
 
     def output(self, inputs: Sequence[pa.Schema], typer: Typer) -> pa.Schema:
         return pa.schema([])
@@ -139,7 +145,7 @@ class SimulatedQuery:
         if profile.slide is not None and profile.lasts is not None:
             return Panes(name, Lifetime(None, microseconds(profile.lasts)), microseconds(profile.slide))
         if profile.lasts is not None:
-            return SimulatedJoin(name) if ports > 1 else Moving(name, None, microseconds(profile.lasts))
+            return SimulatedJoin(name, ports) if ports > 1 else Moving(name, None, microseconds(profile.lasts))
         return Union(name) if ports > 1 else Filter(name, "true")
 
 

@@ -143,10 +143,6 @@ class SparkExecutor:
         """Queries that must not share a unit with others: earlier runs died while they ran."""
         return self._suspects.alone
 
-    def states(self, fold: str) -> int:
-        """How many state streams an installed fold has."""
-        return len(self._installation.columns.states[fold])
-
     def parts(self, fold: str, now: int, rows: int, remembered: int) -> int:
         """The number of parts in which the state of an installed fold should lie, by key."""
         workers = self._dispatcher.workers if self._dispatcher and self._installation.is_divisible(fold) else 1
