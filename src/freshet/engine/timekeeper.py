@@ -60,8 +60,11 @@ class Timekeeper:
         return not self._concerned.isdisjoint(operator.queries)
 
     def _find_concerned(self) -> frozenset[int]:
-        board = self._board
-        found = {query for fold in board.remembering.values() for query in fold.queries}
+        return self.leading_to(query for fold in self._board.remembering.values() for query in fold.queries)
+
+    def leading_to(self, queries: Iterable[int]) -> frozenset[int]:
+        """These queries, and those whose outputs they read, directly or by way of others."""
+        board, found = self._board, set(queries)
         waiting = list(found)
         while waiting:
             streams = board.queries[waiting.pop()].query.graph.streams

@@ -160,6 +160,24 @@ class OverheadSnapshot(TypedDict):
     ]
 
 
+class ResidentPlace(TypedDict):
+    """A resident that is there."""
+
+    process: Annotated[int, "its process"]
+    host: Annotated[str, "its machine"]
+
+
+class ResidentsSnapshot(TypedDict):
+    """The residents."""
+
+    wanted: Annotated[Counted, "how many there should be"]
+    present: Annotated[list[ResidentPlace], "those that are connected: their `process` and `host`"]
+    restarts: Annotated[Counted, "how many were lost, and replaced"]
+    dispatches: Annotated[Counted, "how many parts of units were handed to them"]
+    lost: Annotated[Counted, "how many of those were lost with their resident, or took too long"]
+    given_back: Annotated[Counted, "number of units that ran as Spark jobs after all"]
+
+
 class Snapshot(TypedDict):
     """All meters at a moment."""
 
