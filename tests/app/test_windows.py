@@ -15,7 +15,7 @@ import pytest
 
 from freshet.app import App
 from freshet.app.running.run import Run
-from freshet.engine.scattered import MOST_PIECES
+from freshet.engine.fold_states import MOST_PIECES
 from freshet.model import state_stream
 
 pytestmark = pytest.mark.spark

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from tests.engine.kit import Application
 
-from freshet.engine.scattered import MOST_PIECES
+from freshet.engine.fold_states import MOST_PIECES
 from freshet.engine.timekeeper import Moment
 from freshet.model import Unit, state_stream
 from freshet.policies import Everything, FirstComeFirstServed, FreshnessAware, Policy, RateBased, RoundRobin, create
@@ -280,6 +280,30 @@ def test_a_query_that_is_put_back_goes_on_with_its_state(start: Any) -> None:
     app.engine.add_query(query, {"s": app.engine.schemas["s"]})
     app.engine.run()
     assert counts(app) == [("a", 2, 10)]
+
+
+@pytest.mark.parametrize("others", [1, 12])
+def test_a_query_that_comes_looks_at_no_others(start: Any, others: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    app = start({f"q{number}": TUMBLING["q"] for number in range(others + 1)})
+    app.append("s", [(1, "a", 1), (12, "a", 1)])
+    app.run()
+    query, before, looked = app.engine.board.queries[0].query, Moment.before, set()
+    app.engine.drop_query("q0")
+    monkeypatch.setattr(Moment, "before", lambda moment, edge: looked.add(edge.edge.reader) or before(moment, edge))
+    app.engine.add_query(query, {"s": app.engine.schemas["s"]})
+    assert looked == {"q0.aggregate.input", "q0.aggregate", "q0.project"}
+
+
+def test_a_query_that_comes_hears_how_far_the_output_is_that_it_reads(start: Any) -> None:
+    by_twenty = "SELECT sum(n) AS n FROM q [RANGE 20 SECONDS SLIDE 20 SECONDS]"
+    app = start(TUMBLING | {"over": by_twenty})
+    query = app.engine.board.queries[1].query
+    app.engine.drop_query("over")
+    app.append("s", [(1, "a", 1), (12, "a", 1), (50, "a", 1)])
+    app.run()
+    app.engine.add_query(query, {"q": app.engine.schemas["q"]})
+    app.run()
+    assert [row[0] for row in app.tuples("over")] == [2]
 
 
 def test_state_is_metered(start: Any) -> None:

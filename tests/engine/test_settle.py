@@ -156,7 +156,7 @@ def held(app: Application) -> dict[str, int]:
         "edges": sum(len(operator.edges) for operator in board.operators),
         "read": sum(map(len, board.readers.values())) + len(board.readers),
         "coming": len(queues._coming),
-        "columns": len(app.executor.columns.inputs) + len(app.executor.columns.states),
+        "columns": len(app.executor.columns.inputs) + len(app.executor.columns.behind),
         "stopped": len(board.stopped) + len(board.shapes),
     }
 

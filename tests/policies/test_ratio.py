@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from freshet.model import Decision, Promises, UserError, View
+from freshet.model import Decision, OperatorRun, Promises, UserError, View
 from freshet.policies import (
     FirstComeFirstServed,
     FreshnessAware,
@@ -178,6 +178,18 @@ def test_notices_keep_the_ranking_up_to_date(seed: int, slots: int, rows: int | 
 def test_every_query_is_served_although_others_keep_coming() -> None:
     table = Table([(random.Random(number).randint(1, 9), 0.5, 1.0 + number, 1.0) for number in range(200)])
     assert sorted(table.order(FreshnessAware())) == list(range(200))
+
+
+@pytest.mark.parametrize("policy", [FreshnessAware(rows=1), RateBased(rows=1)])
+def test_a_cold_first_run_does_not_keep_a_query_from_running(policy: Policy) -> None:
+    queries = [SimulatedQuery.straight(name, f"for_{name}", (Profile(0.01),)) for name in ("busy", "cold")]
+    world = World({"for_busy": np.zeros(1000), "for_cold": np.zeros(1)}, queries, policy, known=False)
+    for operator in world.engine.board.operators:
+        operator.statistics.add(OperatorRun(operator.node.number, 1, 1, 5.0 if operator.node.query == "cold" else 0.01))
+    world.run(until=5.0)
+    waiting = [operator.pending for operator in world.engine.board.operators]
+    assert waiting[0] > 400, "there was time for all"
+    assert waiting[1] == 0
 
 
 @pytest.mark.parametrize("policy", [FreshnessAware(), RateBased(), RoundRobin(), FirstComeFirstServed()])

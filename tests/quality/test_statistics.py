@@ -6,14 +6,47 @@ from freshet.quality import OperatorStatistics, OverheadStatistics
 
 def test_learns_cost_and_selectivity_by_rows():
     statistics = OperatorStatistics(alpha=0.5)
-    statistics.add(OperatorRun(0, 1000, 500, 0.001))
+    for _ in range(5):
+        statistics.add(OperatorRun(0, 1000, 500, 0.001))
     statistics.add(OperatorRun(0, 1000, 100, 0.003))
     assert statistics.cost == pytest.approx(2e-6)
     assert statistics.selectivity == pytest.approx(0.3)
     statistics.add(OperatorRun(0, 1, 1, 0.5))
     assert statistics.selectivity == pytest.approx(0.3, abs=0.01)
-    assert (statistics.runs, statistics.rows_in, statistics.rows_out) == (3, 2001, 601)
-    assert statistics.seconds == pytest.approx(0.504)
+    assert (statistics.runs, statistics.rows_in, statistics.rows_out) == (7, 6001, 2601)
+    assert statistics.seconds == pytest.approx(0.508)
+
+
+@pytest.mark.parametrize("cold", [(0.9,), (0.9, 0.4), (1e-6, 0.9, 0.4, 0.9)])
+def test_cold_runs_do_not_count_once_a_warm_one_was_seen(cold: tuple[float, ...]):
+    statistics = OperatorStatistics()
+    for cost in cold:
+        statistics.add(OperatorRun(0, 10, 5, 10 * cost))
+    for _ in range(20):
+        statistics.add(OperatorRun(0, 10, 5, 10e-6))
+        assert statistics.cost == statistics.expected_cost == pytest.approx(1e-6)
+    assert statistics.seconds == pytest.approx(10 * sum(cold) + 200e-6)
+
+
+def test_one_dear_run_is_measured_but_not_expected_again():
+    statistics = OperatorStatistics(cost=1e-6)
+    statistics.add(OperatorRun(0, 10, 5, 2.0))
+    assert (statistics.cost, statistics.expected_cost) == (0.2, 1e-6)
+    statistics.add(OperatorRun(0, 10, 5, 3.0))
+    assert statistics.cost == statistics.expected_cost == 0.2
+
+
+def test_one_cheap_run_is_believed():
+    statistics = OperatorStatistics(cost=1e-6)
+    statistics.add(OperatorRun(0, 1000, 5, 1e-4))
+    assert statistics.cost == statistics.expected_cost == pytest.approx(1e-7)
+
+
+def test_a_cost_that_changes_later_is_followed():
+    statistics = OperatorStatistics()
+    for cost in [1e-6] * 8 + [1e-4] * 20:
+        statistics.add(OperatorRun(0, 10, 5, 10 * cost))
+    assert statistics.expected_cost == pytest.approx(1e-4, rel=0.02)
 
 
 def test_an_empty_train_teaches_nothing():

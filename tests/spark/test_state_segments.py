@@ -11,7 +11,7 @@ import pytest
 
 from freshet.app import App
 from freshet.app.running.run import Run
-from freshet.engine.scattered import MOST_PIECES
+from freshet.engine.fold_states import MOST_PIECES
 
 pytestmark = pytest.mark.spark
 

@@ -59,6 +59,9 @@ SLIDING = {
     f"SELECT k, count(*) AS n, sum(v) AS t, window_end AS e FROM s {W} WHERE v > 0 GROUP BY k HAVING count(*) < 3": (
         "SELECT k, count(*), sum(v), {b} FROM s WHERE v > 0 GROUP BY k HAVING count(*) < 3"
     ),
+    f"SELECT k, max(v) AS v, window_end AS e FROM s {W} GROUP BY k HAVING min(v) < 2 AND v > 0": (
+        "SELECT k, max(v), {b} FROM s GROUP BY k HAVING min(v) < 2 AND max(v) > 0"
+    ),
     "SELECT max(v) - min(v) AS d, count(DISTINCT k) AS n, count(v) FILTER (WHERE k = 1) AS f, window_end AS e "
     f"FROM s {W}": (
         "SELECT max(v) - min(v), count(DISTINCT k), count(v) FILTER (WHERE k = 1), {b} FROM s HAVING count(*) > 0"

@@ -93,7 +93,7 @@ class Admission:
             edge.cursor = self.log.start_reader(edge.edge.reader, edge.edge.stream, at, "operator", operator.node.query)
             edge.waiting = 0
         if isinstance(operator, FoldState):
-            self.time.start(operator, self.executor.states(operator.node.name))
+            self.time.start(operator)
 
     def drop_query(self, name: str) -> None:
         """Ends a query: its running work is given up, its output stays, and its readers keep their place."""
@@ -143,7 +143,7 @@ class Admission:
             self._enqueue(stream, [edge for edge in edges if edge.edge.stream == stream])
         # Its output may be full, and the event time of what it reads may have concerned nobody until now.
         self._look_again = -math.inf
-        self._look_at_time(range(len(self.board.queries)))
+        self._look_at_time(self.time.leading_to([self.board.numbers[state.name]]))
 
     def set_promises(self, name: str, promises: Promises) -> None:
         """Changes the promises of a query while it runs; with another curve its QoS is measured anew."""

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Final
 
 from freshet.engine.protocols import QueueLog
-from freshet.engine.scattered import is_scattered
 from freshet.engine.states import FoldState
 from freshet.model import State, Train, state_stream
 from freshet.model.names import MOST_PARTS
 
+MOST_PIECES: Final = 64
+"""Number of segments that a state may always have, however small they are."""
+_SMALL_PIECE: Final = 2**18
+_LARGEST: Final = 2**28
 WantedParts = Callable[[str, int, int, int], int]
 """In how many parts a state should lie; see :meth:`freshet.engine.protocols.Executor.parts`."""
 
@@ -25,9 +29,9 @@ class FoldStates:
     def __init__(self, log: QueueLog, wanted: WantedParts) -> None:
         self._log, self._wanted = log, wanted
 
-    def start(self, fold: FoldState, streams: int) -> None:
-        """Takes up a fold where it was, with this number of state streams in each part."""
-        fold.streams, fold.lows, fold.present = streams, {}, ()
+    def start(self, fold: FoldState) -> None:
+        """Takes up a fold where it was."""
+        fold.streams, fold.lows, fold.present = fold.node.operator.states, {}, ()
         self._register(fold, 1)
         self.became(fold, 1)
         there = self._log.named(f"{state_stream(fold.node.name, 0)}_")
@@ -94,3 +98,20 @@ class FoldStates:
 def _names(fold: FoldState, parts: int) -> tuple[str, ...]:
     name = fold.node.name
     return tuple([state_stream(name, number, part, parts) for part in range(parts) for number in range(fold.streams)])
+
+
+def is_scattered(pieces: int, size: int, times: int = 1) -> bool:
+    """Whether a state has so many small segments that it is worth rewriting.
+
+    Each unit adds at least one segment. A larger state may have more segments, so that on average a unit rewrites no
+    more bytes than a small segment has. A state that hardly fits into one worker is never rewritten.
+
+    Args:
+        pieces: Number of its segments.
+        size: Their bytes.
+        times: How many times as many segments are still good.
+
+    >>> is_scattered(65, 10_000), is_scattered(64, 10_000), is_scattered(65, 10_000, times=2)
+    (True, False, False)
+    """
+    return pieces > times * max(MOST_PIECES, size // _SMALL_PIECE) and size <= _LARGEST

@@ -88,9 +88,6 @@ class Executor(Protocol):
         """Prepares for all operators of a network over streams of these schemas; returns the schemas of the outputs by
         query. An evaluation error fails the queries ``fail_on_error``."""
 
-    def states(self, fold: str) -> int:
-        """How many state streams an installed fold has."""
-
     def parts(self, fold: str, now: int, rows: int, remembered: int) -> int:
         """The number of parts in which the state of an installed fold should lie, by key; 1: in one piece.
 

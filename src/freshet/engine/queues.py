@@ -8,8 +8,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final
 
 from freshet.log import Lagged, Log, LogFull, Retention, kept_versions
+from freshet.log.errors import NoStream
 from freshet.log.kinds import ReaderKind
-from freshet.model import Commit, FreshetError, Start, Train
+from freshet.model import Commit, Start, Train
 
 QUEUE: Final = Retention(history_age=0.0, history_bytes=0)
 """Nobody reads an intermediate queue again, so it keeps no history."""
@@ -96,13 +97,13 @@ class LogQueues:
         # Asking for its end is much cheaper than asking whether it is there, and nearly always it is.
         try:
             return self.log.end(stream)
-        except FreshetError:
+        except NoStream:
             return 0
 
     def watermark(self, stream: str, offset: int) -> int | None:
         try:
             return self.log.watermark(stream, offset)
-        except FreshetError:
+        except NoStream:
             return None
 
     def arrival(self, stream: str, offset: int) -> float:

@@ -84,7 +84,7 @@ class OperatorState:
 
     @property
     def cost(self) -> float:
-        return self.statistics.cost
+        return self.statistics.expected_cost
 
     @property
     def selectivity(self) -> float:

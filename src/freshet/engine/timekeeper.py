@@ -36,9 +36,9 @@ class Timekeeper:
 
     # Queries
 
-    def start(self, fold: FoldState, streams: int) -> None:
-        """Takes up a fold where it was, with this number of state streams."""
-        self.remembered.start(fold, streams)
+    def start(self, fold: FoldState) -> None:
+        """Takes up a fold where it was."""
+        self.remembered.start(fold)
         # A unit leaves in the first state streams how far it has brought the ports.
         fold.seen = [self._told(state_stream(fold.node.name, port)) for port in range(fold.ports)]
 
@@ -60,8 +60,11 @@ class Timekeeper:
         return not self._concerned.isdisjoint(operator.queries)
 
     def _find_concerned(self) -> frozenset[int]:
-        board = self._board
-        found = {query for fold in board.remembering.values() for query in fold.queries}
+        return self.leading_to(query for fold in self._board.remembering.values() for query in fold.queries)
+
+    def leading_to(self, queries: Iterable[int]) -> frozenset[int]:
+        """These queries, and those whose outputs they read, directly or by way of others."""
+        board, found = self._board, set(queries)
         waiting = list(found)
         while waiting:
             streams = board.queries[waiting.pop()].query.graph.streams

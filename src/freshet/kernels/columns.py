@@ -34,8 +34,6 @@ class NetworkColumns:
         """Columns that come in at each port, without the arrival."""
         self.behind: dict[int, pa.Schema] = {}
         """Columns that each node gives out, without the arrival."""
-        self.states: dict[str, tuple[pa.Schema, ...]] = {}
-        """Columns of the state streams of each fold, by its name."""
 
     def extend(self, network: Network, streams: Mapping[str, pa.Schema]) -> list[NetworkNode]:
         """Adds the nodes that are new, and returns them.
@@ -56,14 +54,9 @@ class NetworkColumns:
     def forget(self, numbers: Iterable[int]) -> None:
         """Forgets the nodes that had these numbers."""
         for number in numbers:
-            old = self._nodes.pop(number, None)
+            self._nodes.pop(number, None)
             self.inputs.pop(number, None)
             self.behind.pop(number, None)
-            if old is not None and old.name in self.states and old.name not in self._names():
-                del self.states[old.name]
-
-    def _names(self) -> set[str]:
-        return {node.name for node in self._nodes.values()}
 
     def _take(self, node: NetworkNode, streams: Mapping[str, pa.Schema]) -> None:
         inputs = []
@@ -75,8 +68,9 @@ class NetworkColumns:
         self._nodes[node.number] = node
         self.inputs[node.number] = tuple(inputs)
         if node.operator.remembers:
-            # It refuses what it cannot remember.
-            self.states[node.name] = compile_fold(node.operator, *inputs).states
+            # Compiling refuses what cannot be remembered.
+            states = compile_fold(node.operator, *inputs).states
+            assert len(states) == node.operator.states, f"{node.name} has {len(states)} state streams"
         self.behind[node.number] = node.operator.output(inputs, self._typer)
 
     def outputs(self, network: Network) -> dict[str, pa.Schema]:

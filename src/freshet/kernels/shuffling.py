@@ -9,8 +9,6 @@ from __future__ import annotations
 import math
 from typing import Final
 
-from freshet.model import Join
-
 MOST_BYTES: Final = 2**30
 """Maximum number of bytes, of a train and all states, for a join in one task, however many cores there are."""
 # Measured with four million remembered rows on two cores: a train took 0.7 to 0.8 s in one task, which is 0.17 us per
@@ -18,26 +16,6 @@ MOST_BYTES: Final = 2**30
 _KERNEL_SECONDS: Final = 0.17e-6
 _SHUFFLE_SECONDS: Final = 1e-6
 _SHUFFLE_OVERHEAD: Final = 0.5
-
-
-def why_never_shuffled(join: Join) -> str | None:
-    """Why a join stays in one task at any size; None: it may be shuffled.
-
-    >>> from freshet.model.operators import Lifetime
-    >>> minute = Lifetime("ts", 60_000_000)
-    >>> why_never_shuffled(Join("j", "inner", (minute, minute), ((), ()), ()))
-    'no equal columns tell which core a tuple belongs to'
-    >>> path = (("k", None), ("k", "v"), (None, "v"))
-    >>> why_never_shuffled(Join("j", "inner", (minute,) * 3, path, (), (0, 0, 0)))
-    'no column is equal in all its inputs, so that none tells which core a tuple belongs to'
-    """
-    if join.kind == "left":
-        return "a LEFT JOIN must know of all tuples at once which of them found no partner"
-    if not any(join.keys):
-        return "no equal columns tell which core a tuple belongs to"
-    if all(None in names for names in zip(*join.keys, strict=True)):
-        return "no column is equal in all its inputs, so that none tells which core a tuple belongs to"
-    return None
 
 
 def pays(rows: int, size: int, cores: int, most_bytes: int = MOST_BYTES) -> bool:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from freshet.model import FreshetError
 
 
@@ -35,6 +37,22 @@ class Lagged(FreshetError):
 
     def __reduce__(self) -> tuple[type[Lagged], tuple[str, int, int]]:
         return Lagged, (self.stream, self.asked, self.oldest)
+
+
+class NoStream(FreshetError):
+    """The log has no such stream. The engine asks for many that come only with their first tuples, so the names of the
+    others are put together when somebody reads the message.
+
+    >>> str(NoStream("s", {"u": 1, "t": 2}))
+    'the log has no stream s; it has: t, u'
+    """
+
+    def __init__(self, name: str, known: Iterable[str]) -> None:
+        super().__init__(name)
+        self._known = known
+
+    def __str__(self) -> str:
+        return f"the log has no stream {self.args[0]}; it has: {', '.join(sorted(self._known)) or 'none'}"
 
 
 class Damaged(FreshetError):

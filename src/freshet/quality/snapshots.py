@@ -59,7 +59,9 @@ class OperatorSnapshot(TypedDict):
     tuples_in: Annotated[Counted, "number of tuples that the operator took"]
     tuples_out: Annotated[Counted, "number of tuples that it gave out"]
     seconds: Annotated[Seconds, "how long it kept a worker busy; tasks that run side by side count once"]
-    cost_s: Annotated[Seconds | None, "its cost per tuple, smoothed"]
+    cost_s: Annotated[
+        Seconds | None, "its cost per tuple, smoothed; the minimum of the first five, because the first ones are cold"
+    ]
     selectivity: Annotated[float | None, "its output tuples per input tuple, smoothed"]
 
 
@@ -156,6 +158,24 @@ class OverheadSnapshot(TypedDict):
     per_call_s: Annotated[
         Seconds | None, "overhead of one unit, smoothed; the minimum of the first five, because the first ones are cold"
     ]
+
+
+class ResidentPlace(TypedDict):
+    """A resident that is there."""
+
+    process: Annotated[int, "its process"]
+    host: Annotated[str, "its machine"]
+
+
+class ResidentsSnapshot(TypedDict):
+    """The residents."""
+
+    wanted: Annotated[Counted, "how many there should be"]
+    present: Annotated[list[ResidentPlace], "those that are connected: their `process` and `host`"]
+    restarts: Annotated[Counted, "how many were lost, and replaced"]
+    dispatches: Annotated[Counted, "how many parts of units were handed to them"]
+    lost: Annotated[Counted, "how many of those were lost with their resident, or took too long"]
+    given_back: Annotated[Counted, "number of units that ran as Spark jobs after all"]
 
 
 class Snapshot(TypedDict):

@@ -8,7 +8,7 @@ from freshet.model import OperatorRun
 from freshet.quality.smoothing import Smoothed
 
 _COLD: Final = 5
-"""Number of first calls that may be cold."""
+"""Number of first runs or calls that may be cold."""
 _NEWEST: Final = 0.2
 """Share of the newest call."""
 
@@ -19,6 +19,11 @@ class OperatorStatistics:
     Seconds are those for which a unit keeps its worker, as for its overhead: tasks that run side by side count once.
     A run counts by the tuples that it read (see :class:`~freshet.quality.smoothing.Smoothed`).
 
+    The first runs are cold in each worker: they compile and fill caches, and a tuple may cost a thousand times as much
+    as later. Such delays only add, so the cheapest of the first few runs is used. A first run that is dearer than
+    assumed does not change :attr:`expected_cost` before a second one: a policy that puts off what is dear might never
+    run the operator again, and so never learn better.
+
     Args:
         cost: Seconds per tuple to assume before the first run.
         selectivity: Tuples out per tuple in to assume before the first run.
@@ -28,16 +33,25 @@ class OperatorStatistics:
     >>> filter_1.learned
     False
     >>> filter_1.add(OperatorRun(operator=0, rows_in=1000, rows_out=100, seconds=0.002))
-    >>> filter_1.cost, filter_1.selectivity, filter_1.rows_in
-    (2e-06, 0.1, 1000)
+    >>> filter_1.cost, filter_1.expected_cost, filter_1.selectivity, filter_1.rows_in
+    (2e-06, 1e-06, 0.1, 1000)
+    >>> filter_1.add(OperatorRun(operator=0, rows_in=1000, rows_out=100, seconds=0.003))
+    >>> filter_1.cost, filter_1.expected_cost
+    (2e-06, 2e-06)
     """
 
-    __slots__ = ("_cost", "_fixed", "_selectivity", "rows_in", "rows_out", "runs", "seconds")
+    __slots__ = (
+        "_cost", "_fixed", "_lessons", "_selectivity", "expected_cost", "rows_in", "rows_out", "runs", "seconds",
+    )  # fmt: skip
 
     def __init__(self, cost: float = 1e-6, selectivity: float = 1.0, alpha: float = 0.2) -> None:
         self._cost = Smoothed(alpha, cost)
         self._selectivity = Smoothed(alpha, selectivity)
         self._fixed = False
+        self._lessons = 0
+        """Runs with tuples."""
+        self.expected_cost = cost
+        """Seconds per tuple that the next run is expected to take."""
         self.runs = 0
         self.rows_in = 0
         self.rows_out = 0
@@ -58,7 +72,7 @@ class OperatorStatistics:
 
     @property
     def cost(self) -> float:
-        """Seconds per tuple."""
+        """Seconds per tuple, as measured."""
         return self._cost.value
 
     @property
@@ -80,8 +94,18 @@ class OperatorStatistics:
         self.rows_out += run.rows_out
         # An empty train says nothing about tuples.
         if rows_in and not self._fixed:
-            self._cost.observe(run.seconds / rows_in, rows_in)
+            self._learn(run.seconds / rows_in, rows_in)
             self._selectivity.observe(run.rows_out / rows_in, rows_in)
+
+    def _learn(self, cost: float, rows: int) -> None:
+        self._lessons += 1
+        if self._lessons == 1 or self._lessons > _COLD:
+            self._cost.observe(cost, rows)
+        elif cost < self._cost.value:
+            self._cost = Smoothed(self._cost.alpha)
+            self._cost.observe(cost, rows)
+        known = self._cost.value
+        self.expected_cost = min(self.expected_cost, known) if self._lessons == 1 else known
 
 
 class OverheadStatistics:

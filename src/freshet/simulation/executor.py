@@ -112,7 +112,6 @@ class SimulatedExecutor:
         self._works: dict[int, _Work] = {}
         self._behind: dict[int, int] = {}
         """Bytes of a tuple that each operator gives out."""
-        self._ports: dict[str, int] = {}
         self._heap: list[tuple[float, int, UnitResult]] = []
         self._order = count()
 
@@ -125,7 +124,6 @@ class SimulatedExecutor:
             draws = None if profile.selectivity == 1.0 else Draws(self._seed, node.name, profile.selectivity)
             self._nodes[node.number] = node
             self._works[node.number] = _Work(node.operator.name, profile, draws)
-            self._ports[node.operator.name] = len(node.queues)
             self._measure(node, profile)
         self._log.sizes.update({query: self._behind[network.root(query)] for query in network})
         return dict.fromkeys(network, pa.schema([]))
@@ -137,10 +135,6 @@ class SimulatedExecutor:
                 self._log.sizes[edge.stream] = self._behind[edge.source]
         size = profile.size if profile.size is not None else self._log.size(node.queues[0].stream)
         self._behind[node.number] = size
-
-    def states(self, fold: str) -> int:
-        """One for each port, since the tuples of each port are remembered separately."""
-        return self._ports[fold]
 
     def parts(self, fold: str, now: int, rows: int, remembered: int) -> int:
         """Always one: simulated tuples have no keys."""

@@ -6,15 +6,12 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import ClassVar
-
-import pyarrow as pa
 
 from freshet.engine import Engine, VirtualClock
 from freshet.model import (
     Curve,
     Filter,
-    Fold,
+    Join,
     Lifetime,
     Moving,
     Operator,
@@ -25,29 +22,12 @@ from freshet.model import (
     Union,
     UserError,
 )
-from freshet.model.operators import Typer
 from freshet.policies import Policy
 from freshet.quality import OperatorStatistics, OverheadStatistics
 from freshet.simulation.executor import Departs, Profile, SimulatedExecutor
 from freshet.simulation.log import SimulatedLog, microseconds
 from freshet.simulation.outcome import Departed, Floats, SimulationOutcome, Work, outcome
 from freshet.simulation.record import Charged, Record, operations
-
-
-@dataclass(frozen=True, slots=True)
-class SimulatedJoin(Fold):
-    """A join of any number of inputs."""
-
-    tag: ClassVar[str] = "join"
-
-    def output(self, inputs: Sequence[pa.Schema], typer: Typer) -> pa.Schema:
-        return pa.schema([])
-
-    def text(self) -> str:
-        return "JOIN"
-
-    def state_text(self) -> str:
-        return "tuples of all inputs"
 
 
 @dataclass(frozen=True)
@@ -136,11 +116,14 @@ class SimulatedQuery:
 
     def _operator(self, name: str) -> Operator:
         profile, ports = self.operators[name], len(self.inputs[name])
-        if profile.slide is not None and profile.lasts is not None:
-            return Panes(name, Lifetime(None, microseconds(profile.lasts)), microseconds(profile.slide))
-        if profile.lasts is not None:
-            return SimulatedJoin(name) if ports > 1 else Moving(name, None, microseconds(profile.lasts))
-        return Union(name) if ports > 1 else Filter(name, "true")
+        if profile.lasts is None:
+            return Union(name) if ports > 1 else Filter(name, "true")
+        lasts = microseconds(profile.lasts)
+        if profile.slide is not None:
+            return Panes(name, Lifetime(None, lasts), microseconds(profile.slide))
+        if ports > 1:
+            return Join(name, "inner", (Lifetime(None, lasts),) * ports, ((),) * ports, (), (0,) * ports)
+        return Moving(name, None, lasts)
 
 
 class World:

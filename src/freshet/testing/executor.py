@@ -100,10 +100,6 @@ class InProcessExecutor:
         self.network, self.fail_on_error = network, fail_on_error
         return self.columns.outputs(network)
 
-    def states(self, fold: str) -> int:
-        """How many state streams a fold has."""
-        return len(self.columns.states[fold])
-
     def parts(self, fold: str, now: int, rows: int, remembered: int) -> int:
         """The number of parts that a state should have: sometimes another one than it has now."""
         if self._splitting.random() >= self._resplits or not self._keyed(fold):

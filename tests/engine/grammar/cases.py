@@ -15,7 +15,7 @@ from tests.engine.grammar.freshet_text import text
 from tests.engine.grammar.logs import END, NAMED, STREAMS, Expected, Row, Step, log
 from tests.engine.kit import Application
 
-from freshet.engine.scattered import MOST_PIECES
+from freshet.engine.fold_states import MOST_PIECES
 from freshet.testing import Faults
 from freshet.testing.schedule import POLICIES, make_policy
 

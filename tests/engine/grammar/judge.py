@@ -16,7 +16,7 @@ from tests.engine.grammar.forms import Body, Combined, Derived, Kind, Member, Na
 from tests.engine.grammar.logs import NAMED, STREAMS
 from tests.engine.grammar.shapes import body_shape, with_each_tuple
 
-from freshet.engine import scattered
+from freshet.engine import fold_states
 from freshet.testing.compare import Row
 
 Due = Literal["at once", "closed", "later"]
@@ -31,7 +31,7 @@ def check(case: Case) -> tuple[int, int]:
     """
     play = Play(case)
     try:
-        with patch.object(scattered, "MOST_PIECES", case.pieces):
+        with patch.object(fold_states, "MOST_PIECES", case.pieces):
             play.play()
         for name, expected in play.expected.items():
             held, came = (

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from freshet.model import Filter, Lookup, Query
+from freshet.model import Lookup, Operator, Query
 from freshet.sources.mirror.readers import MirrorReader
 
-ReadingWay = tuple[Filter, ...]
+ReadingWay = tuple[Operator, ...]
 
 
 def readers_of(mirror: str, queries: Mapping[str, Query]) -> list[MirrorReader]:
     """The queries that read a stream or a table, also by way of the answers of other queries.
 
-    >>> from freshet.model import Project, Promises, QueryGraph
+    >>> from freshet.model import Filter, Project, Promises, QueryGraph
     >>> few = Filter("few.filter_1", "element = 'a'")
     >>> graph = QueryGraph.straight("prices", [few, Project("few.project", (("price", "price"),))])
     >>> over = QueryGraph.straight("few", [Project("over.project", (("price", "price"),))])
@@ -33,7 +33,7 @@ def _ways(query: Query, mirror: str, queries: Mapping[str, Query], seen: frozens
     for name, inputs in graph.inputs.items():
         operator = graph.operators[name]
         if isinstance(operator, Lookup) and operator.table == mirror:
-            yield tuple(each for each in operator.operators if isinstance(each, Filter))
+            yield tuple(each for each in operator.operators if each.keeps is not None)
         for source in inputs:
             if source == mirror:
                 yield from _filters(query, name)
@@ -45,7 +45,7 @@ def _filters(query: Query, name: str) -> Iterator[ReadingWay]:
     """The filters that rows pass from an operator on, before anything else is done with them."""
     graph = query.graph
     operator = graph.operators[name]
-    if not isinstance(operator, Filter):
+    if operator.keeps is None:
         yield ()
         return
     after = [each for each, inputs in graph.inputs.items() if name in inputs]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, TypedDict
 
-from freshet.quality.snapshots import EngineSnapshot, StreamSnapshot
+from freshet.quality.snapshots import EngineSnapshot, ResidentsSnapshot, StreamSnapshot
 
 
 class StreamReport(StreamSnapshot):
@@ -111,23 +111,10 @@ class SettingsReport(TypedDict):
     resident_port: Annotated[int, "as declared"]
 
 
-class ResidentPlace(TypedDict):
-    """A resident that is there."""
-
-    process: Annotated[int, "its process"]
-    host: Annotated[str, "its machine"]
-
-
-class ResidentsReport(TypedDict):
+class ResidentsReport(ResidentsSnapshot):
     """The residents."""
 
-    wanted: Annotated[int, "how many there should be"]
     reason: Annotated[str | None, "why there are fewer than declared"]
-    present: Annotated[list[ResidentPlace], "those that are connected: their `process` and `host`"]
-    restarts: Annotated[int, "how many were lost, and replaced"]
-    dispatches: Annotated[int, "how many parts of units were handed to them"]
-    lost: Annotated[int, "how many of those were lost with their resident, or took too long"]
-    given_back: Annotated[int, "number of units that ran as Spark jobs after all"]
 
 
 class Report(EngineSnapshot):

@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 import pyarrow as pa
 
 from freshet.bench.state.load import LoadStep, StateLoad
-from freshet.engine.scattered import is_scattered
+from freshet.engine.fold_states import is_scattered
 from freshet.kernels.folds import compile_fold
 from freshet.log import SegmentWriter
 from freshet.model import Chain, Segment, SegmentFile, State, Train, state_stream

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from freshet.app.declared.checking import Checked, timed_streams
 from freshet.app.declared.spec import StreamSpec
-from freshet.kernels.shuffling import MOST_BYTES, rows_that_pay, why_never_shuffled
+from freshet.kernels.shuffling import MOST_BYTES, rows_that_pay
 from freshet.model import Join, Lookup, Query
 from freshet.model.units import duration_text
 
@@ -42,7 +42,7 @@ def explain_joins(query: Query) -> Iterator[str]:
 
 
 def _join(join: Join) -> str:
-    reason = why_never_shuffled(join)
+    reason = join.why_one_task
     if reason is not None:
         return f"vectorised, in one task at any size, because {reason}"
     quicker = ((cores, rows_that_pay(cores)) for cores in _CORES)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Final
 
@@ -28,6 +28,7 @@ class StateRows:
         empty: A slab without rows.
         slabs: The slabs that have some.
         skipped: Number of rows of the first slab that are no longer part of the state.
+        tried: Number of rows when merging equal ones was last tried in vain; 0: it was not, or nobody knows.
 
     >>> rows = StateRows.of(pa.table({"end": [1, 2, 3]}), "end")
     >>> later = rows.drop(1).append(Slab(pa.table({"end": [4]}), "end"))
@@ -38,6 +39,7 @@ class StateRows:
     empty: Slab
     slabs: tuple[Slab, ...] = ()
     skipped: int = 0
+    tried: int = 0
 
     @classmethod
     def of(cls, table: pa.Table, end: str, start: str | None = None) -> StateRows:
@@ -90,7 +92,7 @@ class StateRows:
 
     def with_slab(self, slab: Slab) -> StateRows:
         """The rows and those of a slab, for a while: nothing is merged."""
-        return StateRows(self.empty, (*self.slabs, slab), self.skipped) if len(slab) else self
+        return replace(self, slabs=(*self.slabs, slab)) if len(slab) else self
 
     def append(self, slab: Slab) -> StateRows:
         """The rows and those of a slab."""
@@ -102,16 +104,16 @@ class StateRows:
             at -= 1
             size += len(slabs[at])
         if at == len(slabs) - 1:
-            return StateRows(self.empty, tuple(slabs), self.skipped)
+            return replace(self, slabs=tuple(slabs))
         skipped = self.skipped if at == 0 else 0
         whole = Slab.merged(slabs[at:], skipped)
-        return StateRows(self.empty, (*slabs[:at], whole), self.skipped - skipped)
+        return replace(self, slabs=(*slabs[:at], whole), skipped=self.skipped - skipped)
 
     def drop(self, rows: int) -> StateRows:
         """The rows without the first ones."""
         skipped = self.skipped + rows
         gone = int(np.searchsorted(self.begins[1:], skipped, "right"))
-        return StateRows(self.empty, self.slabs[gone:], skipped - int(self.begins[gone]))
+        return replace(self, slabs=self.slabs[gone:], skipped=skipped - int(self.begins[gone]))
 
     def moved(self, dropped: int, appended: pa.Table) -> StateRows:
         """The rows without the first ones, and with more."""

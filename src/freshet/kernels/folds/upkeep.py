@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Final, NamedTuple
 
 import pyarrow as pa
@@ -38,7 +39,8 @@ def keep_open(rows: StateRows, fresh: Slab, limit: int | None, compact: Compact 
 
     The stream is rewritten if most of the rows that would stay are dead. Rows are merged when their number passes a
     power of two, up or down. So the state is at most eight times as large as it needs to be: up to half of its rows
-    are dead, and up to three of four live rows can still be merged. The cost of merging is constant per row.
+    are dead, and up to three of four live rows can still be merged. The cost of merging is constant per row: if it was
+    tried in vain, it is not tried again before the number has changed by a quarter.
 
     Args:
         rows: The rows of the stream.
@@ -57,10 +59,12 @@ def keep_open(rows: StateRows, fresh: Slab, limit: int | None, compact: Compact 
         dead = rows.ended(limit) - dropped
     stays = len(rows) - dropped
     rewrite, size = 2 * dead > stays, stays + len(fresh)
-    if compact is not None and stays and size > SMALL and (rewrite or size.bit_length() != len(rows).bit_length()):
+    passes = size.bit_length() != len(rows).bit_length() and 4 * abs(size - rows.tried) >= rows.tried
+    if compact is not None and stays and size > SMALL and (rewrite or passes):
         merged = compact(pa.concat_tables([rows.open(limit), fresh.table]), rewrite)
         if merged is not None:
             return Upkept(merged, len(rows), rows.replaced(merged))
+        rows = replace(rows, tried=size)
     if rewrite:
         whole = pa.concat_tables([rows.open(limit), fresh.table])
         return Upkept(whole, len(rows), rows.replaced(whole))

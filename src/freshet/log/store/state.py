@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from freshet.log import old_names
+from freshet.log.errors import NoStream
 from freshet.log.kinds import ReaderKind, StreamKind
 from freshet.log.marks import Marks
 from freshet.log.segments.index import StreamIndex
@@ -161,7 +162,7 @@ class LogState:
         """A stream by its name."""
         found = self.streams.get(name)
         if found is None:
-            raise FreshetError(f"the log has no stream {name}; it has: {', '.join(sorted(self.streams)) or 'none'}")
+            raise NoStream(name, self.streams)
         return found
 
     def reader(self, name: str) -> ReaderState:

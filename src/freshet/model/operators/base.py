@@ -79,6 +79,11 @@ class Operator(ABC):
         return self.remembers
 
     @property
+    def states(self) -> int:
+        """Number of state streams that hold what it remembers."""
+        return 0
+
+    @property
     def split(self) -> Split:
         """How its work may be divided between tasks."""
         return "rows"

@@ -42,6 +42,10 @@ class Fold(Operator):
     def split(self) -> Split:
         return "never"
 
+    @property
+    def states(self) -> int:
+        return 1
+
     @abstractmethod
     def state_text(self) -> str:
         """What it remembers, and for how long."""

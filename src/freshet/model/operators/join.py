@@ -54,12 +54,35 @@ class Join(Fold):
 
     @property
     def split(self) -> Split:
-        return "keys"
+        return "keys" if self.why_one_task is None else "never"
+
+    @property
+    def why_one_task(self) -> str | None:
+        """Why one task does all of its work, however much it is; None: tasks may share it by key.
+
+        >>> minute = Lifetime("ts", 60_000_000)
+        >>> Join("j", "inner", (minute, minute), ((), ()), ()).why_one_task
+        'no equal columns tell which core a tuple belongs to'
+        >>> path = (("k", None), ("k", "v"), (None, "v"))
+        >>> Join("j", "inner", (minute,) * 3, path, (), (0, 0, 0)).why_one_task
+        'no column is equal in all its inputs, so that none tells which core a tuple belongs to'
+        """
+        if self.kind == "left":
+            return "a LEFT JOIN must know of all tuples at once which of them found no partner"
+        if not any(self.keys):
+            return "no equal columns tell which core a tuple belongs to"
+        if not self.split_keys:
+            return "no column is equal in all its inputs, so that none tells which core a tuple belongs to"
+        return None
 
     @property
     def split_keys(self) -> tuple[tuple[str, ...], ...]:
         common = [names for names in zip(*self.keys, strict=True) if None not in names]
         return tuple(tuple(name or "" for name in names) for names in zip(*common, strict=True))
+
+    @property
+    def states(self) -> int:
+        return len(self.validity)
 
     @property
     def ports(self) -> range:

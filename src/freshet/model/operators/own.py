@@ -56,6 +56,10 @@ class OwnFold(Fold):
     def goes_by_time(self) -> bool:
         return self.by_time
 
+    @property
+    def states(self) -> int:
+        return len(known_operator(self.key).states)
+
     def output(self, inputs: Sequence[pa.Schema], typer: Typer) -> pa.Schema:
         return known_operator(self.key).returns
 

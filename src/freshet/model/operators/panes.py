@@ -50,6 +50,15 @@ class Panes(Fold):
     def split_keys(self) -> tuple[tuple[str, ...], ...]:
         return (self.keys,) if self.keys else ()
 
+    @property
+    def states(self) -> int:
+        return 1 + len(self._details)
+
+    @property
+    def _details(self) -> set[str]:
+        """What it keeps in state streams of their own, for people."""
+        return {f"{_DETAILS[call.function]} {call.column}" for call in self.calls if call.function in _DETAILS}
+
     def boundary(self, time: Time) -> Time:
         """The last boundary that is closed."""
         return None if time is None else (time - self.offset) // self.slide * self.slide + self.offset
@@ -85,6 +94,5 @@ class Panes(Fold):
 
     def state_text(self) -> str:
         group = f" of each {', '.join(self.keys)}" if self.keys else ""
-        details = {f"{_DETAILS[call.function]} {call.column}" for call in self.calls if call.function in _DETAILS}
-        more = "".join(f" and {detail}" for detail in sorted(details))
+        more = "".join(f" and {detail}" for detail in sorted(self._details))
         return f"a partial answer{group}{more} for every {span_text(self.slide)}, {self.validity.for_how_long()}"

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from freshet.mirror.learning import from_readers
-from freshet.model import ARRIVAL, Filter, Project
+from freshet.model import ARRIVAL, Operator, Project
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,13 +24,14 @@ class MirrorReader:
 
     query: str
     weight: float
-    ways: tuple[tuple[Filter, ...], ...]
+    ways: tuple[tuple[Operator, ...], ...]
 
     def reads(self, names: Sequence[str], column: pa.Field | None) -> list[int] | None:
         """Numbers of the elements that it reads; None: all.
 
         Only conditions on the element's own column count: what others ask depends on what the element holds.
 
+        >>> from freshet.model import Filter
         >>> reader = MirrorReader("q", 1.0, ((Filter("f", "element IN ('a', 'c')"), Filter("g", "price > 5")),))
         >>> reader.reads(["a", "b", "c"], pa.field("element", pa.string()))
         [0, 2]
@@ -55,6 +56,7 @@ class MirrorReader:
 def read_worth(names: Sequence[str], column: pa.Field | None, readers: Iterable[MirrorReader]) -> list[float]:
     """What each element is worth to the queries that read it: the sum of their weights.
 
+    >>> from freshet.model import Filter
     >>> some = MirrorReader("few", 1.0, ((Filter("f", "element = 'a'"),),))
     >>> read_worth(["a", "b"], pa.field("element", pa.string()), [some, MirrorReader("all", 0.2, ((),))])
     [1.2, 0.2]

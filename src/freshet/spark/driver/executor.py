@@ -21,6 +21,7 @@ from freshet.kernels.shuffling import MOST_BYTES
 from freshet.kernels.task_split import OVERHEAD, parts_by_key
 from freshet.model import Chain, FreshetError, Network, Unit, UnitResult
 from freshet.model.unit import components
+from freshet.quality.snapshots import ResidentsSnapshot
 from freshet.spark.driver.analysis import Analysis
 from freshet.spark.driver.course import Course
 from freshet.spark.driver.failures import SILENT, STOPPED, Apart, Retry, end_of_jvm, message, retry_reason
@@ -29,8 +30,7 @@ from freshet.spark.driver.installation import Installation
 from freshet.spark.driver.isolate import isolate
 from freshet.spark.driver.jobs import Job, Jobs
 from freshet.spark.driver.planning import Component, Planner, TaskLimits
-from freshet.spark.driver.residents.dispatcher import NO_RESIDENTS, Dispatcher, ResidentFigures
-from freshet.spark.driver.residents.dispatcher import WAY as RESIDENT
+from freshet.spark.driver.residents.dispatcher import NO_RESIDENTS, RESIDENT, Dispatcher
 from freshet.spark.driver.residents.pool import most_parts, open_residents
 from freshet.spark.driver.residents.slots import free_slots
 from freshet.spark.driver.results import Outcome
@@ -90,7 +90,6 @@ class SparkExecutor:
         self._state = state.resolve()
         self._wake = clock.wake
         self._installation = Installation(Analysis(session), vectorise, rows_out, kept_bytes)
-        self.form = self._installation.form
         self.jobs = Jobs(session, self._state, self._installation)
         self._fail_on_error: frozenset[str] = frozenset()
         self._specs = self._state / "specs"
@@ -127,25 +126,24 @@ class SparkExecutor:
         Raises:
             UserError: Spark does not accept an expression; then nothing was installed.
         """
-        spec = self._installation.extend(network, schemas).store(self._specs)
-        with self._changed:
-            self._spec = spec
-            self._fail_on_error = frozenset(fail_on_error)
-            needed = {spec, self._empty, *self._running.values()}
+        self._installation.extend(network, schemas)
+        self._fail_on_error = frozenset(fail_on_error)
         if self._dispatcher is not None:
             self._dispatcher.installed()
-            needed |= self._dispatcher.specs
-        forget(self._specs, "*.json", but=needed)
         return self._installation.columns.outputs(network)
+
+    def _store(self) -> None:
+        """Writes down for workers what is installed."""
+        if (spec := self._installation.stored(self._specs)) != self._spec:
+            with self._changed:
+                self._spec = spec
+                needed = {spec, self._empty, *self._running.values()}
+            forget(self._specs, "*.json", but=needed | (self._dispatcher.specs if self._dispatcher else set()))
 
     @property
     def alone(self) -> frozenset[str]:
         """Queries that must not share a unit with others: earlier runs died while they ran."""
         return self._suspects.alone
-
-    def states(self, fold: str) -> int:
-        """How many state streams an installed fold has."""
-        return len(self._installation.columns.states[fold])
 
     def parts(self, fold: str, now: int, rows: int, remembered: int) -> int:
         """The number of parts in which the state of an installed fold should lie, by key."""
@@ -154,6 +152,7 @@ class SparkExecutor:
 
     def warm_up(self, rounds: int = 10) -> None:
         """Runs empty jobs, so that Python workers and compiled Java code are ready for the first units."""
+        self._store()
         for _ in range(rounds):
             self.jobs.probe(self._spec)
             self.jobs.probe(self._spec, self.jobs.cores)
@@ -166,12 +165,13 @@ class SparkExecutor:
         there = self._dispatcher is not None and self._dispatcher.residents.present
         return RESIDENT if there and way == "vectorised" else way
 
-    def residents(self) -> ResidentFigures:
+    def residents(self) -> ResidentsSnapshot:
         """What residents do, for reports. On the engine's thread."""
         return NO_RESIDENTS if self._dispatcher is None else self._dispatcher.figures()
 
     def submit(self, unit: Unit) -> None:
         """Starts a unit: residents run it if they can, else Spark jobs as soon as a worker is idle."""
+        self._store()
         residents = None if self._suspects.alone else self._dispatcher
         if residents is None or not residents.take(unit, self._spec, self._fail_on_error):
             self._queue(unit)

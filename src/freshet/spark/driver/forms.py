@@ -7,9 +7,8 @@ from functools import cache
 from itertools import groupby
 from typing import Literal
 
-from freshet.kernels.shuffling import why_never_shuffled
 from freshet.kernels.task_split import parted_at
-from freshet.model import Join, Network, Operator
+from freshet.model import Network, Operator
 
 Form = Literal["vectorised", "catalyst", "shuffled"]
 """``shuffled``: a large join."""
@@ -103,6 +102,5 @@ class Forms:
         return True
 
     def is_shufflable(self, number: int) -> bool:
-        """Whether a node is a join that could be shuffled."""
-        operator = self.network.nodes[number].operator
-        return isinstance(operator, Join) and why_never_shuffled(operator) is None
+        """Whether the tuples of a node could be shuffled by key."""
+        return self.network.nodes[number].operator.split == "keys"

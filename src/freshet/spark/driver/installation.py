@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
+from pathlib import Path
 
 import pyarrow as pa
 
@@ -37,8 +38,9 @@ class Installation(Forms):
         super().__init__(Network(), self._reason)
         self.columns = NetworkColumns(KernelTyper(analysis))
         self._vectorise, self._rows_out, self._kept_bytes = vectorise, rows_out, kept_bytes
+        self._stored: str | None = None
 
-    def extend(self, network: Network, streams: Mapping[str, pa.Schema]) -> Spec:
+    def extend(self, network: Network, streams: Mapping[str, pa.Schema]) -> None:
         """Takes in the nodes that are new.
 
         Raises:
@@ -52,7 +54,14 @@ class Installation(Forms):
             raise
         self.network = network
         self.judge_anew()
-        return self._spec(network.nodes)
+        self._stored = None
+
+    def stored(self, folder: Path) -> str:
+        """Name of the spec of all nodes in a folder. It is written when it is first asked for, since a start takes in
+        query after query."""
+        if self._stored is None:
+            self._stored = self._spec(self.network.nodes).store(folder)
+        return self._stored
 
     def _spec(self, nodes: Sequence[NetworkNode]) -> Spec:
         inputs = tuple(self.columns.inputs.get(node.number, ()) for node in nodes)

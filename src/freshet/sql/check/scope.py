@@ -12,7 +12,7 @@ from sqlglot import exp
 
 from freshet.model.operators import WINDOW_END, WINDOW_START
 from freshet.model.schema import ARRIVAL
-from freshet.sql.check.functions import BARE_FUNCTIONS
+from freshet.sql.check.functions import BARE_FUNCTIONS, is_aggregate
 from freshet.sql.parse.errors import SqlError, did_you_mean, fail
 from freshet.sql.parse.limits import MOST_PARTS, TOO_MANY_PARTS, parts_of
 from freshet.sql.parse.text import column, with_fields
@@ -84,7 +84,7 @@ class Scope:
     Args:
         sources: The members.
         aliases: Aliases of the SELECT (lower case) and their expressions; a column of the same name wins.
-        first: Aliases that win over a column of the same name.
+        first: Aliases that win over a column of the same name, except inside aggregates.
         later: Aliases that cannot be named here because they are computed later.
     """
 
@@ -151,7 +151,7 @@ class Scope:
         if len(found) > 1:
             choices = " or ".join(f"{source.alias}.{parts[0]}" for source, _ in found)
             raise fail(f"column {parts[0]} is in more than one stream: write {choices}", node)
-        if found and parts[0].lower() not in self.first:
+        if found and (parts[0].lower() not in self.first or _in_aggregate(node)):
             return column(found[0][1], *parts[1:])
         alias = self.aliases.get(parts[0].lower())
         if alias is not None:
@@ -177,6 +177,12 @@ class Scope:
         hint = did_you_mean(name, known) or f" (columns: {_listing(known)})"
         place = node.this if owner else node
         return fail(f"unknown column {name} of {' and '.join(s.alias for s in searched)}{hint}", place)
+
+
+def _in_aggregate(node: exp.Expr) -> bool:
+    """Whether a node is part of an aggregate, or of its FILTER."""
+    above = node.parent
+    return above is not None and (isinstance(above, exp.Filter) or is_aggregate(above) or _in_aggregate(above))
 
 
 def _qualified(owner: FromMember, parts: Sequence[str]) -> exp.Expr | None:

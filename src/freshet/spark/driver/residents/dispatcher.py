@@ -13,10 +13,11 @@ import time
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, TypedDict
+from typing import Any, Final
 
 from freshet.model import Unit, UnitResult
 from freshet.model.unit import components
+from freshet.quality.snapshots import ResidentsSnapshot
 from freshet.spark.driver.course import Course, JobCourse
 from freshet.spark.driver.failures import message
 from freshet.spark.driver.installation import Installation
@@ -24,7 +25,7 @@ from freshet.spark.driver.jobs import Job, Jobs
 from freshet.spark.driver.planning import Planner, TaskLimits
 from freshet.spark.driver.residents.homes import StateHomes
 from freshet.spark.driver.residents.patience import Patience
-from freshet.spark.driver.residents.pool import Residents, Whereabouts
+from freshet.spark.driver.residents.pool import Residents
 from freshet.spark.driver.residents.seat import Seat
 from freshet.spark.driver.results import Outcome
 from freshet.spark.driver.running import Running
@@ -33,22 +34,9 @@ from freshet.spark.worker.report import TaskReport, in_order, report_of
 _LOGGER: Final = logging.getLogger(__name__)
 _GIVE_UP: Final = 10.0
 """Seconds that a resident gets to give up what was cancelled."""
-WAY: Final = "resident"
+RESIDENT: Final = "resident"
 """The word for units that residents run."""
-
-
-class ResidentFigures(TypedDict):
-    """What residents do."""
-
-    wanted: int
-    present: list[Whereabouts]
-    restarts: int
-    dispatches: int
-    lost: int
-    given_back: int
-
-
-NO_RESIDENTS: Final[ResidentFigures] = {
+NO_RESIDENTS: Final[ResidentsSnapshot] = {
     "wanted": 0, "present": [], "restarts": 0, "dispatches": 0, "lost": 0, "given_back": 0,
 }  # fmt: skip
 """The figures of an executor that has none."""
@@ -279,7 +267,7 @@ class Dispatcher:
         overhead = max(time.perf_counter() - mine.began - outcome.busy, 0.0)
         files, kept = tuple(outcome.files), outcome.kept
         result = UnitResult(
-            mine.unit, mine.started, time.time(), chains, files, overhead, parts=mine.parts, way=WAY, kept=kept
+            mine.unit, mine.started, time.time(), chains, files, overhead, parts=mine.parts, way=RESIDENT, kept=kept
         )
         self._results.append(result)
 
@@ -321,7 +309,7 @@ class Dispatcher:
     def _finish_cancelled(self, mine: _InHand) -> None:
         if not mine.running:
             self._forget(mine)
-            self._results.append(UnitResult(mine.unit, mine.started, time.time(), retry="cancelled", way=WAY))
+            self._results.append(UnitResult(mine.unit, mine.started, time.time(), retry="cancelled", way=RESIDENT))
 
     def next_look(self) -> float | None:
         """When a resident will have taken too long, or been idle for too long, in seconds since the epoch; None:
@@ -329,7 +317,7 @@ class Dispatcher:
         moments = [*self._deadlines.values(), self.residents.next_end()]
         return min((moment for moment in moments if moment is not None), default=None)
 
-    def figures(self) -> ResidentFigures:
+    def figures(self) -> ResidentsSnapshot:
         """What residents do, for reports."""
         pool = self.residents
         return {

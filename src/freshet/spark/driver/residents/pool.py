@@ -10,11 +10,12 @@ from collections import deque
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
-from typing import Any, Final, TypedDict
+from typing import Any, Final
 
 from pyspark.sql import SparkSession
 
 from freshet.engine.clock import Waker
+from freshet.quality.snapshots import ResidentPlace
 from freshet.spark.driver.residents.departures import Departures
 from freshet.spark.driver.residents.listener import Listener, Newcomer
 from freshet.spark.driver.residents.relief import Relief
@@ -30,13 +31,6 @@ _GREETING: Final = 20.0
 """Seconds that a start waits for residents; units that come before them run as jobs."""
 IDLE: Final = 60.0
 """Seconds after which a resident without work ends, where executors come and go with the work."""
-
-
-class Whereabouts(TypedDict):
-    """A resident that is there."""
-
-    process: int
-    host: str
 
 
 class Residents:
@@ -233,7 +227,7 @@ class Residents:
             self._tasks = {**self._tasks, seat.number: new.task}
             self._clock.watch(new.channel)
 
-    def whereabouts(self) -> list[Whereabouts]:
+    def whereabouts(self) -> list[ResidentPlace]:
         """Where the residents are that are there now."""
         there = [seat.presence for seat in self.seats if seat.presence is not None]
         return [{"process": each.process, "host": each.host} for each in there]
