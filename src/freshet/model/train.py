@@ -32,9 +32,9 @@ class Segment:
 
 @dataclass(frozen=True, slots=True)
 class SegmentFile:
-    """A file that was written and is not yet in the log; ``members`` are (stream, rows, position, length, first arrival,
-    last arrival). The log gives offsets and sequence numbers when it takes the file in, and syncs it before if it is
-    not ``synced``."""
+    """A file that was written and is not yet in the log; ``members`` are (stream, rows, position, length, first
+    arrival, last arrival). The log gives offsets and sequence numbers when it takes the file in, and syncs it before if
+    it is not ``synced``."""
 
     name: str
     bytes: int

@@ -114,9 +114,7 @@ class Assignment:
         read = [tuple(each if isinstance(each, int) else train_of(each) for each in some) for some in inputs]
         bound = tuple([Chain(tuple(nodes), read[number], tuple(writes)) for nodes, number, writes in chains])
         kept, versions = tuple([_state(*each) for each in states]), _ranges(tables)
-        return cls(
-            Path(state), unit, spec, parts, bound, kept, versions, tuple(parted), Checks(checks), synced_from
-        )
+        return cls(Path(state), unit, spec, parts, bound, kept, versions, tuple(parted), Checks(checks), synced_from)
 
 
 @contextmanager

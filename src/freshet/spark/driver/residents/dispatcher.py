@@ -180,12 +180,13 @@ class Dispatcher:
             mine.sent = time.perf_counter()
             mine.spend("plan", mine.sent - began)
             mine.worked = 0.0
+            latest = self._patience.deadline(time.time(), mine.queries, tuples_of(mine.job))
             for part, seat in enumerate(seats):
                 self._notes[seat.number].write(mine.queries)
                 number = self.residents.run(seat, part, text)
                 mine.running.add(number)
                 self._by_number[number] = mine
-                self._deadlines[number] = self._patience.deadline(time.time())
+                self._deadlines[number] = latest
             now = time.perf_counter()
             mine.spend("send", now - mine.sent)
             mine.sent = now
@@ -223,8 +224,9 @@ class Dispatcher:
             return
         now = time.time()
         for number in [number for number, deadline in self._deadlines.items() if deadline <= now]:
-            if number in self._by_number and not self._by_number[number].cancelled:
-                self._patience.in_vain()
+            mine = self._by_number.get(number)
+            if mine is not None and not mine.cancelled:
+                self._patience.in_vain(mine.queries)
             del self._deadlines[number]
             self.residents.dismiss(number)
 
@@ -249,7 +251,7 @@ class Dispatcher:
             self._due.appendleft(mine)
         else:
             taken = time.perf_counter() - mine.sent
-            self._patience.took(taken)
+            self._patience.took(mine.queries, tuples_of(mine.job), taken)
             # A resident may have begun before the call that sent it the work returned.
             work = min(mine.worked, taken)
             mine.spend("work", work)
@@ -346,6 +348,18 @@ class Dispatcher:
         self.residents.close()
         for note in self._notes:
             note.close()
+
+
+def tuples_of(job: Job) -> int:
+    """Tuples of the longest train of a job, and those that its states hold.
+
+    >>> from freshet.model import Chain, State, Train
+    >>> chains = Chain((0,), (Train("s", 0, 5),)), Chain((1,), (0, Train("t", 2, 4)))
+    >>> tuples_of(Job("vectorised", chains, (State("q", (Train("q.state", 0, 100),), (None,), (None,)),)))
+    105
+    """
+    trains = (each.rows for chain in job.chains for each in chain.inputs if not isinstance(each, int))
+    return max(trains, default=0) + sum(each.rows for state in job.states for each in state.ranges)
 
 
 def _is_split(job: Job) -> bool:
