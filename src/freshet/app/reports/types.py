@@ -116,6 +116,7 @@ class ResidentPlace(TypedDict):
 
     process: Annotated[int, "its process"]
     host: Annotated[str, "its machine"]
+    kept_bytes: Annotated[int, "memory of the states that it keeps"]
 
 
 class ResidentsReport(TypedDict):
@@ -123,7 +124,7 @@ class ResidentsReport(TypedDict):
 
     wanted: Annotated[int, "how many there should be"]
     reason: Annotated[str | None, "why there are fewer than declared"]
-    present: Annotated[list[ResidentPlace], "those that are connected: their `process` and `host`"]
+    present: Annotated[list[ResidentPlace], "those that are connected"]
     restarts: Annotated[int, "how many were lost, and replaced"]
     dispatches: Annotated[int, "how many parts of units were handed to them"]
     lost: Annotated[int, "how many of those were lost with their resident, or took too long"]

@@ -11,7 +11,7 @@ import json
 import logging
 import time
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, TypedDict
 
@@ -25,7 +25,7 @@ from freshet.spark.driver.planning import Planner, TaskLimits
 from freshet.spark.driver.residents.homes import StateHomes
 from freshet.spark.driver.residents.patience import Patience
 from freshet.spark.driver.residents.pool import Residents, Whereabouts
-from freshet.spark.driver.residents.seat import Seat
+from freshet.spark.driver.residents.seat import Presence, Seat
 from freshet.spark.driver.results import Outcome
 from freshet.spark.driver.running import Running
 from freshet.spark.worker.report import TaskReport, in_order, report_of
@@ -68,8 +68,8 @@ class _InHand:
     started: float = field(default_factory=time.time)
     began: float = field(default_factory=time.perf_counter)
     parts: dict[str, float] = field(default_factory=dict)
-    running: set[int] = field(default_factory=set)
-    """Numbers of its dispatches that were not answered yet."""
+    running: dict[int, Presence] = field(default_factory=dict)
+    """Its dispatches that were not answered yet, by number, and who runs them."""
     reports: list[TaskReport] = field(default_factory=list)
     sent: float = 0.0
     worked: float = 0.0
@@ -184,7 +184,8 @@ class Dispatcher:
             for part, seat in enumerate(seats):
                 self._notes[seat.number].write(mine.queries)
                 number = self.residents.run(seat, part, text)
-                mine.running.add(number)
+                assert seat.presence is not None
+                mine.running[number] = seat.presence
                 self._by_number[number] = mine
                 self._deadlines[number] = latest
             now = time.perf_counter()
@@ -206,8 +207,7 @@ class Dispatcher:
             self._deadlines.pop(number, None)
             mine = self._by_number.pop(number, None)
             if mine is not None:
-                mine.running.discard(number)
-                self._take_answer(mine, answer)
+                self._take_answer(mine, mine.running.pop(number), answer)
         for seat, note in zip(self.residents.seats, self._notes, strict=True):
             if seat.presence is None or seat.presence.dispatch is None:
                 note.clear()
@@ -230,7 +230,7 @@ class Dispatcher:
             del self._deadlines[number]
             self.residents.dismiss(number)
 
-    def _take_answer(self, mine: _InHand, answer: list[Any] | None) -> None:
+    def _take_answer(self, mine: _InHand, resident: Presence, answer: list[Any] | None) -> None:
         self.lost += answer is None
         if mine.cancelled:
             self._finish_cancelled(mine)
@@ -243,6 +243,7 @@ class Dispatcher:
         else:
             _, seconds, report = answer
             mine.reports.append(report_of(report))
+            resident.kept_bytes = mine.reports[-1].kept.bytes
             mine.worked = max(mine.worked, seconds)
         if mine.running:
             return
@@ -302,7 +303,7 @@ class Dispatcher:
         for number in mine.running:
             self._by_number.pop(number, None)
 
-    def _give_up(self, numbers: Sequence[int] | set[int]) -> None:
+    def _give_up(self, numbers: Collection[int]) -> None:
         latest = time.time() + _GIVE_UP
         for seat in self.residents.seats:
             if seat.presence is not None and seat.presence.dispatch in numbers:

@@ -37,6 +37,7 @@ class Whereabouts(TypedDict):
 
     process: int
     host: str
+    kept_bytes: int
 
 
 class Residents:
@@ -236,7 +237,7 @@ class Residents:
     def whereabouts(self) -> list[Whereabouts]:
         """Where the residents are that are there now."""
         there = [seat.presence for seat in self.seats if seat.presence is not None]
-        return [{"process": each.process, "host": each.host} for each in there]
+        return [{"process": each.process, "host": each.host, "kept_bytes": each.kept_bytes} for each in there]
 
     @property
     def losses(self) -> int:
