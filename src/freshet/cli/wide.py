@@ -1,4 +1,4 @@
-"""What ``freshet run --wide`` shows besides the usual: residents, what workers keep of states, and the ways of steps."""
+"""What ``freshet run --wide`` adds: residents, what they keep of states, and the ways of steps."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from freshet.model import duration_text
 def wide_lines(report: Mapping[str, Any]) -> Iterator[list[str]]:
     """Lines of a report, each in pieces, what matters most first: a narrow screen shows as much as fits.
 
-    >>> places = [{"process": 7, "host": "one", "kept_bytes": 2_000_000}, {"process": 8, "host": "one", "kept_bytes": 0}]
+    >>> places = [{"process": process, "host": "one", "kept_bytes": 1_000_000} for process in (7, 8)]
     >>> residents = {"wanted": 2, "reason": None, "present": places, "restarts": 1}
     >>> residents |= {"dispatches": 9, "lost": 1, "given_back": 0}
     >>> report = {"residents": residents, "workers": {"states_found": 5, "states_rebuilt": 1}}

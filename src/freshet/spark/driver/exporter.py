@@ -26,7 +26,7 @@ class SparkExporter:
     Args:
         session: Where it runs.
         state: The state folder.
-        relieved: While the context that it gives for a group lasts, jobs of the group need not wait for a slot for long.
+        relieved: While the context that it gives for a group lasts, jobs of the group do not wait long for a slot.
     """
 
     def __init__(self, session: SparkSession, state: Path, relieved: Relieved = nullcontext) -> None:
