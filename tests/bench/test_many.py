@@ -89,12 +89,14 @@ def test_gains_are_ratios_of_means_and_the_highest_rate_kept_up_with_counts():
 
     found = TrialFigures()
     found.outcomes[at("freshet", 2000.0)] = [outcome(0.1, [500] * 6), outcome(0.3, [500] * 6)]
+    found.outcomes[at("floor", 2000.0)] = [outcome(0.05, [500] * 6)]
     found.outcomes[at("queries", 2000.0)] = [outcome(4.0, [500] * 6), outcome(6.0, [500] * 6)]
     for rate, backlog in ((20_000.0, 0.0), (30_000.0, 50_000.0)):
         found.outcomes[at("freshet", rate)] = [outcome(0.4, [0.0] * 4 + [backlog] * 2, rate)]
     compared = Result.of(comparison_figures(found, 2000.0), {})
     assert compared.figures["latency_gain_vs_queries_25"] == pytest.approx(25.0)
     assert compared.spread["latency_gain_vs_queries_25"] == pytest.approx((4.0 / 0.3, 60.0))
+    assert compared.figures["latency_vs_floor_25"] == pytest.approx(4.0)
     assert "mean_s_freshet_25_parquet_20000" not in compared.figures
     loaded = Result.of(load_figures(found, 25, ["parquet"], 20_000.0, 2000.0), {}).figures
     assert loaded["rows_per_s_25"] == 20_000.0
@@ -152,6 +154,9 @@ def test_many_gives_its_figures(tmp_path, monkeypatch):
         figures["mean_s_queries_2_parquet"] / figures["mean_s_freshet_2_parquet"]
     )
     assert figures["latency_gain_vs_foreach_2"] > 0
+    assert figures["latency_vs_floor_2"] == pytest.approx(
+        figures["mean_s_freshet_2_parquet"] / figures["mean_s_floor_2_parquet"]
+    )
     assert figures["latency_s_2"] == figures["mean_s_freshet_2_parquet_800"]
     assert figures["rows_per_s_2"] in (0.0, 100.0, 200.0, 400.0, 800.0)
     assert figures["cpu_vs_floor_2"] > 0

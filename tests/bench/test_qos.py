@@ -84,7 +84,7 @@ def test_differences_are_paired() -> None:
 @pytest.mark.spark
 @pytest.mark.timeout(1200)
 def test_qos_gives_its_figures(spark: object, tmp_path: Path) -> None:
-    result = qos(Stage(tmp_path), seconds=4.0, repetitions=2, queries=4, warm_up=1)
+    result = qos(Stage(tmp_path), seconds=4.0, repetitions=2, queries=4, trains=0.1, warm_up=1)
     for name in POLICIES:
         assert 0.0 <= result.figures[f"qos_{name}"] <= 1.0
         low, high = result.spread[f"qos_{name}"]
@@ -95,3 +95,7 @@ def test_qos_gives_its_figures(spark: object, tmp_path: Path) -> None:
         assert result.figures[f"qos_slope_slack_minus_{other}"] == pytest.approx(expected, abs=1e-5)
         assert len(result.conditions["paired_differences"][f"slope_slack_minus_{other}"]) == 2
     assert result.figures["steps"] > 0
+    assert result.figures["rows_per_train"] >= 1
+    assert 0.0 <= result.figures["order_as_predicted"] <= 1.0
+    best_first = [result.figures[f"qos_{name}"] for name in result.conditions["order"]["measured"]]
+    assert best_first == sorted(best_first, reverse=True)

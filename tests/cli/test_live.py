@@ -70,6 +70,41 @@ def lively(status: str = "running", app: str = "monitor") -> Report:
     return report(0, status=status, app=app, **meters.snapshot(100.0))
 
 
+RESIDENTS = {
+    "wanted": 2,
+    "reason": None,
+    "present": [
+        {"process": 1, "host": "one", "kept_bytes": 1_500_000},
+        {"process": 2, "host": "two", "kept_bytes": 500_000},
+    ],
+    "restarts": 1,
+    "dispatches": 1234,
+    "lost": 1,
+    "given_back": 1,
+}
+
+
+def test_wide_shows_residents_states_and_ways() -> None:
+    ways = {"resident": {"calls": 1230, "per_call_s": 0.0028}, "vectorised": {"calls": 1, "per_call_s": None}}
+    told = report(2, residents=RESIDENTS, ways=ways)
+    lines = draw(table(told, wide=True), 120)
+    assert lines[2:6] == [
+        "residents 2 of 2, 1 on one, 1 on two, 1 restart, 1,234 dispatches, 1 lost, 1 unit given back",
+        "states found 0 times, rebuilt 0 times, 2.0 MB kept",
+        "steps by resident: 1,230 at 2.8 ms",
+        "steps by vectorised: 1 at -",
+    ]
+    assert lines[6] == ""
+    assert draw(table(told), 120)[2] == ""
+    assert len(draw(table(told, 12, wide=True), 120, 12)) <= 12
+    assert "residents 2 of 2, 1 on one" in line(told, wide=True)
+    assert "residents" not in line(told)
+    none = dict(RESIDENTS, wanted=0, present=[], reason="because of a setting")
+    assert draw(table(report(1, residents=none, ways={}), wide=True), 120)[2].startswith(
+        "residents 0 of 0, because of a setting, 1 restart"
+    )
+
+
 def test_all_queries_worst_freshness_first() -> None:
     lines = shown(40)
     assert lines[0] == "monitor  running   1000 s   policy fcfs   2 workers 0.0 % busy   deciding 0.0 %"

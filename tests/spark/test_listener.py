@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import queue
+import select
 import socket
 from collections.abc import Iterator
+from contextlib import suppress
 
 import pytest
 
 from freshet.model import FreshetError
 from freshet.spark.driver.residents.listener import Listener, Newcomer
+from freshet.spark.worker import wire
 from freshet.spark.worker.resident import Post
 from freshet.spark.worker.wire import Channel, Stranger
 
@@ -70,6 +73,23 @@ def test_a_stranger_is_closed_and_others_still_come(listening: tuple[Listener, q
     worker = Post(listener.address, SECRET, 0, 1).connect()
     come.get(timeout=60.0).channel.close()
     worker.close()
+
+
+def test_a_stranger_that_sends_byte_by_byte_holds_no_place(
+    listening: tuple[Listener, queue.Queue[Newcomer]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(wire, "_PATIENCE", 0.5)
+    listener, come = listening
+    assert isinstance(listener.address, tuple)
+    sent = 0
+    with socket.create_connection(listener.address) as slow, suppress(ConnectionError):
+        slow.settimeout(60.0)
+        slow.recv(32)  # the driver's challenge
+        while sent < 64 and not select.select((slow,), (), (), 0.1)[0]:
+            slow.sendall(b"x")
+            sent += 1
+    assert sent < 64
+    assert come.empty()
 
 
 def test_the_port_is_the_one_that_was_asked_for() -> None:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import product
+from itertools import combinations, product
 
 import numpy as np
 from numpy.typing import NDArray
@@ -93,6 +93,16 @@ def over(ours: Sequence[float], theirs: Sequence[float], *, paired: bool = True)
     pairs = zip(ours, theirs, strict=True) if paired else product(ours, theirs)
     ratios = [one / other for one, other in pairs]
     return Spread(float(np.mean(ours) / np.mean(theirs)), min(ratios), max(ratios))
+
+
+def same_order(one: Mapping[str, float], other: Mapping[str, float]) -> float:
+    """The share of the pairs of names that come in the same order by both values; 1: both put all in one order.
+
+    >>> same_order({"a": 1.0, "b": 2.0, "c": 3.0}, {"a": 0.1, "b": 0.3, "c": 0.2})
+    0.666...
+    """
+    pairs = list(combinations(one, 2))
+    return sum((one[a] < one[b]) == (other[a] < other[b]) for a, b in pairs) / len(pairs)
 
 
 def slope(times: Values, values: Values) -> Spread:

@@ -9,6 +9,7 @@ from rich.console import Console, ConsoleOptions, RenderableType
 from rich.text import Text
 
 from freshet.cli.table_layout import TableColumn, choose, cut, line_of, row_of
+from freshet.cli.wide import wide_lines
 from freshet.model import duration_text
 
 ShownReport = Mapping[str, Any]
@@ -36,7 +37,7 @@ _COLUMNS: Final = (
 )
 
 
-def table(report: ShownReport, height: int = 40, hint: str = "") -> RenderableType:
+def table(report: ShownReport, height: int = 40, hint: str = "", wide: bool = False) -> RenderableType:
     """The live table, as wide as the screen allows.
 
     If not all queries fit the height, those in trouble come first, then those with the worst freshness. Among equals
@@ -46,11 +47,12 @@ def table(report: ShownReport, height: int = 40, hint: str = "") -> RenderableTy
         report: The present report of the run.
         height: Number of lines of the screen.
         hint: What the person can do now; shown instead of the status of the run.
+        wide: Whether to show residents, kept states and ways of steps, too.
     """
-    return _Table(report, height, hint)
+    return _Table(report, height, hint, wide)
 
 
-def line(report: ShownReport) -> str:
+def line(report: ShownReport, wide: bool = False) -> str:
     """The run in one line, for logs."""
     total, status = report["total"], report["status"]
     parts = [
@@ -66,6 +68,7 @@ def line(report: ShownReport) -> str:
         *([f"qos {_percent(total['qos']['average'])}"] if total["qos"] else []),
         *(", ".join(_mirror(name, told)) for name, told in report.get("mirrors", {}).items()),
         f"busy {_percent(report['workers']['busy_share'])}",
+        *(", ".join(pieces) for pieces in (wide_lines(report) if wide else ())),
         *_notes(report),
     ]
     return " · ".join(parts)
@@ -74,11 +77,13 @@ def line(report: ShownReport) -> str:
 class _Table:
     """The live table of a report; its width is known when it is drawn."""
 
-    def __init__(self, report: ShownReport, height: int, hint: str) -> None:
+    def __init__(self, report: ShownReport, height: int, hint: str, wide: bool) -> None:
         self._report, self._hint = report, hint
+        self._lines = [list(_mirror(*item)) for item in report.get("mirrors", {}).items()]
+        self._lines += wide_lines(report) if wide else ()
         self._notes = _first(_notes(report))
         ranked = sorted(report["queries"].items(), key=_importance)
-        room = max(_LEAST_ROWS, height - 4 - len(self._notes) - len(report.get("mirrors", {})))
+        room = max(_LEAST_ROWS, height - 4 - len(self._notes) - len(self._lines))
         shown = len(ranked) if len(ranked) <= room else room - 1
         self._shown, self._rest = ranked[:shown], ranked[shown:]
         # The latest decision has a line only where there is one to spare.
@@ -88,8 +93,8 @@ class _Table:
         width = options.max_width
         yield self._title(width)
         yield line_of(_summary(self._report), width)
-        for item in self._report.get("mirrors", {}).items():
-            yield line_of(map(Text, _mirror(*item)), width, gap=", ")
+        for pieces in self._lines:
+            yield line_of(map(Text, pieces), width, gap=", ")
         yield Text()
         yield from self._grid(width)
         if self._rest:

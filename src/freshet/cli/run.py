@@ -53,6 +53,9 @@ def run(
         bool,
         typer.Option("--try-again", help="Also run queries that stay out because earlier runs died with them."),
     ] = False,
+    wide: Annotated[
+        bool, typer.Option("--wide", help="Also show residents, what workers keep of states, and the ways of steps.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print only the report, at the end.")] = False,
 ) -> None:
     """Run an application.
@@ -77,7 +80,7 @@ def run(
         try:
             for note in started.notes:
                 print(note, file=sys.stderr)
-            with _screen(started, interrupts, quiet=as_json) as show:
+            with _screen(started, interrupts, quiet=as_json, wide=wide) as show:
                 _watch(started, interrupts, seconds, show)
         finally:
             started.stop(drain=False)
@@ -181,7 +184,7 @@ def _stop(run: Run) -> None:
 
 
 @contextmanager
-def _screen(run: Run, interrupts: Interrupts, quiet: bool) -> Iterator[Any]:
+def _screen(run: Run, interrupts: Interrupts, quiet: bool, wide: bool) -> Iterator[Any]:
     """Gives a function that shows the run: a live table on a terminal, a line now and then elsewhere, nothing if
     quiet."""
     if quiet:
@@ -195,15 +198,15 @@ def _screen(run: Run, interrupts: Interrupts, quiet: bool) -> Iterator[Any]:
             def show() -> None:
                 report = run.report()
                 hint = interrupts.hint if report["status"] == "draining" else ""
-                screen.show(table(report, screen.height, hint))
+                screen.show(table(report, screen.height, hint, wide))
 
             yield _every(FRAME, show)
             show()
     else:
         from freshet.cli.live import line
 
-        yield _every(LINE, lambda: print(line(run.report()), flush=True))
-        print(line(run.report()), flush=True)
+        yield _every(LINE, lambda: print(line(run.report(), wide), flush=True))
+        print(line(run.report(), wide), flush=True)
 
 
 def _every(seconds: float, work: Any) -> Any:

@@ -22,7 +22,7 @@ from freshet.engine.metering import Metering, waiting_for
 from freshet.engine.protocols import Executor, QueueLog
 from freshet.engine.settle import effects, failures_of, is_torn, suspects
 from freshet.engine.states import EdgeState
-from freshet.log.errors import LogFull
+from freshet.log.errors import LogFull, NotSynced
 from freshet.log.store.tail import stamped
 from freshet.model import Chain, FreshetError, Step, Unit, UnitResult
 from freshet.policies import Policy
@@ -216,7 +216,7 @@ class Engine(Admission):
         self, results: Sequence[UnitResult]
     ) -> tuple[Sequence[UnitResult], Mapping[str, Sequence[Chain]] | None]:
         """Commits what can be committed. Returns what is to be settled, and the chains that took effect by unit; None:
-        there was no room."""
+        nothing could be written."""
         good = [result for result in results if result.retry is None]
         chains = effects(good, self.board)
         torn = [one for one in good if one.unit.id in self._outdated or is_torn(one, self.board, chains[one.unit.id])]
@@ -227,9 +227,9 @@ class Engine(Admission):
             chains = {result.unit.id: chains[result.unit.id] for result in good}
         try:
             self.log.commit([self.time.commit_of(result, chains[result.unit.id]) for result in good])
-        except LogFull as full:
-            # Nothing of the group was committed: it runs again when there is room.
-            self._take_back([replace(result, retry=str(full)) for result in results], again=True)
+        except (LogFull, NotSynced) as error:
+            # Nothing of the group was committed: it runs again when there is room, and into other files.
+            self._take_back([replace(result, retry=str(error)) for result in results], again=True)
             return self._running.due(), None
         return results, chains
 

@@ -5,7 +5,7 @@ A state folder holds ``store.db`` (what exists), ``segments`` (files of Arrow IP
 """
 
 from freshet.log.cursors import Advance
-from freshet.log.errors import CursorMoved, Damaged, Deposed, Lagged, LogFull, StoreFailed
+from freshet.log.errors import CursorMoved, Damaged, Deposed, Lagged, LogFull, NotSynced, StoreFailed
 from freshet.log.intake.intake import Intake, Malformed, Receipt
 from freshet.log.kinds import ReaderKind, StreamKind
 from freshet.log.log import Log
@@ -41,6 +41,7 @@ __all__ = [
     "LogReader",
     "Loss",
     "Malformed",
+    "NotSynced",
     "PosixStorage",
     "QueryRecord",
     "ReaderKind",

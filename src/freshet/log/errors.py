@@ -11,6 +11,10 @@ class LogFull(FreshetError):
     """There is no room: a bound is reached or the disk is full. Nothing was written or acknowledged; try later."""
 
 
+class NotSynced(FreshetError):
+    """Files could not be made durable. Nothing was committed, and nobody may trust these files: write others."""
+
+
 class Deposed(FreshetError):
     """Another owner has opened the state folder since; this one may no longer write."""
 

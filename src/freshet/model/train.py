@@ -32,12 +32,14 @@ class Segment:
 
 @dataclass(frozen=True, slots=True)
 class SegmentFile:
-    """A file that was written durably and is not yet in the log; ``members`` are (stream, rows, position, length,
-    first arrival, last arrival). The log gives offsets and sequence numbers when it takes the file in."""
+    """A file that was written and is not yet in the log; ``members`` are (stream, rows, position, length, first
+    arrival, last arrival). The log gives offsets and sequence numbers when it takes the file in, and syncs it before if
+    it is not ``synced``."""
 
     name: str
     bytes: int
     members: tuple[tuple[str, int, int, int, int, int], ...]
+    synced: bool = True
 
 
 @dataclass(frozen=True, slots=True)

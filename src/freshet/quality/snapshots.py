@@ -165,13 +165,14 @@ class ResidentPlace(TypedDict):
 
     process: Annotated[int, "its process"]
     host: Annotated[str, "its machine"]
+    kept_bytes: Annotated[int, "memory of the states that it keeps"]
 
 
 class ResidentsSnapshot(TypedDict):
     """The residents."""
 
     wanted: Annotated[Counted, "how many there should be"]
-    present: Annotated[list[ResidentPlace], "those that are connected: their `process` and `host`"]
+    present: Annotated[list[ResidentPlace], "those that are connected"]
     restarts: Annotated[Counted, "how many were lost, and replaced"]
     dispatches: Annotated[Counted, "how many parts of units were handed to them"]
     lost: Annotated[Counted, "how many of those were lost with their resident, or took too long"]

@@ -18,7 +18,7 @@ from pydantic import Field
 
 from freshet.log import Exported, hidden_path, write_parquet
 from freshet.log.segments.lines import same_file
-from freshet.log.segments.storage import sync_folder
+from freshet.log.segments.storage import sync_path
 from freshet.model import UserError
 from freshet.sinks.sink import SinkOptions, Token
 from freshet.sources.options import Duration, LocalPath
@@ -128,7 +128,7 @@ class ParquetSink:
                 f"an executor wrote {made.path.name}, but it is not in {self.path} here: the folder is not the same "
                 "one on all machines, so leave out shared = true, or it was deleted just now"
             ) from None
-        sync_folder(self.path)
+        sync_path(self.path)
         self._end = token.end
         return self._state()
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import numpy as np
 import typer
 
-from freshet.bench.figures import Spread, mean, over
-from freshet.bench.freshness.fit import fit_handling
+from freshet.bench.figures import Spread, mean, over, same_order
+from freshet.bench.freshness.fit import fit_handling, rows_per_train
 from freshet.bench.freshness.load import BURST, Load, LoadBatch, MeasuredCosts
 from freshet.bench.freshness.model import predict
 from freshet.bench.freshness.queries import LINKS, SCHEMA, SELECTIVITIES, Question, questions
@@ -19,6 +19,7 @@ from freshet.bench.registry import bench
 from freshet.bench.result import Result
 from freshet.bench.stage import Stage
 from freshet.policies import Policy, create
+from freshet.spark.session.residency import parse_resident
 
 if TYPE_CHECKING:
     from freshet.bench.freshness.study import Played, Study
@@ -59,23 +60,31 @@ def freshness(
     repeat: Annotated[int, typer.Option(min=1, help="Repetitions; each runs every policy in both modes.")] = 5,
     queries: Annotated[int, typer.Option(min=len(STREAMS), help="Queries.")] = 50,
     utilization: Annotated[float, typer.Option(min=0.1, max=2.0, help="Share of what one worker sustains.")] = 0.9,
+    trains: Annotated[
+        float, typer.Option(min=0.01, max=10.0, help="Size of the trains; 0.1: ten times smaller than usual.")
+    ] = 1.0,
+    resident: Annotated[
+        str, typer.Option(help="Residents: auto, off (each step is a Spark job) or a number.")
+    ] = "auto",
     warm_up: Annotated[int, typer.Option(min=1, help="Rounds of small steps before, while Java compiles.")] = 8,
     seed: Annotated[int, typer.Option(min=0, help="Seed of queries and arrivals.")] = 0,
     master: Annotated[str, typer.Option(help="Spark master; one core is one worker, as simulated.")] = "local[1]",
 ) -> Result:
     """Queries of two predicates and a projection with costs from 1 to 32 run over twenty streams, ten of them bursty.
     Costs and overhead are measured first. Arrivals are sized so that they need the given share of the time while a
-    step's work is at least five times its overhead. Then FAS-MCQ, RB-MCQ, RR and FCFS take turns over the same
-    arrivals, one query per step and in sets. The simulator gets the measured costs and the same arrivals.
+    step's work is at least five times its overhead, or as `--trains` says. Then FAS-MCQ, RB-MCQ, RR and FCFS take
+    turns over the same arrivals, one query per step and in sets. The simulator gets the measured costs and the same
+    arrivals. `order_as_predicted` is the share of pairs of policies that come in the predicted order.
     """
     from freshet.bench.freshness.study import Study
 
     asked = questions(queries, STREAMS, seed)
-    load = Load(seconds, utilization, WORK, BURSTY)
+    load = Load(seconds, utilization, WORK * trains, BURSTY)
+    chosen = parse_resident(resident)
     rounds: list[FreshnessRound] = []
     with stage.spark("freshness", master) as session:
         stage.say(f"installing {queries} queries ...")
-        with Study(session, stage.folder / "state", asked) as study:
+        with Study(session, stage.folder / "state", asked, chosen) as study:
             costs = calibrate(stage, study, asked, load, warm_up)
             stage.say(f"a step's overhead is {costs.overhead * 1e3:.1f} ms")
             with stage.steps("runs", repeat * len(MODES) * len(POLICIES)) as advance:
@@ -156,6 +165,7 @@ def _figures(rounds: Sequence[FreshnessRound]) -> dict[str, float | Spread]:
         for other in ("rb", "rr", "fcfs"):
             figures[f"staleness_fas_vs_{other}{mode}"] = over(measured["fas"], measured[other])
             figures[f"predicted_fas_vs_{other}{mode}"] = over(predicted["fas"], predicted[other])
+        figures[f"order_as_predicted{mode}"] = same_order(*by_mean(measured, predicted))
         figures[f"simulator_error{mode}"] = error(predicted, measured)
         figures[f"simulator_error_by_run{mode}"] = error(replayed, measured)
         for policy in POLICIES:
@@ -179,6 +189,7 @@ def _load_figures(rounds: Sequence[FreshnessRound], mode: str) -> dict[str, floa
         f"work_per_step_vs_overhead{mode}": Spread(
             _work_over_overhead(every, fixed * len(runs)), min(ratios.values()), max(ratios.values())
         ),
+        f"rows_per_train{mode}": rows_per_train([step for played in every for step in played.steps]),
         f"queries_per_step{mode}": float(np.mean([step.members for played in every for step in played.steps])),
         f"steps{mode}": sum(len(played.steps) for played in every),
     }
@@ -188,6 +199,20 @@ def _work_over_overhead(runs: Sequence[Played], overheads: Sequence[float]) -> f
     """Work over overhead of all steps together; each run has the overhead of its round."""
     overhead = sum(each * len(played.steps) for played, each in zip(runs, overheads, strict=True))
     return sum(step.seconds for played in runs for step in played.steps) / overhead - 1.0
+
+
+def by_mean(*sides: Mapping[str, Sequence[float]]) -> list[dict[str, float]]:
+    """For each side the means over repetitions, by policy."""
+    return [{policy: float(np.mean(values)) for policy, values in side.items()} for side in sides]
+
+
+def order(values: Mapping[str, float]) -> list[str]:
+    """The policies in the order of their values, least first.
+
+    >>> order({"fas": 0.2, "rr": 0.1})
+    ['rr', 'fas']
+    """
+    return sorted(values, key=values.__getitem__)
 
 
 def error(predicted: Mapping[str, Sequence[float]], measured: Mapping[str, Sequence[float]]) -> Spread:
@@ -258,9 +283,21 @@ def _conditions(rounds: Sequence[FreshnessRound], load: Load, asked: Sequence[Qu
             "simulator_error, the machine was not equally fast in all runs of a repetition. repetitions: staleness, "
             "predicted, predicted by run, and utilization of each"
         ),
+        "order": _orders(rounds),
         "repetitions": _repetitions(rounds),
         "spread": "least and greatest of a repetition; figures are means over repetitions, or ratios of these",
     }
+
+
+def _orders(rounds: Sequence[FreshnessRound]) -> dict[str, list[str]]:
+    """The policies from the least stale on, as measured and as predicted, by mode."""
+    found = {}
+    for mode in MODES:
+        measured = {policy: [each.played[mode, policy].mean for each in rounds] for policy in POLICIES}
+        predicted = {policy: [each.predicted[mode, policy] for each in rounds] for policy in POLICIES}
+        for name, means in zip(("measured", "predicted"), by_mean(measured, predicted), strict=True):
+            found[f"{name}{mode}"] = order(means)
+    return found
 
 
 def _repetitions(rounds: Sequence[FreshnessRound]) -> dict[str, list[list[float]]]:

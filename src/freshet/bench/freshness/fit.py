@@ -39,6 +39,11 @@ def rows_out(step: StepNote) -> int:
     return sum(run.rows_out for name, run in step.runs if name.endswith(SUFFIXES[-1]))
 
 
+def rows_per_train(steps: Sequence[StepNote]) -> float:
+    """Median number of rows that a query reads in a step."""
+    return float(np.median([rows_in(step) / step.members for step in steps])) if steps else 0.0
+
+
 def fit_handling(steps: Sequence[StepNote]) -> Handling:
     """Least squares of the time of steps outside of operators on (1, rows in, rows out); neither slope is below 0.
 

@@ -120,8 +120,8 @@ class Load:
     def _rows(self, costs: MeasuredCosts, readers: Mapping[str, Sequence[str]], chosen: Sequence[str]) -> int:
         """Number of rows of an ordinary arrival, such that all arrivals together make up the wanted demand."""
         overhead = costs.overhead * sum(len(readers[stream]) for stream in chosen)
-        # If the time is too short even for that, there is as much work as overhead.
-        work = max(self.utilization * self.seconds - overhead, overhead)
+        # If the time is too short even for that, there is at least as much work as overhead, or as is wanted.
+        work = max(self.utilization * self.seconds - overhead, min(1.0, self.times) * overhead)
         per_row = {stream: sum(map(costs.per_row, names)) for stream, names in readers.items()}
         return max(1, round(work / sum(per_row[stream] * self._size(stream) for stream in chosen)))
 

@@ -18,6 +18,7 @@ from freshet.bench.rig.notes import StepNote
 from freshet.model import Curve, Promises, Stream, parse_schema
 from freshet.policies import Everything, Policy
 from freshet.quality.qos import Qos, overall
+from freshet.spark.session.residency import ResidentSetting
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -59,13 +60,16 @@ class Study:
         session: Where it runs.
         state: Its state folder.
         questions: The queries.
+        resident: How many residents, as an application declares it; with none each step is a Spark job.
     """
 
-    def __init__(self, session: SparkSession, state: Path, questions: Sequence[Question]) -> None:
+    def __init__(
+        self, session: SparkSession, state: Path, questions: Sequence[Question], resident: ResidentSetting = "auto"
+    ) -> None:
         self.streams = tuple(dict.fromkeys(each.stream for each in questions))
         self._pool = make_rows(1, seed=0)
         declared = [Stream(name, parse_schema(SCHEMA)) for name in self.streams]
-        self._rig = EngineRig(session, state, declared, most_rows=_ROWS, retention=NO_HISTORY)
+        self._rig = EngineRig(session, state, declared, most_rows=_ROWS, retention=NO_HISTORY, resident=resident)
         self._rig.add_queries({each.name: each.sql for each in questions})
         for each in questions:
             form, why = self._rig.executor.form(self._rig.engine.board.network.of(each.name))

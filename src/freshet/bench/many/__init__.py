@@ -87,10 +87,10 @@ def _silent(found: TrialFigures) -> dict[str, str]:
 
 def _conditions(found: TrialFigures, rate: float, limit: float, train: int) -> dict[str, Any]:
     from freshet.bench.many.files import INTERVAL
-    from freshet.bench.many.freshet_side import LOOK, POLICY, ROLL
+    from freshet.bench.many.freshet_side import POLICY, ROLL
     from freshet.bench.many.grid import TRAINS, WARM_TRAINS
     from freshet.bench.many.queries import LEAST, MOST, SCHEMA
-    from freshet.bench.many.side import HEAP
+    from freshet.bench.many.side import HEAP, LOOK
     from freshet.bench.many.trial import WARM
 
     return {
@@ -131,6 +131,7 @@ def _conditions(found: TrialFigures, rate: float, limit: float, train: int) -> d
         ),
         "limit": f"{limit:g} s each to start the queries, to answer the first files, and to answer all after the last",
         "freshet": f"policy {POLICY}, two workers; source files, a look every {LOOK:g} s",
+        "latency_vs_floor": f"mean_s of Freshet over that of the floor, which looks every {LOOK:g} s, too",
         "queries_side": "a streaming query for each, FAIR pools, no trigger",
         "foreach_side": "persists the micro-batch, then a write for each query in turn, no trigger",
         "compared_at": f"{rate:g} rows/s; names that end with another rate were measured at that",

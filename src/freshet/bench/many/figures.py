@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 import numpy as np
@@ -80,6 +80,8 @@ def comparison_figures(found: TrialFigures, rate: float) -> dict[str, float | Sp
                     figures[f"{name}_gain_vs_{place.side}_{place.queries}{end}"] = over(
                         found.means(place), ours, paired=False
                     )
+        if place.side == "floor" and (means := found.means(replace(place, side="freshet"))):
+            figures[f"latency_vs_floor_{place.queries}"] = over(means, found.means(place), paired=False)
         figures |= outcome_figures(place.name, outcomes)
     return figures
 

@@ -13,12 +13,10 @@ import pyarrow as pa
 
 from freshet.bench.many.answers import GivenRows, answer_of
 from freshet.bench.many.floor import answer, read, write
-from freshet.bench.many.side import Backlog, Notes, Opening, SideSetting
+from freshet.bench.many.side import LOOK, Backlog, Notes, Opening, SideSetting
 from freshet.bench.rig.checkpoints import number_of
 from freshet.bench.rig.meter import ByKind
 
-LOOK: Final = 0.005
-"""Seconds between two looks into the folder."""
 _AGAIN: Final = 0.05
 
 

@@ -16,7 +16,7 @@ from freshet.app import App
 from freshet.bench.many.answers import GivenRows, answer_in, answer_of, parquet_below
 from freshet.bench.many.places import QueryProgress
 from freshet.bench.many.queries import SCHEMA, STREAM, ManyQuery
-from freshet.bench.many.side import HEAP, Backlog, Notes, Opening, SideSetting, Times
+from freshet.bench.many.side import HEAP, LOOK, Backlog, Notes, Opening, SideSetting, Times
 from freshet.bench.rig.meter import ByKind, ProcessMeter
 from freshet.log import LogReader, Retention
 
@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from freshet.app.running.run import Run
 
 POLICY: Final = "everything"
-LOOK: Final = 0.02
-"""Seconds between two looks into the folder."""
 ROLL: Final = 1.0
 """Seconds for which a sink gathers rows."""
 TRAIN: Final = 500_000

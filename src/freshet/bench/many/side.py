@@ -27,6 +27,8 @@ from freshet.bench.rig.meter import ByKind
 
 HEAP: Final = "2g"
 """Heap of every side's JVM."""
+LOOK: Final = 0.02
+"""Seconds between two looks into the folder, of Freshet and of the floor."""
 GRACE: Final = 60.0
 """Seconds that a call may take beyond its own limit before the side counts as hung."""
 

@@ -9,17 +9,20 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import numpy as np
 import typer
 
-from freshet.bench.figures import Spread, mean
+from freshet.bench.figures import Spread, mean, same_order
+from freshet.bench.freshness import by_mean, order
+from freshet.bench.freshness.fit import rows_per_train
 from freshet.bench.freshness.load import LoadBatch, MeasuredCosts
 from freshet.bench.freshness.model import predict_qos
 from freshet.bench.freshness.queries import Question
-from freshet.bench.qos.load import LINKS, LONG, LOOSE, TIGHT, Storm, asked, tight_ones
+from freshet.bench.qos.load import LINKS, LONG, LOOSE, TIGHT, TIMES, Storm, asked, tight_ones
 from freshet.bench.registry import bench
 from freshet.bench.result import Result
 from freshet.bench.stage import Stage
 from freshet.model import Curve
 from freshet.policies import create
 from freshet.quality.qos import Qos
+from freshet.spark.session.residency import parse_resident
 
 if TYPE_CHECKING:
     from freshet.bench.freshness.study import Played, Study
@@ -49,6 +52,12 @@ def qos(
     seconds: Annotated[float, typer.Option(min=1.0, help="Seconds of a run.")] = 34.0,
     repetitions: Annotated[int, typer.Option(min=1, help="Repetitions; each runs every policy.")] = 5,
     queries: Annotated[int, typer.Option(min=2, help="Queries, half of them tight.")] = 10,
+    trains: Annotated[
+        float, typer.Option(min=0.01, max=10.0, help="Size of the trains; 0.1: ten times smaller than usual.")
+    ] = 1.0,
+    resident: Annotated[
+        str, typer.Option(help="Residents: auto, off (each step is a Spark job) or a number.")
+    ] = "auto",
     warm_up: Annotated[int, typer.Option(min=1, help="Rounds of small steps before, while Java compiles.")] = 8,
     seed: Annotated[int, typer.Option(min=0, help="Seed of queries and arrivals.")] = 0,
     master: Annotated[str, typer.Option(help="Spark master; one core is one worker, as simulated.")] = "local[1]",
@@ -56,15 +65,17 @@ def qos(
     """Half of the queries have a tight latency curve, half a loose one. Costs and overhead are measured first. Then a
     calm of 60 % of the capacity, a storm of 130 % and another calm are played under slope-slack, fixed priorities (both
     with push-through) and round robin in turn, over the same arrivals, one query per step. The simulator gets the
-    measured costs and the same arrivals.
+    measured costs and the same arrivals. `order_as_predicted` is the share of pairs of policies that come in the
+    predicted order.
     """
     from freshet.bench.freshness.study import Study
 
-    questions, load = asked(queries, STREAMS, seed), Storm(seconds)
+    questions, load = asked(queries, STREAMS, seed), Storm(seconds, times=TIMES * trains)
+    chosen = parse_resident(resident)
     rounds: list[QosRound] = []
     with (
         stage.spark("qos", master) as session,
-        Study(session, stage.folder / "state", questions) as study,
+        Study(session, stage.folder / "state", questions, chosen) as study,
     ):
         costs = _calibrate(stage, study, questions, load, warm_up)
         stage.say(f"a step's overhead is {costs.overhead * 1e3:.1f} ms, a round {load.round(costs, questions):.2f} s")
@@ -135,15 +146,23 @@ def _figures(rounds: Sequence[QosRound], questions: Sequence[Question]) -> dict[
             )
     for name in POLICIES:
         figures[f"predicted_qos_{name}"] = mean([found.average for found in predicted[name]])
+    figures["order_as_predicted"] = same_order(*_averages(rounds))
     every = [each.played[name] for each in rounds for name in POLICIES]
     steps = [step for played in every for step in played.steps]
     return figures | {
         "utilization": mean([played.busy for played in every]),
         "overhead_ms": mean([each.costs.overhead for each in rounds]).times(1e3),
         "work_per_step_vs_overhead": sum(step.work for step in steps) / sum(step.overhead for step in steps),
+        "rows_per_train": rows_per_train(steps),
         "steps": len(steps),
         "arrival_lag_ms": mean([float(np.mean(played.lags)) for played in every]).times(1e3),
     }
+
+
+def _averages(rounds: Sequence[QosRound]) -> list[dict[str, float]]:
+    """The mean QoS of each policy, as measured and as predicted."""
+    measured = {name: [each.played[name].qos.average for each in rounds] for name in POLICIES}
+    return by_mean(measured, {name: [each.predicted[name].average for each in rounds] for name in POLICIES})
 
 
 def gains(found: Mapping[str, Sequence[Qos]], other: str) -> list[float]:
@@ -166,6 +185,9 @@ def _conditions(rounds: Sequence[QosRound], load: Storm, questions: Sequence[Que
     }
     return {
         "paired_differences": differences,
+        "order": {
+            name: order(means)[::-1] for name, means in zip(("measured", "predicted"), _averages(rounds), strict=True)
+        },
         "policies": f"{POLICIES}: one query per step, all that waits for it, a decision before every step",
         "queries": (
             f"{len(questions)} of two predicates and a projection over {len(STREAMS)} streams, arithmetic of "

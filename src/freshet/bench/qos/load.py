@@ -14,6 +14,8 @@ from freshet.model import Curve
 
 LINKS: Final = (128, 256, 512)
 """Links of arithmetic in a query: rows are expensive, so that small arrivals keep Spark busy."""
+TIMES: Final = 5.0
+"""Work of a step over one arrival, over its overhead, unless trains are to have another size."""
 LONG: Final = 4
 """Number of arrivals in a train for the capacity: in a backlog trains are long and share their overhead."""
 TIGHT: Final = 0.5
@@ -38,7 +40,7 @@ class Storm:
     calm: float = 0.6
     storm: float = 1.3
     share: float = 0.4
-    times: float = 5.0
+    times: float = TIMES
 
     @property
     def length(self) -> float:

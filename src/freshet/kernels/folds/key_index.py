@@ -15,7 +15,10 @@ from freshet.kernels.folds.hashing import ALL_HASHES, Hashes
 from freshet.kernels.folds.sorting import Runs, running_maximum, stable_order
 
 SHORT: Final = 64
-"""Up to this number of rows of one hash, it is quicker to look at all of them than to search among them."""
+"""With more rows of one hash than this, rows are searched by time, too."""
+FEW: Final = 4
+"""So they are if in the mean a row shares its hash with more others than this. With fewer it is quicker to look at all
+of them than to search among them."""
 
 
 class ValidTimes(NamedTuple):
@@ -33,6 +36,8 @@ class _Ordered(NamedTuple):
     starts: Runs
     latest: Runs
     """Until when a row or one before it, of the same hash, is valid."""
+    exact: bool
+    """Whether no row before one, of the same hash, is valid for longer."""
 
 
 @dataclass(frozen=True)
@@ -76,6 +81,11 @@ class KeyIndex:
         """Memory that it takes, except for the times."""
         return int(self.hashes.nbytes + self.rows.nbytes) * (3 if self._ordered else 1)
 
+    @property
+    def is_exact(self) -> bool:
+        """Whether :meth:`find` finds, for hashes with times, only rows that are valid then."""
+        return self._ordered is not None and self._ordered.exact
+
     def find(self, hashes: Hashes, times: ValidTimes | None = None) -> tuple[Ints, Ints]:
         """For each hash the range of places in :attr:`rows` that may have it, and may be valid at the given times."""
         ordered = self._ordered
@@ -100,14 +110,15 @@ class KeyIndex:
 
     @cached_property
     def _ordered(self) -> _Ordered | None:
-        """None if no hash has many rows."""
+        """None if hashes have few rows each."""
         heads = np.flatnonzero(np.concatenate([[True], self.hashes[1:] != self.hashes[:-1]]))
         counts = np.diff(heads, append=len(self.hashes))
-        if self.times is None or int(counts.max(initial=0)) <= SHORT:
+        if self.times is None or (int(counts.max(initial=0)) <= SHORT and counts @ counts <= FEW * len(self.hashes)):
             return None
         codes, size = np.repeat(np.arange(len(heads)), counts), len(heads)
         latest = running_maximum(codes, size, self.times.end[self.rows])
-        return _Ordered(self.hashes[heads], Runs(codes, size, self.times.start[self.rows]), Runs(codes, size, latest))
+        starts, ends = Runs(codes, size, self.times.start[self.rows]), Runs(codes, size, latest)
+        return _Ordered(self.hashes[heads], starts, ends, np.array_equal(latest, self.times.end[self.rows]))
 
 
 def _by_time(start: Ints) -> Ints:

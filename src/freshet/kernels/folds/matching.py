@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from freshet.kernels.expressions.value import Mask
+from freshet.kernels.expressions.value import Mask, both
 from freshet.kernels.folds.arrays import Ints, flat, take
 from freshet.kernels.folds.hashing import ALL_HASHES, Hashes, same
 from freshet.kernels.folds.key_index import ValidTimes
@@ -58,10 +58,8 @@ def _pairs_of(
         if not len(places):
             continue
         other, ids = index.rows[places].astype(np.int64), ids + begin
-        meet: Mask = (known.start[other] < times.end[ids]) & (known.end[other] > times.start[ids])
-        if skipped:
-            meet &= other >= skipped
-        if not meet.all():
+        meet = _meet(other, ids, None if index.is_exact else (known, times), skipped)
+        if meet is not None and not meet.all():
             other, ids = other[meet], ids[meet]
         own = near[ids]
         for key in keys:
@@ -70,3 +68,21 @@ def _pairs_of(
                 own, other = own[equal], other[equal]
         if len(own):
             yield own, other
+
+
+def _meet(other: Ints, ids: Ints, times: tuple[ValidTimes, ValidTimes] | None, skipped: int) -> Mask | None:
+    """Which candidates are still part of the state, and valid at the same time; None: all.
+
+    Args:
+        other: Numbers of the remembered rows.
+        ids: Numbers of the probing rows.
+        times: When both are valid; None: that was looked at before.
+        skipped: Number of the first remembered row that is still part of the state.
+    """
+    meet: Mask | None = None
+    if times is not None:
+        known, own = times
+        meet = (known.start[other] < own.end[ids]) & (known.end[other] > own.start[ids])
+    if skipped:
+        meet = both(meet, other >= skipped)
+    return meet

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from freshet.log.intake.shown import jsonable
-from freshet.log.segments.storage import sync_folder, write_all
+from freshet.log.segments.storage import sync_path, write_all
 from freshet.log.store.private import open_private
 
 _TRIES: Final = 5
@@ -110,7 +110,7 @@ class DurableLines:
                 self._descriptor = open_private(self.path, flags)
             else:
                 self._descriptor = os.open(self.path, flags | os.O_CLOEXEC, 0o666)
-            sync_folder(self.path.parent)
+            sync_path(self.path.parent)
         return self._descriptor
 
 

@@ -65,11 +65,17 @@ class SegmentWriter:
         first, last = arrivals[0].as_py(), arrivals[-1].as_py()
         self._members.append((stream, batch.num_rows, position, length, first, last))
 
-    def finish(self) -> SegmentFile:
-        """Writes the file; it is durable when this returns. Without segments no file is written."""
+    def finish(self, synced_from: int = 0) -> SegmentFile:
+        """Writes the file. Without segments no file is written.
+
+        Args:
+            synced_from: It is durable when this returns if it has at least this number of bytes; a smaller one must be
+                synced before it is committed.
+        """
+        synced = self._pieces.size >= synced_from
         if self._members:
-            self._storage.put(self._name, self._pieces.buffers)
-        return SegmentFile(self._name, self._pieces.size, tuple(self._members))
+            self._storage.put(self._name, self._pieces.buffers, sync=synced)
+        return SegmentFile(self._name, self._pieces.size, tuple(self._members), synced)
 
     def abort(self) -> None:
         """Discards what was added and not yet finished; it is harmless after :meth:`finish`."""

@@ -31,9 +31,12 @@ class StoredFile:
 class Storage(Protocol):
     """Immutable files with names. An object store needs no more than this to carry a log."""
 
-    def put(self, name: str, pieces: Sequence[pa.Buffer | bytes]) -> None:
-        """Writes a new file: pieces, one after the other. It is durable when this returns; if this raises, nothing is
-        left behind."""
+    def put(self, name: str, pieces: Sequence[pa.Buffer | bytes], *, sync: bool = True) -> None:
+        """Writes a new file: pieces, one after the other. It is durable when this returns, or else after :meth:`sync`;
+        if this raises, nothing is left behind."""
+
+    def sync(self, names: Iterable[str]) -> None:
+        """Makes files durable. If this raises, some of them may be damaged, and trying again would not tell."""
 
     def open(self, name: str) -> pa.NativeFile:
         """Opens a file for reading at any place; raises ``FileNotFoundError`` if there is none."""
@@ -65,7 +68,7 @@ class PosixStorage:
 
     folder: Path
 
-    def put(self, name: str, pieces: Sequence[pa.Buffer | bytes]) -> None:
+    def put(self, name: str, pieces: Sequence[pa.Buffer | bytes], *, sync: bool = True) -> None:
         path = self.folder / name
         # No temporary name: a file exists for readers only once the store names it, so a half-written one is
         # an orphan. O_EXCL, because two attempts of one task must never write over each other.
@@ -73,14 +76,22 @@ class PosixStorage:
         try:
             try:
                 write_all(descriptor, pieces)
-                os.fsync(descriptor)
+                if sync:
+                    os.fsync(descriptor)
             finally:
                 os.close(descriptor)
-            sync_folder(self.folder)
+            if sync:
+                sync_path(self.folder)
         except BaseException:
             with suppress(OSError):
                 path.unlink()
             raise
+
+    def sync(self, names: Iterable[str]) -> None:
+        for name in names:
+            sync_path(self.folder / name)
+        # Once for all of them: a file without a name would be as lost as one without content.
+        sync_path(self.folder)
 
     def open(self, name: str) -> pa.NativeFile:
         return pa.memory_map(str(self.folder / name))
@@ -119,9 +130,9 @@ def write_all(descriptor: int, pieces: Iterable[pa.Buffer | bytes]) -> None:
             left[0] = left[0][written:]
 
 
-def sync_folder(folder: Path) -> None:
-    """Makes the names in a folder durable."""
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+def sync_path(path: Path) -> None:
+    """Makes the content of a file durable, or the names in a folder. It does not matter which process wrote them."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
         os.fsync(descriptor)
     finally:

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from typing import Final
 
 from freshet.log.cursors import Cursors
+from freshet.log.errors import NotSynced
 from freshet.log.segments.storage import PosixStorage
 from freshet.log.store.state import StreamState
 from freshet.log.store.store import Member, Transaction, pack_members
@@ -41,6 +42,7 @@ class Commits(Cursors):
         Raises:
             CursorMoved: A range does not begin at its reader's cursor; nothing took effect.
             LogFull: The disk is full; nothing took effect, and the same commit may be tried again.
+            NotSynced: Files could not be made durable; nothing took effect, and their units must run again.
         """
         files = [file for result in results for file in result.files]
 
@@ -60,7 +62,8 @@ class Commits(Cursors):
 
     @contextmanager
     def _about_to_commit(self, files: Sequence[SegmentFile]) -> Iterator[None]:
-        """Protects files from being taken for orphans, and refuses those that are not what they should be."""
+        """Protects files from being taken for orphans, refuses those that are not what they should be, and makes those
+        durable that are not yet, all at once."""
         names = {file.name for file in files}
         with self._lock:
             self._state.pending |= names
@@ -71,10 +74,20 @@ class Commits(Cursors):
                     raise FreshetError(
                         f"segment file {file.name} has {size} bytes, not {file.bytes}; its unit must run again"
                     )
+            self._sync([file.name for file in files if file.members and not file.synced])
             yield
         finally:
             with self._lock:
                 self._state.pending -= names
+
+    def _sync(self, names: Sequence[str]) -> None:
+        if not names:
+            return
+        try:
+            self._storage.sync(names)
+        except OSError as error:
+            # A second try might succeed although the system has dropped what it could not write.
+            raise NotSynced(f"segment files could not be synced: {error}") from error
 
     def _take_files(self, tx: Transaction, files: Sequence[SegmentFile]) -> None:
         """Gives offsets and sequence numbers to the members of files."""

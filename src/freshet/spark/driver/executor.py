@@ -8,7 +8,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Collection, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from contextlib import nullcontext, suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -85,10 +85,8 @@ class SparkExecutor:
         residents: int = 0,
         resident_port: int = 0,
     ) -> None:
-        self.slots = slots
-        self._context = session.sparkContext
-        self._state = state.resolve()
-        self._wake = clock.wake
+        self.slots, self._wake = slots, clock.wake
+        self._context, self._state = session.sparkContext, state.resolve()
         self._installation = Installation(Analysis(session), vectorise, rows_out, kept_bytes)
         self.jobs = Jobs(session, self._state, self._installation)
         self._fail_on_error: frozenset[str] = frozenset()
@@ -96,8 +94,7 @@ class SparkExecutor:
         forget(self._specs, "*.assignment", "*.report")  # of runs before: nobody reads them any more
         self._spec = self._empty = Spec().store(self._specs)
         self._suspects = suspects or Suspects(self._state, {})
-        self._notes = Running(self._state)
-        self._floor = Floor()
+        self._notes, self._floor = Running(self._state), Floor()
         self._limit = TimeLimit(time_limit, self._context.cancelJobGroup, self._is_stuck)
         self._changed = threading.Condition()
         self._waiting: deque[Unit] = deque()
@@ -168,6 +165,10 @@ class SparkExecutor:
     def residents(self) -> ResidentsSnapshot:
         """What residents do, for reports. On the engine's thread."""
         return NO_RESIDENTS if self._dispatcher is None else self._dispatcher.figures()
+
+    def relieved(self, group: str) -> AbstractContextManager[None]:
+        """While it lasts, a job of a group that waits for a slot gets that of a resident."""
+        return nullcontext() if self._dispatcher is None else self._dispatcher.residents.relief.watch(group)
 
     def submit(self, unit: Unit) -> None:
         """Starts a unit: residents run it if they can, else Spark jobs as soon as a worker is idle."""
@@ -356,8 +357,7 @@ class SparkExecutor:
             raise Retry(self._notes.dead)
         queries = {query for chain in job.chains for query in self._queries(chain)}
         try:
-            relief = nullcontext() if self._dispatcher is None else self._dispatcher.residents.relief.watch(unit.id)
-            with self._notes.job(queries), self._limit.watch(unit.id), relief:
+            with self._notes.job(queries), self._limit.watch(unit.id), self.relieved(unit.id):
                 return self.jobs.run(unit, spec, job, times)
         except TookTooLong:
             self._probe_within(unit)

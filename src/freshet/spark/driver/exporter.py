@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from functools import cache, partial
 from pathlib import Path
 
@@ -16,13 +17,21 @@ from freshet.spark.worker.assignment import telling
 from freshet.spark.worker.exporting import EXPORTS, export_plan, orders_text, read_exports
 from freshet.spark.worker.report import rows_of
 
+Relieved = Callable[[str], AbstractContextManager[object]]
+
 
 class SparkExporter:
-    """Writes files on the executors; implements :class:`freshet.sinks.Exporter`."""
+    """Writes files on the executors; implements :class:`freshet.sinks.Exporter`.
 
-    def __init__(self, session: SparkSession, state: Path) -> None:
+    Args:
+        session: Where it runs.
+        state: The state folder.
+        relieved: While the context that it gives for a group lasts, jobs of the group do not wait long for a slot.
+    """
+
+    def __init__(self, session: SparkSession, state: Path, relieved: Relieved = nullcontext) -> None:
         self._context = session.sparkContext
-        self._state = state.resolve()
+        self._state, self._relieved = state.resolve(), relieved
         self._specs = self._state / "specs"
         make_folder(self._specs)
         # The umask can only be read by setting it.
@@ -38,5 +47,5 @@ class SparkExporter:
         name = f"sinks-{number}"
         text = orders_text(self._state, name, tasks, self._umask, exports)
         self._context.setJobGroup(name, f"sinks: {len(exports)} Parquet files")
-        with telling(self._context, EXPORTS, text, self._specs, name):
+        with telling(self._context, EXPORTS, text, self._specs, name), self._relieved(name):
             return read_exports(rows_of(self._plan(tasks)), tasks, len(exports))

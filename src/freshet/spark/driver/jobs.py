@@ -17,6 +17,7 @@ from freshet.model.unit import components
 from freshet.spark.driver.failures import retry_reason
 from freshet.spark.driver.forms import Form
 from freshet.spark.driver.installation import Installation
+from freshet.spark.session.settings import in_process
 from freshet.spark.worker.assignment import PROPERTY, Assignment, telling
 from freshet.spark.worker.catalyst import catalyst_plan
 from freshet.spark.worker.report import TaskReport, read_reports, rows_of
@@ -28,6 +29,9 @@ from freshet.spark.worker.vectorised import vectorised_plan
 # task pays about 0.1 ms for each chain, however few tuples it has.
 _SPLIT_TUPLES: Final = 50_000
 _SPLIT_EFFORT: Final = 500_000
+_SYNCED_FROM: Final = 1 << 20
+"""Bytes from which on a task syncs its file itself, although the driver could: the driver's thread would wait for the
+disk, and the sync that it saves is a small part of that."""
 _MOST_PLANS: Final = 128
 _MOST_TAGS: Final = 16
 _TAGS: Final = "spark.job.tags"
@@ -52,6 +56,8 @@ class Jobs:
         self.checks = Checks.ONCE
         """When tasks check the checksums of their trains; measurements change it."""
         self._session, self._state, self._installation = session, state, installation
+        # What another machine has written, only that machine can sync.
+        self._synced_from = _SYNCED_FROM if in_process(session.sparkContext.master or "") else 0
         self._vectorised = cache(partial(vectorised_plan, session))
         self._catalyst = lru_cache(_MOST_PLANS)(partial(catalyst_plan, session))
 
@@ -84,7 +90,8 @@ class Jobs:
     def assignment(self, unit: Unit, spec: str, job: Job, tasks: int) -> Assignment:
         """What the tasks of a job are told."""
         tables = self._tables(job.chains, unit.tables)
-        return Assignment(self._state, unit.id, spec, tasks, job.chains, job.states, tables, job.parted, self.checks)
+        told = job.chains, job.states, tables, job.parted, self.checks, self._synced_from
+        return Assignment(self._state, unit.id, spec, tasks, *told)
 
     def _plan_of(self, job: Job, tasks: int) -> DataFrame:
         if job.form == "vectorised":

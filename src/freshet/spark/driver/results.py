@@ -99,7 +99,7 @@ def committed(task: TaskReport, written: Sequence[Sequence[str]], accepted: Coll
     found = [(stream, each.member) for each in task.chains if each.chain in accepted for stream in written[each.chain]]
     found += [(each.stream, each.member) for each in task.states if each.chain in accepted]
     members = tuple((stream, *member) for stream, member in found if member is not None)
-    return SegmentFile(task.file, task.bytes, members) if task.file is not None and members else None
+    return SegmentFile(task.file, task.bytes, members, task.synced) if task.file is not None and members else None
 
 
 def _joined(runs: Sequence[OperatorRun], more: Sequence[OperatorRun]) -> tuple[OperatorRun, ...]:

@@ -40,6 +40,15 @@ def check_resident(value: object) -> ResidentSetting:
     return value or "off"
 
 
+def parse_resident(text: str) -> ResidentSetting:
+    """The same from a text, as options give it.
+
+    >>> parse_resident("off"), parse_resident("2")
+    ('off', 2)
+    """
+    return check_resident(int(text) if text.isdecimal() else text)
+
+
 def wanted(setting: ResidentSetting, workers: int, cores: int, local: bool) -> int:
     """How many residents a run wants: ``auto`` takes one for each unit that can run at once on a core of its own. On a
     cluster it leaves one core to jobs.

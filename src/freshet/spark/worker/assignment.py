@@ -48,6 +48,8 @@ class Assignment:
     """Folds that merge tuples in every task, each its own part of them, and close no window."""
     checks: Checks = Checks.ONCE
     """When tasks check the checksums of their trains; with ``NEVER`` they do not write any, either."""
+    synced_from: int = 0
+    """Files of at least this number of bytes are synced by the task that writes them, smaller ones by the driver."""
 
     def trains(self) -> Iterator[Train]:
         """Everything that its tasks read."""
@@ -98,7 +100,7 @@ class Assignment:
             for each in self.states
         ]
         fields = [str(self.state), self.unit, self.spec, self.parts, inputs, chains, states, _fields(self.tables)]
-        return json.dumps([*fields, self.parted, self.checks], separators=(",", ":"))
+        return json.dumps([*fields, self.parted, self.checks, self.synced_from], separators=(",", ":"))
 
     @classmethod
     def parse(cls, text: str) -> Assignment:
@@ -108,11 +110,11 @@ class Assignment:
     @classmethod
     def of(cls, fields: Sequence[Any]) -> Assignment:
         """From the list that :meth:`text` writes."""
-        state, unit, spec, parts, inputs, chains, states, tables, parted, checks = fields
+        state, unit, spec, parts, inputs, chains, states, tables, parted, checks, synced_from = fields
         read = [tuple(each if isinstance(each, int) else train_of(each) for each in some) for some in inputs]
         bound = tuple([Chain(tuple(nodes), read[number], tuple(writes)) for nodes, number, writes in chains])
-        kept = tuple([_state(*each) for each in states])
-        return cls(Path(state), unit, spec, parts, bound, kept, _ranges(tables), tuple(parted), Checks(checks))
+        kept, versions = tuple([_state(*each) for each in states]), _ranges(tables)
+        return cls(Path(state), unit, spec, parts, bound, kept, versions, tuple(parted), Checks(checks), synced_from)
 
 
 @contextmanager

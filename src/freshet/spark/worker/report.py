@@ -91,10 +91,12 @@ class TaskReport:
     chains: tuple[ChainReport, ...]
     states: tuple[StateReport, ...] = ()
     kept: KeptCounts = NOTHING_KEPT
+    synced: bool = True
+    """Whether its file is durable; if not, the driver syncs it with the others of a commit."""
 
     def text(self) -> str:
         """As JSON: a text crosses the JVM faster than nested columns do."""
-        fields = [self.part, self.file, self.bytes, self.chains, self.states, self.kept]
+        fields = [self.part, self.file, self.bytes, self.chains, self.states, self.kept, self.synced]
         return json.dumps(fields, separators=(",", ":"))
 
 
@@ -180,9 +182,9 @@ def merge_samples(samples: Sequence[tuple[tuple[int, ...], int]]) -> tuple[int, 
 
 def report_of(content: Any) -> TaskReport:
     """A report from the list that :meth:`TaskReport.text` writes."""
-    part, file, size, chains, states, kept = content
+    part, file, size, chains, states, kept, synced = content
     found = tuple(starmap(_chain, chains)), tuple(starmap(_state, states))
-    return TaskReport(part, file, size, *found, KeptCounts(*kept))
+    return TaskReport(part, file, size, *found, KeptCounts(*kept), synced)
 
 
 def _chain(chain: int, member: Any, passed: Any, nanos: Any, arrivals: Any, *rest: Any) -> ChainReport:

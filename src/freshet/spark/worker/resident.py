@@ -26,7 +26,7 @@ from freshet.spark.driver.failures import message
 from freshet.spark.worker.assignment import Assignment
 from freshet.spark.worker.report import REPORT_COLUMNS
 from freshet.spark.worker.task import Task, drain
-from freshet.spark.worker.vectorised import Lacking, run_task, set_aside_now
+from freshet.spark.worker.vectorised import KEPT, Lacking, run_task, set_aside_now
 from freshet.spark.worker.wire import Channel, prove_worker
 
 LOOK: Final = 0.02
@@ -113,7 +113,7 @@ def _answer(channel: Channel, number: int, part: int, fields: Any) -> str:
     watch = _Watch(channel, number)
     try:
         task = Task.of(Assignment.of(fields), part, f"d{number}")
-        report = run_task(task, watch.look).text()
+        report = run_task(task, watch.look)
     except _Cancelled:
         return json.dumps(["cancelled", number])
     except Lacking:
@@ -121,8 +121,12 @@ def _answer(channel: Channel, number: int, part: int, fields: Any) -> str:
     except EOFError:
         raise
     except Exception as error:
+        KEPT.clear()
         return json.dumps(["failed", number, message(error)])
-    return f'["done",{number},{perf_counter() - began:.6f},{report}]'
+    if any(chain.failure is not None for chain in report.chains):
+        # Perhaps there was no memory left beside them; the driver has the unit run as a Spark job in any case.
+        KEPT.clear()
+    return f'["done",{number},{perf_counter() - began:.6f},{report.text()}]'
 
 
 class _Cancelled(Exception):

@@ -106,12 +106,12 @@ class Task:
         self.states.append(StateReport(chain, stream, dropped, (sum(map(len, tables)), 0, 0, 0, 0)))
 
     def report(self) -> TaskReport:
-        """Makes the file durable, and only then reports it."""
+        """Writes the file, and only then reports it."""
         with no_blame(_OUTPUT):
-            return self._report(self._writer.finish())
+            return self._report(self._writer.finish(self.assignment.synced_from))
 
     def finish(self) -> pa.RecordBatch:
-        """Makes the file durable, and returns the row that reports it."""
+        """Writes the file, and returns the row that reports it."""
         return self.row(self.report())
 
     def row(self, report: TaskReport) -> pa.RecordBatch:
@@ -129,7 +129,8 @@ class Task:
             report._replace(member=next(members)[1:] if report.member and report.member[0] else None)
             for report in self.states
         )
-        return TaskReport(self.part, file.name if file.members else None, file.bytes, tuple(chains), states)
+        name = file.name if file.members else None
+        return TaskReport(self.part, name, file.bytes, tuple(chains), states, synced=file.synced)
 
 
 def task_property(name: str) -> tuple[TaskContext, str]:

@@ -7,6 +7,7 @@ give the rows of its first run again. Whatever changes between units comes in a 
 from __future__ import annotations
 
 import gc
+import resource
 import zlib
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -141,7 +142,7 @@ class TaskSetting:
         self.operators = task.spec.chain
         self.superbox = _SUPERBOXES.get
         self.memory = self._states.memory
-        KEPT.most_bytes = task.spec.kept_bytes
+        KEPT.most_bytes = within_limit(task.spec.kept_bytes)
         self._before = KEPT.hits, KEPT.misses
         self._tables = {train.stream: train.segments for train in assignment.tables}
 
@@ -247,6 +248,14 @@ class Superboxes:
 _SUPERBOXES: Final = Superboxes(most_chains=4096)
 KEPT: Final = KeptStates(2**30)
 """What this process has made of the states of folds."""
+_SHARE: Final = 4
+
+
+def within_limit(declared: int) -> int:
+    """The memory that kept states may take: a quarter of the process's address space if Spark limits that by
+    ``spark.executor.pyspark.memory``. Segments that are mapped count there, and a unit needs room for itself."""
+    limit, _ = resource.getrlimit(resource.RLIMIT_AS)
+    return declared if limit == resource.RLIM_INFINITY else min(declared, limit // _SHARE)
 
 
 def set_aside(phase: str, info: Mapping[str, int]) -> None:

@@ -11,6 +11,7 @@ import select
 import socket
 import struct
 from collections.abc import Iterator
+from time import monotonic
 from typing import Final
 
 from freshet.model import FreshetError
@@ -18,8 +19,8 @@ from freshet.model import FreshetError
 _LENGTH: Final = struct.Struct("!I")
 _PROOF: Final = 32
 _PIECE: Final = 1 << 18
-_PATIENCE: Final = 10.0
-"""Seconds that the other side gets for each of its proofs."""
+_PATIENCE: Final = 20.0
+"""Seconds that the other side gets for all of its proof: who sends it byte by byte holds no place for long."""
 
 
 class Stranger(FreshetError):
@@ -133,11 +134,11 @@ def prove_driver(connected: socket.socket, secret: bytes) -> None:
     Raises:
         Stranger: The other side does not know the secret.
     """
-    challenge = os.urandom(_PROOF)
+    challenge, until = os.urandom(_PROOF), monotonic() + _PATIENCE
     connected.settimeout(_PATIENCE)
     connected.sendall(challenge)
-    theirs = _exactly(connected, _PROOF)
-    if not hmac.compare_digest(_exactly(connected, _PROOF), _proof(secret, b"worker", challenge, theirs)):
+    theirs = _exactly(connected, _PROOF, until)
+    if not hmac.compare_digest(_exactly(connected, _PROOF, until), _proof(secret, b"worker", challenge, theirs)):
         raise Stranger("somebody who does not know the secret has connected")
     connected.sendall(_proof(secret, b"driver", challenge, theirs))
 
@@ -148,11 +149,10 @@ def prove_worker(connected: socket.socket, secret: bytes) -> None:
     Raises:
         Stranger: The other side does not know the secret.
     """
-    mine = os.urandom(_PROOF)
-    connected.settimeout(_PATIENCE)
-    challenge = _exactly(connected, _PROOF)
+    mine, until = os.urandom(_PROOF), monotonic() + _PATIENCE
+    challenge = _exactly(connected, _PROOF, until)
     connected.sendall(mine + _proof(secret, b"worker", challenge, mine))
-    if not hmac.compare_digest(_exactly(connected, _PROOF), _proof(secret, b"driver", challenge, mine)):
+    if not hmac.compare_digest(_exactly(connected, _PROOF, until), _proof(secret, b"driver", challenge, mine)):
         raise Stranger("who listens at the driver's address does not know the secret")
 
 
@@ -160,9 +160,10 @@ def _proof(secret: bytes, side: bytes, *challenges: bytes) -> bytes:
     return hmac.digest(secret, side + b"".join(challenges), "sha256")
 
 
-def _exactly(connected: socket.socket, count: int) -> bytes:
+def _exactly(connected: socket.socket, count: int, until: float) -> bytes:
     found = b""
     while len(found) < count:
+        connected.settimeout(max(until - monotonic(), 1e-3))
         piece = connected.recv(count - len(found))
         if not piece:
             raise Stranger("the connection was closed before both sides had proved who they are")

@@ -11,7 +11,7 @@ import json
 import logging
 import time
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -26,7 +26,7 @@ from freshet.spark.driver.planning import Planner, TaskLimits
 from freshet.spark.driver.residents.homes import StateHomes
 from freshet.spark.driver.residents.patience import Patience
 from freshet.spark.driver.residents.pool import Residents
-from freshet.spark.driver.residents.seat import Seat
+from freshet.spark.driver.residents.seat import Presence, Seat
 from freshet.spark.driver.results import Outcome
 from freshet.spark.driver.running import Running
 from freshet.spark.worker.report import TaskReport, in_order, report_of
@@ -56,8 +56,8 @@ class _InHand:
     started: float = field(default_factory=time.time)
     began: float = field(default_factory=time.perf_counter)
     parts: dict[str, float] = field(default_factory=dict)
-    running: set[int] = field(default_factory=set)
-    """Numbers of its dispatches that were not answered yet."""
+    running: dict[int, Presence] = field(default_factory=dict)
+    """Its dispatches that were not answered yet, by number, and who runs them."""
     reports: list[TaskReport] = field(default_factory=list)
     sent: float = 0.0
     worked: float = 0.0
@@ -168,12 +168,14 @@ class Dispatcher:
             mine.sent = time.perf_counter()
             mine.spend("plan", mine.sent - began)
             mine.worked = 0.0
+            latest = self._patience.deadline(time.time(), mine.queries, tuples_of(mine.job))
             for part, seat in enumerate(seats):
                 self._notes[seat.number].write(mine.queries)
                 number = self.residents.run(seat, part, text)
-                mine.running.add(number)
+                assert seat.presence is not None
+                mine.running[number] = seat.presence
                 self._by_number[number] = mine
-                self._deadlines[number] = self._patience.deadline(time.time())
+                self._deadlines[number] = latest
             now = time.perf_counter()
             mine.spend("send", now - mine.sent)
             mine.sent = now
@@ -193,8 +195,7 @@ class Dispatcher:
             self._deadlines.pop(number, None)
             mine = self._by_number.pop(number, None)
             if mine is not None:
-                mine.running.discard(number)
-                self._take_answer(mine, answer)
+                self._take_answer(mine, mine.running.pop(number), answer)
         for seat, note in zip(self.residents.seats, self._notes, strict=True):
             if seat.presence is None or seat.presence.dispatch is None:
                 note.clear()
@@ -211,12 +212,13 @@ class Dispatcher:
             return
         now = time.time()
         for number in [number for number, deadline in self._deadlines.items() if deadline <= now]:
-            if number in self._by_number and not self._by_number[number].cancelled:
-                self._patience.in_vain()
+            mine = self._by_number.get(number)
+            if mine is not None and not mine.cancelled:
+                self._patience.in_vain(mine.queries)
             del self._deadlines[number]
             self.residents.dismiss(number)
 
-    def _take_answer(self, mine: _InHand, answer: list[Any] | None) -> None:
+    def _take_answer(self, mine: _InHand, resident: Presence, answer: list[Any] | None) -> None:
         self.lost += answer is None
         if mine.cancelled:
             self._finish_cancelled(mine)
@@ -229,6 +231,7 @@ class Dispatcher:
         else:
             _, seconds, report = answer
             mine.reports.append(report_of(report))
+            resident.kept_bytes = mine.reports[-1].kept.bytes
             mine.worked = max(mine.worked, seconds)
         if mine.running:
             return
@@ -237,7 +240,7 @@ class Dispatcher:
             self._due.appendleft(mine)
         else:
             taken = time.perf_counter() - mine.sent
-            self._patience.took(taken)
+            self._patience.took(mine.queries, tuples_of(mine.job), taken)
             # A resident may have begun before the call that sent it the work returned.
             work = min(mine.worked, taken)
             mine.spend("work", work)
@@ -288,7 +291,7 @@ class Dispatcher:
         for number in mine.running:
             self._by_number.pop(number, None)
 
-    def _give_up(self, numbers: Sequence[int] | set[int]) -> None:
+    def _give_up(self, numbers: Collection[int]) -> None:
         latest = time.time() + _GIVE_UP
         for seat in self.residents.seats:
             if seat.presence is not None and seat.presence.dispatch in numbers:
@@ -334,6 +337,18 @@ class Dispatcher:
         self.residents.close()
         for note in self._notes:
             note.close()
+
+
+def tuples_of(job: Job) -> int:
+    """Tuples of the longest train of a job, and those that its states hold.
+
+    >>> from freshet.model import Chain, State, Train
+    >>> chains = Chain((0,), (Train("s", 0, 5),)), Chain((1,), (0, Train("t", 2, 4)))
+    >>> tuples_of(Job("vectorised", chains, (State("q", (Train("q.state", 0, 100),), (None,), (None,)),)))
+    105
+    """
+    trains = (each.rows for chain in job.chains for each in chain.inputs if not isinstance(each, int))
+    return max(trains, default=0) + sum(each.rows for state in job.states for each in state.ranges)
 
 
 def _is_split(job: Job) -> bool:

@@ -230,7 +230,7 @@ class Residents:
     def whereabouts(self) -> list[ResidentPlace]:
         """Where the residents are that are there now."""
         there = [seat.presence for seat in self.seats if seat.presence is not None]
-        return [{"process": each.process, "host": each.host} for each in there]
+        return [{"process": each.process, "host": each.host, "kept_bytes": each.kept_bytes} for each in there]
 
     @property
     def losses(self) -> int:

@@ -41,6 +41,8 @@ class Presence:
     """The number of what it runs now."""
     since: float = field(default_factory=time.time)
     """When it began to wait, if it runs nothing."""
+    kept_bytes: int = 0
+    """Memory of the states that it keeps."""
 
 
 class Seat:
