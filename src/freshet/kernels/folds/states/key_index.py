@@ -11,8 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from freshet.kernels.folds.arrays import Ints
-from freshet.kernels.folds.hashing import ALL_HASHES, Hashes
 from freshet.kernels.folds.sorting import Runs, running_maximum, stable_order
+from freshet.kernels.folds.states.hashing import ALL_HASHES, Hashes
 
 SHORT: Final = 64
 """Up to this number of rows of one hash, it is quicker to look at all of them than to search among them."""
