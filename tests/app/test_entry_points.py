@@ -24,6 +24,7 @@ MODULE = """
 import pyarrow.compute as pc
 
 import freshet
+from freshet.model import UserError
 from freshet.policies import Everything
 from freshet.sinks import MemorySink, SinkOptions
 from freshet.sources import Generator, GeneratorOptions
@@ -43,8 +44,14 @@ def brought_negative(number):
     return pc.negate(number)
 
 
+class Unreachable(Generator):
+    def check(self):
+        raise UserError("the broker does not answer")
+
+
 sink = (MyOptions, MemorySink)
 source = (GeneratorOptions, Generator)
+unreachable = (GeneratorOptions, Unreachable)
 wrong = 5
 """
 POINTS = """
@@ -55,6 +62,7 @@ brought_gone = brought_by_a_test:gone
 
 [freshet.sources]
 brought_source = brought_by_a_test:source
+brought_unreachable = brought_by_a_test:unreachable
 
 [freshet.policies]
 brought-idle = brought_by_a_test:Idle
@@ -100,6 +108,12 @@ def test_they_are_found_by_name_and_loaded_when_they_are_named() -> None:
     assert "brought_by_a_test" in sys.modules
     with pytest.raises(InvalidApp, match=r"queries.q.sinks\[0\].colour: unknown key"):
         app_with(sink="brought_sink", colour="red").check()
+
+
+@pytest.mark.usefixtures("package")
+def test_a_source_can_check_itself() -> None:
+    with pytest.raises(InvalidApp, match=r"streams.s.source: the broker does not answer"):
+        app_with(source="brought_unreachable").check()
 
 
 @pytest.mark.usefixtures("package")

@@ -156,7 +156,7 @@ def test_a_drain_that_brings_nothing_about_ends_and_says_why(monkeypatch: pytest
     monkeypatch.setattr(SimulatedExecutor, "finished", full)
     one.run(5.0)
     one.engine.stop(drain=True)
-    with pytest.raises(Undrained, match="the disk is full; the next run goes on with it"):
+    with pytest.raises(Undrained, match="the disk is full; the next run continues with it"):
         one.run()
     assert one.engine.clock.now() < 5.0 + 2 * DRAIN_PATIENCE
     assert one.engine.snapshot()["queries"]["q"]["waiting"] == 1

@@ -12,8 +12,8 @@ import pyarrow as pa
 import pytest
 
 from freshet.kernels import compile_fold
-from freshet.kernels.folds.hashing import BUCKETS, hash_rows, parts_of_rows
 from freshet.kernels.folds.keyed import KeyedFold, divided, key_kinds, part_numbers
+from freshet.kernels.folds.states.hashing import BUCKETS, hash_rows, parts_of_rows
 from freshet.kernels.key_split import Division, KeyPath, division
 from freshet.model import (
     ARRIVAL,

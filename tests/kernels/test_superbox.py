@@ -12,7 +12,7 @@ from tests.kernels.folds.aggregates import close
 from tests.kernels.folds.logs import SCHEMA, Step, logs, plain, table
 from tests.kernels.folds.test_panes import CALLS
 
-from freshet.kernels.folds import common_panes
+from freshet.kernels.folds.panes import common
 from freshet.kernels.superbox.pipeline import Memory, Piped
 from freshet.kernels.superbox.superbox import Operators, Superbox
 from freshet.model import ARRIVAL, Call, Filter, Lifetime, Panes, Project
@@ -27,7 +27,7 @@ COLUMNS = tuple((name, name) for name in SCHEMA.names)
 @pytest.fixture(autouse=True, params=[True, False], ids=["always", "where it pays"])
 def shares(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     if request.param:
-        monkeypatch.setattr(common_panes, "_WORTH", 1e9)
+        monkeypatch.setattr(common, "_WORTH", 1e9)
 
 
 def sliding(

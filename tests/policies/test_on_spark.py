@@ -23,7 +23,7 @@ def run_with(policy: str, folder: Path) -> tuple[dict[str, Counter[tuple[Any, ..
     app.query("large", "SELECT id, size FROM packets WHERE size > 50 AND id % 3 = 1")
     app.query("odd", "SELECT size * 2 AS twice FROM packets WHERE size % 2 = 1 AND size < 90")
     with app.start() as run:
-        # All at once: if they came one after the other, it would depend on the machine how many trains there are.
+        # At once: how many units a policy makes of several pushes depends on when they come.
         run.push("packets", [{"id": id_, "size": id_ % 101} for id_ in range(ROWS)])
         run.drain()
         rows = {name: Counter(tuple(row.values()) for row in run.read(name).to_pylist()) for name in ("large", "odd")}

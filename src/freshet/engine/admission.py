@@ -55,7 +55,7 @@ class Admission:
     def add_query(self, query: Query, schemas: Mapping[str, pa.Schema]) -> pa.Schema:
         """Starts a query over streams of the given schemas; returns the schema of its output.
 
-        Operators that other queries already run go on from where they are.
+        Operators that other queries already run continue from where they are.
         """
         board = self.board
         self.schemas.update(schemas)
@@ -114,7 +114,7 @@ class Admission:
 
     def reform(self, queries: Sequence[Query], move: Callable[[], None]) -> None:
         """Switches queries to other forms of the same shape; ``move`` brings their readers there. Nothing may be
-        running. Their meters go on."""
+        running. Their meters continue."""
         board = self.board
         learned: dict[str, OperatorStatistics] = {}
         for query in queries:
@@ -153,7 +153,7 @@ class Admission:
         self.policy.changed(self.board, number)
 
     def quarantine(self, name: str, reason: str) -> None:
-        """Stops a query that cannot go on; the others do."""
+        """Stops a query that cannot continue; the others do."""
         number, state = self._find(name)
         for operator in self.board.deactivate(state, reason):
             for reader in _readers(operator):
@@ -231,7 +231,7 @@ class Admission:
     # Outputs
 
     def _look_at_outputs(self) -> None:
-        """Holds back whatever writes to an output or a queue that takes nothing now, and lets the rest go on."""
+        """Holds back whatever writes to an output or a queue that takes nothing now, and lets the rest continue."""
         held = self.log.held()
         changed: dict[int, None] = {}
         for stream in {*held, *self._held}:

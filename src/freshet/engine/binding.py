@@ -1,6 +1,6 @@
 """Binding: from a step to a unit, that is, from operators to the trains that wait in front of them.
 
-Within the operators of a step, an edge between two of them is *fused*: tuples go on without a queue. A tuple must not
+Within the operators of a step, an edge between two of them is *fused*: tuples pass on without a queue. A tuple must not
 overtake another one. So an operator waits while it, or one behind it, is running, and where tuples wait in a fused edge
 at or behind it, these run first. Of the rest, an operator runs if something feeds it: tuples that wait at an input from
 outside, event time that has passed, or another operator that runs.
@@ -24,7 +24,7 @@ _MOST_SHAPES: Final = 4096
 
 
 def fed_by_running(board: Board, nodes: Collection[int]) -> bool:
-    """Whether an operator in front of these is running: what it gives out belongs to their step."""
+    """Whether an operator in front of these is running: what it outputs belongs to their step."""
     inside = frozenset(nodes)
     sources = {source for number in nodes for source in board.operators[number].inputs if source not in inside}
     above = (number for source in sources for number in (source, *board.operators[source].before))
@@ -77,8 +77,8 @@ class Shape:
     Args:
         operators: All of them, each after those that it reads.
         nodes: Their numbers, by chain.
-        inputs: What comes in at each port of a chain: what waits at an edge, or what another chain gives out.
-        writes: Streams that what a chain gives out is appended to.
+        inputs: What comes in at each port of a chain: what waits at an edge, or what another chain outputs.
+        writes: Streams that what a chain outputs is appended to.
         fused: The edges inside.
         tables: Streams with the versions of the tables that they read.
     """
@@ -120,7 +120,7 @@ class Shape:
 
 
 class MadeUp:
-    """Trains without segments and tables without versions, where no tuple has columns."""
+    """Trains without segments and tables without versions, for worlds whose tuples have no columns."""
 
     def train(self, stream: str, first: int, end: int) -> Train:
         return Train(stream, first, end)
@@ -132,7 +132,7 @@ class MadeUp:
 def bind(
     board: Board, step: Step, unit: str, most_rows: int, log: TrainSource, states: States, ahead: bool = False
 ) -> Unit | None:
-    """The unit of a step, over at most ``most_rows`` tuples of each edge; None where nothing can run now.
+    """The unit of a step, over at most ``most_rows`` tuples of each edge; None if nothing can run now.
 
     A unit that runs ``ahead`` is committed after what is running, so it need not wait for that.
     """
@@ -184,7 +184,7 @@ class _Cut:
         self._ends: dict[int, int] = {}
         """The chain that an operator ends."""
         self._whole: dict[int | None, int] = {}
-        """The same where its one reader goes on with the chain."""
+        """The same, if its one reader continues the chain."""
 
     def _is_fed(self, operator: OperatorState) -> bool:
         return operator.closing or any(self._is_fused(edge) or edge.waiting for edge in operator.edges)

@@ -125,13 +125,13 @@ class Board:
         return [operator for operator in self.of(state) if not operator.active]
 
     def hold(self, state: QueryState, why: str | None) -> None:
-        """Keeps a query from running while its output takes nothing; None: lets it go on."""
+        """Keeps a query from running while its output takes nothing; None: lets it continue."""
         could_run, state.held = state.may_run, why
         if state.may_run != could_run:
             self._look_at(state.operators)
 
     def hold_back(self, stream: str, held: Collection[str]) -> tuple[int, ...]:
-        """Holds back the operator that writes to a stream while one of its streams is ``held``, or lets it go on;
+        """Holds back the operator that writes to a stream while one of its streams is ``held``, or lets it continue;
         returns its queries if that is new."""
         number = self._writer(stream)
         is_held = number is not None and any(each in held for each in self.network.writes(number))
@@ -227,7 +227,7 @@ class Board:
         )
 
     def learn(self) -> list[int]:
-        """Works out the promises of shared operators again where costs have changed much; returns their queries."""
+        """Works out the promises of shared operators again if costs have changed much; returns their queries."""
         found: dict[int, None] = {}
         for (number, query), known in list(self._rests.items()):
             operator = self.operators[number]
@@ -258,7 +258,7 @@ class Board:
 
     def overhead(self, nodes: Collection[int] = ()) -> float:
         """Seconds that a step costs before it touches a tuple: of units that ran as these operators would, or of all
-        units where none has."""
+        units if none has."""
         known = self.calls_by_way.get(self.way(nodes)) if nodes else None
         return (known or self.calls).seconds
 

@@ -108,7 +108,7 @@ def _close(selector: selectors.BaseSelector, *descriptors: int) -> None:
 
 
 class VirtualClock:
-    """A clock that jumps to where it is told to wait for.
+    """A clock that jumps to the time that it is told to wait for.
 
     >>> clock = VirtualClock()
     >>> clock.wait(2.5)

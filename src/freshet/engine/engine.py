@@ -176,10 +176,10 @@ class Engine(Admission):
         kinds = ((("query" if name in self.board.numbers else "queue"), name, why) for name, why in self._held.items())
         held = (f"{kind} {name} is held back, {why}" for kind, name, why in kinds)
         why = self._trouble or next(held, "no operator can run")
-        return f"nothing of what waits could be processed for {DRAIN_PATIENCE:g} s: {why}; the next run goes on with it"
+        return f"nothing that waits could be processed for {DRAIN_PATIENCE:g} s: {why}; the next run continues with it"
 
     def _next_event(self, now: float) -> float:
-        """When to look again, at the latest; infinity where only a wake-up can bring news."""
+        """When to look again, at the latest; infinity if only a wake-up can bring news."""
         moments = [self.log.next_arrival(), self.executor.next_finish()]
         if self._stop == "drain" and not self._running:
             moments.append(max(self._moved + DRAIN_PATIENCE, now + LOOK_AGAIN))

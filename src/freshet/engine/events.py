@@ -97,7 +97,7 @@ class Failed(Event):
 
 @dataclass(frozen=True, slots=True)
 class Held(Event):
-    """An output or a queue takes nothing now, so whatever writes to it waits; ``reason`` is None where it goes on.
+    """An output or a queue takes nothing now, so whatever writes to it waits; ``reason`` is None when it continues.
 
     ``queries`` are those that are held back: the one whose output it is, or those that need the operator in front of
     the queue.
@@ -110,7 +110,7 @@ class Held(Event):
 
 @dataclass(frozen=True, slots=True)
 class Quarantined(Event):
-    """A query cannot go on; the others do."""
+    """A query cannot continue; the others do."""
 
     query: str
     reason: str

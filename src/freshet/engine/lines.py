@@ -16,8 +16,8 @@ CANCELLED: Final = "cancelled"
 class Line:
     """Units over successive trains of the same operators, which run side by side.
 
-    Each begins where the one before ends, so they are committed in order; and where one must run again, so must all
-    behind it.
+    Each begins where the one before ends, so they are committed in order. If one must run again, so must all behind
+    it.
 
     >>> first, second = Unit("1", ()), Unit("2", ())
     >>> line = Line({"1": (first, 0.0), "2": (second, 0.0)})

@@ -50,7 +50,7 @@ class QueueLog(TrainSource, Protocol):
         """Streams that got tuples, or whose watermark moved, since the last call."""
 
     def next_arrival(self) -> float | None:
-        """When the next tuple will come, where that is known (simulated time)."""
+        """When the next tuple will come, if that is known (simulated time)."""
 
     def end(self, stream: str) -> int:
         """The offset after the newest tuple."""
@@ -108,7 +108,7 @@ class Executor(Protocol):
         """Units that finished since the last call; does not wait."""
 
     def next_finish(self) -> float | None:
-        """When the next unit will finish, where that is known (simulated time)."""
+        """When the next unit will finish, if that is known (simulated time)."""
 
     def cancel(self, unit: str) -> None:
         """Asks for a unit to be given up; it comes back with ``retry`` set."""

@@ -68,7 +68,7 @@ class LogQueues:
     def park(self, readers: Sequence[str]) -> None:
         """Parks readers, but not those of queues and states.
 
-        What these hold is nowhere else, because the input was consumed. So such a reader goes on holding it as a
+        What these hold is nowhere else, because the input was consumed. So such a reader continues to hold it as a
         quarantined one does: up to the bound, and not when the disk is nearly full.
         """
         for name in readers:

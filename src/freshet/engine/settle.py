@@ -70,7 +70,7 @@ def is_torn(result: UnitResult, board: Board, chains: Sequence[Chain]) -> bool:
 
 
 def _held_as(unit: Unit, place: int) -> str:
-    """Name under which the files of a unit hold what a chain gave out, if they do."""
+    """Name under which the files of a unit hold the output of a chain, if they do."""
     return next(iter(unit.chains[place].writes), given_by(unit.id, place))
 
 

@@ -27,7 +27,7 @@ class EdgeState:
     in_flight: int = 0
     waiting: int = 0
     head_arrival: float = math.inf
-    """Arrival of the first waiting tuple; infinity where none waits."""
+    """Arrival of the first waiting tuple; infinity if none waits."""
     tail_arrival: float = math.inf
     mark: int | None = None
     """Event time, as far as it is known to have come there."""
@@ -76,7 +76,7 @@ class OperatorState:
     running: int = 0
     """Units that it is part of now."""
     closing: bool = False
-    """Whether it has something to give out although no tuple waits, because event time went on."""
+    """Whether it has something to output although no tuple waits, because event time has moved on."""
     closing_since: float = math.inf
     waiting: int = 0
     pending: int = 0

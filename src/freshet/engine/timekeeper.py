@@ -1,4 +1,4 @@
-"""The timekeeper: finds folds that have something to do because event time went on, and tells others how far it is.
+"""The timekeeper: finds folds that have work because event time has moved on, and tells others how far it is.
 
 Everything follows from the watermarks of the streams at the committed cursors: a bound on the event times of all
 tuples that an operator has not processed. Bounds never become wrong later, so what was known once stays known.

@@ -17,8 +17,8 @@ import pyarrow as pa
 
 from freshet.kernels.folds.arrays import flat, select
 from freshet.kernels.folds.folded import CompiledFold
-from freshet.kernels.folds.hashing import PartNumbers
 from freshet.kernels.folds.keyed import key_columns, key_kinds, part_numbers
+from freshet.kernels.folds.states.hashing import PartNumbers
 from freshet.kernels.superbox.program import Program
 from freshet.model import ARRIVAL, Chain, Operator, Project, State, Train
 

@@ -14,7 +14,7 @@ from freshet.kernels.expressions.unsupported import Unsupported
 from freshet.kernels.folds.arrays import Ints, arrow, expand, flat, take
 from freshet.kernels.folds.groups import check_key
 from freshet.kernels.folds.key_types import key_type
-from freshet.kernels.folds.pane_stream import numbers
+from freshet.kernels.folds.panes.stream import numbers
 from freshet.kernels.superbox.allowance import check_rows
 from freshet.kernels.superbox.program import Program
 from freshet.kernels.table_index import Indexes, TableIndex

@@ -6,7 +6,7 @@ from typing import Protocol
 
 import pyarrow as pa
 
-from freshet.kernels.folds.calls import Calls
+from freshet.kernels.folds.aggregates.calls import Calls
 from freshet.kernels.superbox.program import Program, why_not
 from freshet.model import Call, Operator, UserError
 from freshet.model.schema import with_arrival, without_arrival

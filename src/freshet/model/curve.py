@@ -71,7 +71,7 @@ class Curve:
 
     @classmethod
     def for_query(cls, name: str, points: Any) -> Curve:
-        """The same, where errors name the query.
+        """The same, but errors name the query.
 
         >>> Curve.for_query("q", [(0, 0.5), (1, 1)])
         Traceback (most recent call last):
@@ -117,7 +117,7 @@ class Curve:
 
     @property
     def promise(self) -> float:
-        """The latency up to which nothing is lost: where the curve begins to fall; infinite where it never does."""
+        """The latency up to which nothing is lost: where the curve begins to fall; infinite if it never does."""
         level = [latency for latency, utility in self.points if utility == self.points[0][1]]
         return level[-1] if len(level) < len(self.points) else math.inf
 

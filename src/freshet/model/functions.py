@@ -80,10 +80,10 @@ class Vectorised(Function):
     def apply(self, arrays: Sequence[pa.Array]) -> tuple[pa.Array, list[int]]:
         """Its values, and the numbers of the rows for which it raised; there the value is NULL.
 
-        Where the whole call raises, each half is called by itself, down to single rows.
+        If the whole call raises, each half is called by itself, down to single rows.
 
         Raises:
-            UserError: It gave something else than its declaration says.
+            UserError: It returned something other than its declaration says.
         """
         failed: list[int] = []
         parts = self._parts(self.load(), arrays, 0, failed) or [pa.array([], self.returns)]
@@ -142,7 +142,7 @@ class OwnOperator:
     Args:
         name: How queries call it.
         takes: Columns that it reads.
-        returns: Columns that it gives out.
+        returns: Columns that it outputs.
         time: What becomes of event time: ``keep``, ``none``, or ``column:X``.
         version: Another one says that its rows may have changed.
         load: Gives the function itself, or the class or object that remembers.
@@ -186,7 +186,7 @@ class OwnOperator:
 
     @property
     def time_column(self) -> str | None:
-        """The column that it gives out event time in."""
+        """The output column that carries event time."""
         return self.time.removeprefix("column:") if self.time.startswith("column:") else None
 
 

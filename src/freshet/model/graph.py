@@ -76,12 +76,12 @@ class QueryGraph:
         return tuple(dict.fromkeys(table for table in tables if table is not None))
 
     def schemas(self, streams: Mapping[str, pa.Schema], typer: Typer) -> dict[str, pa.Schema]:
-        """The columns that each operator gives out, and those of the streams, all without the arrival."""
+        """The columns that each operator outputs, and those of the streams, all without the arrival."""
         known = {name: without_arrival(streams[name]) for name in self.streams}
         for name in self.order:
             known[name] = self.operators[name].output([known[source] for source in self.inputs[name]], typer)
         return known
 
     def output(self, streams: Mapping[str, pa.Schema], typer: Typer) -> pa.Schema:
-        """The columns that it gives out, without the arrival."""
+        """The columns that it outputs, without the arrival."""
         return self.schemas(streams, typer)[self.root]

@@ -57,7 +57,7 @@ def masked_value(key: str, value: Any) -> Any:
 
 
 def sentence(error: BaseException) -> str:
-    """What an error says, with its kind where it is none of ours.
+    """What an error says, with its kind if it is not one of ours.
 
     >>> sentence(FreshetError("the disk is full")), sentence(ValueError("no day")), sentence(KeyError())
     ('the disk is full', 'ValueError: no day', 'KeyError')

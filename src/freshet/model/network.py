@@ -17,7 +17,7 @@ _NOTHING: Final = Filter("", "true")
 """Stands where a number is free."""
 
 EdgeKind = Literal["stream", "output", "queue", "table"]
-"""What an edge reads: a declared stream, the output of a query, what another node gives out, or a table.
+"""What an edge reads: a declared stream, the output of a query, what another node outputs, or a table.
 
 An edge that reads a table carries no tuples and nothing waits there: tuples that come in at another edge look up the
 version that they meet."""
@@ -33,7 +33,7 @@ class Edge:
         kind: What it reads.
         stream: The stream of the log that its queue is a range of. Each edge between two nodes has a stream of its own.
         reader: Name of the cursor, stable over restarts.
-        source: The node whose output comes in; None where the edge reads a stream, an output or a table.
+        source: The node whose output comes in; None if the edge reads a stream, an output or a table.
     """
 
     node: int
@@ -53,7 +53,7 @@ class NetworkNode:
         name: Unique and stable over restarts.
         operator: What it does.
         edges: Its inputs: one for each port, and behind these the tables that it reads.
-        query: The query that it belongs to; empty where it is shared.
+        query: The query that it belongs to; empty if it is shared.
     """
 
     number: int
@@ -160,7 +160,7 @@ class Network:
         return self._members[query][-1]
 
     def queries(self, node: int) -> tuple[str, ...]:
-        """The queries that need a node; none where all of them were dropped."""
+        """The queries that need a node; none if all of them were dropped."""
         return self._queries.get(node, ())
 
     def outputs(self, node: int) -> tuple[str, ...]:
@@ -172,7 +172,7 @@ class Network:
         return self._readers.get(node, ())
 
     def writes(self, node: int) -> tuple[str, ...]:
-        """The streams that a node writes to where its readers do not run in the same step."""
+        """The streams that a node writes to if its readers do not run in the same step."""
         return (*self.outputs(node), *(edge.stream for edge in self.readers(node)))
 
     def new_to(self, known: Mapping[int, NetworkNode]) -> list[NetworkNode]:
@@ -201,7 +201,7 @@ class Network:
 
 
 def edge_name(node: str, port: int, ports: int) -> str:
-    """Name of the cursor of an edge, and of its queue where it has one.
+    """Name of the cursor of an edge, and of its queue if it has one.
 
     >>> edge_name("q.project", 0, 1), edge_name("q.join_1", 1, 2)
     ('q.project', 'q.join_1:1')

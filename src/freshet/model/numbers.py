@@ -17,7 +17,7 @@ def is_number(kind: pa.DataType) -> bool:
 
 
 def common_type(left: pa.DataType, right: pa.DataType) -> pa.DataType:
-    """The common type of two types; ``pa.null()``, the unknown type, where none is certain.
+    """The common type of two types; ``pa.null()``, the unknown type, if none is certain.
 
     >>> common_type(pa.int32(), pa.int64()), common_type(pa.int64(), pa.float32()), common_type(pa.int8(), pa.string())
     (DataType(int64), DataType(double), DataType(null))

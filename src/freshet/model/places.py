@@ -13,7 +13,7 @@ _SCHEME: Final = re.compile(r"\s*([A-Za-z][A-Za-z0-9+.-]+):/")
 
 
 def why_not_local(path: str | Path) -> str | None:
-    """Why a path cannot be used: it is an address; None where it is a path.
+    """Why a path cannot be used: it is an address; None if it is a path.
 
     >>> why_not_local("data/out.jsonl"), why_not_local(Path("/var/lib"))
     (None, None)

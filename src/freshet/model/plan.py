@@ -9,7 +9,7 @@ from dataclasses import dataclass
 class Step:
     """Nodes, connected or not, that run as one unit over what waits at their in-edges, at most ``rows`` tuples of each.
 
-    Edges between them are fused: tuples go on without a queue. What a node gives out for a reader that is not in the
+    Edges between them are fused: tuples pass on without a queue. What a node outputs for a reader that is not in the
     step goes to that reader's queue.
     """
 

@@ -61,7 +61,7 @@ class Registry(dict[str, Entry]):
         return None if point is None else package_of(point)
 
     def problems(self) -> list[str]:
-        """What packages bring in vain: what cannot be loaded, and what has the name of something built in."""
+        """Entry points that are of no use: they cannot be loaded, or have the name of something built in."""
         told = []
         for name, point in installed(self.group).items():
             if name in self._built_in:

@@ -26,7 +26,7 @@ class Query:
         on_error: ``null``: an evaluation error gives NULL and is counted; ``fail``: it quarantines the query.
         columns: Names of its output columns.
         event_time: Column of its output that carries event time.
-        has_time: Whether a window over its output is possible: by ``event_time``, or by the arrival where that is None.
+        has_time: Whether a window over its output is possible: by ``event_time``, or by the arrival if that is None.
         order: Columns (lower case) of its output. The log alone, not the schedule, decides the order of rows that are
             equal in all of them; without any column, that of all rows. None: there are no such columns.
         ends: Whether ``event_time`` is the end of the window that a row stands for. A sliding window over the output
@@ -46,6 +46,6 @@ class Query:
     ends: bool = False
 
     def check_runnable(self) -> None:
-        """Raises :class:`NotRunnable` where a part is left to a later version."""
+        """Raises :class:`NotRunnable` if a part is left to a later version."""
         if self.promises.period is not None:
             raise NotRunnable(f"query {self.name}: PERIOD is parsed and checked, but not run by this version")

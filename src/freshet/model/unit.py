@@ -11,20 +11,20 @@ import numpy as np
 from freshet.model.train import SegmentFile, Train
 
 Input = Train | int
-"""What comes in at a port: a train, or what a chain of the same unit gives out, by its place there."""
+"""What comes in at a port: a train, or what a chain of the same unit outputs, by its place there."""
 
 
 @dataclass(frozen=True, slots=True)
 class Chain:
-    """Fused nodes in a row: each but the first takes what the one before it gives out, and nobody else does.
+    """Fused nodes in a row: each but the first takes what the one before it outputs, and nobody else does.
 
-    A unit is cut into chains where a node has several inputs, where several nodes read it, and where what it gives out
+    A unit is cut into chains where a node has several inputs, where several nodes read it, and where what it outputs
     is to be kept.
 
     Args:
         nodes: Their numbers in the network.
-        inputs: What comes in at each port of the first one; an empty train where nothing does.
-        writes: Streams that what the last one gives out is appended to: outputs of queries, and queues of readers that
+        inputs: What comes in at each port of the first one; an empty train if nothing does.
+        writes: Streams that what the last one outputs is appended to: outputs of queries, and queues of readers that
             are not in the unit.
 
     >>> Chain((3, 4), (Train("s", 0, 10),), ("q",)).rows
@@ -124,7 +124,7 @@ class ChainResult:
     ``arrivals`` are arrival times (seconds) of the tuples that it let through, at evenly spaced ranks from the
     earliest to the latest. Simulated executors give all of them, with the time at which each departed;
     on Spark ``departures`` is None: all depart when the unit is committed.
-    ``failure`` is set where the chain raised: its part of the unit is not committed.
+    ``failure`` is set if the chain raised: its part of the unit is not committed.
     ``dropped`` says how many rows go from the low end of the state streams of its folds.
     """
 
@@ -168,7 +168,7 @@ NOTHING_KEPT: Final = KeptCounts()
 class UnitResult:
     """A finished unit: nothing of it exists until the log has committed it.
 
-    ``retry`` is set where the unit failed for a reason that is no chain's fault (disk full, cancelled, lost
+    ``retry`` is set if the unit failed for a reason that is no chain's fault (disk full, cancelled, lost
     executor): nothing of it is committed and its trains go back to their queues. ``apart`` is set with it where
     connected chains of several queries, at these places, failed together and nobody can tell whose fault it was: they
     are to run again with queues between them, each by itself.
@@ -180,7 +180,7 @@ class UnitResult:
     chains: tuple[ChainResult, ...] = ()
     """In the order of the unit's chains."""
     files: tuple[SegmentFile, ...] = ()
-    """What goes to streams; where a chain failed, also what chains gave to others, by :func:`given_by`."""
+    """What goes to streams; if a chain failed, also what chains gave to others, by :func:`given_by`."""
     overhead: float = 0.0
     retry: str | None = None
     apart: tuple[int, ...] = ()

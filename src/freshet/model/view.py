@@ -21,7 +21,7 @@ class OperatorView(Protocol):
 
     @property
     def inputs(self) -> tuple[int, ...]:
-        """The operators whose output it reads; fewer than ``ports`` where it reads streams."""
+        """The operators whose output it reads; fewer than ``ports`` if it reads streams."""
 
     @property
     def readers(self) -> tuple[int, ...]:
@@ -33,7 +33,7 @@ class OperatorView(Protocol):
 
     @property
     def queries(self) -> tuple[int, ...]:
-        """The queries that need it; none where all of them were dropped."""
+        """The queries that need it; none if all of them were dropped."""
 
     @property
     def promises(self) -> Promises:
@@ -46,11 +46,11 @@ class OperatorView(Protocol):
 
     @property
     def head_arrival(self) -> float:
-        """Arrival of the first waiting tuple; infinity where none waits."""
+        """Arrival of the first waiting tuple; infinity if none waits."""
 
     @property
     def mean_arrival(self) -> float:
-        """Mean arrival of the waiting tuples; infinity where none waits."""
+        """Mean arrival of the waiting tuples; infinity if none waits."""
 
     @property
     def bytes_waiting(self) -> int:
@@ -58,7 +58,7 @@ class OperatorView(Protocol):
 
     @property
     def cost(self) -> float:
-        """Seconds per tuple that a unit keeps its worker: where its tasks run side by side, those of the longest."""
+        """Seconds per tuple for which a unit keeps its worker; if tasks run side by side, those of the longest."""
 
     @property
     def selectivity(self) -> float:

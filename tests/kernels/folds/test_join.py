@@ -16,8 +16,8 @@ from tests.kernels.folds.logs import SCHEMA, Memory, make_log, table
 
 from freshet.kernels.folds import CompiledFold, compile_fold
 from freshet.kernels.folds.matching import pairs
-from freshet.kernels.folds.slab import Keys, Slab
-from freshet.kernels.folds.state_rows import StateRows
+from freshet.kernels.folds.states.slab import Keys, Slab
+from freshet.kernels.folds.states.state_rows import StateRows
 from freshet.model import ARRIVAL, Join, Lifetime, UserError
 from freshet.model.operators import FROM, UNTIL, earliest
 

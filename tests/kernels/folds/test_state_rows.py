@@ -13,11 +13,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.kernels.folds.logs import SCHEMA, VALUES
 
-from freshet.kernels.folds import state_rows
 from freshet.kernels.folds.groups import canonical
-from freshet.kernels.folds.hashing import hash_rows, same
-from freshet.kernels.folds.slab import Slab
-from freshet.kernels.folds.state_rows import StateRows
+from freshet.kernels.folds.states import state_rows
+from freshet.kernels.folds.states.hashing import hash_rows, same
+from freshet.kernels.folds.states.slab import Slab
+from freshet.kernels.folds.states.state_rows import StateRows
 
 COLUMNS = pa.schema({"k": pa.string(), "n": pa.int64(), "start": pa.int64(), "end": pa.int64()})
 Row = tuple[str, int, int, int]
@@ -121,7 +121,7 @@ def test_hashes_of_several_columns_depend_on_their_order_and_on_cuts_of_texts() 
 def test_many_texts_are_hashed_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     texts = pa.array([f"text {number % 97}" * (number % 5) for number in range(1000)])
     whole = hash_rows([texts], len(texts)).tolist()
-    monkeypatch.setattr("freshet.kernels.folds.hashing.AT_ONCE", 7)
+    monkeypatch.setattr("freshet.kernels.folds.states.hashing.AT_ONCE", 7)
     assert hash_rows([texts], len(texts)).tolist() == whole
 
 

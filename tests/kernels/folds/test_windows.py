@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from freshet.kernels.folds.extremes import Extreme
-from freshet.kernels.folds.moments import Moments
-from freshet.kernels.folds.sums import DoubleSum, ExactSum
-from freshet.kernels.folds.wavelet import Wavelet
+from freshet.kernels.folds.aggregates.extremes import Extreme
+from freshet.kernels.folds.aggregates.moments import Moments
+from freshet.kernels.folds.aggregates.sums import DoubleSum, ExactSum
+from freshet.kernels.folds.aggregates.wavelet import Wavelet
 from freshet.kernels.folds.windows import Windows
 
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from freshet.kernels.folds import compile_fold
 from freshet.kernels.folds.join import CompiledJoin
-from freshet.kernels.folds.panes import CompiledPanes
+from freshet.kernels.folds.panes.panes import CompiledPanes
 from freshet.model import Call, Fold, Join, Lifetime, Panes
 from freshet.model.schema import with_arrival
 

@@ -8,7 +8,7 @@ from typing import Final
 
 from freshet.app.declared.checking import Checked
 from freshet.kernels import why_not
-from freshet.kernels.folds.common_panes import common_width
+from freshet.kernels.folds.panes.common import common_width
 from freshet.kernels.superbox.family import families
 from freshet.kernels.superbox.pipeline import head
 from freshet.model import Operator, QueryGraph

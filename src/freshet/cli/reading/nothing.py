@@ -46,7 +46,7 @@ def _query(app: Path, name: str) -> Query | None:
 
 
 def _as_it_runs(reader: LogReader, query: Query | None) -> Query | None:
-    """The query in its form; None where the log does not know it as it is declared now."""
+    """The query in its form; None if the log does not know it as it is declared now."""
     from freshet.app.remembered.restart import Known, fingerprint
 
     record = None if query is None else reader.queries().get(query.name)

@@ -11,7 +11,7 @@ from freshet.kernels.folds.folded import CompiledFold, CompiledRows
 from freshet.kernels.folds.join import CompiledJoin
 from freshet.kernels.folds.moving import CompiledMoving
 from freshet.kernels.folds.own import CompiledOwnFold
-from freshet.kernels.folds.panes import CompiledPanes
+from freshet.kernels.folds.panes.panes import CompiledPanes
 from freshet.kernels.folds.running import CompiledRunning
 from freshet.kernels.own_operator import CompiledOwn
 from freshet.kernels.table_join import CompiledLookup

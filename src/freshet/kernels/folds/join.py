@@ -21,7 +21,7 @@ from freshet.kernels.folds.arrays import arrow, flat, select
 from freshet.kernels.folds.groups import canonical, check_key
 from freshet.kernels.folds.key_types import key_type
 from freshet.kernels.folds.live_join import LiveJoin
-from freshet.kernels.folds.state_rows import StateRows
+from freshet.kernels.folds.states.state_rows import StateRows
 from freshet.kernels.folds.times import check_time, spans
 from freshet.model import ARRIVAL, Join
 from freshet.model.operators import FROM, UNTIL

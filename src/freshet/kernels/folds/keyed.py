@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from freshet.kernels.folds.arrays import flat, select
 from freshet.kernels.folds.folded import CompiledFold, Folded, LiveFold, Watermarks
-from freshet.kernels.folds.hashing import PartNumbers, parts_of_rows
+from freshet.kernels.folds.states.hashing import PartNumbers, parts_of_rows
 from freshet.model import Fold
 
 

@@ -13,11 +13,11 @@ import pyarrow as pa
 from freshet.kernels.folds.arrays import Ints, arrow, select
 from freshet.kernels.folds.folded import Folded, Watermarks
 from freshet.kernels.folds.matching import pairs, partnered
-from freshet.kernels.folds.pane_stream import numbers
-from freshet.kernels.folds.slab import Keys, Slab
-from freshet.kernels.folds.state_rows import StateRows
+from freshet.kernels.folds.panes.stream import numbers
+from freshet.kernels.folds.states.slab import Keys, Slab
+from freshet.kernels.folds.states.state_rows import StateRows
+from freshet.kernels.folds.states.upkeep import keep_open
 from freshet.kernels.folds.times import earliest
-from freshet.kernels.folds.upkeep import keep_open
 from freshet.kernels.folds.windows import CHUNK
 from freshet.kernels.superbox.allowance import check_rows
 from freshet.model import ARRIVAL

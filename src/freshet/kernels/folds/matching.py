@@ -8,11 +8,11 @@ import numpy as np
 
 from freshet.kernels.expressions.value import Mask, both
 from freshet.kernels.folds.arrays import Ints, flat, take
-from freshet.kernels.folds.hashing import ALL_HASHES, Hashes, same
-from freshet.kernels.folds.key_index import ValidTimes
-from freshet.kernels.folds.slab import Keys, Slab
 from freshet.kernels.folds.sorting import stable_order
-from freshet.kernels.folds.state_rows import StateRows
+from freshet.kernels.folds.states.hashing import ALL_HASHES, Hashes, same
+from freshet.kernels.folds.states.key_index import ValidTimes
+from freshet.kernels.folds.states.slab import Keys, Slab
+from freshet.kernels.folds.states.state_rows import StateRows
 from freshet.kernels.folds.windows import Windows
 
 

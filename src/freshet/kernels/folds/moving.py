@@ -16,17 +16,17 @@ import numpy as np
 import pyarrow as pa
 
 from freshet.kernels.expressions.value import Mask
+from freshet.kernels.folds.aggregates.calls import Calls, Wanted
 from freshet.kernels.folds.arrays import Ints, arrow, flat, select, take
-from freshet.kernels.folds.calls import Calls, Wanted
 from freshet.kernels.folds.folded import Folded, LiveFold, Watermarks
 from freshet.kernels.folds.groups import check_key, encode_groups
 from freshet.kernels.folds.held import HeldTables
 from freshet.kernels.folds.moving_details import distinct, quantiles
-from freshet.kernels.folds.slab import Keys, Slab
 from freshet.kernels.folds.sorting import Runs, running_maximum, sort_rows, stable_order
-from freshet.kernels.folds.state_rows import StateRows
+from freshet.kernels.folds.states.slab import Keys, Slab
+from freshet.kernels.folds.states.state_rows import StateRows
+from freshet.kernels.folds.states.upkeep import keep_live, keep_open
 from freshet.kernels.folds.times import check_time, earliest, micros
-from freshet.kernels.folds.upkeep import keep_live, keep_open
 from freshet.kernels.folds.windows import Windows
 from freshet.model import ARRIVAL, Moving
 

@@ -7,12 +7,12 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import pyarrow as pa
 
+from freshet.kernels.folds.aggregates.partials import valid_of
+from freshet.kernels.folds.aggregates.sketch import buckets, rank
+from freshet.kernels.folds.aggregates.wavelet import Wavelet
 from freshet.kernels.folds.arrays import Ints
 from freshet.kernels.folds.groups import encode_groups
-from freshet.kernels.folds.partials import valid_of
-from freshet.kernels.folds.sketch import buckets, rank
 from freshet.kernels.folds.sorting import Runs, previous, stable_order
-from freshet.kernels.folds.wavelet import Wavelet
 from freshet.kernels.folds.windows import Windows
 
 

@@ -8,11 +8,11 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
+from freshet.kernels.folds.aggregates.calls import Calls
 from freshet.kernels.folds.arrays import flat, join
-from freshet.kernels.folds.calls import Calls
 from freshet.kernels.folds.folded import Folded, Watermarks
 from freshet.kernels.folds.held import HeldTables
-from freshet.kernels.folds.pane_stream import NEWEST
+from freshet.kernels.folds.panes.stream import NEWEST
 from freshet.kernels.folds.windows import Windows
 from freshet.model import ARRIVAL, Moving, UserError
 

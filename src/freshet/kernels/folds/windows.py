@@ -12,8 +12,8 @@ from typing import Final
 import numpy as np
 
 from freshet.kernels.expressions.value import Mask
+from freshet.kernels.folds.aggregates.partials import Loaded, Partial, concatenate
 from freshet.kernels.folds.arrays import Ints, expand
-from freshet.kernels.folds.partials import Loaded, Partial, concatenate
 
 CHUNK: Final = 1 << 20
 """Approximate number of (window, row) pairs in memory at a time."""

@@ -13,8 +13,8 @@ import pyarrow as pa
 
 from freshet.kernels.folds import CompiledFold, CompiledRows, Folded, LiveFold, compile_fold, compile_rows
 from freshet.kernels.folds.folded import Watermarks
-from freshet.kernels.folds.pane_rows import PaneRows
-from freshet.kernels.folds.panes import LivePanes
+from freshet.kernels.folds.panes.panes import LivePanes
+from freshet.kernels.folds.panes.rows import PaneRows
 from freshet.kernels.superbox.program import Program
 from freshet.kernels.table_join import Version
 from freshet.model import Operator

@@ -2,7 +2,7 @@
 
 Chains share the columns that they read and equal expressions (:class:`~freshet.kernels.superbox.program.Program`).
 Chains with the same filters and then a sliding aggregate with the same keys also share filtered tuples and panes
-(:class:`~freshet.kernels.folds.common_panes.CommonPanes`).
+(:class:`~freshet.kernels.folds.panes.common.CommonPanes`).
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from time import perf_counter_ns
 import pyarrow as pa
 
 from freshet.kernels.folds import CompiledFold
-from freshet.kernels.folds.common_panes import CommonPanes
-from freshet.kernels.folds.pane_rows import PaneRows
-from freshet.kernels.folds.panes import CompiledPanes
+from freshet.kernels.folds.panes.common import CommonPanes
+from freshet.kernels.folds.panes.panes import CompiledPanes
+from freshet.kernels.folds.panes.rows import PaneRows
 from freshet.kernels.superbox.chain import ChainOutput
 from freshet.kernels.superbox.family import Family, families
 from freshet.kernels.superbox.pipeline import Memory, Piped, Rest, Tables, head

@@ -36,7 +36,7 @@ class Seen(NamedTuple):
 
     @property
     def gaps(self) -> Floats:
-        """Length of the intervals that ended with a change, a row for each class; 0 where there are none.
+        """Length of the intervals that ended with a change, a row for each class; 0 if there are none.
 
         >>> nothing = np.zeros(1)
         >>> Seen(np.array([[2.0], [0.0]]), np.array([[3.0], [0.0]]), nothing, nothing, nothing).gaps.tolist()

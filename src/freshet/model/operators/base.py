@@ -45,7 +45,7 @@ class Operator(ABC):
     tag: ClassVar[str]
     """What people call it; it marks its stored form."""
     remembers: ClassVar[bool] = False
-    """Whether it is a fold: what it gives out depends on tuples that came before."""
+    """Whether it is a fold: what it outputs depends on tuples that came before."""
 
     name: str
 
@@ -75,7 +75,7 @@ class Operator(ABC):
 
     @property
     def goes_by_time(self) -> bool:
-        """Whether event time decides what it gives out."""
+        """Whether event time decides what it outputs."""
         return self.remembers
 
     @property
@@ -101,7 +101,7 @@ class Operator(ABC):
 
     @abstractmethod
     def output(self, inputs: Sequence[pa.Schema], typer: Typer) -> pa.Schema:
-        """The columns that it gives out, without the arrival, from those that come in at each port."""
+        """The columns that it outputs, without the arrival, from those that come in at each port."""
 
     @abstractmethod
     def text(self) -> str:
@@ -125,7 +125,7 @@ class Operator(ABC):
         return None
 
     def with_changes(self) -> Operator | None:
-        """The same operator, but it gives out its rows at each change; None: it holds none back."""
+        """The same operator, but it outputs its rows at each change; None: it holds none back."""
         return None
 
     def is_due(self, seen: Sequence[Time], possible: Sequence[Time]) -> bool:

@@ -2,7 +2,7 @@
 and bounded like everything else that waits.
 
 A fold works on plain columns. The projection in front of it computes its keys, arguments and times; filters and a
-projection behind it turn what it gives out into what the query asks for. Times are columns of timestamps, or the
+projection behind it turn what it outputs into what the query asks for. Times are columns of timestamps, or the
 arrival where a column's name is None. Every input tuple is *valid* from its time until its window has passed it:
 ``[time, time + size)``, or up to a column that says so. That one idea carries windows, slides and joins: two tuples
 join if they are valid at the same time, and a tuple counts at a boundary ``b`` if ``time < b <= until``.
@@ -95,7 +95,7 @@ class Call:
     """An aggregate over a column.
 
     Args:
-        output: Column that it gives out.
+        output: Column that it outputs.
         function: What it computes, with Spark's types and treatment of NULL.
         column: Its argument; None: ``count(*)``.
         parameter: Of ``approx_percentile``: the share in [0, 1].

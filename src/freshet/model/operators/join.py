@@ -12,9 +12,9 @@ from freshet.model.operators.base import Acted, Split, Time, Typer, earliest, mi
 from freshet.model.operators.fold import Fold, Lifetime
 
 FROM: Final = "__from"
-"""Column (bigint, microseconds) that a join gives out: since when a row is valid."""
+"""Column (bigint, microseconds) that a join outputs: since when a row is valid."""
 UNTIL: Final = "__until"
-"""Column (bigint, microseconds) that a join gives out: until when a row is valid."""
+"""Column (bigint, microseconds) that a join outputs: until when a row is valid."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,8 +25,8 @@ class Join(Fold):
 
     Tuples join if their keys are equal (NULL equals nothing; no keys: all do) and there is a time at which all of them
     are valid. A row comes when the last of its tuples is processed, whichever that is. It is valid as long as all of
-    them are. A left tuple of a left join, which has two inputs, comes with NULLs when it found nobody and no partner
-    can come any more.
+    them are. A left join has two inputs. A left tuple without a partner comes with NULLs once no partner can come
+    any more.
 
     Args:
         name: Whose state it is.
@@ -34,8 +34,8 @@ class Join(Fold):
         validity: Of the tuples of each input.
         keys: Columns of each input that must be equal. Those in the same place are equal to each other; None: the
             input has no column in that place.
-        columns: What it gives out, as (name, port, column of that input), before :data:`FROM` and :data:`UNTIL`.
-        behind: By how many microseconds the times of what it gives out may lie behind the watermark of each input: its
+        columns: What it outputs, as (name, port, column of that input), before :data:`FROM` and :data:`UNTIL`.
+        behind: By how many microseconds the times of what it outputs may lie behind the watermark of each input: its
             own watermark is the least of ``watermark - behind``. The times are those that whoever reads it goes by:
             :data:`FROM`, or the column that carries the event time.
 

@@ -26,8 +26,8 @@ class Lookup(Operator):
         operators: Filters over these columns, then a projection, that the table's rows go through first.
         kind: ``left``: a tuple without a row comes with NULLs.
         keys: Columns of the tuples and of the projected rows that must be equal, in pairs; NULL equals nothing.
-        columns: What it gives out, as (name, 0 for a column of the tuple or 1 for one of the row, column).
-        conditions: If ``left``: what else must be true of a tuple and a row, over the columns that it gives out. (For
+        columns: What it outputs, as (name, 0 for a column of the tuple or 1 for one of the row, column).
+        conditions: If ``left``: what else must be true of a tuple and a row, over the columns that it outputs. (For
             an inner join, filters behind it say it.)
 
     >>> from freshet.model.operators import Project

@@ -12,9 +12,9 @@ from freshet.model.operators.base import Acted, Split, Time, Typer, latest
 from freshet.model.operators.fold import Call, Fold, Lifetime, called_text, span_text
 
 WINDOW_START: Final = "__window_start"
-"""Timestamp column that :class:`Panes` gives out: the first moment of the window."""
+"""Timestamp column that :class:`Panes` outputs: the first moment of the window."""
 WINDOW_END: Final = "__window_end"
-"""Timestamp column that :class:`Panes` gives out: the boundary, first moment after the window."""
+"""Timestamp column that :class:`Panes` outputs: the boundary, first moment after the window."""
 
 _DETAILS: Final = {"count_distinct": "the different values of", "approx_percentile": "a sketch of"}
 

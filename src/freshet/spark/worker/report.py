@@ -78,7 +78,7 @@ class StateReport(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class TaskReport:
-    """What one task did; ``file`` is None where no tuple came through.
+    """What one task did; ``file`` is None if no tuple came through.
 
     >>> report = TaskReport(0, "u-0-7.arrows", 640, (ChainReport(0, (1, 0, 640, 5, 5), (1,), (900,), (5,)),))
     >>> read_reports(f"[[{report.text()}]]") == [report]

@@ -12,9 +12,9 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
+from freshet.kernels.folds.aggregates.partials import Loaded, Partial, ones
+from freshet.kernels.folds.aggregates.sums import doubles
 from freshet.kernels.folds.arrays import Ints, arrow
-from freshet.kernels.folds.partials import Loaded, Partial, ones
-from freshet.kernels.folds.sums import doubles
 
 SPREADS: Final = {"var_pop": (0, False), "var_samp": (1, False), "stddev_pop": (0, True), "stddev_samp": (1, True)}
 """For each function the number of observations to subtract for the mean, and whether to take the root."""

@@ -16,13 +16,13 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
+from freshet.kernels.folds.aggregates.calls import Detail
+from freshet.kernels.folds.aggregates.partials import Partial
 from freshet.kernels.folds.arrays import flat, select
-from freshet.kernels.folds.calls import Detail
 from freshet.kernels.folds.groups import canonical
-from freshet.kernels.folds.pane_details import PaneDetail, pane_detail
-from freshet.kernels.folds.pane_rows import PaneRows
-from freshet.kernels.folds.panes import CompiledPanes
-from freshet.kernels.folds.partials import Partial
+from freshet.kernels.folds.panes.details import PaneDetail, pane_detail
+from freshet.kernels.folds.panes.panes import CompiledPanes
+from freshet.kernels.folds.panes.rows import PaneRows
 from freshet.kernels.folds.times import micros
 from freshet.model import ARRIVAL, Panes
 

@@ -14,8 +14,8 @@ import pyarrow.compute as pc
 from freshet.kernels.expressions.arrow import decode
 from freshet.kernels.expressions.types import DTYPES
 from freshet.kernels.expressions.value import Mask
+from freshet.kernels.folds.aggregates.partials import Loaded, Partial
 from freshet.kernels.folds.arrays import Ints, arrow
-from freshet.kernels.folds.partials import Loaded, Partial
 
 _LIMITS: Final = np.iinfo(np.int64)
 _MAGNITUDE: Final = np.int64(_LIMITS.max)

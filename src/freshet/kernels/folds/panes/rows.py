@@ -9,9 +9,9 @@ import numpy as np
 import pyarrow as pa
 
 from freshet.kernels.expressions.value import Mask
+from freshet.kernels.folds.aggregates.partials import Loaded, Partial
 from freshet.kernels.folds.arrays import Ints, take
 from freshet.kernels.folds.groups import encode_groups, examples, used
-from freshet.kernels.folds.partials import Loaded, Partial
 
 
 class PaneRows(NamedTuple):

@@ -10,13 +10,13 @@ import numpy as np
 import pyarrow as pa
 
 from freshet.kernels.expressions.types import DOUBLE, VOID, is_decimal, is_fractional, is_integral, is_numeric, name
+from freshet.kernels.folds.aggregates.extremes import Extreme
+from freshet.kernels.folds.aggregates.moments import SPREADS, Moments, finish_spread
+from freshet.kernels.folds.aggregates.partials import Count, Loaded, Partial
+from freshet.kernels.folds.aggregates.sketch import finish_quantile
+from freshet.kernels.folds.aggregates.sums import DoubleSum, ExactSum, Finished, finish_average, finish_sum
 from freshet.kernels.folds.arrays import Ints, arrow
-from freshet.kernels.folds.extremes import Extreme
 from freshet.kernels.folds.groups import check_key
-from freshet.kernels.folds.moments import SPREADS, Moments, finish_spread
-from freshet.kernels.folds.partials import Count, Loaded, Partial
-from freshet.kernels.folds.sketch import finish_quantile
-from freshet.kernels.folds.sums import DoubleSum, ExactSum, Finished, finish_average, finish_sum
 from freshet.model import Call, UserError
 
 _WHOLE: Final = pa.int64()

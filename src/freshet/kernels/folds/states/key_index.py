@@ -11,8 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from freshet.kernels.folds.arrays import Ints
-from freshet.kernels.folds.hashing import ALL_HASHES, Hashes
 from freshet.kernels.folds.sorting import Runs, running_maximum, stable_order
+from freshet.kernels.folds.states.hashing import ALL_HASHES, Hashes
 
 SHORT: Final = 64
 """With more rows of one hash than this, rows are searched by time, too."""

@@ -10,9 +10,9 @@ import numpy as np
 import pyarrow as pa
 
 from freshet.kernels.folds.arrays import Ints, flat, select
-from freshet.kernels.folds.hashing import Hashes, hash_rows
-from freshet.kernels.folds.key_index import KeyIndex, ValidTimes
-from freshet.kernels.folds.pane_stream import numbers
+from freshet.kernels.folds.panes.stream import numbers
+from freshet.kernels.folds.states.hashing import Hashes, hash_rows
+from freshet.kernels.folds.states.key_index import KeyIndex, ValidTimes
 
 Keys = tuple[str, ...]
 _BLOCK: Final = 1024

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from freshet.kernels.folds.arrays import Ints, expand
-from freshet.kernels.folds.slab import Keys, Slab
+from freshet.kernels.folds.states.slab import Keys, Slab
 
 GROWTH: Final = 4
 """A slab is merged with the one before it unless that is more than this number of times as large."""

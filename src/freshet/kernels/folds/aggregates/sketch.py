@@ -16,10 +16,10 @@ import pyarrow as pa
 
 from freshet.kernels.expressions.arrow import decode
 from freshet.kernels.expressions.types import DTYPES, is_decimal, is_fractional
+from freshet.kernels.folds.aggregates.extremes import Extreme
+from freshet.kernels.folds.aggregates.partials import Loaded
+from freshet.kernels.folds.aggregates.sums import doubles
 from freshet.kernels.folds.arrays import Floats, Ints, arrow
-from freshet.kernels.folds.extremes import Extreme
-from freshet.kernels.folds.partials import Loaded
-from freshet.kernels.folds.sums import doubles
 
 ERROR: Final = 0.005
 """Largest relative error of a quantile."""

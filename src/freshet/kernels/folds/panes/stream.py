@@ -13,10 +13,10 @@ import numpy as np
 import pyarrow as pa
 
 from freshet.kernels.expressions.arrow import decode
+from freshet.kernels.folds.aggregates.extremes import Extreme
+from freshet.kernels.folds.aggregates.partials import Loaded, Partial
 from freshet.kernels.folds.arrays import Ints, arrow, flat, take
-from freshet.kernels.folds.extremes import Extreme
 from freshet.kernels.folds.groups import encode_groups, examples, used
-from freshet.kernels.folds.partials import Loaded, Partial
 from freshet.model import ARRIVAL
 
 FIRST: Final = "__first"

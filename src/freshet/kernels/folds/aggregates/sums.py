@@ -17,8 +17,8 @@ import pyarrow as pa
 from freshet.kernels.expressions.arrow import decode
 from freshet.kernels.expressions.types import is_decimal
 from freshet.kernels.expressions.value import Mask
+from freshet.kernels.folds.aggregates.partials import Loaded, Partial, add_up, ones
 from freshet.kernels.folds.arrays import Floats, Ints, arrow
-from freshet.kernels.folds.partials import Loaded, Partial, add_up, ones
 
 _LIMB: Final = 0xFFFFFFFF
 Finished = tuple[pa.Array, int]

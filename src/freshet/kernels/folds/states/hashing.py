@@ -14,9 +14,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from freshet.kernels.expressions.value import Mask
+from freshet.kernels.folds.aggregates.partials import valid_of
 from freshet.kernels.folds.arrays import Ints
 from freshet.kernels.folds.groups import canonical
-from freshet.kernels.folds.partials import valid_of
 
 Hashes = npt.NDArray[np.uint32]
 PartNumbers = npt.NDArray[np.uint16]

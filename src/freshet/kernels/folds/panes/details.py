@@ -9,14 +9,14 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
+from freshet.kernels.folds.aggregates.calls import Detail
+from freshet.kernels.folds.aggregates.partials import Count, valid_of
+from freshet.kernels.folds.aggregates.sketch import buckets, rank
 from freshet.kernels.folds.arrays import Ints, arrow, flat
-from freshet.kernels.folds.boundaries import Places, SortedPanes
-from freshet.kernels.folds.calls import Detail
 from freshet.kernels.folds.groups import canonical, encode_groups
-from freshet.kernels.folds.pane_rows import PaneRows
-from freshet.kernels.folds.pane_stream import FIRST, LAST, NEWEST, PaneStream, numbers
-from freshet.kernels.folds.partials import Count, valid_of
-from freshet.kernels.folds.sketch import buckets, rank
+from freshet.kernels.folds.panes.boundaries import Places, SortedPanes
+from freshet.kernels.folds.panes.rows import PaneRows
+from freshet.kernels.folds.panes.stream import FIRST, LAST, NEWEST, PaneStream, numbers
 from freshet.kernels.folds.sorting import Runs, previous, running_maximum, sort_rows
 from freshet.model import ARRIVAL
 

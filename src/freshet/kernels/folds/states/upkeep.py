@@ -10,8 +10,8 @@ import pyarrow as pa
 
 from freshet.kernels.expressions.value import Mask
 from freshet.kernels.folds.arrays import select
-from freshet.kernels.folds.slab import Slab
-from freshet.kernels.folds.state_rows import StateRows
+from freshet.kernels.folds.states.slab import Slab
+from freshet.kernels.folds.states.state_rows import StateRows
 
 SMALL: Final = 128
 """States of at most this number of rows are not worth merging."""

@@ -14,18 +14,18 @@ import numpy as np
 import pyarrow as pa
 
 from freshet.kernels.expressions.value import Mask, both
+from freshet.kernels.folds.aggregates.calls import Calls, Wanted
 from freshet.kernels.folds.arrays import Ints, arrow, flat, join, select, take
-from freshet.kernels.folds.boundaries import Places, SortedPanes
-from freshet.kernels.folds.calls import Calls, Wanted
 from freshet.kernels.folds.folded import Folded, Watermarks
 from freshet.kernels.folds.groups import canonical, check_key, encode_groups, examples
-from freshet.kernels.folds.pane_details import pane_detail
-from freshet.kernels.folds.pane_rows import PaneRows
-from freshet.kernels.folds.pane_stream import FIRST, LAST, PaneStream, numbers
-from freshet.kernels.folds.slab import Slab
-from freshet.kernels.folds.state_rows import StateRows
+from freshet.kernels.folds.panes.boundaries import Places, SortedPanes
+from freshet.kernels.folds.panes.details import pane_detail
+from freshet.kernels.folds.panes.rows import PaneRows
+from freshet.kernels.folds.panes.stream import FIRST, LAST, PaneStream, numbers
+from freshet.kernels.folds.states.slab import Slab
+from freshet.kernels.folds.states.state_rows import StateRows
+from freshet.kernels.folds.states.upkeep import keep_open
 from freshet.kernels.folds.times import check_time, earliest, ends, micros, time_type
-from freshet.kernels.folds.upkeep import keep_open
 from freshet.model import ARRIVAL, Panes
 from freshet.model.operators import WINDOW_END, WINDOW_START
 

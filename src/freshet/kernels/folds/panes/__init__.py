@@ -1,0 +1,1 @@
+"""Aggregates at boundaries, from panes."""
