@@ -197,7 +197,6 @@ def test_a_cancelled_unit_ends_between_two_chains(residents: Harness, tmp_path: 
     unit = hooked.submit("q", "good")
     process = hooked.process()
     residents.executor.cancel(unit.id)
-    time.sleep(0.1)  # a resident does not look in the first 20 ms of a dispatch
     hooked.mark.unlink()
     assert residents.wait(unit.id).retry == "cancelled"
     wait_for(residents, lambda: is_there(residents))

@@ -221,6 +221,12 @@ class Refresher:
         self._floors.freshness[element], self._floors.age[element] = freshness, age
         self.plan = None
 
+    def set_known(self, element: int, rate: float) -> None:
+        """An element has another known rate; of no meaning if rates are learned."""
+        if self._known is not None:
+            self._known[element] = rate
+            self.plan = None
+
     def set_size(self, element: int, size: float) -> None:
         """A poll of an element costs more or less than was expected; the next plan knows it."""
         self._sizes[element] = size

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sqlite3
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from tests.sources.mirror.web import Web
 
 from freshet.model import ARRIVAL, UserError
 from freshet.sources import create
+from freshet.sources.mirror.file import FileFetcher
 from freshet.sources.mirror.source import MirrorSource
 
 QUERY = "SELECT price FROM items WHERE name = ?"
@@ -40,6 +42,22 @@ def test_files(tmp_path: Path) -> None:
         last = fed.rows()[-1]
         assert (last["element"], last["price"]) == ("a.csv", 3.0)
         assert last["changed"].timestamp() == pytest.approx(before, abs=1.0), "the file says when it changed"
+
+
+def test_a_file_that_is_written_twice_at_the_same_time_is_read_twice(tmp_path: Path) -> None:
+    """File systems have clocks with steps, so a second change may leave time and size as they were."""
+    file, fetcher = tmp_path / "a", FileFetcher(tmp_path, ThreadPoolExecutor(1))
+    for content in (b"old", b"new"):
+        file.write_bytes(content)
+        os.utime(file, (moment := time.time(), moment))
+    first = fetcher.read(file, {})
+    stamp = file.stat()
+    file.write_bytes(b"NEW")
+    os.utime(file, ns=(stamp.st_atime_ns, stamp.st_mtime_ns))
+    assert fetcher.read(file, first.validator).content == b"NEW"
+    os.utime(file, (1e9, 1e9))
+    old = fetcher.read(file, {})
+    assert fetcher.read(file, old.validator).same
 
 
 def test_a_path_must_not_leave_the_folder(tmp_path: Path) -> None:

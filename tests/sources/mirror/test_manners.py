@@ -176,3 +176,19 @@ def test_a_listed_address_is_checked_before_anything_runs(web: Web) -> None:
     assert isinstance(source, MirrorSource)
     with pytest.raises(UserError, match="not an address of HTTP"):
         source.check()
+
+
+def test_a_part_of_a_body_counts(tmp_path: Path, web: Web) -> None:
+    def stuck(request: Any) -> None:
+        request.send_response(200)
+        request.send_header("Content-Length", "100000")
+        request.end_headers()
+        request.wfile.write(bytes(50_000))
+        request.wfile.flush()
+        time.sleep(2.0)
+
+    web.pages = {"/a": stuck}
+    given = {**options(web, "a", timeout=1.0), "budget": None, "budget_bytes": 1_000_000}
+    with feeding(tmp_path, given) as fed:
+        fed.until(lambda: fed.source.status.failures == 1)
+        assert fed.source.status.bytes > 50_000

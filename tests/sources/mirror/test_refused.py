@@ -42,6 +42,7 @@ CASES = {
     "no such output": (ELEMENTS, 'elements = {query = "cheap", column = "url"}', "cheap has no column url: it has"),
     "both": (ELEMENTS, 'elements = {query = "cheap", file = "x.csv"}', ".elements: needs either file or query"),
     "worth": ("worth = 5", "worth = -5", ".elements[2].worth: must be at least 0, not -5"),
+    "large worth": ("worth = 5", "worth = 1e60", ".elements[2].worth: must be 0, or between 1e-50 and 1e+50"),
     "key of an element": ("worth = 5", "wort = 5", ".elements[2].wort: unknown key (did you mean 'worth'?)"),
     "floor": ("worth = 5", "least_freshness = 1", ".elements[2].least_freshness: must be below 1, not 1"),
     "age": ("worth = 5", 'greatest_age = "soon"', ".elements[2].greatest_age: 'soon' is not a duration"),

@@ -43,7 +43,7 @@ class MirrorReport(TypedDict):
     budget_used: Annotated[float, "share of the budget that was spent"]
     polls: Annotated[int, "number of requests in all runs; retries, redirects, exploration and audits count"]
     changes: Annotated[int, "number of changes that polls found in all runs; the first sight of an element is none"]
-    bytes: Annotated[int, "bytes that requests moved in all runs, headers included"]
+    bytes: Annotated[int, "bytes that answers brought in all runs, headers included"]
     failures: Annotated[int, "number of polls in all runs that brought no answer"]
     failing: Annotated[int, "number of elements whose last poll failed"]
     failing_examples: Annotated[dict[str, str], "why the last poll of an element failed, for some of them"]

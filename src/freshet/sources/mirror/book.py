@@ -66,7 +66,7 @@ class MirrorBook:
         self._taken: dict[str, Any] = {}
 
     def add(self, found: Iterable[tuple[NamedElement, str]], now: float) -> None:
-        """Adds elements with their hosts, or changes the worth of those that are known."""
+        """Adds elements with their hosts, or changes what is given of those that are known."""
         new = list[KnownElement]()
         for element, host in found:
             number = self.numbers.get(element.name)
@@ -77,6 +77,10 @@ class MirrorBook:
             if known.gone or known.given != element.worth:
                 known.worth, known.given, known.gone = element.worth, element.worth, False
                 self.schedule.set_worth(number, element.worth)
+                self.unsaved.touched.add(number)
+            if known.rate != element.rate:
+                known.rate = element.rate
+                self.schedule.set_rate(number, known)
                 self.unsaved.touched.add(number)
             if (known.least_freshness, known.greatest_age) != (element.least_freshness, element.greatest_age):
                 known.least_freshness, known.greatest_age = element.least_freshness, element.greatest_age
@@ -104,6 +108,12 @@ class MirrorBook:
         learned = [record["learned"] for record in records.values()]
         self.schedule.restore(learned, [record["due"] for record in records.values()], common, now)
         self.schedule.failing(number for number, known in enumerate(self.elements) if known.failures)
+
+    def read_anew(self) -> None:
+        """Elements are read otherwise than before: that an element is the same does not say that its values are."""
+        for number, known in enumerate(self.elements):
+            known.validator = {}
+            self.unsaved.touched.add(number)
 
     def _enter(self, new: Sequence[KnownElement], now: float) -> None:
         if not new:

@@ -13,10 +13,11 @@ from freshet.log.readable import Readable
 from freshet.model import FreshetError, UserError, parse_duration
 from freshet.sources.files import open_rows
 from freshet.sources.json_rows import JsonRows
-from freshet.sources.mirror.options import ElementsFrom, ListedElement
+from freshet.sources.mirror.options import ElementsFrom, ListedElement, usable_number
 
 _MORE: Final = ("worth", "rate", "least_freshness", "greatest_age")
 """Columns that say more of an element."""
+FileStamp = tuple[int, int, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,24 +74,31 @@ class ListedElements:
 
 
 class FileElements:
-    """Elements from a file, which is read again when it has changed; an element that is not in it any more is gone."""
+    """Elements from a file, which is read again when it has changed and has then stayed the same from one look to the
+    next: half of a file that somebody writes must not take elements away. An element that is not in it any more is
+    gone."""
 
     def __init__(self, path: Path, column: str) -> None:
         self._path, self._column = path, column
-        self._stamp: tuple[int, int, int] | None = None
+        self._seen: FileStamp | None = None
+        self._read: FileStamp | None = None
         self._known: set[str] = set()
 
     def news(self) -> ElementNews:
-        """What has changed since the last look; a file that cannot be read changes nothing."""
+        """What has changed since the last look; a file that cannot be read changes nothing, but says why."""
+        before, self._seen = self._seen, _stamp(self._path)
+        first = self._read is None
+        if self._seen in (None, self._read) or not (first or self._seen == before):
+            return ElementNews()
         try:
-            found = self._path.stat()
-        except OSError:
-            return ElementNews()
-        stamp = (found.st_mtime_ns, found.st_size, found.st_ino)
-        if stamp == self._stamp:
-            return ElementNews()
-        elements, refused = self.read()
-        self._stamp = stamp
+            elements, refused = self.read()
+        except (FreshetError, OSError, ValueError) as error:
+            if first:
+                raise
+            elements, refused = None, [(str(self._path), " ".join(str(error).split()))]
+        self._read = self._seen
+        if elements is None:
+            return ElementNews(refused=tuple(refused))
         known, self._known = self._known, {each.name for each in elements}
         return ElementNews(tuple(elements), tuple(known - self._known), tuple(refused))
 
@@ -134,7 +142,7 @@ class QueryElements:
             return ElementNews()
         self.next = end
         elements, refused = _read(rows, self._column)
-        return ElementNews(tuple({each.name: each for each in elements}.values()), refused=tuple(refused))
+        return ElementNews(tuple(elements), refused=tuple(refused))
 
     def _end(self) -> int:
         assert self._log is not None
@@ -157,16 +165,26 @@ def element_source(declared: list[str | ListedElement] | ElementsFrom) -> Elemen
 
 
 def _read(rows: Iterable[Mapping[str, Any]], column: str) -> tuple[list[NamedElement], list[tuple[str, str]]]:
-    elements, refused = list[NamedElement](), list[tuple[str, str]]()
+    """The elements of rows, the last row of each, and rows that name none."""
+    elements, refused = dict[str, NamedElement](), list[tuple[str, str]]()
     for row in rows:
         name = row.get(column)
         try:
             if name is None or name == "":
                 raise UserError(f"column {column}: there is no element")
-            elements.append(_named(str(name), row))
+            elements[str(name)] = _named(str(name), row)
         except UserError as error:
             refused.append((str(name), str(error)))
-    return elements, refused
+    return list(elements.values()), refused
+
+
+def _stamp(path: Path) -> FileStamp | None:
+    """What differs after a file was written; None: it is not there."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_size, found.st_ino
 
 
 def _named(name: str, row: Mapping[str, Any]) -> NamedElement:
@@ -185,9 +203,10 @@ def _number(value: Any, name: str) -> float | None:
         number = float(value)
     except (TypeError, ValueError):
         number = math.nan
-    if not 0.0 <= number < math.inf:
-        raise UserError(f"column {name}: {value!r} is not a number of at least 0")
-    return number
+    try:
+        return usable_number(number)
+    except ValueError as error:
+        raise UserError(f"column {name}: {value!r} {error}") from None
 
 
 def _file_rows(path: Path, column: str) -> Iterator[Mapping[str, Any]]:

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import stat
+import time
 from concurrent.futures import Executor
 from pathlib import Path
+from typing import Any, Final
 
 from freshet.model import UserError
 from freshet.sources.mirror.answer import PollAnswer, PollFailed, Spend, Validator
 from freshet.sources.mirror.packed import unpacked
+
+_SETTLED: Final = 2.0
+"""Seconds after which a file that is written again has another time, on every file system."""
 
 
 class FileFetcher:
@@ -46,7 +51,7 @@ class FileFetcher:
         """Reads a file, unless it is still what the validator says."""
         try:
             found = path.stat()
-            seen = {"file": [found.st_mtime_ns, found.st_size, found.st_ino]}
+            seen: dict[str, Any] = {"file": [found.st_mtime_ns, found.st_size, found.st_ino]}
             modified = found.st_mtime_ns / 1e9
             if not stat.S_ISREG(found.st_mode):
                 raise PollFailed(f"{path} is not a file")  # a pipe would never end
@@ -54,6 +59,8 @@ class FileFetcher:
                 return PollAnswer(None, validator, modified)
             with path.open("rb") as file:
                 content = file.read(self._max_bytes + 1)
+            if time.time() - modified < _SETTLED:
+                seen = {}  # it may be written once more and still look the same
         except OSError as error:
             raise PollFailed(f"{path}: {error.strerror}") from None
         return PollAnswer(self._unpacked(path, content), seen, modified, len(content))

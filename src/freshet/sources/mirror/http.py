@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Mapping
+from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
 from http import HTTPStatus
 from typing import Final
@@ -22,6 +23,13 @@ _REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
 _BUSY: Final = frozenset({HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE})
 _HEADERS: Final = {"Accept-Encoding": "gzip", "User-Agent": "freshet"}
 _LONGEST_RETRY: Final = 7 * 86_400.0
+
+
+@dataclass(slots=True)
+class _Traffic:
+    """Bytes that the answers to one poll have brought so far, headers included."""
+
+    bytes: int = 0
 
 
 class HttpFetcher:
@@ -77,73 +85,78 @@ class HttpFetcher:
         self._allowed.check(parts.netloc.rpartition("@")[2])
 
     async def fetch(self, element: str, validator: Validator, spend: Spend) -> PollAnswer:
-        first = address = self.address(element)
-        moved, own = 0, self._headers
+        traffic = _Traffic()
+        try:
+            return await self._follow(self.address(element), validator, spend, traffic)
+        except PollFailed as failure:
+            # What came before it failed was moved all the same, also a part of a body.
+            failure.moved = traffic.bytes
+            raise
+
+    async def _follow(self, first: str, validator: Validator, spend: Spend, traffic: _Traffic) -> PollAnswer:
+        address, own = first, self._headers
         for hop in range(self._redirects + 1):
             if hop:
                 await spend()
                 # What the headers tell is meant for the element's own host.
                 own = self._headers if urlsplit(address).netloc == urlsplit(first).netloc else {}
-            answer = await self._request(address, {**own, **_conditions(validator)}, validator, moved)
+            answer = await self._request(address, {**own, **_conditions(validator)}, validator, traffic)
             if isinstance(answer, PollAnswer):
                 return answer
-            address, moved = answer
-        raise PollFailed(f"more than {self._redirects} redirects", moved=moved)
+            address = answer
+        raise PollFailed(f"more than {self._redirects} redirects")
 
     async def _request(
-        self, address: str, headers: Mapping[str, str], validator: Validator, moved: int
-    ) -> PollAnswer | tuple[str, int]:
-        """An answer; or where a redirect leads to, and the bytes so far."""
+        self, address: str, headers: Mapping[str, str], validator: Validator, traffic: _Traffic
+    ) -> PollAnswer | str:
+        """An answer, or where a redirect leads to."""
         try:
             async with (
                 asyncio.timeout(self._timeout),
                 self._opened().get(address, headers=headers, allow_redirects=False) as response,
             ):
-                moved += _header_bytes(response)
+                traffic.bytes += _header_bytes(response)
                 if response.status in _REDIRECTS:
-                    return self._next(address, response, moved), moved
-                return await self._answer(response, validator, moved)
+                    return self._next(address, response)
+                return await self._answer(response, validator, traffic)
         except TimeoutError:
-            raise PollFailed(f"no answer within {self._timeout:g} s", moved=moved) from None
+            raise PollFailed(f"no answer within {self._timeout:g} s") from None
         except (aiohttp.ClientError, OSError, ValueError) as error:
-            raise PollFailed(shown_reason(error), moved=moved) from None
+            raise PollFailed(shown_reason(error)) from None
 
-    def _next(self, address: str, response: aiohttp.ClientResponse, moved: int) -> str:
+    def _next(self, address: str, response: aiohttp.ClientResponse) -> str:
         target = urljoin(address, response.headers.get("Location", ""))
         if urlsplit(target).scheme not in ("http", "https"):
-            raise PollFailed(f"redirected to {target!r}, which is not HTTP", moved=moved)
+            raise PollFailed(f"redirected to {target!r}, which is not HTTP")
         if urlsplit(target).netloc != urlsplit(address).netloc:
             try:
                 self._allowed.check(urlsplit(target).netloc.rpartition("@")[2])
             except UserError as error:
-                raise PollFailed(f"redirected: {error}", moved=moved) from None
+                raise PollFailed(f"redirected: {error}") from None
         return target
 
-    async def _answer(self, response: aiohttp.ClientResponse, validator: Validator, moved: int) -> PollAnswer:
+    async def _answer(self, response: aiohttp.ClientResponse, validator: Validator, traffic: _Traffic) -> PollAnswer:
         modified = _http_time(response.headers.get("Last-Modified"))
         if response.status == HTTPStatus.NOT_MODIFIED:
-            return PollAnswer(None, validator, modified, moved)
+            return PollAnswer(None, validator, modified, traffic.bytes)
         if response.status != HTTPStatus.OK:
-            raise _refused(response, moved)
-        body, packed = await self._body(response, moved)
-        found = {"etag": response.headers.get("ETag"), "modified": response.headers.get("Last-Modified")}
-        kept = {key: value for key, value in found.items() if value is not None}
-        return PollAnswer(body, kept, modified, moved + packed, response.content_type)
+            raise _refused(response)
+        body = await self._body(response, traffic)
+        return PollAnswer(body, _validator(response.headers), modified, traffic.bytes, response.content_type)
 
-    async def _body(self, response: aiohttp.ClientResponse, moved: int) -> tuple[bytes, int]:
-        """The body, unpacked, and how many bytes came."""
-        parts, packed = [], 0
+    async def _body(self, response: aiohttp.ClientResponse, traffic: _Traffic) -> bytes:
+        """The body, unpacked."""
+        body = bytearray()
         async for part in response.content.iter_any():
-            packed += len(part)
-            if packed > self._max_bytes:
+            traffic.bytes += len(part)
+            body += part
+            if len(body) > self._max_bytes:
                 # The connection goes with the rest of the body.
                 response.close()
-                raise PollFailed(f"more than {self._max_bytes:,} bytes", moved=moved + packed)
-            parts.append(part)
-        body = b"".join(parts)
+                raise PollFailed(f"more than {self._max_bytes:,} bytes")
         if response.headers.get("Content-Encoding", "").lower() in ("gzip", "x-gzip"):
-            body = unpacked(body, self._max_bytes, moved + packed)
-        return body, packed
+            return unpacked(bytes(body), self._max_bytes, traffic.bytes)
+        return bytes(body)
 
     def _opened(self) -> aiohttp.ClientSession:
         if self._session is None:
@@ -172,16 +185,36 @@ def _conditions(validator: Validator) -> dict[str, str]:
     return headers
 
 
+def _validator(headers: Mapping[str, str]) -> Validator:
+    """What an answer says of its content; not a time by itself that is so young that it may come once more.
+
+    Last-Modified has whole seconds. A resource that changes twice in a second has the same one afterwards, and would
+    seem unchanged for ever (RFC 9110 §8.8.2.2).
+
+    >>> told = {"Last-Modified": "Thu, 01 Jan 1970 00:01:00 GMT", "Date": "Thu, 01 Jan 1970 00:01:00 GMT"}
+    >>> _validator(told), _validator({**told, "ETag": "7"})["etag"]
+    ({}, '7')
+    >>> sorted(_validator({**told, "Date": "Thu, 01 Jan 1970 00:01:01 GMT"}))
+    ['modified']
+    """
+    tag, text = headers.get("ETag"), headers.get("Last-Modified")
+    found = {} if tag is None else {"etag": tag}
+    sent, modified = _http_time(headers.get("Date")), _http_time(text)
+    if text is not None and modified is not None and (tag or (sent or time.time()) - modified >= 1.0):
+        found["modified"] = text
+    return found
+
+
 def _header_bytes(response: aiohttp.ClientResponse) -> int:
     """Bytes of a head: each line has a colon, a blank and its end."""
     return sum(len(name) + len(value) + 4 for name, value in response.raw_headers) + 19
 
 
-def _refused(response: aiohttp.ClientResponse, moved: int) -> PollFailed:
+def _refused(response: aiohttp.ClientResponse) -> PollFailed:
     busy = response.status in _BUSY
     wait = retry_seconds(response.headers.get("Retry-After"), time.time())
     reason = f"{response.status} {response.reason or ''}".strip()
-    return PollFailed(reason, moved=moved, retry_after=wait, whole_host=busy and wait is not None)
+    return PollFailed(reason, retry_after=wait, whole_host=busy and wait is not None)
 
 
 def retry_seconds(text: str | None, now: float) -> float | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Final, Literal
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from freshet.model import UserError, parse_bytes
 from freshet.sources.mirror.content import ContentFormat
@@ -20,6 +20,23 @@ def _bytes(value: Any) -> Any:
         raise ValueError(str(error)) from None
 
 
+_LARGEST: Final = 1e50
+"""Products of numbers up to this one, and down to its inverse, stay within the range of a plan."""
+
+
+def usable_number(value: float) -> float:
+    """Refuses a worth or a rate that no plan can be made with.
+
+    >>> usable_number(1e-60)
+    Traceback (most recent call last):
+    ValueError: must be 0, or between 1e-50 and 1e+50
+    """
+    if value != 0.0 and not 1.0 / _LARGEST <= value <= _LARGEST:
+        raise ValueError(f"must be 0, or between {1.0 / _LARGEST:g} and {_LARGEST:g}")
+    return value
+
+
+UsableNumber = Annotated[float, AfterValidator(usable_number)]
 ByteCount = Annotated[int, BeforeValidator(_bytes), Field(gt=0)]
 """Bytes, given as a number or as text such as ``"1 MB"``."""
 _SPENT: Final = 0.99
@@ -40,8 +57,8 @@ class ListedElement(Options):
     """
 
     element: str = Field(min_length=1)
-    worth: float = Field(default=1.0, ge=0.0, allow_inf_nan=False)
-    rate: float | None = Field(default=None, gt=0.0, allow_inf_nan=False)
+    worth: UsableNumber = Field(default=1.0, ge=0.0, allow_inf_nan=False)
+    rate: UsableNumber | None = Field(default=None, gt=0.0, allow_inf_nan=False)
     least_freshness: float = Field(default=0.0, ge=0.0, lt=1.0)
     greatest_age: PositiveDuration | None = None
 

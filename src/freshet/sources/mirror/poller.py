@@ -24,7 +24,7 @@ _LOGGER: Final = logging.getLogger(__name__)
 _TICK: Final = 0.005
 """Seconds between looks at what is due while there is something to do."""
 _REST: Final = 0.05
-"""Seconds between looks otherwise."""
+"""Maximum number of seconds between looks otherwise."""
 _ROOM: Final = 1000
 """Maximum number of elements that become due at once."""
 _LOOK: Final = 1.0
@@ -90,6 +90,11 @@ class Poller:
         """Number of elements that are due and wait for their host."""
         return sum(len(each) for each in list(self._waiting.values()))
 
+    @property
+    def held_back(self) -> bool:
+        """Whether polls wait until it is committed that they are made."""
+        return bool(self._intended)
+
     def closed_hosts(self) -> dict[str, float]:
         """Hosts that asked to be left alone, with the time until which, in seconds since the epoch."""
         wall = time.time()
@@ -113,12 +118,18 @@ class Poller:
         try:
             while not self._stopping.is_set():
                 begun = self._turn(fetcher)
-                await asyncio.sleep(_TICK if begun or self._under_way or self._waiting else _REST)
+                await asyncio.sleep(_TICK if begun or self._under_way or self._waiting else self._rest())
         finally:
             for task in self._tasks:
                 task.cancel()
             await asyncio.gather(*self._tasks, return_exceptions=True)
             await fetcher.close()
+
+    def _rest(self) -> float:
+        """Seconds until something may be due. A small budget has no room for polls that are late: they are not made
+        up for."""
+        with self.lock:
+            return min(max(self._book.schedule.wait(time.time()), _TICK), _REST)
 
     def _turn(self, fetcher: Fetcher) -> int:
         """Begins what is due, as far as the budget and the hosts allow; returns the number of polls."""

@@ -86,6 +86,10 @@ class PollSchedule:
         floor = _floors([element])
         self._ready.set_floor(number, float(floor.freshness[0]), float(floor.age[0]))
 
+    def set_rate(self, number: int, element: KnownElement) -> None:
+        """Another change rate is given; it holds if none is learned."""
+        self._ready.set_known(number, element.rate or self._prior.mean)
+
     @property
     def floors_need(self) -> float | None:
         """Budget that the floors need by what is known of the rates; None: there are no floors."""
@@ -101,6 +105,10 @@ class PollSchedule:
     def due(self, now: float, room: int) -> list[int]:
         """Elements to poll now; each is under way until :meth:`polled` or :meth:`failed`."""
         return [] if self._refresher is None else self._refresher.due(now, room)
+
+    def wait(self, now: float) -> float:
+        """Seconds until :meth:`due` may hand out something; infinite if nothing is known to come."""
+        return math.inf if self._refresher is None else self._refresher.next_due(now)
 
     def polled(self, number: int, now: float, changed: bool, modified: float | None = None) -> None:
         """An element has answered."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 import time
 from collections.abc import Iterable, Mapping
@@ -37,7 +38,7 @@ from freshet.sources.source import Batch
 from freshet.sources.times import event_seconds
 
 _SAVE_ROWS: Final = 0.1
-"""Seconds between commits while there are rows."""
+"""Seconds between commits while there are rows, or polls that wait for a commit."""
 _SAVE_RECORDS: Final = 1.0
 """Seconds between commits of what was learned by polls that found nothing new."""
 _THREADS: Final = 256
@@ -88,6 +89,13 @@ class MirrorSource:
         self._began: float | None = None
         self._saved_at = self._quiet_since = 0.0
         self._first_look = True
+        self._reading = self._how_read()
+        self._read_otherwise = False
+
+    def _how_read(self) -> str:
+        """Differs if another content may come from the same elements."""
+        reading = self._options.model_dump_json(include={"http", "file", "sql", "format", "columns"})
+        return hashlib.blake2b(f"{self._filled} {reading}".encode(), digest_size=12).hexdigest()
 
     def _check_columns(self) -> None:
         own = {self._options.element_column, self._options.polled_column, self._options.changed_column}
@@ -186,6 +194,8 @@ class MirrorSource:
         if isinstance(self._elements, QueryElements):
             self._elements.next = position.get("offset", 0)
         self._worth.restore(position)
+        # Earlier versions did not say how elements were read.
+        self._read_otherwise = position.get("reading", self._reading) != self._reading
         # Earlier versions kept no such thing.
         self._poller.close_hosts(position.get("closed", {}))
 
@@ -215,7 +225,7 @@ class MirrorSource:
             unsaved = self._book.unsaved
             if not unsaved.changes:
                 self._quiet_since = now
-            pause = _SAVE_ROWS if unsaved.changes else _SAVE_RECORDS
+            pause = _SAVE_ROWS if unsaved.changes or self._poller.held_back else _SAVE_RECORDS
             if now - self._saved_at < pause or not (unsaved.changes or unsaved.touched or unsaved.gone):
                 return None
             changes, records = self._book.take()
@@ -229,6 +239,8 @@ class MirrorSource:
         hosts = {name: self._judge.host(name) for name in usable}
         with self._poller.lock:
             self._book.recall(usable, hosts, self._common, now)
+            if self._read_otherwise:
+                self._book.read_anew()
             intended = enumerate(self._book.elements)
             self._poller.poll_first([n for n, each in intended if each.intended and each.not_before <= now])
             self._book.unsaved.gone += [name for name in self._recalled if name not in usable]
@@ -268,7 +280,10 @@ class MirrorSource:
         offset = {"offset": self._elements.next} if isinstance(self._elements, QueryElements) else {}
         closed = {"closed": closed} if (closed := self._poller.closed_hosts()) else {}
         common = self._book.schedule.common()
-        return {**self._book.counts, **offset, **self._worth.position, **closed, "learned": common}
+        return {
+            **self._book.counts, **offset, **self._worth.position, **closed, "learned": common,
+            "reading": self._reading,
+        }  # fmt: skip
 
     def next_due(self) -> float | None:
         return max(self._saved_at, self._quiet_since) + _SAVE_ROWS

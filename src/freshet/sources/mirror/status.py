@@ -16,7 +16,7 @@ class MirrorStatus:
         budget_used: Share of the budget that was spent, of this run.
         polls: Number of requests, of all runs: retries, redirects and audits count.
         changes: Number of changes that polls found, of all runs.
-        bytes: What requests moved, of all runs.
+        bytes: What answers brought, of all runs, headers included.
         failures: Number of polls that brought no answer, of all runs.
         failing: Number of elements whose last poll failed.
         failing_examples: Some of them, with the reason.
