@@ -287,9 +287,15 @@ def test_a_query_that_comes_looks_at_no_others(start: Any, others: int, monkeypa
     app = start({f"q{number}": TUMBLING["q"] for number in range(others + 1)})
     app.append("s", [(1, "a", 1), (12, "a", 1)])
     app.run()
-    query, before, looked = app.engine.board.queries[0].query, Moment.before, set()
+    query, before = app.engine.board.queries[0].query, Moment.before
+    looked = set()
+
+    def look(moment: Moment, edge: Any) -> Any:
+        looked.add(edge.edge.reader)
+        return before(moment, edge)
+
     app.engine.drop_query("q0")
-    monkeypatch.setattr(Moment, "before", lambda moment, edge: looked.add(edge.edge.reader) or before(moment, edge))
+    monkeypatch.setattr(Moment, "before", look)
     app.engine.add_query(query, {"s": app.engine.schemas["s"]})
     assert looked == {"q0.aggregate.input", "q0.aggregate", "q0.project"}
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from freshet.kernels.folds.slab import Slab
-from freshet.kernels.folds.state_rows import StateRows
-from freshet.kernels.folds.upkeep import keep_open
+from freshet.kernels.folds.states.slab import Slab
+from freshet.kernels.folds.states.state_rows import StateRows
+from freshet.kernels.folds.states.upkeep import keep_open
 
 
 class InVain:

@@ -88,6 +88,7 @@ class SparkExecutor:
         self.slots, self._wake = slots, clock.wake
         self._context, self._state = session.sparkContext, state.resolve()
         self._installation = Installation(Analysis(session), vectorise, rows_out, kept_bytes)
+        self.form = self._installation.form
         self.jobs = Jobs(session, self._state, self._installation)
         self._fail_on_error: frozenset[str] = frozenset()
         self._specs = self._state / "specs"
@@ -390,10 +391,9 @@ class SparkExecutor:
             raise Retry("Spark runs no job any more") from error
 
     def _answers(self) -> bool:
-        try:
+        with suppress(Exception):
             return bool(self._context._jvm.System.nanoTime())  # type: ignore[union-attr]
-        except Exception:
-            return False
+        return False
 
     def _check(self, unit: Unit) -> None:
         if unit.id in self._cancelled:
