@@ -88,6 +88,10 @@ class Executor(Protocol):
         """Prepares for all operators of a network over streams of these schemas; returns the schemas of the outputs by
         query. An evaluation error fails the queries ``fail_on_error``."""
 
+    def sizes(self, node: int) -> tuple[float, float]:
+        """Bytes of a tuple in front of an installed operator (the mean over its inputs) and of one that it gives out,
+        as far as that is known before it runs."""
+
     def states(self, fold: str) -> int:
         """How many state streams an installed fold has."""
 

@@ -100,6 +100,10 @@ class InProcessExecutor:
         self.network, self.fail_on_error = network, fail_on_error
         return self.columns.outputs(network)
 
+    def sizes(self, node: int) -> tuple[float, float]:
+        """Bytes of a tuple in front of an operator and behind it, by the types of its columns."""
+        return self.columns.sizes(node)
+
     def states(self, fold: str) -> int:
         """How many state streams a fold has."""
         return len(self.columns.states[fold])

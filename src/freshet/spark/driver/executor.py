@@ -143,6 +143,10 @@ class SparkExecutor:
         """Queries that must not share a unit with others: earlier runs died while they ran."""
         return self._suspects.alone
 
+    def sizes(self, node: int) -> tuple[float, float]:
+        """Bytes of a tuple in front of an installed operator and behind it, by the types of its columns."""
+        return self._installation.columns.sizes(node)
+
     def states(self, fold: str) -> int:
         """How many state streams an installed fold has."""
         return len(self._installation.columns.states[fold])
