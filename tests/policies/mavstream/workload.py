@@ -36,7 +36,9 @@ def bursts(rate: float, seconds: float, seed: int) -> Floats:
     begins = np.arange(seconds)
     rates = np.where(begins % 4 == 1, 4.0, 1.0) * rate
     counts = generator.poisson(rates)
-    return np.sort(np.concatenate([begin + generator.random(count) for begin, count in zip(begins, counts)]))
+    return np.sort(
+        np.concatenate([begin + generator.random(count) for begin, count in zip(begins, counts, strict=True)])
+    )
 
 
 def streams(rate: float, seconds: float) -> dict[str, Floats]:

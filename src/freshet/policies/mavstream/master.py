@@ -58,8 +58,8 @@ class MasterScheduler(Policy):
     A turn has ``quantum`` seconds for each ready operator, times 1 + the weight of the worst violated class of the
     strategy's queries (which Alg. 3 forgets). Operators count, not paths or segments: a query that is cut finer must
     not get more. A strategy pays for its steps with their predicted time: overhead, and cost times tuples. Predictions
-    are pure, and right on average, because costs are measured. A step is never interrupted, so a strategy may run beyond
-    its turn. If another strategy waits meanwhile, it owes that time in its next turns.
+    are pure, and right on average, because costs are measured. A step is never interrupted, so a strategy may run
+    beyond its turn. If another strategy waits meanwhile, it owes that time in its next turns.
 
     A strategy sees the whole graph, but only its own operators are ready, and notices tell of these alone. An operator
     that several queries need belongs to the strategy of the query with the greatest class weight, and to the first of
