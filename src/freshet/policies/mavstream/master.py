@@ -8,10 +8,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import ClassVar, Final
 
-from freshet.model import NOTHING, Decision, Step, UserError, View
+from freshet.model import Decision, Step, UserError, View
 from freshet.policies.base import Policy
 from freshet.policies.mavstream.strategy_view import StrategyView
 from freshet.policies.reason import Reason
+from freshet.policies.registry import create
 
 QUANTUM: Final = 0.01
 """Seconds of a turn for each ready operator, unless others are given."""
@@ -62,9 +63,10 @@ class MasterScheduler(Policy):
     beyond its turn. If another strategy waits meanwhile, it owes that time in its next turns.
 
     A strategy sees the whole graph, but only its own operators are ready, and notices tell of these alone. An operator
-    that several queries need belongs to the strategy of the query with the greatest class weight, and to the first of
-    them among equals. If a strategy asks for operators of another one, they are taken out of the step: their tuples
-    wait in their queues. So a query runs by its own strategy from where it leaves shared work.
+    that several queries need belongs to the strategy of the query with the greatest class weight. (Among equals, one
+    that has a strategy comes first, then the one that was added first.) If a strategy asks for operators of another
+    one, they are taken out of the step: their tuples wait in their queues. So a query runs by its own strategy from
+    where it leaves shared work.
 
     Args:
         policy: Schedules the queries without a strategy.
@@ -85,12 +87,10 @@ class MasterScheduler(Policy):
     name: ClassVar[str] = "master"
     rule = "strategies in turn"
 
-    def __init__(
-        self, policy: Policy, *, make: Callable[[str], Policy] | None = None, quantum: float = QUANTUM
-    ) -> None:
+    def __init__(self, policy: Policy, *, make: Callable[[str], Policy] = create, quantum: float = QUANTUM) -> None:
         if not quantum > 0.0:
             raise UserError(f"a quantum of {quantum} s is empty: use more than 0")
-        self._make, self._quantum = make or _from_registry, quantum
+        self._make, self._quantum = make, quantum
         self._first = policy
         self._assigned: dict[str, Assigned] = {}
         self._news: dict[str, Assigned | None] = {}
@@ -171,7 +171,7 @@ class MasterScheduler(Policy):
         if owner is None:
             names = (view.queries[query].name for query in view.operators[number].queries)
             each = [self._assigned.get(name, _UNASSIGNED) for name in names]
-            strategy = max(each, key=lambda one: one.weight).strategy if each else None
+            strategy = max(each, key=lambda one: (one.weight, one.strategy is not None)).strategy if each else None
             owner = self._owners[number] = self._strategy(view, strategy)
         return owner
 
@@ -229,11 +229,12 @@ class MasterScheduler(Policy):
 
     def decide(self, view: View) -> Decision:
         """The next step of the strategy whose turn it is."""
+        if not self._live:
+            # No notice told of what is ready: the master scheduler was not there when it came.
+            self.arrived(view, list(view.ready))
         if self._news:
             self._take_news(view)
-        if not view.ready:
-            return NOTHING
-        waiting = self._waiting(view)
+        waiting = [live for live in self._live.values() if live.view.of(view).ready]
         again: list[float] = []
         while waiting:
             live = self._turn(waiting)
@@ -246,15 +247,6 @@ class MasterScheduler(Policy):
             live.seconds = min(live.seconds, 0.0)
             waiting.remove(live)
         return Decision((), min(again, default=None))
-
-    def _waiting(self, view: View) -> list[LiveStrategy]:
-        """The strategies with ready operators, in the order of their turns."""
-        waiting = [live for live in self._live.values() if live.view.of(view).ready]
-        if not waiting:
-            # No notice told of them: the master scheduler was not there when they came.
-            self.arrived(view, list(view.ready))
-            waiting = [live for live in self._live.values() if live.view.ready]
-        return waiting
 
     def _turn(self, waiting: Sequence[LiveStrategy]) -> LiveStrategy:
         """The strategy whose turn it is, or to which it passes on."""
@@ -339,9 +331,3 @@ def predicted(view: View, step: Step) -> float:
         rows[number] = waiting + sum(rows.get(source, 0.0) * operators[source].selectivity for source in each.inputs)
         seconds += rows[number] * each.cost
     return seconds
-
-
-def _from_registry(text: str) -> Policy:
-    from freshet.policies.registry import create  # it imports all policies
-
-    return create(text)
