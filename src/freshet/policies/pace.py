@@ -13,7 +13,7 @@ class Pace:
 
     >>> pace = Pace()
     >>> [pace.is_due(1, entries=4) for _ in range(8)]
-    [True, True, True, False, False, False, True, False]
+    [True, False, False, False, True, False, False, False]
     """
 
     __slots__ = ("_ran", "_total")
