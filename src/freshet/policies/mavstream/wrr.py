@@ -6,8 +6,8 @@ from typing import ClassVar, Final
 
 from freshet.model import NOTHING, Decision, Step, UserError, View
 from freshet.policies.aurora.trains import TimeQuantum
-from freshet.policies.ratio.number_set import NumberSet
 from freshet.policies.tracking import TrackingPolicy
+from freshet.policies.turns import Turns
 
 
 class WeightedRoundRobin(TrackingPolicy):
@@ -41,8 +41,7 @@ class WeightedRoundRobin(TrackingPolicy):
         self._leaf, self._join = leaf, join
         weights = {first * second for first in (1.0, leaf) for second in (1.0, join)}
         self._trains = {weight: TimeQuantum(quantum * weight, to_output=False) for weight in weights}
-        self._turns = NumberSet()
-        self._last = -1
+        self._turns = Turns()
 
     def quanta(self, view: View, operator: int) -> float:
         """How many quanta an operator gets."""
@@ -58,20 +57,13 @@ class WeightedRoundRobin(TrackingPolicy):
 
     def choose(self, view: View) -> Decision:
         """One step: the next operator in turn that has waiting tuples."""
-        turns, ready = self._turns, view.ready
-        while turns:
-            number = turns.following(self._last + 1)
-            if number is None:
-                self._last = -1
-                continue
-            if number in ready:
-                self._last = number
-                return Decision.run(Step((number,), self._trains[self.quanta(view, number)].rows(view, number)))
-            turns.discard(number)
-        return NOTHING
+        number = self._turns.next(view.ready.__contains__)
+        if number is None:
+            return NOTHING
+        return Decision.run(Step((number,), self._trains[self.quanta(view, number)].rows(view, number)))
 
     def weighs(self, view: View, operator: int) -> dict[str, float]:
-        away = (operator - self._last) % len(view.operators)
+        away = (operator - self._turns.last) % len(view.operators)
         return {
             "turns_away": away,
             "quanta": self.quanta(view, operator),
