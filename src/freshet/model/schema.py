@@ -216,7 +216,7 @@ def _value_bytes(kind: pa.DataType) -> float:
     if pa.types.is_struct(kind):
         return sum(_value_bytes(field.type) for field in kind)
     try:
-        return max(1.0, kind.bit_width / 8)
+        return max(1.0, float(kind.bit_width) / 8)
     except ValueError:
         return TEXT_BYTES
 
