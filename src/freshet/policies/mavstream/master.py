@@ -142,16 +142,16 @@ class MasterScheduler(Policy):
         """Tells each strategy of its own operators."""
         for live, numbers in self._by_owner(view, operators):
             for number in numbers:
-                live.view.ready.add(number)
+                live.view.own.add(number)
             live.policy.arrived(live.view.of(view), numbers)
 
     def completed(self, view: View, operators: Iterable[int]) -> None:
         """Tells each strategy of its own operators; those that still have tuples are ready again, behind the others."""
         for live, numbers in self._by_owner(view, operators):
             for number in numbers:
-                live.view.ready.discard(number)
+                live.view.own.discard(number)
                 if number in view.ready:
-                    live.view.ready.add(number)
+                    live.view.own.add(number)
             live.policy.completed(live.view.of(view), numbers)
 
     def changed(self, view: View, query: int) -> None:
@@ -190,10 +190,10 @@ class MasterScheduler(Policy):
         for number in numbers:
             self._owners.pop(number, None)
             for live in self._live.values():
-                live.view.ready.discard(number)
+                live.view.own.discard(number)
         for number in numbers:
             if number in view.ready:
-                self._owner(view, number).view.ready.add(number)
+                self._owner(view, number).view.own.add(number)
         for live in list(self._live.values()):
             live.steps = deque(step for step in live.steps if gone.isdisjoint(step.nodes))
             for query in queries:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 
-from freshet.model import OperatorView, QueryView, View
+from freshet.model import View
+from freshet.policies.narrowed import NarrowedView
 
 
 class OwnReady(Mapping[int, None]):
@@ -59,45 +60,15 @@ class OwnReady(Mapping[int, None]):
         return present
 
 
-class StrategyView:
+class StrategyView(NarrowedView):
     """A view in which only the operators of one strategy are ready."""
 
-    __slots__ = ("_ready", "whole")
-
     def __init__(self, whole: View) -> None:
-        self.whole = whole
-        self._ready = OwnReady(whole.ready)
+        self.own = OwnReady(whole.ready)
+        super().__init__(whole, self.own)
 
     def of(self, whole: View) -> StrategyView:
         """The same over the view as it is now."""
         self.whole = whole
-        self._ready.everything = whole.ready
+        self.own.everything = whole.ready
         return self
-
-    @property
-    def ready(self) -> OwnReady:
-        """The ready operators of the strategy."""
-        return self._ready
-
-    @property
-    def now(self) -> float:
-        return self.whole.now
-
-    @property
-    def operators(self) -> Sequence[OperatorView]:
-        return self.whole.operators
-
-    @property
-    def queries(self) -> Sequence[QueryView]:
-        return self.whole.queries
-
-    @property
-    def workers(self) -> int:
-        return self.whole.workers
-
-    @property
-    def idle_workers(self) -> int:
-        return self.whole.idle_workers
-
-    def overhead(self, nodes: Collection[int] = ()) -> float:
-        return self.whole.overhead(nodes)
