@@ -25,6 +25,10 @@ FIGURES = {
     "aaat-min-memory": {"turn", "memory_rate", "cost_s", "waiting"},
     "fcfs": {"waiting", "oldest_s"},
     "rr": {"turns_away", "waiting"},
+    "wrr": {"turns_away", "quanta", "waiting"},
+    "pcs": {"capacity", "operators", "waiting"},
+    "segment": {"release", "operators", "waiting"},
+    "simplified-segment": {"release", "operators", "waiting"},
 }
 
 

@@ -34,6 +34,7 @@ NAMES = (
     "aaat", "aaat-min-cost", "aaat-min-latency", "aaat-min-memory", "baat", "taat",
     "fixed-priority(2)", "fixed-priority-push(3)", "fixed-priority-fused", "slope-slack(2)", "slope-slack-push(1)",
     "slope-slack-push(9)", "slope-slack-fused", "bucketing(2)", "bucketing-push(3)", "bucketing-fused",
+    "pcs(2)", "segment(2)", "simplified-segment(3)", "wrr(0.01)",
 )  # fmt: skip
 POLICIES: dict[str, Callable[[], Policy]] = {
     **{name: lambda name=name: create(name) for name in NAMES},  # type: ignore[misc]

@@ -23,7 +23,8 @@ def policies() -> None:
 
     Choose one in the file ([app] policy) or on the command line. A policy may take arguments, and each may be left
     out: "rr(1000)" takes at most 1,000 tuples of a queue in turn, "fas-mcq(0.5)+set" runs sets of queries with a beta
-    of one half, "fas-mcq(rows=1000)" names its argument. docs/freshness.md and docs/aurora.md say when to choose which.
+    of one half, "fas-mcq(rows=1000)" names its argument. docs/freshness.md, docs/aurora.md and docs/optimizer.md say
+    when to choose which.
     """
     from freshet.policies import forms
     from freshet.policies.arguments import arguments_of, call_text

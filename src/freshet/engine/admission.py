@@ -67,6 +67,7 @@ class Admission:
             raise
         self.schemas[query.name] = outputs[query.name]
         new = board.own([state])
+        self._size(new)
         for operator in board.of(state):
             if operator in new:
                 self._start(operator)
@@ -84,6 +85,10 @@ class Admission:
 
     def _install(self) -> Mapping[str, pa.Schema]:
         return self.executor.install(self.board.network, self.schemas, self.board.strict)
+
+    def _size(self, operators: Iterable[OperatorState]) -> None:
+        for operator in operators:
+            operator.size_in, operator.size_out = self.executor.sizes(operator.node.number)
 
     def _start(self, operator: OperatorState) -> None:
         """Takes up an operator where its readers are."""
@@ -127,7 +132,8 @@ class Admission:
         move()
         states = [board.add(query) for query in queries]
         self._install()
-        for operator in board.own(states):
+        self._size(own := board.own(states))
+        for operator in own:
             operator.statistics = learned[operator.node.name]
             self._start(operator)
         for state in states:

@@ -88,6 +88,10 @@ class Executor(Protocol):
         """Prepares for all operators of a network over streams of these schemas; returns the schemas of the outputs by
         query. An evaluation error fails the queries ``fail_on_error``."""
 
+    def sizes(self, node: int) -> tuple[float, float]:
+        """Bytes of a tuple in front of an installed operator (the mean over its inputs) and of one that it gives out,
+        as far as that is known before it runs."""
+
     def parts(self, fold: str, now: int, rows: int, remembered: int) -> int:
         """The number of parts in which the state of an installed fold should lie, by key; 1: in one piece.
 

@@ -81,6 +81,8 @@ class OperatorState:
     waiting: int = 0
     pending: int = 0
     head_arrival: float = math.inf
+    size_in: float = 1.0
+    size_out: float = 1.0
 
     @property
     def cost(self) -> float:

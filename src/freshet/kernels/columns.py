@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from statistics import fmean
 
 import pyarrow as pa
 
 from freshet.kernels.folds import compile_fold
 from freshet.model import Network, NetworkNode, UserError
 from freshet.model.operators import Typer
-from freshet.model.schema import without_arrival
+from freshet.model.schema import row_bytes, without_arrival
 
 
 class NetworkColumns:
@@ -25,6 +26,8 @@ class NetworkColumns:
     >>> _ = columns.extend(network, {"s": parse_schema("v int")})
     >>> columns.inputs[0][0].names, columns.behind[0].names
     (['v'], ['w'])
+    >>> columns.sizes(0)
+    (12.0, 16.0)
     """
 
     def __init__(self, typer: Typer) -> None:
@@ -72,6 +75,10 @@ class NetworkColumns:
             states = compile_fold(node.operator, *inputs).states
             assert len(states) == node.operator.states, f"{node.name} has {len(states)} state streams"
         self.behind[node.number] = node.operator.output(inputs, self._typer)
+
+    def sizes(self, node: int) -> tuple[float, float]:
+        """Bytes of a row that comes in at a node, the mean over its ports, and of a row that it gives out."""
+        return fmean(map(row_bytes, self.inputs[node])), row_bytes(self.behind[node])
 
     def outputs(self, network: Network) -> dict[str, pa.Schema]:
         """The columns of the outputs of all queries."""

@@ -26,6 +26,8 @@ MOST_CHARACTERS: Final = 200_000
 """Maximum number of characters in a schema's text."""
 MOST_COLUMNS: Final = 2_000
 """Maximum number of columns in a schema."""
+TEXT_BYTES: Final = 24.0
+"""Bytes at which a text, or another value of any length, is reckoned before any was seen."""
 _INSTANT: Final = pa.timestamp("us", tz="UTC")
 _SIMPLE: Final = {
     "boolean": pa.bool_(), "tinyint": pa.int8(), "smallint": pa.int16(), "int": pa.int32(), "bigint": pa.int64(),
@@ -199,6 +201,24 @@ def schema_text(schema: pa.Schema) -> str:
     '`k` bigint, `price` decimal(10,2)'
     """
     return ", ".join(f"{quoted(field.name)} {type_text(field.type)}" for field in schema)
+
+
+def row_bytes(columns: pa.Schema) -> float:
+    """Bytes of a row with its arrival, as far as types say; a value of any length counts as :data:`TEXT_BYTES`.
+
+    >>> row_bytes(parse_schema("id bigint, name string"))
+    40.0
+    """
+    return 8.0 + sum(_value_bytes(kind) for kind in columns.types)
+
+
+def _value_bytes(kind: pa.DataType) -> float:
+    if pa.types.is_struct(kind):
+        return sum(_value_bytes(field.type) for field in kind)
+    try:
+        return max(1.0, float(kind.bit_width) / 8)
+    except ValueError:
+        return TEXT_BYTES
 
 
 def without_arrival(schema: pa.Schema) -> pa.Schema:

@@ -57,6 +57,14 @@ class OperatorView(Protocol):
         """Bytes of the waiting tuples."""
 
     @property
+    def size_in(self) -> float:
+        """Bytes of a tuple in front of it, as far as the types of its columns say; the mean over its inputs."""
+
+    @property
+    def size_out(self) -> float:
+        """Bytes of a tuple that it gives out, in the same measure."""
+
+    @property
     def cost(self) -> float:
         """Seconds per tuple for which a unit keeps its worker; if tasks run side by side, those of the longest."""
 

@@ -12,6 +12,11 @@ from freshet.policies.aurora.two_level import BoxAtATime, TupleAtATime, TwoLevel
 from freshet.policies.base import Policy
 from freshet.policies.everything import Everything
 from freshet.policies.fcfs import FirstComeFirstServed
+from freshet.policies.mavstream.master import MasterScheduler
+from freshet.policies.mavstream.pcs import PathCapacity
+from freshet.policies.mavstream.segment import SegmentScheduling
+from freshet.policies.mavstream.simplified_segment import SimplifiedSegment
+from freshet.policies.mavstream.wrr import WeightedRoundRobin
 from freshet.policies.ratio.base import RatioPolicy
 from freshet.policies.ratio.fas_mcq import FreshnessAware
 from freshet.policies.ratio.price import BusyPrice, FixedPrice, LoadPrice, OverheadPrice, Price
@@ -38,8 +43,10 @@ __all__ = [
     "FixedPriorityPush",
     "FreshnessAware",
     "LoadPrice",
+    "MasterScheduler",
     "OneQuery",
     "OverheadPrice",
+    "PathCapacity",
     "Policy",
     "Price",
     "QueueShare",
@@ -48,7 +55,9 @@ __all__ = [
     "Reason",
     "RoundRobin",
     "RowLimit",
+    "SegmentScheduling",
     "SetStep",
+    "SimplifiedSegment",
     "SlopeSlack",
     "SlopeSlackFused",
     "SlopeSlackPush",
@@ -57,6 +66,7 @@ __all__ = [
     "Trains",
     "TupleAtATime",
     "TwoLevel",
+    "WeightedRoundRobin",
     "WholeQueue",
     "create",
     "forms",

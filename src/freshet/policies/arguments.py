@@ -59,6 +59,9 @@ _KNOWN: Final = {
     "beta": ("1: best freshness, 0: best response time", 0, 1, False),
     "size": ("number of operators (in aaat and baat: superboxes) that one decision puts in order", 1, None, True),
     "partitions": ("parts into which slopes and slacks are divided", 1, None, True),
+    "quantum": ("seconds of work that an operator gets in its turn", 1e-6, None, False),
+    "leaf": ("quanta of an operator that reads a stream", 0.01, None, False),
+    "join": ("quanta of a join", 0.01, None, False),
 }
 
 

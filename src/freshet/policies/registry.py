@@ -26,6 +26,10 @@ _MODULES: Final = (
     "aurora.slope_slack",
     "aurora.bucketing",
     "aurora.two_level",
+    "mavstream.wrr",
+    "mavstream.pcs",
+    "mavstream.segment",
+    "mavstream.simplified_segment",
 )
 """Modules with policies, in the order of their listing. Each names its own in ``POLICIES``."""
 POLICIES: Final = Registry[Callable[..., Policy]](

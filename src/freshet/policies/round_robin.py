@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import ClassVar, Final
 
 from freshet.model import NOTHING, Decision, Step, View
-from freshet.policies.ratio.number_set import NumberSet
 from freshet.policies.tracking import TrackingPolicy
+from freshet.policies.turns import Turns
 
 
 class RoundRobin(TrackingPolicy):
@@ -23,8 +23,7 @@ class RoundRobin(TrackingPolicy):
 
     def __init__(self, rows: int | None = None) -> None:
         super().__init__(rows)
-        self._turns = NumberSet()
-        self._last = -1
+        self._turns = Turns()
         self._whole: dict[int, Decision] = {}
 
     def changed(self, view: View, query: int) -> None:
@@ -41,17 +40,9 @@ class RoundRobin(TrackingPolicy):
 
     def choose(self, view: View) -> Decision:
         """One step: the next query in turn that has waiting tuples."""
-        turns, ready = self._turns, view.ready
-        while turns:
-            query = turns.following(self._last + 1)
-            if query is None:
-                self._last = -1
-                continue
-            if not ready.keys().isdisjoint(view.queries[query].operators):
-                self._last = query
-                return self._turn(view, query)
-            turns.discard(query)
-        return NOTHING
+        ready, queries = view.ready.keys(), view.queries
+        query = self._turns.next(lambda query: not ready.isdisjoint(queries[query].operators))
+        return NOTHING if query is None else self._turn(view, query)
 
     def _turn(self, view: View, query: int) -> Decision:
         decision = self._whole.get(query)
@@ -62,7 +53,7 @@ class RoundRobin(TrackingPolicy):
     def weighs(self, view: View, operator: int) -> dict[str, float]:
         queries = view.operators[operator].queries
         # Shared work runs in the turn of its first query.
-        away = min((query - self._last) % len(view.queries) for query in queries)
+        away = min((query - self._turns.last) % len(view.queries) for query in queries)
         return {"turns_away": away, "waiting": view.operators[operator].pending}
 
 

@@ -69,6 +69,8 @@ class FastOperator:
     queries: tuple[int, ...]
     promises: Promises
     edges: list[FastEdge] = field(default_factory=list)
+    size_in: float = 1.0
+    size_out: float = 1.0
     pending: int = 0
     head_arrival: float = math.inf
     busy: bool = False

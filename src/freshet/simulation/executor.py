@@ -7,6 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from itertools import count
+from statistics import fmean
 from typing import Literal
 
 import numpy as np
@@ -135,6 +136,10 @@ class SimulatedExecutor:
                 self._log.sizes[edge.stream] = self._behind[edge.source]
         size = profile.size if profile.size is not None else self._log.size(node.queues[0].stream)
         self._behind[node.number] = size
+
+    def sizes(self, node: int) -> tuple[float, float]:
+        """Bytes of a tuple in front of an operator, the mean over its inputs, and behind it: as declared."""
+        return fmean(self._log.size(edge.stream) for edge in self._nodes[node].queues), self._behind[node]
 
     def parts(self, fold: str, now: int, rows: int, remembered: int) -> int:
         """Always one: simulated tuples have no keys."""

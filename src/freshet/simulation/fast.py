@@ -7,6 +7,7 @@ from collections import deque
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from statistics import fmean
 
 from freshet.engine.admission import LOOK_AGAIN, MOST_ASKS
 from freshet.engine.binding import MadeUp, bind
@@ -135,6 +136,7 @@ class FastWorld:
                 if each.source is not None:
                     self._edges[each.stream] = edge
             behind.append(operator.edges[0].size if profile.size is None else profile.size)
+            operator.size_in, operator.size_out = fmean(edge.size for edge in operator.edges), behind[-1]
             found.append(operator)
         return found
 

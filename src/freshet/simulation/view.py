@@ -28,6 +28,8 @@ class OperatorRecord:
     pending: int = 0
     head_arrival: float = math.inf
     bytes_waiting: int = 0
+    size_in: float = 1.0
+    size_out: float = 1.0
 
     @property
     def mean_arrival(self) -> float:

@@ -14,7 +14,7 @@ from freshet.testing.compare import assert_same, difference
 from freshet.testing.executor import InProcessExecutor
 from freshet.testing.faults import Faults, Killed
 from freshet.testing.local_run import LocalRun
-from freshet.testing.policies import OneBox, RandomSteps
+from freshet.testing.policies import OneBox, RandomSteps, RandomStrategies
 from freshet.testing.schedule import Schedule
 from freshet.testing.script import Heartbeat, Push, Put
 
@@ -28,6 +28,7 @@ __all__ = [
     "Push",
     "Put",
     "RandomSteps",
+    "RandomStrategies",
     "Schedule",
     "answers",
     "assert_same",

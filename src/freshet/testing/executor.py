@@ -100,6 +100,10 @@ class InProcessExecutor:
         self.network, self.fail_on_error = network, fail_on_error
         return self.columns.outputs(network)
 
+    def sizes(self, node: int) -> tuple[float, float]:
+        """Bytes of a tuple in front of an operator and behind it, by the types of its columns."""
+        return self.columns.sizes(node)
+
     def parts(self, fold: str, now: int, rows: int, remembered: int) -> int:
         """The number of parts that a state should have: sometimes another one than it has now."""
         if self._splitting.random() >= self._resplits or not self._keyed(fold):

@@ -14,12 +14,12 @@ from freshet.policies import Policy, create
 from freshet.sources.push import PushedRows, as_rows
 from freshet.testing.faults import Faults, Killed
 from freshet.testing.local_run import LocalRun
-from freshet.testing.policies import OneBox, RandomSteps
+from freshet.testing.policies import OneBox, RandomSteps, RandomStrategies
 from freshet.testing.script import Heartbeat, Push, Put, Script
 
 POLICIES: Final = (
     RandomSteps.name, OneBox.name, "everything", "fcfs", "rr(1)", "rr(3)", "fas-mcq", "fas-mcq+set", "rb-mcq+set",
-    "baat", "taat", "aaat-min-latency", "slope-slack",
+    "baat", "taat", "aaat-min-latency", "slope-slack", RandomStrategies.name, "pcs(2)", "segment(3)",
 )  # fmt: skip
 """Policies that a schedule may draw: those for tests, and one of each kind that an application can have."""
 
@@ -32,6 +32,8 @@ def make_policy(name: str, seed: int = 0) -> Policy:
     """
     if name == RandomSteps.name:
         return RandomSteps(seed)
+    if name == RandomStrategies.name:
+        return RandomStrategies(seed)
     return OneBox() if name == OneBox.name else create(name)
 
 

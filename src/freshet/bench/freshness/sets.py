@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable
 from typing import ClassVar
 
-from freshet.model import NOTHING, Decision, OperatorView, QueryView, Step, View
+from freshet.model import NOTHING, Decision, Step, View
 from freshet.policies import BusyPrice, Policy, Price, RatioPolicy, create
 from freshet.policies.around import Around
 from freshet.policies.aurora.rest_costs import RestCosts
+from freshet.policies.narrowed import NarrowedView
 
 
 class InOrder(Around):
@@ -40,50 +41,20 @@ class InOrder(Around):
     def decide(self, view: View) -> Decision:
         """One step."""
         price = self.price.seconds(view)
-        rest = _Rest(view)
+        ready = dict(view.ready)
+        rest = NarrowedView(view, ready)
         members: dict[int, None] = {}
         work = 0.0
         while (not members or work < price) and (steps := self.inner.decide(rest).steps):
             nodes = dict.fromkeys(number for step in steps for number in step.nodes)
             members |= nodes
-            for first in nodes.keys() & rest.ready.keys():
+            for first in nodes.keys() & ready.keys():
                 work += self._costs.of(view, first) * view.operators[first].pending
-                del rest.ready[first]
+                del ready[first]
         if not members:
             return NOTHING
         self.price.took(view, work)
         return Decision.run(Step(tuple(members)))
-
-
-class _Rest:
-    """A view without what has already been chosen."""
-
-    def __init__(self, view: View) -> None:
-        self._view = view
-        self.ready: dict[int, None] = dict(view.ready)
-
-    @property
-    def now(self) -> float:
-        return self._view.now
-
-    @property
-    def operators(self) -> Sequence[OperatorView]:
-        return self._view.operators
-
-    @property
-    def queries(self) -> Sequence[QueryView]:
-        return self._view.queries
-
-    def overhead(self, nodes: Collection[int] = ()) -> float:
-        return self._view.overhead(nodes)
-
-    @property
-    def workers(self) -> int:
-        return self._view.workers
-
-    @property
-    def idle_workers(self) -> int:
-        return self._view.idle_workers
 
 
 def with_sets(name: str) -> Policy:

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Final
 
 from freshet.model import View
+from freshet.policies.pace import Pace
 from freshet.policies.pushing import PushThrough
-
-_RUNS_PER_ENTRY: Final = 8
 
 
 class RestCosts:
@@ -16,8 +14,7 @@ class RestCosts:
 
     It is a sum over b and all operators behind it: the cost of each, times the selectivity of those between b and it.
     (CAR §4.2.2 prints cost over output selectivity, which is too much if tuples are filtered out.) Learned costs drift
-    slowly, so values are kept and computed again only after many runs. The first values change much and are computed
-    again sooner.
+    slowly, so values are kept and computed again at a :class:`~freshet.policies.pace.Pace`.
 
     Args:
         through: Knows what lies behind an operator; pass one if you keep it up to date.
@@ -29,14 +26,13 @@ class RestCosts:
     [6.0, 8.0, 8.0]
     """
 
-    __slots__ = ("_ran", "_through", "_total", "values", "version")
+    __slots__ = ("_pace", "_through", "values", "version")
 
     def __init__(self, through: PushThrough | None = None) -> None:
         self._through = through
         self.values: dict[int, float] = {}
         """The values that are known now, for callers that need many; :meth:`look_up` adds missing ones."""
-        self._ran = 0
-        self._total = 0
+        self._pace = Pace()
         self.version = 0
         """Grows when values may have changed."""
 
@@ -63,13 +59,11 @@ class RestCosts:
 
     def ran(self, units: int = 1) -> None:
         """Units ran: after enough of them, all values are computed again."""
-        self._ran += units
-        if self._ran > min(3 * self._total, _RUNS_PER_ENTRY * len(self.values)):
+        if self._pace.is_due(units, len(self.values)):
             self.forget()
 
     def forget(self) -> None:
         """Drops all values, so that they are computed again when asked for."""
-        self._total += self._ran
-        self._ran = 0
+        self._pace.restart()
         self.values.clear()
         self.version += 1

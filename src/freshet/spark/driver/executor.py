@@ -143,6 +143,10 @@ class SparkExecutor:
         """Queries that must not share a unit with others: earlier runs died while they ran."""
         return self._suspects.alone
 
+    def sizes(self, node: int) -> tuple[float, float]:
+        """Bytes of a tuple in front of an installed operator and behind it, by the types of its columns."""
+        return self._installation.columns.sizes(node)
+
     def parts(self, fold: str, now: int, rows: int, remembered: int) -> int:
         """The number of parts in which the state of an installed fold should lie, by key."""
         workers = self._dispatcher.workers if self._dispatcher and self._installation.is_divisible(fold) else 1
