@@ -54,7 +54,7 @@ def priority_classes(own: Mapping[str, Any]) -> dict[str, PriorityClass]:
     return CLASSES | {name: own_class(name, weight) for name, weight in own.items()}
 
 
-def own_class(name: str, weight: Any) -> PriorityClass:
+def own_class(name: Any, weight: Any) -> PriorityClass:
     """A class that a user defines.
 
     >>> own_class("gold", 0)
@@ -84,9 +84,7 @@ def class_of(given: Any, known: Mapping[str, PriorityClass]) -> PriorityClass:
         [(name, weight)] = given.items()
         return own_class(name, weight)
     if not isinstance(given, str):
-        raise UserError(
-            f'a class is a name such as "must", or a name with its weight such as {{gold = 0.8}}: {given!r}'
-        )
+        raise UserError(f'a class is a name such as "must", or a name with its weight, {{gold = 0.8}}, not {given!r}')
     if given not in known:
         raise UserError(
             f"there is no class {given!r} (there are: {', '.join(known)}); "

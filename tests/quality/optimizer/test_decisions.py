@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -82,4 +83,4 @@ def test_no_cycle_is_begun_that_is_remembered(life: Life) -> None:
 @given(lives())
 def test_a_query_stays_for_the_least_time(life: Life) -> None:
     ages = [one.age for one in life.looks() if one.switches]
-    assert all(later - earlier >= life.stay for earlier, later in zip(ages, ages[1:], strict=False))
+    assert all(later - earlier >= life.stay for earlier, later in pairwise(ages))

@@ -44,8 +44,9 @@ class DecisionTable:
                 'a decision table has a row for each measure, such as {"latency": {"pcs": 2, "segment": 1}}'
             )
         strategies = tuple(dict.fromkeys(name for row in given.values() if isinstance(row, Mapping) for name in row))
-        for strategy in strategies if check is not None else ():
-            check(strategy)
+        if check is not None:
+            for strategy in strategies:
+                check(strategy)
         return cls(strategies, {measure: _row(measure, row, strategies) for measure, row in given.items()})
 
     def check_measures(self, measures: Collection[str]) -> None:
