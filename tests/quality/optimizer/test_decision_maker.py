@@ -7,7 +7,15 @@ from typing import Any
 import pytest
 
 from freshet.model import Expectations, UserError, priority_classes
-from freshet.quality.optimizer import DecisionMaker, DecisionTable, Figures, Look, LookSettings, StrategyState
+from freshet.quality.optimizer import (
+    ROUND_ROBIN,
+    DecisionMaker,
+    DecisionTable,
+    Figures,
+    Look,
+    LookSettings,
+    StrategyState,
+)
 
 SS = "simplified-segment"
 THREE = ("pcs", "segment", SS)
@@ -45,7 +53,7 @@ def test_memory_alone_violated_leads_to_segment() -> None:
     """Table 2. Latency and throughput are met in the same class; if they counted, Segment could never win."""
     one = look(MUSTS, "pcs", latency=1.0, memory=2e6, throughput=200.0)
     assert (one.to, one.rule) == ("segment", "best")
-    assert one.scores == {"baat": 0.5, "pcs": 0.25, "segment": 1.0, SS: 0.75}
+    assert one.scores == {ROUND_ROBIN: 0.5, "pcs": 0.25, "segment": 1.0, SS: 0.75}
     assert weights(one) == {"latency": None, "memory": 1.0, "throughput": None}
 
 
@@ -60,9 +68,9 @@ def test_as_printed_segment_would_never_win(met: float) -> None:
 @pytest.mark.parametrize(
     ("strategy", "worst", "to"),
     [
-        ("baat", {"latency": 20.0}, "pcs"),
-        ("baat", {"memory": 10**8}, SS),
-        ("baat", {"throughput": 1.0}, "pcs"),
+        (ROUND_ROBIN, {"latency": 20.0}, "pcs"),
+        (ROUND_ROBIN, {"memory": 10**8}, SS),
+        (ROUND_ROBIN, {"throughput": 1.0}, "pcs"),
         ("segment", {"memory": 10**8}, SS),
         ("pcs", {"memory": 10**8}, "pcs"),
         (SS, {"latency": 20.0}, SS),
@@ -71,7 +79,7 @@ def test_as_printed_segment_would_never_win(met: float) -> None:
 def test_all_violated_ties_by_what_is_violated_most_or_stays(strategy: str, worst: dict[str, float], to: str) -> None:
     """Table 3: PCS and Simplified Segment tie at 2.25."""
     one = look(MUSTS, strategy, **{"latency": 3.0, "memory": 2e6, "throughput": 50.0, **worst})
-    assert one.scores == {"baat": 1.5, "pcs": 2.25, "segment": 1.5, SS: 2.25}
+    assert one.scores == {ROUND_ROBIN: 1.5, "pcs": 2.25, "segment": 1.5, SS: 2.25}
     assert one.to == to
 
 
@@ -84,11 +92,11 @@ def test_equal_ranks_go_by_the_order_of_the_table() -> None:
 CLASSES = expect(latency=("must", 2.0), memory=("best-effort", 10**6))
 
 
-@pytest.mark.parametrize(("strategy", "to"), [("pcs", SS), ("baat", SS), (SS, SS), ("segment", "segment")])
+@pytest.mark.parametrize(("strategy", "to"), [("pcs", SS), (ROUND_ROBIN, SS), (SS, SS), ("segment", "segment")])
 def test_a_higher_class_counts_with_its_reduced_weight(strategy: str, to: str) -> None:
     """Tables 4-5. From Segment, the best for memory, nothing is better for what is violated: it stays."""
     one = look(CLASSES, strategy, latency=1.0, memory=2e6)
-    assert one.scores == {"baat": 0.625, "pcs": 0.875, "segment": 0.6875, SS: 0.9375}
+    assert one.scores == {ROUND_ROBIN: 0.625, "pcs": 0.875, "segment": 0.6875, SS: 0.9375}
     assert weights(one) == {"latency": 0.75, "memory": 0.5}
     assert one.to == to
 
@@ -224,8 +232,8 @@ def test_a_cycle_whose_violations_overlap_is_gone_around_once_at_most() -> None:
     the two would take turns for ever."""
     table = DecisionTable.parse(
         {
-            "latency": {"fcfs": 1, "rr": 2, "baat": 3, "everything": 4},
-            "memory": {"fcfs": 4, "rr": 1, "baat": 2, "everything": 3},
+            "latency": {"fcfs": 1, "rr": 2, "rb-mcq": 3, "everything": 4},
+            "memory": {"fcfs": 4, "rr": 1, "rb-mcq": 2, "everything": 3},
         }
     )
     wishes = expect(latency=("must", 2.0), memory=("must", 10**6))
@@ -241,7 +249,7 @@ def test_a_cycle_whose_violations_overlap_is_gone_around_once_at_most() -> None:
 
 def test_what_one_does_not_care_about_takes_the_first_better_strategy() -> None:
     one = look(expect(memory=("dont-care", 10**6)), "pcs", memory=2e6)
-    assert (one.to, one.rule) == ("baat", "any-better")
+    assert (one.to, one.rule) == (ROUND_ROBIN, "any-better")
     assert look(expect(memory=("best-effort", 10**6)), "pcs", memory=2e6).to == "segment"
 
 
@@ -294,7 +302,9 @@ def test_nothing_observed_is_nothing_violated() -> None:
 
 
 def test_unknown_columns_and_rows_are_refused() -> None:
-    with pytest.raises(UserError, match=r"^the decision table has no column 'lifo' \(it has: baat, pcs, segment, "):
+    with pytest.raises(
+        UserError, match=r"^the decision table has no column 'lifo' \(it has: wrr\(0.02, 1, 1\), pcs, segment, "
+    ):
         DecisionMaker(strategies=("pcs", "lifo"))
     maker = DecisionMaker(DecisionTable.parse({"latency": {"pcs": 2, "segment": 1}}))
     with pytest.raises(UserError, match=r"^the decision table has no ranks for memory: add a row for it$"):

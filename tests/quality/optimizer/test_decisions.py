@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from freshet.model import MEASURES, Expectations
 from freshet.quality.optimizer import DecisionMaker, DecisionTable, Figures, Look, LookSettings, StrategyState
 
-NAMES = ("pcs", "segment", "simplified-segment", "baat", "fcfs")
+NAMES = ("pcs", "segment", "simplified-segment", "rr", "fcfs")
 CLASSES = st.sampled_from(["must", "best-effort", "dont-care"])
 
 

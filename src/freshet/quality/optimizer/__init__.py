@@ -9,9 +9,10 @@ from freshet.quality.optimizer.look import Look, MeasureLook, Rule
 from freshet.quality.optimizer.look_settings import LookSettings
 from freshet.quality.optimizer.monitor import SystemMonitor
 from freshet.quality.optimizer.strategy_state import StrategyState, StrategySwitch
-from freshet.quality.optimizer.table import SHIPPED, DecisionTable
+from freshet.quality.optimizer.table import ROUND_ROBIN, SHIPPED, DecisionTable
 
 __all__ = [
+    "ROUND_ROBIN",
     "SHIPPED",
     "DecisionMaker",
     "DecisionTable",
