@@ -10,6 +10,7 @@ import pytest
 
 from freshet.app.remembered.forms import inputs_of, readers_of
 from freshet.app.remembered.restart import (
+    age,
     check_output,
     check_owner,
     check_stream,
@@ -25,7 +26,7 @@ from freshet.app.remembered.restart import (
 )
 from freshet.engine import LogQueues
 from freshet.log import Log, Retention
-from freshet.model import ARRIVAL, Promises, Query, UserError, parse_schema
+from freshet.model import ARRIVAL, Expectations, Promises, Query, UserError, parse_schema
 from freshet.sql import build_query
 
 SCHEMA = parse_schema("k int, v int")
@@ -42,14 +43,14 @@ def query(sql: str, **options: object) -> Query:
     return build_query("q", sql, {"s": SCHEMA}, **options)  # type: ignore[arg-type]
 
 
-def start(log: Log, one: Query) -> str:
+def start(log: Log, one: Query, now: float | None = None) -> str:
     """What the installer does, without an engine."""
     change = compare(log, one)
     make_ready(log, one, change)
     for each in inputs_of(one.graph):
         if not each.is_queue:
             log.start_reader(each.reader, each.stream, one.start)
-    remember(log, one, one.graph)
+    remember(log, one, one.graph, now=now)
     return change
 
 
@@ -71,6 +72,8 @@ def test_fingerprints_see_answers_and_nothing_else() -> None:
     assert fingerprint(plain) == fingerprint(
         query("select  k\nfrom s -- words\nwhere v > 1", promises=Promises(weight=0.1), start="latest")
     )
+    expecting = Promises(expect=Expectations.parse({"latency": "1 s"}))
+    assert fingerprint(plain) == fingerprint(query("SELECT k FROM s WHERE v > 1", promises=expecting))
     assert fingerprint(plain) != fingerprint(query("SELECT k FROM s WHERE v > 2"))
     assert fingerprint(plain) != fingerprint(query("SELECT v AS k FROM s WHERE v > 1"))
     assert fingerprint(plain) != fingerprint(query("SELECT k FROM s WHERE v > 1", on_error="fail"))
@@ -179,3 +182,25 @@ def test_a_state_folder_belongs_to_one_application(tmp_path: Path) -> None:
     check_owner(tmp_path, "shop")
     with pytest.raises(UserError, match=r"belongs to the application shop, and this one is market.*name = \"shop\""):
         check_owner(tmp_path, "market")
+
+
+def test_the_life_of_a_query_counts_from_its_first_start_stops_included(tmp_path: Path) -> None:
+    one = query("SELECT k FROM s WHERE v > 1")
+    with Log.open(tmp_path / "state") as log:
+        log.declare("s")
+        assert age(log, "q", 100.0) == 0.0
+        start(log, one, now=100.0)
+        park(log)
+    with Log.open(tmp_path / "state") as log:
+        assert start(log, one, now=160.0) == "back"
+        assert (age(log, "q", 170.0), age(log, "q", 90.0)) == (70.0, 0.0)
+        assert start(log, query("SELECT v FROM s WHERE v > 1"), now=200.0) == "changed"
+        assert age(log, "q", 205.0) == 5.0
+
+
+def test_a_life_that_an_earlier_version_did_not_count_begins_with_the_next_start(log: Log) -> None:
+    one = query("SELECT k FROM s WHERE v > 1")
+    start(log, one)
+    assert age(log, "q", 50.0) == 0.0
+    start(log, one, now=60.0)
+    assert age(log, "q", 65.0) == 5.0

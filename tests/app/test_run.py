@@ -228,6 +228,16 @@ def test_latency_curves_from_a_file(policy: str, tmp_path: Path) -> None:
             run.set_curve("tight", [(0, 0.1), (1, 1)])
         run.set_curve("tight", [(0, 0.5)])
         run.set_curve("hopeless", None)
+        with pytest.raises(
+            UserError, match=r"^query tight: expect.latncy: there is no such measure \(there are: latency"
+        ):
+            run.set_expectation("tight", "latncy", "1 s")
+        run.set_expectation("tight", "latency", {"class": "must", "points": [(0, "2 s"), ("10 s", "1 s")]})
+        run.set_expectation("tight", "memory", "1 MB")
+        run.set_expectation("tight", "memory", None)
+        board = run._parts.engine.board
+        expected = board.queries[board.numbers["tight"]].promises.expect
+        assert [wish.text() for wish in expected] == ["latency 2 s at 0 s, 1 s at 10 s (must, weight 1)"]
         run.add_query("late", "SELECT k FROM s", curve=[("0 s", 0.25)])
         run.push("s", [{"k": 4}])
         assert run.drain(120)

@@ -46,6 +46,18 @@ def app(tmp_path: Path) -> Path:
     return path
 
 
+def test_expectations_are_shown(app: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    app.write_text(
+        APP + 'expect.latency = "2 s"\nexpect.memory = {class = "must", points = [[0, "2 MB"], [9, "1 MB"]]}\n'
+    )
+    explain(app, "d")
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[1:3] == [
+        "  expects latency 2 s (best-effort, weight 0.5)",
+        "  expects memory 2 MB at 0 s, 1 MB at 9 s (must, weight 1)",
+    ]
+
+
 def test_a_curve_and_the_shared_graph(app: Path, capsys: pytest.CaptureFixture[str]) -> None:
     explain(app, "a")
     text = capsys.readouterr().out

@@ -14,6 +14,7 @@ from pydantic import BaseModel
 
 from freshet.app.declared.config import (
     AppSection,
+    ExpectSection,
     FunctionSection,
     OperatorSection,
     QuerySection,
@@ -98,6 +99,7 @@ def keys(model: type[BaseModel]) -> list[str]:
         FunctionSection,
         OperatorSection,
         QuerySection,
+        ExpectSection,
         RetentionSection,
     ],
 )

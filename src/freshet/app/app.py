@@ -15,6 +15,7 @@ from freshet.app.declared.places import check_places
 from freshet.app.declared.problems import InvalidApp, Problem, noted, refuse
 from freshet.app.declared.spec import (
     CurveLike,
+    ExpectationLike,
     QuerySpec,
     Settings,
     SinkLike,
@@ -30,10 +31,11 @@ from freshet.app.declared.spec import (
 )
 from freshet.app.declared.tables import check_tables
 from freshet.log import Retention
-from freshet.model import Stream, UserError, parse_bytes, parse_duration, parse_schema
+from freshet.model import Stream, UserError, parse_bytes, parse_duration, parse_schema, priority_classes
 from freshet.model.places import check_local
 from freshet.policies import create
 from freshet.policies.sharing import Mode
+from freshet.quality.optimizer import LookSettings
 from freshet.sources import KINDS as SOURCES
 from freshet.spark.session.residency import ResidentSetting, check_resident
 from freshet.spark.session.settings import check_settings
@@ -59,6 +61,10 @@ class App(OwnCode):
         kept_state: Maximum memory in which each worker keeps what it has made of the states of windows and joins.
         share: Whether operators that several queries begin with run once for all of them: ``never``, ``auto`` (if
             earlier runs have measured that it saves time) or ``always``; False and True mean the first and the last.
+        classes: Further classes of expectations by name, with their weights.
+        look_every: Time between two looks at the measures of a query with expectations.
+        look_ahead: How far ahead expectations are read to find violations: less than ``look_every``.
+        least_stay: How long a query stays with a new strategy at least; None: twice the time between looks.
         report: File of the report, refreshed while running; None: no file.
         master: Spark master; None: ``SPARK_MASTER`` or all cores.
         spark: Spark settings, or a session: then queries may call the functions that are registered on it, its Spark
@@ -87,6 +93,10 @@ class App(OwnCode):
         max_rows_out_per_row: int = 10_000,
         kept_state: str | int = 2**30,
         share: Mode | bool = "never",
+        classes: Mapping[str, float] | None = None,
+        look_every: str | float = 3.0,
+        look_ahead: str | float = 0.0,
+        least_stay: str | float | None = None,
         report: str | Path | None = None,
         master: str | None = None,
         spark: Mapping[str, str] | SparkSession | None = None,
@@ -110,7 +120,12 @@ class App(OwnCode):
         self.settings = Settings(
             policy, workers, max_train_rows, master, dict(given), share_mode(share), timeout, max_rows_out_per_row,
             check_resident(resident), resident_port,
-            parse_bytes(kept_state),
+            parse_bytes(kept_state), priority_classes(classes or {}),
+            LookSettings(
+                parse_duration(look_every),
+                parse_duration(look_ahead),
+                None if least_stay is None else parse_duration(least_stay),
+            ),
         )  # fmt: skip
         self.streams: dict[str, StreamSpec] = {}
         self.tables: dict[str, TableSpec] = {}
@@ -175,6 +190,7 @@ class App(OwnCode):
             given = dict(query) | {
                 "sinks": tuple(placed(sink.declared(), folder) for sink in query.sinks),
                 "retention": query.retention.retention(),
+                "expect": query.expect.given(),
             }
             if name not in broken:
                 with noted(problems, f"queries.{name}", f"query {name}: "):
@@ -264,6 +280,7 @@ class App(OwnCode):
         sinks: Sequence[SinkLike] = (),
         retention: Retention | None = None,
         curve: CurveLike | None = None,
+        expect: Mapping[str, ExpectationLike | float | None] | None = None,
     ) -> None:
         """Declares a query over streams and over the outputs of other queries; see :class:`~freshet.model.Query`.
 
@@ -277,9 +294,12 @@ class App(OwnCode):
             retention: How long its output is kept.
             curve: What its answers are worth by their latency, as ``[(0, 1.0), ("500 ms", 1.0), (2, 0.0)]``: never
                 rising, utilities in [0, 1]. None: the same at any latency.
+            expect: What its measures should be, by measure: ``{"latency": "2 s", "memory": {"class": "must", "points":
+                [(0, "10 MB"), ("1 min", "1 MB")]}}``; ``every`` says how often to look at it.
         """
-        taken = self.names()
-        self.queries[name] = declare_query(taken, name, sql, weight, start, on_error, sinks, retention, curve)
+        self.queries[name] = declare_query(
+            self.names(), name, sql, weight, start, on_error, sinks, retention, curve, expect, self.settings
+        )
 
     def names(self) -> dict[str, str]:
         """All that is declared, with its kind.

@@ -6,7 +6,9 @@ Times inside decisions are seconds as ``float``; times inside the log are micros
 
 from freshet.model.curve import Curve
 from freshet.model.errors import FreshetError, NotRunnable, UserError
+from freshet.model.expectation import Expectation, Expectations
 from freshet.model.graph import QueryGraph
+from freshet.model.measure import MEASURES, Measure
 from freshet.model.names import state_stream, version_stream
 from freshet.model.network import Edge, Network, NetworkNode
 from freshet.model.operators import (
@@ -24,6 +26,7 @@ from freshet.model.operators import (
 )
 from freshet.model.paths import lead_to, paths_to, push_through
 from freshet.model.plan import NOTHING, Action, Decision, RunStep, Step
+from freshet.model.priority import PriorityClass, priority_classes
 from freshet.model.promises import Promises
 from freshet.model.query import Query, Start
 from freshet.model.schema import ARRIVAL, parse_schema, schema_text
@@ -35,6 +38,7 @@ from freshet.model.view import OperatorView, QueryView, View
 
 __all__ = [
     "ARRIVAL",
+    "MEASURES",
     "NOTHING",
     "Action",
     "Call",
@@ -44,6 +48,8 @@ __all__ = [
     "Curve",
     "Decision",
     "Edge",
+    "Expectation",
+    "Expectations",
     "Filter",
     "Fold",
     "FreshetError",
@@ -51,6 +57,7 @@ __all__ = [
     "Join",
     "Lifetime",
     "Lookup",
+    "Measure",
     "Moving",
     "Network",
     "NetworkNode",
@@ -59,6 +66,7 @@ __all__ = [
     "OperatorRun",
     "OperatorView",
     "Panes",
+    "PriorityClass",
     "Project",
     "Promises",
     "Query",
@@ -83,6 +91,7 @@ __all__ = [
     "parse_duration",
     "parse_schema",
     "paths_to",
+    "priority_classes",
     "push_through",
     "schema_text",
     "state_stream",

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from freshet.model.curve import Curve
 from freshet.model.errors import UserError
+from freshet.model.expectation import Expectations
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +21,7 @@ class Promises:
         validity: Seconds for which a tuple is worth answering; None: for ever.
         period: Seconds between releases of a periodic query (RT §2.2).
         deadline: Seconds after its release by which an instance should be answered.
+        expect: What its measures should be over its life (MAV §4.2); it never moves a due date.
 
     >>> Promises(weight=0.5).weight
     0.5
@@ -29,11 +32,26 @@ class Promises:
     validity: float | None = None
     period: float | None = None
     deadline: float | None = None
+    expect: Expectations = field(default_factory=Expectations)
 
     def __post_init__(self) -> None:
         # Also refuses what is no number.
         if not 0.0 < self.weight <= 1.0:
             raise UserError(f"weight {self.weight} is outside (0, 1]")
+
+    @property
+    def expected(self) -> Expectations:
+        """What is watched: its expectations. If there are some, but none of latency, the latency up to which its curve
+        loses nothing is expected, too.
+
+        >>> wish = Expectations.parse({"memory": "1 MB"})
+        >>> [each.text() for each in Promises(curve=Curve.deadline(2.0), expect=wish).expected]
+        ['latency 2 s (best-effort, weight 0.5)', 'memory 1 MB (best-effort, weight 0.5)']
+        >>> bool(Promises(curve=Curve.deadline(2.0)).expected)
+        False
+        """
+        promise = math.inf if self.curve is None else self.curve.promise
+        return self.expect.or_latency(promise) if self.expect and 0.0 < promise < math.inf else self.expect
 
 
 def shared(promises: Iterable[tuple[Promises, float]]) -> Promises:
@@ -42,7 +60,7 @@ def shared(promises: Iterable[tuple[Promises, float]]) -> Promises:
 
     It has the greatest weight of them, the least validity and deadline, and the sum of their curves, each shifted
     by those seconds: the slope is what all of them lose per second while a tuple waits, and the next critical point is
-    the nearest one of any of them.
+    the nearest one of any of them. What is expected of the query with the greatest class is expected of it.
 
     >>> both = shared([(Promises(0.5, Curve.deadline(1.0)), 0.0), (Promises(0.25, Curve.deadline(3.0)), 1.0)])
     >>> both.weight, both.curve
@@ -55,4 +73,5 @@ def shared(promises: Iterable[tuple[Promises, float]]) -> Promises:
         curve=Curve.total(curves) if curves else None,
         validity=min((promise.validity for promise, _ in each if promise.validity is not None), default=None),
         deadline=min((promise.deadline for promise, _ in each if promise.deadline is not None), default=None),
+        expect=max((promise.expect for promise, _ in each), key=lambda expect: expect.weight),
     )

@@ -85,3 +85,15 @@ def duration_text(seconds: float) -> str:
         if seconds >= scale:
             return f"{seconds / scale:.3g} {unit}"
     return f"{seconds * 1e6:.3g} us" if seconds else "0 s"
+
+
+def bytes_text(size: float) -> str:
+    """A size for people, in the unit that reads best.
+
+    >>> bytes_text(800), bytes_text(1.5e6)
+    ('800 B', '1.5 MB')
+    """
+    for scale, unit in ((10**9, "GB"), (10**6, "MB"), (10**3, "KB")):
+        if size >= scale:
+            return f"{size / scale:.3g} {unit}"
+    return f"{size:.3g} B"

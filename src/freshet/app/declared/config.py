@@ -9,21 +9,32 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import partial
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Final, Literal, cast
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    InstanceOf,
+    ValidationInfo,
+    model_validator,
+)
 
 from freshet.app.declared.spec import check_master, share_mode
 from freshet.log.segments.retention import Retention
-from freshet.model import Curve, UserError, parse_bytes, parse_duration
+from freshet.model import Curve, Expectation, UserError, parse_bytes, parse_duration, priority_classes
 from freshet.model.places import check_local
 from freshet.policies import create
 from freshet.policies.sharing import Mode
+from freshet.quality.optimizer import LookSettings
 from freshet.sinks.place import load, load_anything
 from freshet.spark.session.residency import ResidentSetting, check_resident
 from freshet.spark.session.settings import check_settings
 
 DEFAULT = Retention()
+DEFAULT_LOOKS: Final = LookSettings()
 
 
 def _telling(function: Callable[[Any], Any], prefix: str = "") -> Callable[[Any], Any]:
@@ -62,6 +73,30 @@ def _above_zero(otherwise: str) -> AfterValidator:
     def check(value: float | None) -> float | None:
         if value is not None and value <= 0:
             raise ValueError(f"must be above 0 (else {otherwise}) or 'unlimited', not {value:g}")
+        return value
+
+    return AfterValidator(check)
+
+
+def _expected(measure: str) -> BeforeValidator:
+    """An expectation; the context of the validation has the classes of the application."""
+
+    def parse(value: Any, info: ValidationInfo) -> Expectation:
+        classes = priority_classes({}) if info.context is None else info.context["classes"]
+        return cast(Expectation, _telling(lambda given: Expectation.parse(measure, given, classes))(value))
+
+    return BeforeValidator(parse)
+
+
+def _ahead(value: float, info: ValidationInfo) -> float:
+    _telling(lambda ahead: LookSettings(info.data.get("look_every", math.inf), ahead))(value)
+    return value
+
+
+def _positive(example: str) -> AfterValidator:
+    def check(value: float | None) -> float | None:
+        if value is not None and value <= 0:
+            raise ValueError(f"must be above 0, such as {example!r}")
         return value
 
     return AfterValidator(check)
@@ -167,6 +202,24 @@ class TableSection(Section):
         return self
 
 
+class ExpectSection(Section):
+    """``[queries.NAME.expect]``: what the measures of a query should be over its life, each with a class. A value such
+    as "2 s" holds for ever, in the class best-effort; the long form is ``{class = "must", points = [[0, "2 s"]]}``."""
+
+    latency: Annotated[InstanceOf[Expectation] | None, _expected("latency")] = None
+    """Mean age of answers, and at most the age of the oldest waiting tuple: a duration."""
+    memory: Annotated[InstanceOf[Expectation] | None, _expected("memory")] = None
+    """Bytes that wait in its queues, on average: a size."""
+    throughput: Annotated[InstanceOf[Expectation] | None, _expected("throughput")] = None
+    """Output tuples per second: a number, or such as "200 rows/s"."""
+    every: Annotated[DurationText | None, _positive("3 s")] = None
+    """Time between looks at the query; that of the application, if not given."""
+
+    def given(self) -> dict[str, Any]:
+        """What was given, as an application takes it."""
+        return {key: value for key, value in self if value is not None}
+
+
 class QuerySection(Section):
     """``[queries.NAME]``: a continuous query; its output is a stream of the same name."""
 
@@ -180,6 +233,8 @@ class QuerySection(Section):
     """What an evaluation error does: "null" gives NULL and counts it, "fail" quarantines the query."""
     curve: LatencyCurve | None = None
     """What its answers are worth by their latency: points [latency, utility], never rising, utilities in [0, 1]."""
+    expect: ExpectSection = ExpectSection()
+    """What its measures should be over its life."""
     retention: RetentionSection = RetentionSection()
     """How long its output is kept."""
     sinks: list[SinkSection] = []
@@ -256,6 +311,14 @@ class AppSection(Section):
     share: ShareMode = "never"
     """Whether operators that several queries begin with run once for all of them: "never", "auto" (if earlier runs have
     measured that it saves time) or "always"; true means "always" and false "never"."""
+    classes: Annotated[dict[str, float], _checked(priority_classes)] = {}
+    """Further classes of expectations, each with its weight; "must", "best-effort" and "dont-care" may have others."""
+    look_every: Annotated[DurationText, _positive("3 s")] = DEFAULT_LOOKS.every
+    """Time between two looks at the measures of a query with expectations."""
+    look_ahead: Annotated[DurationText, AfterValidator(_ahead)] = DEFAULT_LOOKS.ahead
+    """How far ahead expectations are read to find violations: less than the time between looks; 0: now."""
+    least_stay: DurationText | None = None
+    """How long a query stays with a new strategy at least; twice the time between looks, if not given."""
     report: PathText = "report.json"
     """File of the report, refreshed while running."""
 

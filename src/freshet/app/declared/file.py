@@ -16,7 +16,8 @@ from pydantic import ValidationError
 from freshet.app.declared.config import AppFile
 from freshet.app.declared.problems import InvalidApp, Problem
 from freshet.app.declared.validation import Location, location, place_text, problems_of
-from freshet.model import UserError
+from freshet.model import PriorityClass, UserError, priority_classes
+from freshet.model.priority import own_class
 
 MOST_BYTES: Final = 16 << 20
 """Maximum size of an application file in bytes."""
@@ -71,9 +72,22 @@ def parse_leniently(content: str, origin: str = "") -> Read:
         raise InvalidApp([Problem("", f"is not TOML: {error}")], origin) from None
     _check_values(data, origin)
     try:
-        return Read(AppFile.model_validate(data))
+        return Read(_validated(data))
     except ValidationError as error:
         return _salvage(data, error)
+
+
+def _validated(data: dict[str, Any]) -> AppFile:
+    """The file that data makes; queries may name the classes that ``[app]`` defines, also one whose weight is wrong."""
+    app = data.get("app")
+    own = app.get("classes") if isinstance(app, dict) else None
+    classes = priority_classes({})
+    for name, weight in own.items() if isinstance(own, dict) else ():
+        try:
+            classes[name] = own_class(name, weight)
+        except UserError:
+            classes[name] = PriorityClass(name, 1.0)
+    return AppFile.model_validate(data, context={"classes": classes})
 
 
 def _check_values(data: dict[str, Any], origin: str) -> None:
@@ -108,7 +122,7 @@ def _salvage(data: dict[str, Any], error: ValidationError) -> Read:
             else:
                 _remove(rest, where)
         try:
-            return Read(AppFile.model_validate(rest), problems, frozenset(broken))
+            return Read(_validated(rest), problems, frozenset(broken))
         except ValidationError as again:
             error = again
 

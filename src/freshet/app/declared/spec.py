@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any, Final, Literal, cast, get_args
 import pyarrow as pa
 
 from freshet.log import Retention
-from freshet.model import Curve, Promises, Stream, UserError
+from freshet.model import Curve, Expectation, Expectations, PriorityClass, Promises, Stream, UserError, priority_classes
 from freshet.policies.sharing import Mode
+from freshet.quality.optimizer import LookSettings
 from freshet.sinks import Sink, Token
 from freshet.sources import Source
 from freshet.spark.session.residency import ResidentSetting
@@ -28,6 +29,9 @@ SinkLike = Sink | Mapping[str, Any] | Callable[[pa.Table, Token], object]
 """A sink, the options of one (``{"kind": "jsonl", "path": ...}``), or a function as of a callback sink."""
 CurveLike = Curve | Sequence[tuple[str | float, float]]
 """A latency curve, or its points: (latency as a duration, utility)."""
+ExpectationLike = Expectation | str | float | Sequence[tuple[str | float, str | float]] | Mapping[str, Any]
+"""What is expected of a measure: a value, points (time of the query's life, value), or a mapping of ``class`` and of
+``points`` or ``intervals``."""
 
 _MASTER: Final = re.compile(
     r"local|local\[(?:[1-9]\d*|\*)(?:\s*,\s*[1-9]\d*)?\]|local-cluster\[\s*[1-9]\d*\s*,\s*[1-9]\d*\s*,\s*[1-9]\d*\s*\]"
@@ -87,6 +91,8 @@ class Settings:
     resident: ResidentSetting = "auto"
     resident_port: int = 0
     kept_state: int = 2**30
+    classes: Mapping[str, PriorityClass] = field(default_factory=lambda: priority_classes({}))
+    looks: LookSettings = field(default_factory=LookSettings)
 
 
 def check_free(name: str, kind: str, taken: Mapping[str, str]) -> None:
@@ -121,8 +127,11 @@ def declare_query(
     sinks: Sequence[SinkLike] = (),
     retention: Retention | None = None,
     curve: CurveLike | None = None,
+    expect: Mapping[str, ExpectationLike | float | None] | None = None,
+    settings: Settings | None = None,
 ) -> QuerySpec:
-    """What :meth:`App.query` and :meth:`Run.add_query` declare; it checks what does not depend on other queries.
+    """What :meth:`App.query` and :meth:`Run.add_query` declare; it checks what does not depend on other queries. The
+    settings are those of the application.
 
     >>> declare_query({}, "q", "SELECT v FROM s", start="newest")
     Traceback (most recent call last):
@@ -145,7 +154,18 @@ def declare_query(
         kept = check_retention(retention)
     except UserError as error:
         raise UserError(f"query {name}: {error}") from None
-    return QuerySpec(name, sql, Promises(weight, worth), start, on_error, tuple(sinks), kept)
+    promises = Promises(weight, worth, expect=_expectations(name, expect or {}, settings or Settings()))
+    return QuerySpec(name, sql, promises, start, on_error, tuple(sinks), kept)
+
+
+def _expectations(name: str, given: object, settings: Settings) -> Expectations:
+    """The expectations of a query, whose looks must suit those of the application."""
+    try:
+        expectations = Expectations.parse(given, settings.classes)
+        settings.looks.of_query(expectations)
+    except UserError as error:
+        raise UserError(f"query {name}: {error}") from None
+    return expectations
 
 
 def share_mode(share: object) -> Mode:

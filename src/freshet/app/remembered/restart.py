@@ -39,6 +39,8 @@ class Known:
         fresh: Whether it only has its place, and has never run.
         began: The offsets at which it began to read, by the name of its own reader; since then it has read everything.
             None: they are unknown, or it has missed something.
+        started: When it was started for the first time, in seconds; its life counts from then on, stops included. None:
+            an earlier version did not keep it.
     """
 
     fingerprint: str
@@ -46,20 +48,23 @@ class Known:
     form: QueryGraph
     fresh: bool = False
     began: Mapping[str, int] | None = None
+    started: float | None = None
 
     @classmethod
     def of(cls, record: QueryRecord) -> Known:
         """What a record says."""
         own = graph_of(record.state["graph"])
         form = graph_of(record.state["form"]) if "form" in record.state else own
-        return cls(record.fingerprint, own, form, bool(record.state.get("fresh")), record.state.get("began"))
+        state = record.state
+        return cls(record.fingerprint, own, form, bool(state.get("fresh")), state.get("began"), state.get("started"))
 
     def record(self) -> QueryRecord:
         """The record that the log keeps of it."""
         form = {"form": stored(self.form)} if self.form != self.own else {}
         fresh = {"fresh": True} if self.fresh else {}
         began = {"began": dict(self.began)} if self.began is not None else {}
-        return QueryRecord(self.fingerprint, {"graph": stored(self.own), **form, **fresh, **began})
+        started = {"started": self.started} if self.started is not None else {}
+        return QueryRecord(self.fingerprint, {"graph": stored(self.own), **form, **fresh, **began, **started})
 
     def having_lost(self, lost: Mapping[str, int]) -> Known:
         """The same in the light of the ledger, which says up to where each reader has lost tuples."""
@@ -131,14 +136,25 @@ def make_ready(log: Log, query: Query, change: Change) -> None:
                 log.set_need(reader.name, True)
 
 
-def remember(log: Log, query: Query, form: QueryGraph, *, fresh: bool = False, begins: bool = False) -> None:
-    """Makes the log remember what a query is and how it runs; one that ``begins`` begins where its readers are."""
+def remember(
+    log: Log, query: Query, form: QueryGraph, *, now: float | None = None, fresh: bool = False, begins: bool = False
+) -> None:
+    """Makes the log remember what a query is and how it runs; one that ``begins`` begins where its readers are. If it
+    is started ``now``, its life begins, unless the log knows when it did."""
     known = recalled(log, query.name)
+    started = now if known is None or known.started is None else known.started
     began = None if known is None else known.began
     if begins:
         readers, pairs = log.readers(), zip(inputs_of(query.graph), inputs_of(form), strict=True)
         began = {own.reader: readers[each.reader].next for own, each in pairs if not each.is_queue}
-    log.remember(query.name, Known(fingerprint(query), query.graph, form, fresh, began).record())
+    log.remember(query.name, Known(fingerprint(query), query.graph, form, fresh, began, started).record())
+
+
+def age(log: Log | LogReader, query: str, now: float) -> float:
+    """Seconds since the first start of a query; a changed query, which starts anew, has begun a new life."""
+    record = log.queries().get(query)
+    started = now if record is None else Known.of(record).started
+    return 0.0 if started is None else max(0.0, now - started)
 
 
 def forget_query(log: Log, query: str) -> None:

@@ -17,7 +17,7 @@ from freshet.app.remembered.sharing import Arrangement, Costs, arrange, form_of,
 from freshet.app.remembered.takeover import as_it_ran, old_queries, take_over
 from freshet.engine import Engine
 from freshet.log import Log, ReaderState
-from freshet.model import Query, UserError
+from freshet.model import Expectation, Query, UserError
 from freshet.policies.sharing import OperatorFigures
 
 if TYPE_CHECKING:
@@ -144,7 +144,8 @@ class Installer:
             removed = restart.check_output(self._log, spec.name, expected)
         restart.make_ready(self._log, query, change)
         form = self._form(query)
-        restart.remember(self._log, query, form.graph, fresh=change in ("new", "changed"))
+        now = self._engine.clock.now()
+        restart.remember(self._log, query, form.graph, now=now, fresh=change in ("new", "changed"))
         schema = self._engine.add_query(form, streams)
         try:
             removed += restart.check_output(self._log, spec.name, schema)
@@ -153,7 +154,7 @@ class Installer:
             if change == "new":
                 restart.forget_query(self._log, spec.name)
             raise
-        restart.remember(self._log, query, form.graph, begins=change in ("new", "changed"))
+        restart.remember(self._log, query, form.graph, now=now, begins=change in ("new", "changed"))
         self.schemas[spec.name] = schema
         self._queries[spec.name] = query
         self._readable.learn(query)
@@ -190,6 +191,10 @@ class Installer:
         self._engine.set_promises(name, promises)
         self._queries[name] = replace(query, promises=promises)
         self._tell_watchers()
+
+    def expect(self, name: str, measure: str, expectation: Expectation | None) -> None:
+        """Changes what is expected of a measure of a query."""
+        self.promise(name, expect=self._find(name).promises.expect.changed(measure, expectation))
 
     def drop(self, name: str) -> None:
         """Ends a query; its output stays readable, and its place is kept for when it is added again."""

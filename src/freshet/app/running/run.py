@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Final, Literal, Self
@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from freshet.app.app import App
 from freshet.app.declared.problems import did_you_mean
-from freshet.app.declared.spec import CurveLike, SinkLike, declare_query
+from freshet.app.declared.spec import CurveLike, ExpectationLike, SinkLike, declare_query
 from freshet.app.remembered.sharing import write_figures
 from freshet.app.reports.report import report_of, snapshot, write
 from freshet.app.reports.types import Report, ResidentsReport
@@ -25,7 +25,8 @@ from freshet.app.running.outlets import Outlets
 from freshet.app.running.tables import TableFeeds
 from freshet.engine import Engine, LogQueues, Observer, Undrained
 from freshet.log import Log, Receipt, Retention
-from freshet.model import ARRIVAL, Curve, FreshetError, UserError
+from freshet.model import ARRIVAL, Curve, Expectation, FreshetError, UserError
+from freshet.model.expectation import measure_of
 from freshet.policies import Reason, create
 from freshet.quality.snapshots import EngineSnapshot
 from freshet.sinks import MemorySink
@@ -201,11 +202,13 @@ class Run:
         sinks: Sequence[SinkLike] = (),
         retention: Retention | None = None,
         curve: CurveLike | None = None,
+        expect: Mapping[str, ExpectationLike | float | None] | None = None,
     ) -> None:
         """Adds a query; see :meth:`App.query`. It belongs to this run: declare it in the application to keep it."""
         # A query that was dropped may come back; if it is still there, the installer says so.
         taken = {other: kind for other, kind in self._names().items() if (other, kind) != (name, "query")}
-        spec = declare_query(taken, name, sql, weight, start, on_error, sinks, retention, curve)
+        settings = self.app.settings
+        spec = declare_query(taken, name, sql, weight, start, on_error, sinks, retention, curve, expect, settings)
         query = self._parts.loop.ask(lambda: self._parts.installer.make(spec))
         self._parts.outlets.check(spec, query.columns)
         self._parts.loop.ask(lambda: self._parts.installer.add(spec))
@@ -236,6 +239,16 @@ class Run:
         """Changes what the answers of a query are worth by their latency; its QoS is measured anew from here on."""
         worth = None if curve is None else Curve.for_query(name, curve)
         self._parts.loop.ask(lambda: self._parts.installer.promise(name, curve=worth))
+
+    def set_expectation(self, name: str, measure: str, expectation: ExpectationLike | None) -> None:
+        """Changes what is expected of a measure of a query, over its whole life; None: nothing any more."""
+        try:
+            measure_of(measure)
+            classes = self.app.settings.classes
+            wish = None if expectation is None else Expectation.parse(measure, expectation, classes)
+        except UserError as error:
+            raise UserError(f"query {name}: expect.{measure}: {error}") from None
+        self._parts.loop.ask(lambda: self._parts.installer.expect(name, measure, wish))
 
     def set_policy(self, policy: str) -> None:
         """Schedules by another policy from now on."""

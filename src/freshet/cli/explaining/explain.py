@@ -69,6 +69,7 @@ def _lines(query: Query, app: App, checked: Checked) -> Iterator[str]:
     yield f"query {query.name} (weight {query.promises.weight:g}, starts at {query.start}, an evaluation error {wrong})"
     if query.promises.curve is not None:
         yield f"  latency curve: utility {query.promises.curve.text()}"
+    yield from (f"  expects {wish.text()}" for wish in query.promises.expected)
     yield from (f"  {line}" for line in describe(query.graph).splitlines())
     for more in (
         explain_times(query, app.streams, checked),

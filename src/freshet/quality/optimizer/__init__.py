@@ -1,0 +1,29 @@
+"""The run-time optimizer (MAV §4): what it watches, how it chooses a strategy for a query, and what it remembers.
+
+Nothing here has a clock: whoever looks says when. The same code decides in simulated time and on Spark.
+"""
+
+from freshet.quality.optimizer.decision_maker import DecisionMaker
+from freshet.quality.optimizer.interval_meter import Figures, IntervalMeter, Totals
+from freshet.quality.optimizer.look import Look, MeasureLook, Rule
+from freshet.quality.optimizer.look_settings import LookSettings
+from freshet.quality.optimizer.monitor import SystemMonitor
+from freshet.quality.optimizer.strategy_state import StrategyState, StrategySwitch
+from freshet.quality.optimizer.table import ROUND_ROBIN, SHIPPED, DecisionTable
+
+__all__ = [
+    "ROUND_ROBIN",
+    "SHIPPED",
+    "DecisionMaker",
+    "DecisionTable",
+    "Figures",
+    "IntervalMeter",
+    "Look",
+    "LookSettings",
+    "MeasureLook",
+    "Rule",
+    "StrategyState",
+    "StrategySwitch",
+    "SystemMonitor",
+    "Totals",
+]
