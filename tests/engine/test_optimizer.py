@@ -203,3 +203,16 @@ def test_bytes_that_wait_are_a_mean_over_time() -> None:
     World(streams, [slow], FirstComeFirstServed(), optimizer=optimizer(memory), sizes={"s": 80}, most_rows=1).run()
     # Two tuples for a second, one for another, none for the third.
     assert memory.looks["q"][0].measures[0].observed == pytest.approx(80.0)
+
+
+def test_predictions_decide_if_they_are_asked_for() -> None:
+    memory = beginning()
+    watching = optimizer(memory, predict=True)
+    world(watching, query(latency="200 ms"), rate=60.0, seconds=7.0).run()
+    assert switches(memory.looks["q"]) == [("segment(5)", "pcs(5)")]
+    [look] = [look for look in memory.looks["q"] if look.switches]
+    assert look.predicted.keys() == {"pcs(5)", "segment(5)", "simplified-segment(5)"}
+    quick, slow = (look.predicted[name]["latency"] for name in ("pcs(5)", "segment(5)"))
+    assert quick is not None
+    assert slow is not None
+    assert quick < slow

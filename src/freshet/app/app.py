@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from freshet.app.declared.checking import Catalog, Checked, check_queries
 from freshet.app.declared.endpoints import check_mirror_queries, check_options, check_sinks, check_sources, placed
 from freshet.app.declared.file import Read, make_importable, read_leniently
+from freshet.app.declared.optimizing import Ranks, check_mode, ranks_of
 from freshet.app.declared.own import OwnCode
 from freshet.app.declared.places import check_places
 from freshet.app.declared.problems import InvalidApp, Problem, noted, refuse
@@ -30,11 +31,12 @@ from freshet.app.declared.spec import (
     share_mode,
 )
 from freshet.app.declared.tables import check_tables
+from freshet.engine.optimizer import Mode
 from freshet.log import Retention
 from freshet.model import Stream, UserError, parse_bytes, parse_duration, parse_schema, priority_classes
 from freshet.model.places import check_local
 from freshet.policies import create
-from freshet.policies.sharing import Mode
+from freshet.policies.sharing import Mode as ShareMode
 from freshet.quality.optimizer import LookSettings
 from freshet.sources import KINDS as SOURCES
 from freshet.spark.session.residency import ResidentSetting, check_resident
@@ -65,6 +67,10 @@ class App(OwnCode):
         look_every: Time between two looks at the measures of a query with expectations.
         look_ahead: How far ahead expectations are read to find violations: less than ``look_every``.
         least_stay: How long a query stays with a new strategy at least; None: twice the time between looks.
+        optimizer: Whether the strategies of queries with expectations are changed (``act``), only advised (``advise``),
+            or left alone (``off``).
+        ranks: Decision table of the optimizer: ``shipped``, ``measured`` (by ``freshet calibrate``), ``predict``, or
+            ranks by measure and strategy.
         report: File of the report, refreshed while running; None: no file.
         master: Spark master; None: ``SPARK_MASTER`` or all cores.
         spark: Spark settings, or a session: then queries may call the functions that are registered on it, its Spark
@@ -92,11 +98,13 @@ class App(OwnCode):
         unit_timeout: str | float | None = 600.0,
         max_rows_out_per_row: int = 10_000,
         kept_state: str | int = 2**30,
-        share: Mode | bool = "never",
+        share: ShareMode | bool = "never",
         classes: Mapping[str, float] | None = None,
         look_every: str | float = 3.0,
         look_ahead: str | float = 0.0,
         least_stay: str | float | None = None,
+        optimizer: Mode = "act",
+        ranks: Ranks | Mapping[str, Mapping[str, float]] = "shipped",
         report: str | Path | None = None,
         master: str | None = None,
         spark: Mapping[str, str] | SparkSession | None = None,
@@ -126,6 +134,7 @@ class App(OwnCode):
                 parse_duration(look_ahead),
                 None if least_stay is None else parse_duration(least_stay),
             ),
+            check_mode(optimizer), ranks_of(ranks),
         )  # fmt: skip
         self.streams: dict[str, StreamSpec] = {}
         self.tables: dict[str, TableSpec] = {}
@@ -281,6 +290,7 @@ class App(OwnCode):
         retention: Retention | None = None,
         curve: CurveLike | None = None,
         expect: Mapping[str, ExpectationLike | float | None] | None = None,
+        strategy: str | None = None,
     ) -> None:
         """Declares a query over streams and over the outputs of other queries; see :class:`~freshet.model.Query`.
 
@@ -296,9 +306,11 @@ class App(OwnCode):
                 rising, utilities in [0, 1]. None: the same at any latency.
             expect: What its measures should be, by measure: ``{"latency": "2 s", "memory": {"class": "must", "points":
                 [(0, "10 MB"), ("1 min", "1 MB")]}}``; ``every`` says how often to look at it.
+            strategy: The policy that schedules it, whatever is seen. None: if it expects something, the optimizer
+                chooses one.
         """
         self.queries[name] = declare_query(
-            self.names(), name, sql, weight, start, on_error, sinks, retention, curve, expect, self.settings
+            self.names(), name, sql, weight, start, on_error, sinks, retention, curve, expect, self.settings, strategy
         )
 
     def names(self) -> dict[str, str]:

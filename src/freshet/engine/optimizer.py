@@ -11,6 +11,7 @@ from freshet.engine import events
 from freshet.engine.board import Board
 from freshet.engine.metering import waiting_for
 from freshet.engine.protocols import QueueLog
+from freshet.engine.states import QueryState
 from freshet.engine.strategy_memory import RunMemory, StrategyMemory
 from freshet.model import Expectations, Promises, Step, UserError
 from freshet.policies import MasterScheduler, Policy, create
@@ -24,6 +25,7 @@ from freshet.quality.optimizer import (
     IntervalMeter,
     Look,
     LookSettings,
+    Predictor,
     StrategyState,
     SystemMonitor,
     Tally,
@@ -40,6 +42,9 @@ _SAMPLES: Final = 64
 _PAUSE: Final = 200.0
 """Sampling pauses for so many times what a sample took: it takes at most half a percent of the time."""
 
+_LEAST_SHARE: Final = 0.1
+"""Predictions leave a query at least this share of the workers' time."""
+
 
 @dataclass(slots=True)
 class WatchedQuery:
@@ -53,6 +58,8 @@ class WatchedQuery:
     rested: Totals | None = None
     """What had been counted when it came to rest."""
     tally: Tally = field(default_factory=Tally)
+    others: float = 0.0
+    """Seconds that operators of other queries had run at its last prediction."""
 
 
 class Optimizer:
@@ -66,6 +73,8 @@ class Optimizer:
         settings: How often it looks, how far ahead, and how long a query stays with a strategy.
         table: The decision table of a query, by its name.
         memory: Keeps strategies and looks.
+        predict: Whether ranks come from predictions at each look that finds something violated. The table then says
+            which strategies there are.
 
     >>> optimizer = Optimizer()
     >>> optimizer.pin("archive", "segment")
@@ -80,12 +89,13 @@ class Optimizer:
         settings: LookSettings | None = None,
         table: Callable[[str], DecisionTable] = lambda query: SHIPPED,
         memory: StrategyMemory | None = None,
+        predict: bool = False,
     ) -> None:
         self.mode, self.settings = mode, settings or LookSettings()
         self.memory: StrategyMemory = RunMemory() if memory is None else memory
         self.seconds = 0.0
         """Time that looks and their meters took."""
-        self._table = table
+        self._table, self._predict = table, predict
         self._pins: dict[str, str] = {}
         self._watched: dict[str, WatchedQuery] = {}
         self._monitor = SystemMonitor()
@@ -259,11 +269,39 @@ class Optimizer:
         self.memory.looked(name, look)
 
     def _decided(self, name: str, watched: WatchedQuery, figures: Figures, now: float) -> Look:
-        round_s = predicted(self._board, Step(self._board.queries[self._board.numbers[name]].operators))
-        look = self._maker(name).look(
-            watched.expectations, figures, watched.state, time=now, age=max(0.0, now - watched.started), round_s=round_s
-        )
+        number, table = self._board.numbers[name], self._table(name)
+        round_s = predicted(self._board, Step(self._board.queries[number].operators))
+        age = max(0.0, now - watched.started)
+
+        def decided(table: DecisionTable) -> Look:
+            maker = DecisionMaker(table, settings=self.settings)
+            return maker.look(watched.expectations, figures, watched.state, time=now, age=age, round_s=round_s)
+
+        look = decided(table)
+        if self._predict and look.violated:
+            told = self._predictions(number, table, figures)
+            look = replace(decided(DecisionTable.of_figures(told)), predicted=told)
         return replace(look, applied=self.mode == "act" and name not in self._pins)
+
+    def _predictions(self, query: int, table: DecisionTable, figures: Figures) -> dict[str, dict[str, float | None]]:
+        """What each strategy would bring about until the next look."""
+        state = self._board.queries[query]
+        arrivals = {
+            operator.node.number: sum(figures.arrivals.get(edge.edge.stream, 0.0) for edge in operator.edges)
+            for operator in self._board.of(state)
+            if any(edge.edge.kind != "queue" for edge in operator.edges)
+        }
+        predictor = Predictor(self._board, query, arrivals, self._share_of(state, figures.seconds))
+        every = self._of(state.promises.expected).every
+        return {name: dict(predictor.predict(create(name), every).observed) for name in table.strategies}
+
+    def _share_of(self, state: QueryState, seconds: float) -> float:
+        """The share of the workers' time that other queries have left to a query since the last look at it."""
+        busy = sum(operator.statistics.seconds for operator in self._board.operators)
+        own = sum(operator.statistics.seconds for operator in self._board.of(state))
+        watched = self._watched[state.name]
+        others, watched.others = max(0.0, busy - own - watched.others), busy - own
+        return max(_LEAST_SHARE, 1.0 - others / (seconds * self._board.workers)) if seconds else 1.0
 
     def _maker(self, name: str) -> DecisionMaker:
         return DecisionMaker(self._table(name), settings=self.settings)

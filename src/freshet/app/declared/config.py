@@ -22,13 +22,14 @@ from pydantic import (
     model_validator,
 )
 
+from freshet.app.declared.optimizing import ranks_of
 from freshet.app.declared.spec import check_master, share_mode
 from freshet.log.segments.retention import Retention
 from freshet.model import Curve, Expectation, UserError, parse_bytes, parse_duration, priority_classes
 from freshet.model.places import check_local
 from freshet.policies import create
 from freshet.policies.sharing import Mode
-from freshet.quality.optimizer import LookSettings
+from freshet.quality.optimizer import DecisionTable, LookSettings
 from freshet.sinks.place import load, load_anything
 from freshet.spark.session.residency import ResidentSetting, check_resident
 from freshet.spark.session.settings import check_settings
@@ -231,6 +232,9 @@ class QuerySection(Section):
     """Where a new or changed query begins to read."""
     on_error: Literal["null", "fail"] = "null"
     """What an evaluation error does: "null" gives NULL and counts it, "fail" quarantines the query."""
+    strategy: PolicyName | None = None
+    """The policy that schedules it, whatever is seen; the optimizer chooses one if not given, and if it expects
+    something."""
     curve: LatencyCurve | None = None
     """What its answers are worth by their latency: points [latency, utility], never rising, utilities in [0, 1]."""
     expect: ExpectSection = ExpectSection()
@@ -317,6 +321,11 @@ class AppSection(Section):
     """Time between two looks at the measures of a query with expectations."""
     look_ahead: Annotated[DurationText, AfterValidator(_ahead)] = DEFAULT_LOOKS.ahead
     """How far ahead expectations are read to find violations: less than the time between looks; 0: now."""
+    optimizer: Literal["act", "advise", "off"] = "act"
+    """Whether the strategies of queries with expectations are changed ("act"), or only advised ("advise")."""
+    ranks: Annotated[InstanceOf[DecisionTable] | str, BeforeValidator(_telling(ranks_of, "ranks "))] = "shipped"
+    """Decision table of the optimizer: "shipped", "measured" (by `freshet calibrate`), "predict", or a table of ranks
+    by measure and strategy."""
     least_stay: DurationText | None = None
     """How long a query stays with a new strategy at least; twice the time between looks, if not given."""
     report: PathText = "report.json"

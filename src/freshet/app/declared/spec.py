@@ -11,9 +11,11 @@ from typing import TYPE_CHECKING, Any, Final, Literal, cast, get_args
 
 import pyarrow as pa
 
+from freshet.app.declared.optimizing import Ranks, check_ranked, check_strategy
+from freshet.engine.optimizer import Mode
 from freshet.log import Retention
 from freshet.model import Curve, Expectation, Expectations, PriorityClass, Promises, Stream, UserError, priority_classes
-from freshet.policies.sharing import Mode
+from freshet.policies.sharing import Mode as ShareMode
 from freshet.quality.optimizer import LookSettings
 from freshet.sinks import Sink, Token
 from freshet.sources import Source
@@ -74,6 +76,8 @@ class QuerySpec:
     on_error: Literal["null", "fail"] = "null"
     sinks: tuple[SinkLike, ...] = ()
     retention: Retention = field(default_factory=Retention)
+    strategy: str | None = None
+    """The policy that schedules it, whatever is seen; None: any."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +89,7 @@ class Settings:
     max_train_rows: int = 500_000
     master: str | None = None
     spark: Mapping[str, str] = field(default_factory=dict)
-    share: Mode = "never"
+    share: ShareMode = "never"
     unit_timeout: float | None = 600.0
     max_rows_out_per_row: int = 10_000
     resident: ResidentSetting = "auto"
@@ -93,6 +97,8 @@ class Settings:
     kept_state: int = 2**30
     classes: Mapping[str, PriorityClass] = field(default_factory=lambda: priority_classes({}))
     looks: LookSettings = field(default_factory=LookSettings)
+    optimizer: Mode = "act"
+    ranks: Ranks = "shipped"
 
 
 def check_free(name: str, kind: str, taken: Mapping[str, str]) -> None:
@@ -129,6 +135,7 @@ def declare_query(
     curve: CurveLike | None = None,
     expect: Mapping[str, ExpectationLike | float | None] | None = None,
     settings: Settings | None = None,
+    strategy: str | None = None,
 ) -> QuerySpec:
     """What :meth:`App.query` and :meth:`Run.add_query` declare; it checks what does not depend on other queries. The
     settings are those of the application.
@@ -155,7 +162,10 @@ def declare_query(
     except UserError as error:
         raise UserError(f"query {name}: {error}") from None
     promises = Promises(weight, worth, expect=_expectations(name, expect or {}, settings or Settings()))
-    return QuerySpec(name, sql, promises, start, on_error, tuple(sinks), kept)
+    check_ranked(name, promises, (settings or Settings()).ranks)
+    if strategy is not None:
+        check_strategy(name, strategy)
+    return QuerySpec(name, sql, promises, start, on_error, tuple(sinks), kept, strategy)
 
 
 def _expectations(name: str, given: object, settings: Settings) -> Expectations:
@@ -168,7 +178,7 @@ def _expectations(name: str, given: object, settings: Settings) -> Expectations:
     return expectations
 
 
-def share_mode(share: object) -> Mode:
+def share_mode(share: object) -> ShareMode:
     """When queries share work, from a word or from whether they always do.
 
     >>> share_mode(True), share_mode("auto")
@@ -179,9 +189,9 @@ def share_mode(share: object) -> Mode:
     """
     if isinstance(share, bool):
         return "always" if share else "never"
-    if share not in get_args(Mode):
+    if share not in get_args(ShareMode):
         raise UserError(f"share must be 'never', 'auto' or 'always', not {share!r}")
-    return cast(Mode, share)
+    return cast(ShareMode, share)
 
 
 def check_master(text: str) -> str:

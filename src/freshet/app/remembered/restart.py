@@ -12,7 +12,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 import pyarrow as pa
 
@@ -41,6 +41,7 @@ class Known:
             None: they are unknown, or it has missed something.
         started: When it was started for the first time, in seconds; its life counts from then on, stops included. None:
             an earlier version did not keep it.
+        strategy: What the optimizer remembers of it; None: nothing.
     """
 
     fingerprint: str
@@ -49,22 +50,23 @@ class Known:
     fresh: bool = False
     began: Mapping[str, int] | None = None
     started: float | None = None
+    strategy: Mapping[str, Any] | None = None
 
     @classmethod
     def of(cls, record: QueryRecord) -> Known:
         """What a record says."""
         own = graph_of(record.state["graph"])
         form = graph_of(record.state["form"]) if "form" in record.state else own
-        state = record.state
-        return cls(record.fingerprint, own, form, bool(state.get("fresh")), state.get("began"), state.get("started"))
+        kept = {key: record.state.get(key) for key in ("began", "started", "strategy")}
+        return cls(record.fingerprint, own, form, bool(record.state.get("fresh")), **kept)
 
     def record(self) -> QueryRecord:
         """The record that the log keeps of it."""
         form = {"form": stored(self.form)} if self.form != self.own else {}
         fresh = {"fresh": True} if self.fresh else {}
-        began = {"began": dict(self.began)} if self.began is not None else {}
-        started = {"started": self.started} if self.started is not None else {}
-        return QueryRecord(self.fingerprint, {"graph": stored(self.own), **form, **fresh, **began, **started})
+        kept = {"began": self.began and dict(self.began), "started": self.started, "strategy": self.strategy}
+        known = {key: value for key, value in kept.items() if value is not None}
+        return QueryRecord(self.fingerprint, {"graph": stored(self.own), **form, **fresh, **known})
 
     def having_lost(self, lost: Mapping[str, int]) -> Known:
         """The same in the light of the ledger, which says up to where each reader has lost tuples."""
@@ -143,11 +145,11 @@ def remember(
     is started ``now``, its life begins, unless the log knows when it did."""
     known = recalled(log, query.name)
     started = now if known is None or known.started is None else known.started
-    began = None if known is None else known.began
+    began, strategy = (None, None) if known is None else (known.began, known.strategy)
     if begins:
         readers, pairs = log.readers(), zip(inputs_of(query.graph), inputs_of(form), strict=True)
         began = {own.reader: readers[each.reader].next for own, each in pairs if not each.is_queue}
-    log.remember(query.name, Known(fingerprint(query), query.graph, form, fresh, began, started).record())
+    log.remember(query.name, Known(fingerprint(query), query.graph, form, fresh, began, started, strategy).record())
 
 
 def age(log: Log | LogReader, query: str, now: float) -> float:

@@ -15,6 +15,7 @@ from freshet.app.remembered import restart
 from freshet.app.remembered.forms import readers_of
 from freshet.app.remembered.sharing import Arrangement, Costs, arrange, form_of, joined, leave, read_figures
 from freshet.app.remembered.takeover import as_it_ran, old_queries, take_over
+from freshet.app.running.optimizing import Optimizing
 from freshet.engine import Engine
 from freshet.log import Log, ReaderState
 from freshet.model import Expectation, Query, UserError
@@ -44,6 +45,7 @@ class Installer:
         self._engine, self._log, self._session = engine, log, session
         self._expected, self._why_out = dict(expected), why_out
         self._share, self._costs = app.settings.share, read_figures(app.state)
+        self._optimizing = Optimizing(app, engine, log)
         self._readable = app.catalog()
         self.schemas = self._readable.schemas
         """Columns of streams and of the outputs of queries, with Spark's types."""
@@ -146,6 +148,7 @@ class Installer:
         form = self._form(query)
         now = self._engine.clock.now()
         restart.remember(self._log, query, form.graph, now=now, fresh=change in ("new", "changed"))
+        self._optimizing.add(spec)
         schema = self._engine.add_query(form, streams)
         try:
             removed += restart.check_output(self._log, spec.name, schema)
@@ -188,6 +191,7 @@ class Installer:
         """Changes what is promised to a query."""
         query = self._find(name)
         promises = replace(query.promises, **changed)
+        self._optimizing.expect(name, promises)
         self._engine.set_promises(name, promises)
         self._queries[name] = replace(query, promises=promises)
         self._tell_watchers()

@@ -203,12 +203,14 @@ class Run:
         retention: Retention | None = None,
         curve: CurveLike | None = None,
         expect: Mapping[str, ExpectationLike | float | None] | None = None,
+        strategy: str | None = None,
     ) -> None:
         """Adds a query; see :meth:`App.query`. It belongs to this run: declare it in the application to keep it."""
         # A query that was dropped may come back; if it is still there, the installer says so.
         taken = {other: kind for other, kind in self._names().items() if (other, kind) != (name, "query")}
-        settings = self.app.settings
-        spec = declare_query(taken, name, sql, weight, start, on_error, sinks, retention, curve, expect, settings)
+        spec = declare_query(
+            taken, name, sql, weight, start, on_error, sinks, retention, curve, expect, self.app.settings, strategy
+        )
         query = self._parts.loop.ask(lambda: self._parts.installer.make(spec))
         self._parts.outlets.check(spec, query.columns)
         self._parts.loop.ask(lambda: self._parts.installer.add(spec))

@@ -20,6 +20,7 @@ from freshet.app.reports.types import ResidentsReport
 from freshet.app.running.installing import Installer
 from freshet.app.running.loop import Loop
 from freshet.app.running.observers import DecisionKeeper, Guarded, QuarantineTeller, Resharing
+from freshet.app.running.optimizing import table_of
 from freshet.app.running.outlets import Outlets, check_files
 from freshet.app.running.run import Parts, Run
 from freshet.app.running.tables import TableFeeds
@@ -80,6 +81,7 @@ def _open(
     from freshet.spark.session.masters import check_reachable
 
     checked, made = app.checked(), create(policy)
+    table_of(app)  # refuses ranks that are not there before Spark starts
     if asked := master or os.environ.get("SPARK_MASTER"):
         check_master(asked)  # nothing has checked yet what the environment says
         if not runs_already():

@@ -8,6 +8,7 @@ from freshet.quality.optimizer.interval_meter import Figures, IntervalMeter, Tot
 from freshet.quality.optimizer.look import Look, MeasureLook, Rule
 from freshet.quality.optimizer.look_settings import LookSettings
 from freshet.quality.optimizer.monitor import SystemMonitor
+from freshet.quality.optimizer.predictor import Predictor
 from freshet.quality.optimizer.strategy_state import StrategyState, StrategySwitch
 from freshet.quality.optimizer.table import ROUND_ROBIN, SHIPPED, DecisionTable
 from freshet.quality.optimizer.tally import Tally
@@ -22,6 +23,7 @@ __all__ = [
     "Look",
     "LookSettings",
     "MeasureLook",
+    "Predictor",
     "Rule",
     "StrategyState",
     "StrategySwitch",

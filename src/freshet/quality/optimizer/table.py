@@ -6,7 +6,10 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from freshet.model import MEASURES, UserError
+from freshet.model import MEASURES, Measure, UserError
+
+_ALIKE: Final = 0.05
+"""Share by which figures must differ to rank differently."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +52,22 @@ class DecisionTable:
                 check(strategy)
         return cls(strategies, {measure: _row(measure, row, strategies) for measure, row in given.items()})
 
+    @classmethod
+    def of_figures(cls, figures: Mapping[str, Mapping[str, float | None]]) -> DecisionTable:
+        """The table that figures lead to: by strategy, what each measure was or will be.
+
+        The rank of a strategy is 1 + the number of strategies that are worse by more than a twentieth. So strategies
+        that hardly differ in a measure have the same rank, and none of them is preferred for it.
+
+        >>> table = DecisionTable.of_figures(
+        ...     {"pcs": {"latency": 0.5, "memory": 8e6}, "segment": {"latency": 2.0, "memory": 7.9e6}}
+        ... )
+        >>> table.ranks
+        {'latency': {'pcs': 2.0, 'segment': 1.0}, 'memory': {'pcs': 1.0, 'segment': 1.0}}
+        """
+        measures = dict.fromkeys(measure for each in figures.values() for measure in each)
+        return cls(tuple(figures), {name: _ranked(MEASURES[name], figures) for name in measures})
+
     def check_measures(self, measures: Collection[str]) -> None:
         """Refuses measures that the table has no ranks for.
 
@@ -77,6 +96,13 @@ class DecisionTable:
     def better(self, strategy: str, than: str, measures: Collection[str]) -> bool:
         """Whether a strategy ranks above another one in at least one of these measures."""
         return any(self.ranks[measure][strategy] > self.ranks[measure][than] for measure in measures)
+
+
+def _ranked(measure: Measure, figures: Mapping[str, Mapping[str, float | None]]) -> dict[str, float]:
+    """The ranks of strategies in one measure. Where nothing was observed, nothing was wrong."""
+    costs = {strategy: measure.excess(each.get(measure.name), 1.0) for strategy, each in figures.items()}
+    return {strategy: 1.0 + sum(other > cost * (1.0 + _ALIKE) for other in costs.values())
+            for strategy, cost in costs.items()}  # fmt: skip
 
 
 def _row(measure: Any, row: Any, strategies: tuple[str, ...]) -> dict[str, float]:
