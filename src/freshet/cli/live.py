@@ -24,6 +24,7 @@ _ENDED: Final = ("stopped", "failed")
 _COLUMNS: Final = (
     TableColumn("query", 0, left=True),
     TableColumn("state", 1, left=True),
+    TableColumn("promise", 2, left=True),
     TableColumn("age", 2),
     TableColumn("p95", 5),
     TableColumn("oldest", 6),
@@ -119,7 +120,7 @@ class _Table:
     def _grid(self, width: int) -> Iterator[Text]:
         report = self._report
         rows = [_row(name, query, report["status"]) for name, query in self._shown]
-        columns = [column for column in _COLUMNS if column.title != "qos" or report["total"]["qos"] is not None]
+        columns = [column for column in _COLUMNS if column.title not in _unused(report)]
         cells = [[row[column.title] for column in columns] for row in rows]
         chosen, widths = choose(columns, cells, width)
         columns = [columns[place] for place in chosen]
@@ -131,6 +132,24 @@ class _Table:
             # Trouble colours the whole row, any other state only its word.
             text.stylize(style, *(() if row["state"] in ("held", "quarantined") else _span(chosen, widths)))
             yield text
+
+
+def _unused(report: ShownReport) -> set[str]:
+    """Columns of which no query has anything."""
+    qos = set() if report["total"]["qos"] is not None else {"qos"}
+    return qos | (set() if any(query.get("promise") for query in report["queries"].values()) else {"promise"})
+
+
+def _promise(query: Mapping[str, Any]) -> str:
+    """How it stands with what is expected of a query.
+
+    >>> _promise({"promise": {"measures": {"latency": {}}, "standing": "broken", "broken": ["latency", "memory"]}})
+    'broken: latency, memory'
+    """
+    told = query.get("promise")
+    if not told or not told["measures"]:
+        return "-"
+    return ": ".join([told["standing"], *([", ".join(told["broken"])] if told["broken"] else [])])
 
 
 def _span(chosen: list[int], widths: list[int]) -> tuple[int, int]:
@@ -242,6 +261,7 @@ def _row(name: str, query: Mapping[str, Any], status: str) -> dict[str, str]:
     return {
         "query": name,
         "state": {"active": status, "held back": "held"}.get(query["state"], query["state"]),
+        "promise": _promise(query),
         "age": _time(mean),
         "p95": _time(p95),
         "oldest": _time(query["oldest_waiting_s"]),

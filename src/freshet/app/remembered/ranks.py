@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Final
 
@@ -43,11 +43,14 @@ class MeasuredRanks:
         """The decision table of each query."""
         return {query: DecisionTable.of_figures(figures) for query, figures in self.figures.items()}
 
-    def write(self, state: Path) -> None:
-        """Keeps them, with the ranks for people to read."""
+    def text(self) -> str:
+        """Figures and ranks as JSON."""
         ranks = {query: table.ranks for query, table in self.tables().items()}
-        told = {"time": self.time, "seconds": self.seconds, "figures": self.figures, "ranks": ranks}
-        write_private(state / _FILE, json.dumps(told, indent=2) + "\n")
+        return json.dumps(asdict(self) | {"ranks": ranks}, indent=2)
+
+    def write(self, state: Path) -> None:
+        """Keeps them; only the figures are read again."""
+        write_private(state / _FILE, f"{self.text()}\n")
 
     @classmethod
     def read(cls, state: Path) -> MeasuredRanks:

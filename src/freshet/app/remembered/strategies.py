@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from dataclasses import replace
+from pathlib import Path
 from typing import Final
 
 from freshet.app.remembered.looks import LookWriter
@@ -18,8 +19,8 @@ class StateFolder:
     """Keeps the strategy of each query with what the log knows of it, and the looks in files of their own. A query that
     changes, and starts anew, is a new one for the optimizer, too."""
 
-    def __init__(self, log: Log) -> None:
-        self._log, self._looks = log, LookWriter(log.folder)
+    def __init__(self, log: Log, state: Path) -> None:
+        self._log, self._looks = log, LookWriter(state)
         self._failed = False
 
     def started(self, query: str, now: float) -> float:

@@ -33,7 +33,7 @@ _SECTIONS: Final = {
     "Queries": ("queries",),
     "All queries together": ("total",),
     "Streams, sources, sinks, tables": ("streams", "sources", "mirrors", "sinks", "tables"),
-    "The machine": ("workers", "decisions", "latest_decision", "overhead", "ways", "residents", "settings",
+    "The machine": ("workers", "decisions", "latest_decision", "optimizer", "overhead", "ways", "residents", "settings",
                     "versions"),
 }  # fmt: skip
 

@@ -106,6 +106,8 @@ class SettingsReport(TypedDict):
     max_rows_out_per_row: Annotated[int | None, "as declared"]
     kept_state: Annotated[int, "as declared, in bytes"]
     share: Annotated[str, "as declared"]
+    optimizer: Annotated[str, "as declared"]
+    ranks: Annotated[str | dict[str, object], "as declared"]
     spark: Annotated[dict[str, str], "Spark settings, as declared"]
     resident: Annotated[int | str, "as declared"]
     resident_port: Annotated[int, "as declared"]

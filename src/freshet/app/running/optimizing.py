@@ -22,7 +22,7 @@ class Optimizing:
     """Brings the optimizer into a run when the first query needs it. Use it on the engine's thread only."""
 
     def __init__(self, app: App, engine: Engine, log: Log) -> None:
-        self._settings, self._engine, self._log = app.settings, engine, log
+        self._settings, self._engine, self._log, self._state = app.settings, engine, log, app.state
         self._table = table_of(app)
 
     def add(self, spec: QuerySpec) -> None:
@@ -44,7 +44,7 @@ class Optimizing:
                 mode=settings.optimizer,
                 settings=settings.looks,
                 table=self._table,
-                memory=StateFolder(self._log),
+                memory=StateFolder(self._log, self._state),
                 predict=settings.ranks == "predict",
             )
             self._engine.use(made)

@@ -22,18 +22,24 @@ EXAMPLES: Final = """\b
 Examples:
   freshet explain app.toml
   freshet explain app.toml hot
+  freshet explain app.toml --decisions   what the optimizer saw and did
 """
 
 
 def explain(
     app: AppPath,
     query: Annotated[str | None, typer.Argument(help="One query; all if left out.", show_default=False)] = None,
+    decisions: Annotated[bool, typer.Option("--decisions", help="Show what the optimizer saw and did.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print decisions as JSON.")] = False,
 ) -> None:
     """Show how queries run.
 
     It shows for each query its operators and windows, what it remembers, the physical form of each part and why, its
     columns, its readers and its sinks. Then it shows what a step does once for several queries, and what queries would
     share if the application were started now. It does not start Spark.
+
+    With --decisions it shows every look of the optimizer that is kept, also while the application runs: what was
+    measured and expected with which weight, all scores, and what was done by which rule.
     """
     from freshet.app import App
     from freshet.app.declared.problems import did_you_mean
@@ -46,6 +52,13 @@ def explain(
         hint = did_you_mean(query, checked.queries)
         wrong = f"{query} is a {kind}, and explain shows queries" if kind else f"there is no query {query!r}{hint}"
         raise UserError(f"{app}: {wrong}; it has: {', '.join(checked.queries)}")
+    if json and not decisions:
+        raise UserError("--json is for --decisions: use both")
+    if decisions:
+        from freshet.cli.explaining.decisions import decisions_text
+
+        print(decisions_text(made.state, [query] if query else list(checked.queries), json))
+        return
     from freshet.cli.explaining.mirrors import explain_mirrors
     from freshet.cli.explaining.shared import SharedWork
     from freshet.cli.explaining.steps import common_steps
@@ -61,7 +74,9 @@ def explain(
 
 def _lines(query: Query, app: App, checked: Checked) -> Iterator[str]:
     from freshet.app.declared.endpoints import named_sinks
+    from freshet.app.remembered.sharing import read_figures
     from freshet.cli.explaining.jobs import explain_jobs
+    from freshet.cli.explaining.paths import explain_paths
     from freshet.cli.explaining.state import explain_joins, explain_times
     from freshet.sql import describe
 
@@ -70,6 +85,10 @@ def _lines(query: Query, app: App, checked: Checked) -> Iterator[str]:
     if query.promises.curve is not None:
         yield f"  latency curve: utility {query.promises.curve.text()}"
     yield from (f"  expects {wish.text()}" for wish in query.promises.expected)
+    if (strategy := app.queries[query.name].strategy) is not None:
+        yield f"  strategy {strategy}, as declared"
+    if strategy is not None or query.promises.expected:
+        yield from (f"  {line}" for line in explain_paths(query, read_figures(app.state)))
     yield from (f"  {line}" for line in describe(query.graph).splitlines())
     for more in (
         explain_times(query, app.streams, checked),

@@ -1,0 +1,151 @@
+"""The optimizer from an application file: what it does on Spark, and how `freshet explain --decisions` tells of it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from tests.cli.commands import freshet_command
+
+from freshet.app.remembered.looks import LookWriter
+from freshet.cli.explaining.decisions import decisions_text
+from freshet.quality.optimizer import Look, MeasureLook
+
+APP = """
+[app]
+look_every = "500 ms"
+[spark]
+master = "local[2]"
+
+[streams.packets]
+schema = "host string, size int"
+source = {kind = "generator", rate = 2000}
+
+[queries.alarm]
+sql = "SELECT host, size FROM packets WHERE size > 50"
+expect.latency = {class = "must", points = "1 us"}
+expect.memory = {class = "must", points = "1 GB"}
+
+[queries.archive]
+sql = "SELECT host FROM packets WHERE size > 10"
+expect.latency = "1 us"
+strategy = "segment"
+
+[queries.plain]
+sql = "SELECT size FROM packets WHERE size > 90"
+"""
+
+
+@pytest.fixture
+def app(tmp_path: Path) -> Path:
+    path = tmp_path / "app.toml"
+    path.write_text(APP)
+    return path
+
+
+@pytest.mark.spark
+def test_a_file_with_expectations_is_optimized_and_says_why(app: Path) -> None:
+    done = freshet_command("run", app, "--json", "--for", "8s")
+    assert done.returncode == 0, done.stderr
+    report = json.loads(done.stdout)
+    assert report["optimizer"]["mode"] == "act"
+    assert report["optimizer"]["looks"] >= 2
+    alarm, archive = (report["queries"][name]["promise"] for name in ("alarm", "archive"))
+    # Both measures count at first; of the two, only latency is violated.
+    assert (alarm["strategy"], alarm["switches"], alarm["pinned"]) == ("pcs", 1, False)
+    assert alarm["standing"] == "broken"
+    assert alarm["broken"] == ["latency"]
+    assert alarm["measures"]["latency"]["violated_s"] > 0.0
+    assert alarm["measures"]["memory"]["violated_s"] == 0.0
+    assert (archive["strategy"], archive["switches"], archive["pinned"]) == ("segment", 0, True)
+    assert report["queries"]["plain"]["promise"] is None
+    assert {query["waiting"] for query in report["queries"].values()} == {0}
+    table = freshet_command("explain", app, "--decisions").stdout.splitlines()
+    assert table[0].split() == ["time", "query", "age", "measures", "scores", "strategy", "rule"]
+    switch = next(line for line in table if "simplified-segment -> pcs" in line)
+    assert "alarm" in switch
+    assert "(must 1)" in switch
+    assert switch.endswith("best")
+    told = json.loads(freshet_command("explain", app, "archive", "--decisions", "--json").stdout)
+    assert {(look["query"], look["strategy"], look["applied"]) for look in told} == {("archive", "segment", False)}
+    text = freshet_command("explain", app, "alarm").stdout
+    assert "tuples/s of work" in text
+    assert freshet_command("verify", app).returncode == 0
+    again = freshet_command("run", app, "--json", "--for", "3s")
+    promise = json.loads(again.stdout)["queries"]["alarm"]["promise"]
+    assert (promise["strategy"], promise["switches"]) == ("pcs", 0)
+    ages = [
+        look["age"] for look in json.loads(freshet_command("explain", app, "alarm", "--decisions", "--json").stdout)
+    ]
+    assert ages == sorted(ages)
+    assert ages[-1] > 8.0
+
+
+def test_decisions_are_a_table(tmp_path: Path) -> None:
+    late = MeasureLook("latency", "must", 1.0, observed=3.0, expected=2.0, ahead=2.0, violated=True, weight=1.0)
+    small = MeasureLook("memory", "best-effort", 0.5, observed=1e6, expected=2e6, ahead=2e6, violated=False)
+    look = Look(0.0, 3.0, "segment", "pcs", "best", (late, small), {"segment": 0.25, "pcs": 1.0}, applied=False)
+    LookWriter(tmp_path).add("q", look)
+    head, row = decisions_text(tmp_path, ["q"], as_json=False).splitlines()
+    assert head.split() == ["time", "query", "age", "measures", "scores", "strategy", "rule"]
+    assert "latency 3 s > 2 s (must 1), memory 1 MB of 2 MB (best-effort)" in row
+    assert "segment 0.25 pcs 1" in row
+    assert row.endswith("segment -> pcs  best, not done")
+    assert "has not looked" in decisions_text(tmp_path, ["other"], as_json=False)
+    assert json.loads(decisions_text(tmp_path, ["q"], as_json=True))[0]["rule"] == "best"
+
+
+def test_only_the_latest_looks_are_kept_and_a_line_that_was_cut_off_is_left_out(tmp_path: Path) -> None:
+    looks = [Look(float(number), 3.0, "segment", "segment", "satisfied") for number in range(40)]
+    writer = LookWriter(tmp_path, most_bytes=2000)
+    for look in looks[:-1]:
+        writer.add("q", look)
+    with (tmp_path / "looks.jsonl").open("a") as file:
+        file.write('{"query": "q", "ti')
+    LookWriter(tmp_path, most_bytes=2000).add("q", looks[-1])
+    kept = [look["time"] for look in json.loads(decisions_text(tmp_path, ["q"], as_json=True))]
+    assert kept == [float(number) for number in range(40 - len(kept), 40)]
+    assert 2 < len(kept) < 40
+
+
+@pytest.mark.parametrize(
+    ("line", "place", "text"),
+    [
+        ('optimizer = "on"', "app.optimizer", "'act', 'advise' or 'off'"),
+        ('ranks = "guessed"', "app.ranks", "'shipped', 'measured', 'predict' or a table of ranks"),
+        (
+            "ranks = {latency = {pcs = 2, segment = 1}, memory = {pcs = 1}}",
+            "app.ranks",
+            "the rank of segment is missing",
+        ),
+        ("ranks = {latency = {pcs = 2, fastest = 1}}", "app.ranks", "there is no policy 'fastest'"),
+        ("ranks = {latency = {pcs = 2, segment = 1}}", "queries.alarm", "the decision table has no ranks for memory"),
+    ],
+)
+def test_what_is_wrong_is_one_line(app: Path, line: str, place: str, text: str) -> None:
+    app.write_text(APP.replace("[app]\n", f"[app]\n{line}\n"))
+    done = freshet_command("check", app)
+    assert done.returncode == 2
+    [told] = done.stderr.splitlines()
+    assert f": {place}: " in told
+    assert text in told
+
+
+def test_a_strategy_that_is_no_policy_is_refused(app: Path) -> None:
+    app.write_text(APP.replace('strategy = "segment"', 'strategy = "fastest"'))
+    done = freshet_command("check", app)
+    assert (done.returncode, len(done.stderr.splitlines())) == (2, 1)
+    assert "queries.archive.strategy: there is no policy 'fastest'" in done.stderr
+
+
+def test_measured_ranks_must_have_been_measured(app: Path) -> None:
+    app.write_text(APP.replace("[app]\n", '[app]\nranks = "measured"\n'))
+    done = freshet_command("run", app, "--for", "1s")
+    assert done.returncode == 2
+    assert "nothing was measured: run `freshet calibrate APP.toml`" in done.stderr
+
+
+def test_json_is_for_decisions(app: Path) -> None:
+    done = freshet_command("explain", app, "--json")
+    assert (done.returncode, done.stderr) == (2, "--json is for --decisions: use both\n")
