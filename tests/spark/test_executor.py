@@ -233,6 +233,18 @@ def test_queries_on_queries_unions_and_queries_that_come_later(harness: Harness)
     assert len(list((harness.state / "specs").glob("*.json"))) == 2
 
 
+def test_what_is_installed_is_written_down_when_a_unit_needs_it(harness: Harness):
+    """A start installs query after query: writing all of them down each time would take ever longer."""
+
+    def written() -> int:
+        return len(list((harness.state / "specs").glob("*.json")))
+
+    harness.install({"s": SCHEMA}, *(query(f"q{number}", "s", [("k", "k")]) for number in range(3)))
+    assert written() == 1, "the empty one that probes run with"
+    assert harness.run(harness.unit(_train(harness, 3), "q0", "q2")).retry is None
+    assert written() == 2
+
+
 def test_what_spark_does_not_accept_is_refused_and_leaves_no_trace(harness: Harness):
     harness.install({"s": SCHEMA}, query("q", "s", "k > 1", [("k", "k")]))
     for number, bad in enumerate(["no_such_function(k) > 1", "upper(nothing) = 'a'", "length(name)"]):

@@ -45,22 +45,17 @@ class Timekeeper:
     def changed(self) -> None:
         """Queries came or went."""
         self.news = {name: time for name, time in self.news.items() if name in self._board.numbers}
-        self._concerned = self._find_concerned()
+        self._concerned = self.leading_to(query for fold in self._board.folds() for query in fold.queries)
 
     # News
 
     def concerned(self, nodes: Iterable[int]) -> set[int]:
-        """Of the queries that need some operators, those to which event time matters."""
-        if not self._concerned:
-            return set()
-        operators = (self._board.operators[number] for number in nodes)
-        return {query for operator in operators for query in operator.queries if query in self._concerned}
+        """The queries that need some operators, if event time matters to any query."""
+        nodes = nodes if self._concerned else ()
+        return {query for number in nodes for query in self._board.operators[number].queries}
 
     def _concerns(self, operator: OperatorState) -> bool:
         return not self._concerned.isdisjoint(operator.queries)
-
-    def _find_concerned(self) -> frozenset[int]:
-        return self.leading_to(query for fold in self._board.remembering.values() for query in fold.queries)
 
     def leading_to(self, queries: Iterable[int]) -> frozenset[int]:
         """These queries, and those whose outputs they read, directly or by way of others."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 import threading
 import time
 from collections import deque
@@ -24,7 +23,7 @@ from freshet.model.unit import components
 from freshet.quality.snapshots import ResidentsSnapshot
 from freshet.spark.driver.analysis import Analysis
 from freshet.spark.driver.course import Course
-from freshet.spark.driver.failures import SILENT, STOPPED, Apart, Retry, end_of_jvm, message, retry_reason
+from freshet.spark.driver.failures import SILENT, STOPPED, Apart, Retry, how_jvm_ended, message, retry_reason
 from freshet.spark.driver.files import forget
 from freshet.spark.driver.installation import Installation
 from freshet.spark.driver.isolate import isolate
@@ -42,9 +41,6 @@ from freshet.spark.worker.spec import Spec
 
 _LAST_TRY: Final = 10.0
 """Seconds that a worker gets to end after its unit was cancelled; after that nobody waits for it."""
-_DYING: Final = 90.0
-"""Seconds to wait for a JVM that does not answer to end, so that its exit code is known. Spark takes half a minute to
-shut down if it waits for the very thread that asked it to."""
 _PROBE: Final = 60.0
 """Seconds that an empty job gets before Spark is taken to be stuck."""
 
@@ -177,7 +173,11 @@ class SparkExecutor:
 
     def submit(self, unit: Unit) -> None:
         """Starts a unit: residents run it if they can, else Spark jobs as soon as a worker is idle."""
-        self._store()
+        try:
+            self._store()
+        except OSError as error:  # such as a full disk: there may be room later
+            self._finish(UnitResult(unit, now := time.time(), now, retry=message(error)))
+            return
         residents = None if self._suspects.alone else self._dispatcher
         if residents is None or not residents.take(unit, self._spec, self._fail_on_error):
             self._queue(unit)
@@ -209,19 +209,9 @@ class SparkExecutor:
         return results
 
     def _look_whether_gone(self, dying: bool = False) -> None:
-        """Notes it if the JVM has ended, so that the notes of what ran are kept.
-
-        A JVM that is ``dying`` stops Spark first, and still answers for a while.
-        """
-        process = getattr(self._context._gateway, "proc", None)
-        if self._closing or (not dying and self._answers() and (process is None or process.poll() is None)):
-            return
-        code = None
-        with suppress(subprocess.TimeoutExpired):
-            code = None if process is None else process.wait(_DYING)
-        if code is None and self._answers():
-            return
-        self._notes.died(*end_of_jvm(code))
+        """Notes it if the JVM has ended, so that the notes of what ran are kept."""
+        if not self._closing and (end := how_jvm_ended(self._context, dying)) is not None:
+            self._notes.died(*end)
 
     def _is_stuck(self, unit: str) -> None:
         """A cancelled job of a unit goes on, and no other job can run: this is as bad as a JVM that has ended."""
@@ -393,11 +383,6 @@ class SparkExecutor:
         except TookTooLong as error:
             self._is_stuck(unit.id)
             raise Retry("Spark runs no job any more") from error
-
-    def _answers(self) -> bool:
-        with suppress(Exception):
-            return bool(self._context._jvm.System.nanoTime())  # type: ignore[union-attr]
-        return False
 
     def _check(self, unit: Unit) -> None:
         if unit.id in self._cancelled:
