@@ -11,6 +11,7 @@ from tests.log.power import PowerCuts
 from freshet.app import App
 from freshet.log import LogReader
 from freshet.log.store.verify import verify
+from freshet.spark.session.residency import ResidentSetting
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(900)]
 BATCHES, ROWS = 6, 20
@@ -18,7 +19,7 @@ BATCHES, ROWS = 6, 20
 
 @pytest.mark.parametrize("resident", [1, "off"])
 def test_what_tasks_wrote_is_synced_before_it_is_committed(
-    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, resident: int | str
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, resident: ResidentSetting
 ) -> None:
     state = tmp_path / "state"
     app = App("power", state=state, spark=spark, resident=resident)

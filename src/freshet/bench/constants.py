@@ -153,8 +153,8 @@ def _rows(number: int, rows: int) -> pa.Table:
 
 def _conditions() -> dict[str, Any]:
     from freshet.engine.admission import LOOK_AGAIN
-    from freshet.kernels import task_split
-    from freshet.spark.driver import jobs, planning
+    from freshet.kernels import shuffling, task_split
+    from freshet.spark.driver import jobs
 
     queries: Sequence[str] = [text for work in KINDS.values() for text in work.queries.values()]
     return {
@@ -165,7 +165,7 @@ def _conditions() -> dict[str, Any]:
             "parts_pay_from": task_split.rows_for_parts(2),
             "keyed_rows": task_split.KEYED_ROWS,
             "keyed_state": task_split.KEYED_STATE,
-            "shuffled_join_bytes": planning.MOST_BYTES,
+            "shuffled_join_bytes": shuffling.MOST_BYTES,
             "look_again_s": LOOK_AGAIN,
         },
         "elsewhere": "bench state measures states that lie in parts by key, bench overhead what a step costs by way; "
