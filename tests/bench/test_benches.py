@@ -14,6 +14,7 @@ import pytest
 
 from freshet.bench import windows as windows_module
 from freshet.bench.backlog import RATE, backlog
+from freshet.bench.constants import KINDS, WAYS, constants
 from freshet.bench.crash import crash
 from freshet.bench.overhead import overhead
 from freshet.bench.result import Result
@@ -43,6 +44,18 @@ def within(result: Result, name: str) -> bool:
     """Whether a figure lies in the range of its repetitions."""
     low, high = result.spread[name]
     return 0 < low <= result.figures[name] <= high
+
+
+@pytest.mark.spark
+@pytest.mark.timeout(1200)
+def test_constants_gives_its_figures(spark, tmp_path):
+    result = constants(Stage(tmp_path), rounds=1, trains=1, share=0.001)
+    for kind, work in KINDS.items():
+        for way in WAYS:
+            sizes = [max(100, size // 1000) for size in work.sizes]
+            assert all(within(result, f"{kind}_gain_{way}_{size}") for size in sizes)
+            assert result.figures[f"{kind}_pays_from_{way}"] in (0, *sizes)
+    assert result.conditions["constants"]["split_tuples"] > 0
 
 
 @pytest.mark.spark

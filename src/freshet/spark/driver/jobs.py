@@ -27,8 +27,8 @@ from freshet.spark.worker.vectorised import vectorised_plan
 
 # Below these a second task costs more than it saves: the kernels take about 10 ns for each tuple and chain, and every
 # task pays about 0.1 ms for each chain, however few tuples it has.
-_SPLIT_TUPLES: Final = 50_000
-_SPLIT_EFFORT: Final = 500_000
+SPLIT_TUPLES: Final = 50_000
+SPLIT_EFFORT: Final = 500_000
 _SYNCED_FROM: Final = 1 << 20
 """Bytes from which on a task syncs its file itself, although the driver could: the driver's thread would wait for the
 disk, and the sync that it saves is a small part of that."""
@@ -55,6 +55,8 @@ class Jobs:
         self.cores = session.sparkContext.defaultParallelism
         self.checks = Checks.ONCE
         """When tasks check the checksums of their trains; measurements change it."""
+        self.split_tuples, self.split_effort = SPLIT_TUPLES, SPLIT_EFFORT
+        """From which train and which effort on a second task pays; measurements change them."""
         self._session, self._state, self._installation = session, state, installation
         # What another machine has written, only that machine can sync.
         self._synced_from = _SYNCED_FROM if in_process(session.sparkContext.master or "") else 0
@@ -125,9 +127,9 @@ class Jobs:
         parts = max([state.parts for state in job.states], default=1)
         if parts > 1:
             return min(self.cores, parts)
-        long = max(train.rows for chain in job.chains for train in chain.trains) >= _SPLIT_TUPLES
+        long = max(train.rows for chain in job.chains for train in chain.trains) >= self.split_tuples
         # Spark's own form moves each tuple through three processes, so even one chain is effort enough.
-        pays = long and (job.form == "catalyst" or _effort(job.chains) >= _SPLIT_EFFORT)
+        pays = long and (job.form == "catalyst" or _effort(job.chains) >= self.split_effort)
         return min(self.cores, self._most_tasks(job)) if pays else 1
 
     def _most_tasks(self, job: Job) -> int:
