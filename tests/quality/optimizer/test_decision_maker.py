@@ -11,7 +11,7 @@ from freshet.quality.optimizer import (
     ROUND_ROBIN,
     DecisionMaker,
     DecisionTable,
-    Figures,
+    IntervalFigures,
     Look,
     LookSettings,
     StrategyState,
@@ -38,7 +38,7 @@ def look(
     **observed: float | None,
 ) -> Look:
     state = StrategyState(strategy) if isinstance(strategy, str) else strategy
-    figures = Figures(3.0, observed)
+    figures = IntervalFigures(3.0, observed)
     return (maker or DecisionMaker(settings=AT_ONCE)).look(wishes, figures, state, time=age, age=age, round_s=round_s)
 
 

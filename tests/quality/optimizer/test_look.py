@@ -7,12 +7,12 @@ import json
 import pytest
 
 from freshet.model import Expectations, UserError
-from freshet.quality.optimizer import DecisionMaker, Figures, Look, LookSettings, StrategyState
+from freshet.quality.optimizer import DecisionMaker, IntervalFigures, Look, LookSettings, StrategyState
 
 
 def test_looks_and_states_come_back_from_json() -> None:
     wishes = Expectations.parse({"latency": {"class": "must", "points": "2 s"}, "memory": "1 MB", "throughput": 5})
-    figures = Figures(3.0, {"latency": 3.0, "memory": 5e5, "throughput": None}, {"s": 20.0})
+    figures = IntervalFigures(3.0, {"latency": 3.0, "memory": 5e5, "throughput": None}, {"s": 20.0})
     look = DecisionMaker().look(wishes, figures, StrategyState("segment"), time=1e9, age=12.0)
     assert Look.read(json.loads(json.dumps(look.record()))) == look
     assert (look.switches, look.arrivals, look.worst_class) == (True, {"s": 20.0}, 1.0)
