@@ -78,7 +78,8 @@ def test_as_printed_segment_would_never_win(met: float) -> None:
 )
 def test_all_violated_ties_by_what_is_violated_most_or_stays(strategy: str, worst: dict[str, float], to: str) -> None:
     """Table 3: PCS and Simplified Segment tie at 2.25."""
-    one = look(MUSTS, strategy, **{"latency": 3.0, "memory": 2e6, "throughput": 50.0, **worst})
+    observed: dict[str, Any] = {"latency": 3.0, "memory": 2e6, "throughput": 50.0, **worst}
+    one = look(MUSTS, strategy, **observed)
     assert one.scores == {ROUND_ROBIN: 1.5, "pcs": 2.25, "segment": 1.5, SS: 2.25}
     assert one.to == to
 

@@ -18,7 +18,7 @@ def test_looks_and_states_come_back_from_json() -> None:
     assert (look.switches, look.arrivals, look.worst_class) == (True, {"s": 20.0}, 1.0)
     state = StrategyState("segment").after(look)
     assert StrategyState.read(json.loads(json.dumps(state.record()))) == state
-    assert (state.strategy, state.since, state.switches[0].violated) == ("pcs", 12.0, {"latency"})
+    assert (state.strategy, state.since, state.switches[0].violated) == ("pcs", 12.0, frozenset({"latency"}))
 
 
 def test_a_look_that_stays_changes_nothing() -> None:
