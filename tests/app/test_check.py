@@ -50,9 +50,9 @@ MISTAKES = [
      "queries.q.expect.latency: there is no class 'msut' (there are: must, best-effort, dont-care); define it with its"
      " weight: class = {msut = 0.8}"),
     ("query", "expect = 3", "queries.q.expect: must be a table, not 3"),
-    ("query", "expect.every = 0", "queries.q.expect.every: must be above 0, such as '3 s'"),
+    ("query", "expect.every = 0", "queries.q.expect.every: must be above 0, not 0"),
     ("app", "classes = {gold = 0}", "app.classes: class gold: its weight must be a number above 0, not 0.0"),
-    ("app", "look_every = '0 s'", "app.look_every: must be above 0, such as '3 s'"),
+    ("app", "look_every = '0 s'", "app.look_every: must be above 0, not '0 s'"),
     ("app", "look_ahead = '3 s'",
      "app.look_ahead: a look-ahead of 3 s is too long: use less than the 3 s between looks"),
     ("spark", "master = 'lcal[2]'",

@@ -8,7 +8,7 @@ from freshet.model.curve import Curve
 from freshet.model.errors import FreshetError, NotRunnable, UserError
 from freshet.model.expectation import Expectation, Expectations
 from freshet.model.graph import QueryGraph
-from freshet.model.measure import MEASURES, Measure
+from freshet.model.measure import MEASURES, QosMeasure
 from freshet.model.names import state_stream, version_stream
 from freshet.model.network import Edge, Network, NetworkNode
 from freshet.model.operators import (
@@ -57,7 +57,6 @@ __all__ = [
     "Join",
     "Lifetime",
     "Lookup",
-    "Measure",
     "Moving",
     "Network",
     "NetworkNode",
@@ -69,6 +68,7 @@ __all__ = [
     "PriorityClass",
     "Project",
     "Promises",
+    "QosMeasure",
     "Query",
     "QueryGraph",
     "QueryView",

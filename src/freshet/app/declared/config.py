@@ -93,15 +93,6 @@ def _ahead(value: float, info: ValidationInfo) -> float:
     return value
 
 
-def _positive(example: str) -> AfterValidator:
-    def check(value: float | None) -> float | None:
-        if value is not None and value <= 0:
-            raise ValueError(f"must be above 0, such as {example!r}")
-        return value
-
-    return AfterValidator(check)
-
-
 def _or_unlimited(parse: Callable[[Any], Any]) -> Callable[[Any], Any]:
     return lambda value: None if value == "unlimited" else parse(value)
 
@@ -212,7 +203,7 @@ class ExpectSection(Section):
     """Bytes that wait in its queues, on average: a size."""
     throughput: Annotated[InstanceOf[Expectation] | None, _expected("throughput")] = None
     """Output tuples per second: a number, or such as "200 rows/s"."""
-    every: Annotated[DurationText | None, _positive("3 s")] = None
+    every: Annotated[DurationText, Field(gt=0)] | None = None
     """Time between looks at the query; that of the application, if not given."""
 
     def given(self) -> dict[str, Any]:
@@ -313,7 +304,7 @@ class AppSection(Section):
     measured that it saves time) or "always"; true means "always" and false "never"."""
     classes: Annotated[dict[str, float], _checked(priority_classes)] = {}
     """Further classes of expectations, each with its weight; "must", "best-effort" and "dont-care" may have others."""
-    look_every: Annotated[DurationText, _positive("3 s")] = DEFAULT_LOOKS.every
+    look_every: Annotated[DurationText, Field(gt=0)] = DEFAULT_LOOKS.every
     """Time between two looks at the measures of a query with expectations."""
     look_ahead: Annotated[DurationText, AfterValidator(_ahead)] = DEFAULT_LOOKS.ahead
     """How far ahead expectations are read to find violations: less than the time between looks; 0: now."""
