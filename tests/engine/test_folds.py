@@ -8,6 +8,7 @@ import pytest
 from tests.engine.kit import Application
 
 from freshet.engine.fold_states import MOST_PIECES
+from freshet.engine.states import EdgeState
 from freshet.engine.timekeeper import Moment
 from freshet.model import Unit, state_stream
 from freshet.policies import Everything, FirstComeFirstServed, FreshnessAware, Policy, RateBased, RoundRobin, create
@@ -289,7 +290,12 @@ def test_a_query_that_comes_looks_at_no_others(start: Any, others: int, monkeypa
     app.run()
     query, before, looked = app.engine.board.queries[0].query, Moment.before, set()
     app.engine.drop_query("q0")
-    monkeypatch.setattr(Moment, "before", lambda moment, edge: looked.add(edge.edge.reader) or before(moment, edge))
+
+    def look(moment: Moment, edge: EdgeState) -> int | None:
+        looked.add(edge.edge.reader)
+        return before(moment, edge)
+
+    monkeypatch.setattr(Moment, "before", look)
     app.engine.add_query(query, {"s": app.engine.schemas["s"]})
     assert looked == {"q0.aggregate.input", "q0.aggregate", "q0.project"}
 
