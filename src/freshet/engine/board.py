@@ -255,9 +255,11 @@ class Board:
 
     def overhead(self, nodes: Collection[int] = ()) -> float:
         """Seconds that a step costs before it touches a tuple: of units that ran as these operators would, or of all
-        units if none has."""
+        units if none has. While there was only one, which may have been cold, the lesser of the two counts."""
         known = self.calls_by_way.get(self.way(nodes)) if nodes else None
-        return (known or self.calls).seconds
+        if known is None or (known.calls == 1 and known.seconds > self.calls.seconds):
+            return self.calls.seconds
+        return known.seconds
 
     def ran(self, nodes: Collection[int], overhead: float, way: str | None = None) -> None:
         """A unit of these operators had this overhead; it went another ``way`` than such units do, if that is given."""
