@@ -13,7 +13,8 @@ from unittest.mock import patch
 import pyarrow as pa
 from hypothesis import strategies as st
 
-from freshet.kernels.folds import CompiledFold, LiveFold, compile_fold, key_index
+from freshet.kernels.folds import CompiledFold, LiveFold, compile_fold
+from freshet.kernels.folds.states import key_index
 from freshet.model import ARRIVAL, Operator
 
 INF, NAN = float("inf"), float("nan")

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from tests.kernels.folds.aggregates import close, expected, group_key
 from tests.kernels.folds.logs import SCHEMA, VALUES, Memory, Step, logs, make_row, run_steps, table
 
-from freshet.kernels.folds import compile_fold, upkeep
+from freshet.kernels.folds import compile_fold
+from freshet.kernels.folds.states import upkeep
 from freshet.model import ARRIVAL, Call, Lifetime, Panes, UserError
 from freshet.model.operators import WINDOW_END, WINDOW_START
 
