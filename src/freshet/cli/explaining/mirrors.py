@@ -59,7 +59,8 @@ def _known(known: KnownMirror) -> Iterator[str]:
     yield f"  {len(elements)} elements with {elements.rates.sum():.3g} changes/s in all, as far as polls have told"
     yield f"  the plan polls {mirror.polled} of them, and {mirror.planned:.1%} of the worth is fresh on average"
     counts = known.counts
-    yield f"  so far {counts['polls']:,} polls, {counts['changes']:,} changes, {counts['bytes']:,} bytes"
+    told = (f"{counts[what]:,} {what[:-1] if counts[what] == 1 else what}" for what in ("polls", "changes", "bytes"))
+    yield f"  so far {', '.join(told)}"
     yield from _audited(known)
     if failing:
         fail = "element fails" if failing == 1 else "elements fail"

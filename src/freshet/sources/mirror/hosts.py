@@ -17,7 +17,7 @@ HANGING: Final = 16
 
 
 class AllowedHosts:
-    """Hosts that elements and redirects may lead to, by patterns as in a shell; without a port they mean the usual ones.
+    """Hosts that elements and redirects may lead to, by patterns as in a shell; one without a port means 80 and 443.
 
     >>> allowed = AllowedHosts(["*.example.org", "localhost:8080"])
     >>> allowed.check("api.example.org"), allowed.check("localhost:8080")

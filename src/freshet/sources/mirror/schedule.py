@@ -119,7 +119,7 @@ class PollSchedule:
         self._ready.put_off(number, until)
 
     def failing(self, numbers: Iterable[int]) -> None:
-        """Elements that had failed when they were stored; plans are made without them until they answer."""
+        """Elements that have failed, or whose host has: plans are made without them until they answer."""
         for number in numbers:
             self._ready.leave(number)
 
