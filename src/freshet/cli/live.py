@@ -171,9 +171,8 @@ def _mirror(name: str, told: Mapping[str, Any]) -> Iterator[str]:
     if told["failing"]:
         yield f"{told['failing']} failing"
     yield f"budget {_percent(told['budget_used'])} used"
-    yield f"{_count(told['polls'])} polls"
-    yield f"{_count(told['changes'])} changes"
-    yield f"{_count(told['bytes'])} bytes"
+    for what in ("polls", "changes", "bytes"):
+        yield f"{_count(told[what])} {what[:-1] if told[what] == 1 else what}"
 
 
 def _answers(report: ShownReport) -> str:
