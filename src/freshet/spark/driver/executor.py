@@ -151,9 +151,7 @@ class SparkExecutor:
     def warm_up(self, rounds: int = 10) -> None:
         """Runs empty jobs, so that Python workers and compiled Java code are ready for the first units."""
         self._store()
-        for _ in range(rounds):
-            self.jobs.probe(self._spec)
-            self.jobs.probe(self._spec, self.jobs.cores)
+        self.jobs.warm_up(self._spec, rounds)
         if self._dispatcher is not None:
             self._dispatcher.residents.wait_until_there()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache, partial
@@ -35,6 +36,8 @@ disk, and the sync that it saves is a small part of that."""
 _MOST_PLANS: Final = 128
 _MOST_TAGS: Final = 16
 _TAGS: Final = "spark.job.tags"
+_ROUNDS: Final = Counter[str]()
+"""Rounds of empty jobs that have run in each Spark of this process, by its id: they have its Java code compiled."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +116,14 @@ class Jobs:
         nodes = self._installation.network.nodes
         read = {stream for chain in chains for number in chain.nodes for stream in nodes[number].tables}
         return tuple(train for train in tables if train.stream in read)
+
+    def warm_up(self, spec: str, rounds: int) -> None:
+        """Runs empty jobs. What an earlier application has run in the same Spark counts, up to the last round."""
+        spark = str(self._session.sparkContext.applicationId)
+        for _ in range(max(1, rounds - _ROUNDS[spark])):
+            self.probe(spec)
+            self.probe(spec, self.cores)
+            _ROUNDS[spark] += 1
 
     def probe(self, spec: str, tasks: int = 1) -> None:
         """Runs an empty job."""
