@@ -7,6 +7,7 @@ Times inside decisions are seconds as ``float``; times inside the log are micros
 from freshet.model.curve import Curve
 from freshet.model.errors import FreshetError, NotRunnable, UserError
 from freshet.model.graph import QueryGraph
+from freshet.model.keep import Keep, Missing, MissingKind
 from freshet.model.names import state_stream, version_stream
 from freshet.model.network import Edge, Network, NetworkNode
 from freshet.model.operators import (
@@ -23,7 +24,7 @@ from freshet.model.operators import (
     Union,
 )
 from freshet.model.paths import lead_to, paths_to, push_through
-from freshet.model.plan import NOTHING, Action, Decision, RunStep, Step
+from freshet.model.plan import NOTHING, Action, Decision, RunStep, Shed, Step
 from freshet.model.promises import Promises
 from freshet.model.query import Query, Start
 from freshet.model.schema import ARRIVAL, parse_schema, schema_text
@@ -49,8 +50,11 @@ __all__ = [
     "FreshetError",
     "Input",
     "Join",
+    "Keep",
     "Lifetime",
     "Lookup",
+    "Missing",
+    "MissingKind",
     "Moving",
     "Network",
     "NetworkNode",
@@ -67,6 +71,7 @@ __all__ = [
     "RunStep",
     "Segment",
     "SegmentFile",
+    "Shed",
     "Start",
     "State",
     "Step",

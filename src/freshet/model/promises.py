@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from freshet.model.curve import Curve
 from freshet.model.errors import UserError
+from freshet.model.quality_table import PROPORTIONAL, QualityTable
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +20,9 @@ class Promises:
         validity: Seconds for which a tuple is worth answering; None: for ever.
         period: Seconds between releases of a periodic query (RT §2.2).
         deadline: Seconds after its release by which an instance should be answered.
+        overload: What may happen to it under overload: ``defer`` lets tuples wait, ``thin`` leaves some of them out.
+        value: SQL expression over the columns of an input: what a tuple is worth. The least go first.
+        quality: What its answers are worth by the share of the tuples that is kept.
 
     >>> Promises(weight=0.5).weight
     0.5
@@ -29,6 +33,9 @@ class Promises:
     validity: float | None = None
     period: float | None = None
     deadline: float | None = None
+    overload: tuple[str, ...] = ("defer",)
+    value: str | None = None
+    quality: QualityTable = PROPORTIONAL
 
     def __post_init__(self) -> None:
         # Also refuses what is no number.
