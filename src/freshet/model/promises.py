@@ -2,12 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any, Final
 
 from freshet.model.curve import Curve
 from freshet.model.errors import UserError
 from freshet.model.quality_table import PROPORTIONAL, QualityTable
+
+_OVERLOAD: Final = ("defer", "thin")
+
+
+def overload_of(given: Any) -> tuple[str, ...]:
+    """What may happen to a query under overload, from what a user writes.
+
+    >>> overload_of(["defer", "thin"])
+    ('defer', 'thin')
+    >>> overload_of(["skip"])
+    Traceback (most recent call last):
+    freshet.model.errors.UserError: overload: "skip" is not run by this version; use "defer" or "thin"
+    >>> overload_of("thin")
+    Traceback (most recent call last):
+    freshet.model.errors.UserError: overload must be a list of "defer" and "thin", not 'thin'
+    """
+    if isinstance(given, str) or not isinstance(given, Sequence) or not given:
+        raise UserError(f'overload must be a list of "defer" and "thin", not {given!r}')
+    if "skip" in given:
+        raise UserError('overload: "skip" is not run by this version; use "defer" or "thin"')
+    for word in given:
+        if word not in _OVERLOAD:
+            raise UserError(f'overload must be a list of "defer" and "thin", but has {word!r}')
+    return tuple(dict.fromkeys(given))
 
 
 @dataclass(frozen=True, slots=True)

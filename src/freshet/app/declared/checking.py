@@ -11,10 +11,11 @@ from sqlglot import exp
 
 from freshet.app.declared.problems import Problem
 from freshet.app.declared.spec import QuerySpec
-from freshet.model import Query, QueryGraph, Stream, UserError
+from freshet.model import Project, Query, QueryGraph, Stream, UserError
 from freshet.model.errors import NotRunnable
 from freshet.sql import OwnFunctions, SqlError, SqlTyper, build_query, not_run_yet
 from freshet.sql.parse.text import shared_query
+from freshet.sql.value import value_over
 
 
 @dataclass(slots=True)
@@ -76,6 +77,8 @@ class Catalog:
         if (later := not_run_yet(query)) is not None:
             raise later
         _check_lateness(query, self.streams)
+        if query.promises.value is not None:
+            _check_value(query, query.promises.value, self.schemas)
         if query.graph.tables:
             # Kernels take a while to load, and few applications need them here.
             from freshet.kernels.table_join import check_lookups
@@ -132,6 +135,23 @@ def _check_lateness(query: Query, streams: Mapping[str, Stream]) -> None:
                 f"come: declare its lateness, such as lateness = '10 seconds', or '0 s' if {stream.event_time} "
                 "never goes back"
             )
+
+
+def _check_value(query: Query, value: str, schemas: Mapping[str, pa.Schema]) -> None:
+    """Refuses a value that no input of a query has the columns for, or that the kernels cannot compute."""
+    from freshet.kernels.superbox.program import why_not
+
+    found = False
+    for stream in query.graph.streams:
+        over = value_over(value, schemas[stream])
+        if over is not None:
+            found = True
+            why = why_not([Project("value", (("value", over),))], schemas[stream])
+            if why is not None:
+                raise UserError(f"value: only Spark can compute {value} ({why}): use a simpler expression")
+    if not found:
+        names = ", ".join(f"{stream} ({', '.join(schemas[stream].names)})" for stream in query.graph.streams)
+        raise UserError(f"value: no input has all columns of {value}: they are {names}")
 
 
 def timed_streams(graph: QueryGraph) -> list[str]:

@@ -13,6 +13,8 @@ import pyarrow as pa
 
 from freshet.log import Retention
 from freshet.model import Curve, Promises, Stream, UserError
+from freshet.model.promises import overload_of
+from freshet.model.quality_table import QualityTable
 from freshet.policies.sharing import Mode
 from freshet.sinks import Sink, Token
 from freshet.sources import Source
@@ -28,6 +30,8 @@ SinkLike = Sink | Mapping[str, Any] | Callable[[pa.Table, Token], object]
 """A sink, the options of one (``{"kind": "jsonl", "path": ...}``), or a function as of a callback sink."""
 CurveLike = Curve | Sequence[tuple[str | float, float]]
 """A latency curve, or its points: (latency as a duration, utility)."""
+QualityLike = QualityTable | str | Sequence[tuple[float, float]]
+"""A quality table, the name of a preset, or points: (share kept, worth)."""
 
 _MASTER: Final = re.compile(
     r"local|local\[(?:[1-9]\d*|\*)(?:\s*,\s*[1-9]\d*)?\]|local-cluster\[\s*[1-9]\d*\s*,\s*[1-9]\d*\s*,\s*[1-9]\d*\s*\]"
@@ -121,6 +125,9 @@ def declare_query(
     sinks: Sequence[SinkLike] = (),
     retention: Retention | None = None,
     curve: CurveLike | None = None,
+    overload: Sequence[str] = ("defer",),
+    value: str | None = None,
+    quality: QualityLike = "proportional",
 ) -> QuerySpec:
     """What :meth:`App.query` and :meth:`Run.add_query` declare; it checks what does not depend on other queries.
 
@@ -143,9 +150,12 @@ def declare_query(
     worth = None if curve is None else Curve.for_query(name, curve)
     try:
         kept = check_retention(retention)
+        promises = Promises(
+            weight, worth, overload=overload_of(overload), value=value, quality=QualityTable.parse(quality)
+        )
     except UserError as error:
         raise UserError(f"query {name}: {error}") from None
-    return QuerySpec(name, sql, Promises(weight, worth), start, on_error, tuple(sinks), kept)
+    return QuerySpec(name, sql, promises, start, on_error, tuple(sinks), kept)
 
 
 def share_mode(share: object) -> Mode:

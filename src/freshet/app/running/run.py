@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from freshet.app.app import App
 from freshet.app.declared.problems import did_you_mean
-from freshet.app.declared.spec import CurveLike, SinkLike, declare_query
+from freshet.app.declared.spec import CurveLike, QualityLike, SinkLike, declare_query
 from freshet.app.remembered.sharing import write_figures
 from freshet.app.reports.report import report_of, snapshot, write
 from freshet.app.reports.types import Report, ResidentsReport
@@ -25,7 +25,7 @@ from freshet.app.running.outlets import Outlets
 from freshet.app.running.tables import TableFeeds
 from freshet.engine import Engine, LogQueues, Observer, Undrained
 from freshet.log import Log, Receipt, Retention
-from freshet.model import ARRIVAL, Curve, FreshetError, UserError
+from freshet.model import ARRIVAL, Curve, FreshetError, Missing, Shed, UserError
 from freshet.policies import Reason, create
 from freshet.quality.snapshots import EngineSnapshot
 from freshet.sinks import MemorySink
@@ -157,6 +157,12 @@ class Run:
         table = log.read(name, low, high, schema.append(pa.field(ARRIVAL, pa.int64())))
         return table if arrival else table.drop_columns([ARRIVAL])
 
+    def missing(self, query: str) -> list[Missing]:
+        """What the answers of a query lack, and why, from the ledger; oldest first."""
+        if query not in self._parts.installer.schemas:
+            raise UserError(f"there is no query {query!r}{did_you_mean(query, self._parts.installer.schemas)}")
+        return [entry for entry in self._parts.log.ledger() if entry.query == query]
+
     def dataframe(self, name: str) -> DataFrame:
         """The present output of a query, or the content of a stream, as a Spark DataFrame read on the executors.
 
@@ -200,11 +206,15 @@ class Run:
         sinks: Sequence[SinkLike] = (),
         retention: Retention | None = None,
         curve: CurveLike | None = None,
+        overload: Sequence[str] = ("defer",),
+        value: str | None = None,
+        quality: QualityLike = "proportional",
     ) -> None:
         """Adds a query; see :meth:`App.query`. It belongs to this run: declare it in the application to keep it."""
         # A query that was dropped may come back; if it is still there, the installer says so.
         taken = {other: kind for other, kind in self._names().items() if (other, kind) != (name, "query")}
-        spec = declare_query(taken, name, sql, weight, start, on_error, sinks, retention, curve)
+        kept, under_load = (sinks, retention, curve), (overload, value, quality)
+        spec = declare_query(taken, name, sql, weight, start, on_error, *kept, *under_load)
         query = self._parts.loop.ask(lambda: self._parts.installer.make(spec))
         self._parts.outlets.check(spec, query.columns)
         self._parts.loop.ask(lambda: self._parts.installer.add(spec))
@@ -235,6 +245,18 @@ class Run:
         """Changes what the answers of a query are worth by their latency; its QoS is measured anew from here on."""
         worth = None if curve is None else Curve.for_query(name, curve)
         self._parts.loop.ask(lambda: self._parts.installer.promise(name, curve=worth))
+
+    def thin(self, name: str, kept: float) -> None:
+        """Keeps only a share of what comes in for a query, from its next unit on; 1 keeps everything again.
+
+        The query must allow it: its ``overload`` has ``thin``. :meth:`missing` says what its answers lack. A later run
+        begins with everything.
+
+        Args:
+            name: Of the query.
+            kept: The share, above 0 and at most 1.
+        """
+        self._parts.loop.ask(lambda: self._parts.engine.shed(Shed(name, kept, "by hand")))
 
     def set_policy(self, policy: str) -> None:
         """Schedules by another policy from now on."""

@@ -45,7 +45,7 @@ def _add_records(connection: sqlite3.Connection) -> None:
 
 
 def _add_ledger(connection: sqlite3.Connection) -> None:
-    """Makes the ledger of a new store. Upgrades from version 6, whose ledger had only what readers lost to retention."""
+    """Makes the ledger of a new store. Upgrades from version 6, whose ledger had what readers lost to retention."""
     is_old = _has(connection, "ledger", "why")
     known = connection.execute(earlier(has_owners=True)).fetchall() if is_old else []
     connection.execute("DROP TABLE IF EXISTS ledger")

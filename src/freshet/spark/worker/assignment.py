@@ -31,7 +31,7 @@ class Assignment:
     >>> Assignment.parse(assignment.text()) == assignment
     True
     >>> assignment.part(chain.trains[0], 1)
-    Train(stream='s', first=5, end=10, segments=())
+    Train(stream='s', first=5, end=10, segments=(), keep=None)
     """
 
     state: Path
