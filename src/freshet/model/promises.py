@@ -20,7 +20,7 @@ def overload_of(given: Any) -> tuple[str, ...]:
     ('defer', 'thin')
     >>> overload_of(["skip"])
     Traceback (most recent call last):
-    freshet.model.errors.UserError: overload: "skip" is not run by this version; use "defer" or "thin"
+    freshet.model.errors.UserError: overload has "skip", which this version does not run: use "defer" or "thin"
     >>> overload_of("thin")
     Traceback (most recent call last):
     freshet.model.errors.UserError: overload must be a list of "defer" and "thin", not 'thin'
@@ -28,7 +28,7 @@ def overload_of(given: Any) -> tuple[str, ...]:
     if isinstance(given, str) or not isinstance(given, Sequence) or not given:
         raise UserError(f'overload must be a list of "defer" and "thin", not {given!r}')
     if "skip" in given:
-        raise UserError('overload: "skip" is not run by this version; use "defer" or "thin"')
+        raise UserError('overload has "skip", which this version does not run: use "defer" or "thin"')
     for word in given:
         if word not in _OVERLOAD:
             raise UserError(f'overload must be a list of "defer" and "thin", but has {word!r}')

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from graphlib import CycleError, TopologicalSorter
+from typing import Final
 
 import pyarrow as pa
 from sqlglot import exp
@@ -16,6 +17,9 @@ from freshet.model.errors import NotRunnable
 from freshet.sql import OwnFunctions, SqlError, SqlTyper, build_query, not_run_yet
 from freshet.sql.parse.text import shared_query
 from freshet.sql.value import value_over
+
+_VALUE: Final = "value: "
+"""Beginning of what is said of the value of a query."""
 
 
 @dataclass(slots=True)
@@ -116,7 +120,8 @@ def check_queries(catalog: Catalog, specs: Mapping[str, QuerySpec], broken: froz
         except UserError as error:
             # The place says already which query it is.
             text = str(error).removeprefix(f"query {name}").lstrip(",: ") if isinstance(error, SqlError) else str(error)
-            checked.problems.append(Problem(f"queries.{name}.sql", text))
+            key = "value" if text.startswith(_VALUE) else "sql"
+            checked.problems.append(Problem(f"queries.{name}.{key}", text.removeprefix(_VALUE)))
             if query is not None and isinstance(error, NotRunnable):
                 # Its columns are known by name, so that queries on it can be checked all the same.
                 checked.schemas[name] = pa.schema([(column, pa.null()) for column in query.columns])
@@ -148,10 +153,10 @@ def _check_value(query: Query, value: str, schemas: Mapping[str, pa.Schema]) -> 
             found = True
             why = why_not([Project("value", (("value", over),))], schemas[stream])
             if why is not None:
-                raise UserError(f"value: only Spark can compute {value} ({why}): use a simpler expression")
+                raise UserError(f"{_VALUE}only Spark can compute {value} ({why}): use a simpler expression")
     if not found:
         names = ", ".join(f"{stream} ({', '.join(schemas[stream].names)})" for stream in query.graph.streams)
-        raise UserError(f"value: no input has all columns of {value}: they are {names}")
+        raise UserError(f"{_VALUE}no input has all columns of {value}: they are {names}")
 
 
 def timed_streams(graph: QueryGraph) -> list[str]:
