@@ -38,7 +38,7 @@ def test_answers_are_those_of_log_minus_ledger_in_both_forms(tmp_path: Path) -> 
                 entry.rows for entry in run.missing("planned") if entry.first >= first
             )
             rules = [entry.rule for entry in run.missing("worthy") if entry.first >= first]
-            assert rules[-1].startswith('value 1 ["size",'), "values were seen, also where Spark runs the query"
+            assert str(rules[-1]).startswith('value 1 ["size",'), "values were seen, also where Spark runs the query"
             with pytest.raises(UserError, match="above 0"):
                 run.thin("planned", 2.0)
     with LogReader(tmp_path / "state") as log:

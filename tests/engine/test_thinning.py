@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections import Counter
 from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -13,7 +14,8 @@ from hypothesis import strategies as st
 
 from freshet.app import App
 from freshet.kernels.keeping import kept_mask
-from freshet.model import ARRIVAL, Keep, Shed, Train, UserError
+from freshet.model import ARRIVAL, Decision, Keep, Shed, Train, UserError, View
+from freshet.policies import Everything
 from freshet.testing import Faults, Killed, LocalRun, RandomSteps, assert_same, remaining
 from freshet.testing.schedule import make_policy
 
@@ -184,3 +186,44 @@ def test_what_is_kept_is_nested_and_depends_on_the_offset_alone(
     some, more = kept(low, first, first + 50), kept(high, first, first + 50)
     assert (some <= more).all()
     assert (np.concatenate([kept(low, first, first + cut), kept(low, first + cut, first + 50)]) == some).all()
+
+
+def test_a_query_that_allows_it_no_more_is_not_thinned_any_longer() -> None:
+    with LocalRun(application()) as run:
+        run.thin("plain", 0.5)
+        promises = run.engine.board.queries[run.engine.board.numbers["plain"]].promises
+        run.engine.set_promises("plain", replace(promises, overload=("defer",)))
+        run.push("s", rows(1, 50))
+        run.drain()
+        assert run.missing("plain") == []
+
+
+class Thins(Everything):
+    """Thins a query with its first decision."""
+
+    def decide(self, view: View) -> Decision:
+        made = super().decide(view)
+        return replace(made, actions=(Shed("plain", 0.5, "the policy says so"), *made.actions))
+
+
+def test_a_decision_may_thin() -> None:
+    with LocalRun(application(), policy=Thins()) as run:
+        run.push("s", rows(1, 50))
+        run.drain()
+        [entry] = run.missing("plain")
+        assert (entry.first, entry.end, entry.ratio, entry.reason) == (0, 50, 0.5, "the policy says so")
+
+
+def test_queries_that_may_be_thinned_share_no_operators() -> None:
+    app = App("shared", share="always")
+    app.stream("s", "v int")
+    for name, overload in (("a", ["defer"]), ("b", ["defer"]), ("c", THIN)):
+        app.query(name, "SELECT v FROM s WHERE v > 1", overload=overload)
+    with LocalRun(app) as run:
+        board = run.engine.board
+        served = {name: len(board.operators[board.network.of(name)[0]].queries) for name in "abc"}
+        assert served == {"a": 2, "b": 2, "c": 1}
+        run.thin("c", 0.5)
+        run.push("s", [{"v": number} for number in range(100)])
+        run.drain()
+        assert len(run.rows("a")) == 98 > len(run.rows("c"))

@@ -101,8 +101,8 @@ class Admission:
         """Ends a query: its running work is given up, its output stays, and its readers keep their place."""
         number, state = self._find(name)
         self._outdated |= self._running.where(lambda unit: self._writes_for(unit, state))
+        self.thinning.forget(state)
         gone = self.board.drop(state)
-        self.thinning.forget(name)
         self.time.changed()
         self.log.park([reader for operator in gone for reader in _readers(operator)])
         self._tell(Dropped(self.clock.now(), name))
@@ -153,6 +153,7 @@ class Admission:
         """Changes the promises of a query while it runs; with another curve its QoS is measured anew."""
         number, state = self._find(name)
         self.board.promise(state, promises)
+        self.thinning.promised(state)
         self._tell(Promised(self.clock.now(), name, promises))
         self.policy.changed(self.board, number)
 

@@ -57,9 +57,17 @@ class Thinning:
         for edge in own_edges(self._board, state):
             edge.keep = None if action is None else self._keep(edge, action, state.promises.value)
 
-    def forget(self, query: str) -> None:
-        """A query has gone."""
-        self.sheds.pop(query, None)
+    def promised(self, state: QueryState) -> None:
+        """Other things are promised to a query: perhaps it may not be thinned any more, or has another value."""
+        if "thin" not in state.promises.overload:
+            self.sheds.pop(state.name, None)
+        self.apply(state)
+
+    def forget(self, state: QueryState) -> None:
+        """A query goes."""
+        self.sheds.pop(state.name, None)
+        for edge in own_edges(self._board, state):
+            self._sketches.pop(edge.edge.reader, None)
 
     def _keep(self, edge: EdgeState, action: Shed, value: str | None) -> Keep:
         reader, schema = edge.edge.reader, self._schemas.get(edge.edge.stream)
@@ -75,20 +83,16 @@ class Thinning:
 
     def learn(self, worths: Iterable[Worths]) -> None:
         """Takes what tuples were worth, and cuts elsewhere if the present cut keeps too many or too few."""
-        found = {each.edge for each in worths if self._add(each)}
-        edges = (edge for name in self.sheds if found for edge in self._edges_of(name) if edge.edge.reader in found)
-        for edge in edges:
-            keep, sketch = edge.keep, self._sketches[edge.edge.reader]
-            if keep is not None and (keep.bound is None or not sketch.fits(keep.bound, keep.ties, keep.ratio)):
-                edge.keep = self._cut(keep)
+        found = {each.edge: each for each in worths}
+        for each in found.values():
+            self._sketches.setdefault(each.edge, ValueSketch()).add(each)
+        for query in self.sheds if found else ():
+            for edge in own_edges(self._board, self._board.queries[self._board.numbers[query]]):
+                if edge.edge.reader in found and edge.keep is not None and not self._fits(edge.keep):
+                    edge.keep = self._cut(edge.keep)
 
-    def _add(self, worths: Worths) -> bool:
-        self._sketches.setdefault(worths.edge, ValueSketch()).add(worths)
-        return True
-
-    def _edges_of(self, query: str) -> Iterator[EdgeState]:
-        number = self._board.numbers.get(query)
-        return iter(()) if number is None else own_edges(self._board, self._board.queries[number])
+    def _fits(self, keep: Keep) -> bool:
+        return keep.bound is not None and self._sketches[keep.edge].fits(keep.bound, keep.ties, keep.ratio)
 
 
 def own_edges(board: Board, state: QueryState) -> Iterator[EdgeState]:

@@ -49,7 +49,10 @@ class Chain:
     @property
     def is_thinned(self) -> bool:
         """Whether only some of the tuples of its trains are processed."""
-        return any(each.keep is not None for each in self.inputs if isinstance(each, Train))
+        for each in self.inputs:  # noqa: SIM110  # any() is slower, and a unit may have hundreds of chains
+            if isinstance(each, Train) and each.keep is not None:
+                return True
+        return False
 
 
 @dataclass(frozen=True, slots=True)

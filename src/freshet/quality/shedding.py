@@ -20,6 +20,9 @@ OFF: Final = 0.85
 """Share below which nothing is left out any more. Between the two, what is kept stays as it is."""
 LEAST: Final = 0.05
 """Share of its input that every query keeps in any case."""
+STEADY: Final = 0.02
+"""A share that is kept already stays if it is above the wanted one by at most this: each change is an entry of the
+ledger."""
 _PIECES: Final = 64
 
 
@@ -97,7 +100,11 @@ class Shedder:
             excess -= sum(freed.values())
             loads = {query.name: query.load for query in queries}
             kept |= {name: max(self._least, 1.0 - seconds / loads[name]) for name, seconds in freed.items()}
-        return kept
+        return {name: self._steady(name, ratio) for name, ratio in kept.items()}
+
+    def _steady(self, name: str, wanted: float) -> float:
+        before = self.kept.get(name, 0.0)
+        return before if wanted <= before <= wanted + STEADY else wanted
 
 
 def deal(queries: Sequence[QueryLoad], excess: float, least: float = LEAST) -> dict[str, float]:
