@@ -16,6 +16,7 @@ from freshet.app.declared.problems import InvalidApp, Problem, noted, refuse
 from freshet.app.declared.spec import (
     CurveLike,
     ExpectationLike,
+    QualityLike,
     QuerySpec,
     Settings,
     SinkLike,
@@ -281,6 +282,9 @@ class App(OwnCode):
         retention: Retention | None = None,
         curve: CurveLike | None = None,
         expect: Mapping[str, ExpectationLike | float | None] | None = None,
+        overload: Sequence[str] = ("defer",),
+        value: str | None = None,
+        quality: QualityLike = "proportional",
     ) -> None:
         """Declares a query over streams and over the outputs of other queries; see :class:`~freshet.model.Query`.
 
@@ -296,10 +300,15 @@ class App(OwnCode):
                 rising, utilities in [0, 1]. None: the same at any latency.
             expect: What its measures should be, by measure: ``{"latency": "2 s", "memory": {"class": "must", "points":
                 [(0, "10 MB"), ("1 min", "1 MB")]}}``; ``every`` says how often to look at it.
+            overload: What may happen to it under overload: ``defer`` lets tuples wait, ``thin`` leaves some of them
+                out, and the ledger says which.
+            value: What a tuple is worth if some are left out: a SQL expression over the columns of a stream that it
+                reads. The least go first. None: a hash decides.
+            quality: What its answers are worth by the share kept: ``tolerant``, ``proportional``, ``strict`` or points
+                such as ``[(0.5, 0.8), (1, 1)]``.
         """
-        self.queries[name] = declare_query(
-            self.names(), name, sql, weight, start, on_error, sinks, retention, curve, expect, self.settings
-        )
+        more = sinks, retention, curve, expect, self.settings, overload, value, quality
+        self.queries[name] = declare_query(self.names(), name, sql, weight, start, on_error, *more)
 
     def names(self) -> dict[str, str]:
         """All that is declared, with its kind.

@@ -30,6 +30,7 @@ _COLUMNS: Final = (
     TableColumn("fresh", 4),
     TableColumn("qos", 7),
     TableColumn("waiting", 3),
+    TableColumn("missing", 7),
     TableColumn("out/s", 8, 6),
     TableColumn("in/s", 9, 6),
     TableColumn("out", 10, 6),
@@ -119,7 +120,10 @@ class _Table:
     def _grid(self, width: int) -> Iterator[Text]:
         report = self._report
         rows = [_row(name, query, report["status"]) for name, query in self._shown]
-        columns = [column for column in _COLUMNS if column.title != "qos" or report["total"]["qos"] is not None]
+        # Columns that say the same of every query have no place.
+        absent = {"qos"} if report["total"]["qos"] is None else set()
+        absent |= set() if any(query.get("missing") for query in report["queries"].values()) else {"missing"}
+        columns = [column for column in _COLUMNS if column.title not in absent]
         cells = [[row[column.title] for column in columns] for row in rows]
         chosen, widths = choose(columns, cells, width)
         columns = [columns[place] for place in chosen]
@@ -247,6 +251,7 @@ def _row(name: str, query: Mapping[str, Any], status: str) -> dict[str, str]:
         "fresh": _percent(query["freshness"]),
         "qos": _percent((query["qos"] or {}).get("mean")),
         "waiting": _count(query["waiting"]),
+        "missing": _percent(1.0 - query["completeness"]) if query.get("missing") else "0 %",
         "out/s": _count(rates["recent_out_per_s"]),
         "in/s": _count(rates["recent_in_per_s"]),
         "out": _count(query["tuples_out"]),

@@ -7,6 +7,7 @@ tuples that an operator has not processed. Bounds never become wrong later, so w
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from freshet.engine.binding import trains_of
 from freshet.engine.board import Board
@@ -144,7 +145,7 @@ class Timekeeper:
         commit = commit_of(result, self._board, chains)
         written = {member[0] for file in commit.files for member in file.members}
         marks = self._marks(result.unit, with_queues(result.unit, self._board, chains), written)
-        return Commit((*commit.cursors, *self._moves(result, chains)), commit.files, marks)
+        return replace(commit, cursors=(*commit.cursors, *self._moves(result, chains)), watermarks=marks)
 
     def _moves(self, result: UnitResult, chains: Sequence[Chain]) -> list[tuple[str, str, int, int]]:
         if not result.unit.states:

@@ -177,6 +177,8 @@ class FastWorld:
             due = (self._paid - paid) * self._operation
             self.work.scheduling += due
             self.now += due
+        if decision.sheds:
+            raise UserError("FastWorld runs every tuple: use World for a policy that thins queries")
         self._steps.extend(decision.steps)
         self._again = decision.again
         if not self._steps and self._again is None and self._next == math.inf:

@@ -26,6 +26,8 @@ from freshet.app.declared.spec import check_master, share_mode
 from freshet.log.segments.retention import Retention
 from freshet.model import Curve, Expectation, UserError, parse_bytes, parse_duration, priority_classes
 from freshet.model.places import check_local
+from freshet.model.promises import overload_of
+from freshet.model.quality_table import PROPORTIONAL, QualityTable
 from freshet.policies import create
 from freshet.policies.sharing import Mode
 from freshet.quality.optimizer import LookSettings
@@ -102,6 +104,8 @@ DurationOrUnlimited = Annotated[float | None, _quantity(_or_unlimited(parse_dura
 ByteSize = Annotated[int, _quantity(parse_bytes, "size such as '512 MB'", whole=True), Field(ge=0)]
 SizeOrUnlimited = Annotated[int | None, _quantity(_or_unlimited(parse_bytes), "size such as '512 MB'", whole=True)]
 LatencyCurve = Annotated[Curve, BeforeValidator(_telling(Curve.parse))]
+Overload = Annotated[tuple[str, ...], BeforeValidator(_telling(overload_of, "overload "))]
+Quality = Annotated[QualityTable, BeforeValidator(_telling(QualityTable.parse, "quality "))]
 PolicyName = Annotated[str, _checked(create)]
 ShareMode = Annotated[Mode, BeforeValidator(_telling(share_mode, "share "))]
 PathText = Annotated[str, _checked(partial(check_local, what="path"), "path: ")]
@@ -226,6 +230,14 @@ class QuerySection(Section):
     """What its answers are worth by their latency: points [latency, utility], never rising, utilities in [0, 1]."""
     expect: ExpectSection = ExpectSection()
     """What its measures should be over its life."""
+    overload: Overload = ("defer",)
+    """What may happen to it under overload: "defer" lets tuples wait, "thin" leaves some of them out."""
+    value: str | None = None
+    """What a tuple is worth if some are left out: a SQL expression over the columns of a stream that it reads; the
+    least go first. Without it a hash decides."""
+    quality: Quality = PROPORTIONAL
+    """What its answers are worth by the share of the tuples kept: "tolerant", "proportional", "strict" or points
+    [share kept, worth], which rise to [1, 1]."""
     retention: RetentionSection = RetentionSection()
     """How long its output is kept."""
     sinks: list[SinkSection] = []

@@ -284,7 +284,7 @@ class SparkExecutor:
             self.jobs.describe(unit, dict.fromkeys(query for chain in unit.chains for query in self._queries(chain)))
             outcome = self._attempt(unit, spec, parts)
             self._check(unit)
-            chains = outcome.in_order(places)
+            outcome.in_order(places)
         except Exception as error:
             # Whatever happened, the unit comes back: an engine that waits for it for ever would be worse.
             reason = "cancelled" if unit.id in self._cancelled else retry_reason(error) or self._why_no_job()
@@ -294,10 +294,7 @@ class SparkExecutor:
             # An error of Freshet itself, of no particular chain: trying again for ever would hold up all queries.
             outcome = Outcome(unit.chains)
             outcome.failed(places, message(error))
-            chains = outcome.in_order(places)
-        overhead = max(time.perf_counter() - began - outcome.busy, 0.0)
-        files, kept, way = tuple(outcome.files), outcome.kept, self._installation.way(unit.nodes)
-        return UnitResult(unit, started, time.time(), chains, files, overhead, parts=parts, way=way, kept=kept)
+        return outcome.result(unit, started, began, parts, self._installation.way(unit.nodes))
 
     def _attempt(self, unit: Unit, spec: str, parts: dict[str, float]) -> Outcome:
         """Runs a unit; if one of its chains serves suspects only, no other unit runs meanwhile."""
