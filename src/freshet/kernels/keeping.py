@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from freshet.kernels.expressions.value import Mask
 from freshet.kernels.folds.arrays import Floats, select
-from freshet.kernels.folds.hashing import mix
+from freshet.kernels.folds.states.hashing import mix
 from freshet.kernels.superbox.program import Program
 from freshet.model import Project, Train
 from freshet.model.keep import KEEP_HASH
