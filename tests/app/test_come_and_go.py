@@ -202,7 +202,7 @@ def test_what_came_and_went_while_a_query_was_out_is_told(tmp_path: Path) -> Non
         run.drain(120)
         assert keys(run, "few") == [1, 4]
         (loss,) = run._parts.log.ledger()
-        assert (loss.reader, loss.stream, loss.first, loss.end) == ("few.project", "s", 1, 3)
+        assert (loss.edge, loss.stream, loss.first, loss.end) == ("few.project", "s", 1, 3)
         # Changed, it starts anew, and with other columns its old output makes way; before anything is lost it is asked.
         run.drop_query("few")
         with pytest.raises(UserError):

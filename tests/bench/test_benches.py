@@ -12,8 +12,10 @@ import duckdb
 import pyarrow as pa
 import pytest
 
+from freshet.bench import constants as constants_module
 from freshet.bench import windows as windows_module
 from freshet.bench.backlog import RATE, backlog
+from freshet.bench.constants import KINDS, WAYS, constants
 from freshet.bench.crash import crash
 from freshet.bench.overhead import overhead
 from freshet.bench.result import Result
@@ -43,6 +45,20 @@ def within(result: Result, name: str) -> bool:
     """Whether a figure lies in the range of its repetitions."""
     low, high = result.spread[name]
     return 0 < low <= result.figures[name] <= high
+
+
+@pytest.mark.spark
+@pytest.mark.timeout(1200)
+def test_constants_gives_its_figures(spark, tmp_path, monkeypatch):
+    few = {kind: work._replace(sizes=work.sizes[:1]) for kind, work in KINDS.items()}
+    monkeypatch.setattr(constants_module, "KINDS", few)
+    result = constants(Stage(tmp_path), rounds=1, trains=1, share=0.01)
+    for kind, work in few.items():
+        for way in WAYS:
+            sizes = [max(100, size // 100) for size in work.sizes]
+            assert all(within(result, f"{kind}_gain_{way}_{size}") for size in sizes)
+            assert result.figures[f"{kind}_pays_from_{way}"] in (0, *sizes)
+    assert result.conditions["constants"]["split_tuples"] > 0
 
 
 @pytest.mark.spark

@@ -63,8 +63,11 @@ def test_budget_with_a_picture(file: Path, tmp_path: Path) -> None:
     assert "95% of the present freshness" in shown.output
     assert picture.read_bytes().startswith(b"\x89PNG")
     told = json.loads(RUNNER.invoke(mirror, ["budget", str(file), "prices", "--json"]).output)
-    fresh = [point["perceived"] for point in told["prices"]]
+    fresh = [point["perceived"] for point in told["prices"]["points"]]
     assert fresh == sorted(fresh)
+    assert 0.0 < told["prices"]["enough"] < told["prices"]["now"]["budget"] == 50.0
+    assert told["prices"]["failing"] == 1
+    assert "without 1 element that fails" in shown.output
 
 
 def test_an_unknown_mirror_is_named(file: Path) -> None:
@@ -76,7 +79,7 @@ def test_an_unknown_mirror_is_named(file: Path) -> None:
 def test_explain_tells_what_is_known(file: Path) -> None:
     shown = RUNNER.invoke(app, ["explain", str(file)])
     assert shown.exit_code == 0, shown.output
-    assert "mirror prices: polled by HTTP, at most 50 polls/s" in shown.output
+    assert "mirror prices: polls addresses by HTTP, at most 50 polls/s" in shown.output
     assert "worth by the weights of queries: q 1 (all elements), one 0.5 (1 of 3 elements)" in shown.output
     assert re.search(r"so far \d+ polls, 0 changes, [\d,]+ bytes", shown.output)
     assert "1 element fails; freshet mirror rates says why" in shown.output

@@ -107,7 +107,7 @@ class Application(LocalRun):
         """Live rows by state stream."""
         return {
             stream: self.queues.end(stream) - low
-            for fold in self.engine.board.folds(range(len(self.engine.board.operators)))
+            for fold in self.engine.board.folds()
             if fold.queries
             for stream, low in fold.lows.items()
         }

@@ -79,6 +79,8 @@ def test_overhead_is_known_by_the_way_in_which_operators_run() -> None:
     assert board.overhead((0,)) == board.overhead() == 0.0
     board.ran((0,), 0.1)
     assert board.overhead((1,)) == 0.1, "nobody has run that way yet"
+    board.ran((0, 1), 0.7)
+    assert (board.overhead((0,)), board.overhead((1,))) == (0.1, 0.1), "the first may have been cold"
     board.ran((0, 1), 0.5)
     assert (board.overhead((0,)), board.overhead((1,))) == (0.1, 0.5)
     assert board.overhead() == 0.1, "the least of the first few"

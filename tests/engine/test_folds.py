@@ -8,6 +8,7 @@ import pytest
 from tests.engine.kit import Application
 
 from freshet.engine.fold_states import MOST_PIECES
+from freshet.engine.states import EdgeState
 from freshet.engine.timekeeper import Moment
 from freshet.model import Unit, state_stream
 from freshet.policies import Everything, FirstComeFirstServed, FreshnessAware, Policy, RateBased, RoundRobin, create
@@ -287,14 +288,13 @@ def test_a_query_that_comes_looks_at_no_others(start: Any, others: int, monkeypa
     app = start({f"q{number}": TUMBLING["q"] for number in range(others + 1)})
     app.append("s", [(1, "a", 1), (12, "a", 1)])
     app.run()
-    query, before = app.engine.board.queries[0].query, Moment.before
-    looked = set()
+    query, before, looked = app.engine.board.queries[0].query, Moment.before, set()
+    app.engine.drop_query("q0")
 
-    def look(moment: Moment, edge: Any) -> Any:
+    def look(moment: Moment, edge: EdgeState) -> int | None:
         looked.add(edge.edge.reader)
         return before(moment, edge)
 
-    app.engine.drop_query("q0")
     monkeypatch.setattr(Moment, "before", look)
     app.engine.add_query(query, {"s": app.engine.schemas["s"]})
     assert looked == {"q0.aggregate.input", "q0.aggregate", "q0.project"}

@@ -66,7 +66,7 @@ def play(app: Application, wanted: Wanted, counts: list[int], restart: bool) -> 
 
 
 def folds(app: Application) -> list[Any]:
-    return list(app.engine.board.remembering.values())
+    return list(app.engine.board.folds())
 
 
 @pytest.mark.parametrize("restart", [False, True], ids=["at work", "restarted"])

@@ -132,8 +132,8 @@ def test_a_quarantined_reader_holds_data_up_to_the_bound_and_its_losses_are_reco
         assert (log.oldest("s"), done.lost, files(log)) == (7, 7, 3)
         assert (log.cursor("stuck"), log.cursor("well")) == (7, 10)
         (loss,) = log.ledger()
-        assert (loss.reader, loss.stream, loss.first, loss.end) == ("stuck", "s", 0, 7)
-        assert loss.why == "quarantined, and it fell behind the bound"
+        assert (loss.edge, loss.stream, loss.first, loss.end) == ("stuck", "s", 0, 7)
+        assert loss.reason == "quarantined, and it fell behind the bound"
     with Log.open(tmp_path) as log:
         assert log.cursor("stuck") == 7
         assert log.readers()["stuck"].needed is False
@@ -160,7 +160,7 @@ def test_a_parked_reader_holds_nothing_and_keeps_its_place(tmp_path: Path) -> No
         assert (found.parked, found.needed, found.next, found.state) == (True, False, 1, {"fingerprint": "f"})
         assert log.ledger() == [], "it is told when it comes back, not before"
         assert log.start_reader("out", "s", "latest") == 3
-        assert [(loss.reader, loss.first, loss.end, loss.why) for loss in log.ledger()] == [
+        assert [(loss.edge, loss.first, loss.end, loss.reason) for loss in log.ledger()] == [
             ("out", 1, 3, "parked, and retention let it go")
         ]
         assert log.readers()["out"].needed
@@ -194,7 +194,7 @@ def test_with_little_disk_left_only_readers_at_work_keep_data(tmp_path: Path) ->
     with Log.open(tmp_path, limits=Limits(min_free_bytes=2**62)) as log:
         done = log.collect()
         assert (log.oldest("s"), done.lost) == (4, 4)
-        assert log.ledger()[0].why == "quarantined, and the disk was nearly full"
+        assert log.ledger()[0].reason == "quarantined, and the disk was nearly full"
 
 
 def test_orphans_go_by_age(tmp_path: Path) -> None:

@@ -95,7 +95,7 @@ class LogMachine(RuleBasedStateMachine):
         if reader in self.parked:
             # What came and went while it was out is told once, exactly.
             first, oldest = self.cursors[reader], self.log.oldest(stream)
-            missed = [(loss.reader, loss.first, loss.end) for loss in self.log.ledger()[before:]]
+            missed = [(loss.edge, loss.first, loss.end) for loss in self.log.ledger()[before:]]
             assert missed == ([(reader, first, oldest)] if first < oldest else [])
             self.cursors[reader] = max(first, oldest)
             self.parked.discard(reader)
@@ -180,10 +180,10 @@ class LogMachine(RuleBasedStateMachine):
         before = len(self.log.ledger())
         lost = self.log.collect().lost
         for loss in self.log.ledger()[before:]:
-            assert not self.working[loss.reader]
-            assert loss.reader not in self.parked
-            assert self.cursors[loss.reader] == loss.first
-            self.cursors[loss.reader] = loss.end
+            assert not self.working[loss.edge]
+            assert loss.edge not in self.parked
+            assert self.cursors[loss.edge] == loss.first
+            self.cursors[loss.edge] = loss.end
             lost -= loss.end - loss.first
         assert lost == 0
         self.check_that_nothing_is_held_for_parked_readers()

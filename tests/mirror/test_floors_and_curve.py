@@ -9,7 +9,7 @@ import pytest
 
 from freshet.mirror import Elements, ages_of, freshness_of, perceived_freshness, plan
 from freshet.mirror.curve import budget_curve, budget_for, budget_for_share
-from freshet.mirror.floors import floors
+from freshet.mirror.floors import Floors, floors
 from freshet.mirror.kkt import kkt_residual
 from freshet.mirror.orders import OrderName
 from freshet.mirror.simulator import MirrorWorkload
@@ -82,3 +82,19 @@ def test_the_least_budget_for_a_freshness_buys_just_that() -> None:
     assert plan(elements, little).perceived == pytest.approx(0.95 * plan(elements, BED.syncs).perceived, rel=1e-6)
     with pytest.raises(UserError, match="buys a perceived freshness of"):
         budget_for(elements, 0.999, most=BED.syncs)
+
+
+def test_a_budget_for_a_freshness_also_buys_the_floors() -> None:
+    elements = BED.elements()
+    promised = Floors(np.full(len(elements), 0.4), np.full(len(elements), np.inf))
+    _, needed = promised.within(elements, np.inf)
+    most = 2.0 * needed
+    now, *_ = budget_curve(elements, [most], floors=promised)
+    enough = budget_for(elements, 0.95 * now.perceived, most=most, floors=promised)
+    assert needed < enough < most
+    (bought,) = budget_curve(elements, [enough], floors=promised)
+    assert bought.perceived == pytest.approx(0.95 * now.perceived, rel=1e-6)
+    # A freshness that the floors alone exceed costs what the floors cost.
+    assert budget_for(elements, 0.1, most=most, floors=promised) == pytest.approx(needed)
+    (little,) = budget_curve(elements, [0.5 * needed], floors=promised)
+    assert 0.0 < little.perceived < bought.perceived

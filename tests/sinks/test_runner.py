@@ -147,7 +147,7 @@ def test_a_sink_counts_what_the_log_gave_up(log):
     append(log, 3)
     runner.stop()
     assert [row["v"] for row in sink.rows()] == [3]
-    assert [(loss.reader, loss.first, loss.end) for loss in log.ledger()] == [("q/a", 0, 2)]
+    assert [(loss.edge, loss.first, loss.end) for loss in log.ledger()] == [("q/a", 0, 2)]
 
 
 def test_a_sink_that_was_out_goes_on_and_counts_what_it_missed(log, tmp_path):
@@ -173,7 +173,7 @@ def test_a_sink_that_was_out_goes_on_and_counts_what_it_missed(log, tmp_path):
     append(log, 6)
     assert run() == 2
     assert lines() == [1, 2, 3, 6]
-    assert [(loss.reader, loss.first, loss.end) for loss in log.ledger()] == [("q/a", 3, 5)]
+    assert [(loss.edge, loss.first, loss.end) for loss in log.ledger()] == [("q/a", 3, 5)]
 
 
 def test_a_sink_that_cannot_be_opened_leaves_no_trace(log, tmp_path):

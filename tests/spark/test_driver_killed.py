@@ -24,7 +24,7 @@ from tests.spark.test_residents import Hooked, sleep_while_there
 folder = Path(sys.argv[1])
 session = open_session("killed", sys.argv[2], log_folder=folder / "log", residents=lambda cores: 2)
 with Harness(session, folder / "state", residents=2) as harness:
-    assert harness.pool.wait_until_there(60.0)
+    assert harness.pool.wait_until_there(300.0)
     hooked = Hooked(harness, folder, sleep_while_there)
     hooked.submit("q")
     told = {"busy": hooked.process(), "there": [each["process"] for each in harness.pool.whereabouts()]}

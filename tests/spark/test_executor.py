@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import errno
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -13,6 +14,7 @@ from tests.spark.kit import Harness, output_train, query, union, with_arrivals, 
 from freshet.log.segments.segment import read_train
 from freshet.model import Chain, Train, Unit, UserError, parse_schema
 from freshet.spark.driver.planning import MOST_CHAINS
+from freshet.spark.worker.spec import Spec
 
 pytestmark = pytest.mark.spark
 
@@ -231,6 +233,30 @@ def test_queries_on_queries_unions_and_queries_that_come_later(harness: Harness)
     assert [chain.rows_out for chain in later.chains] == [1, 1]
     # The newest one, and the empty one that probes run with.
     assert len(list((harness.state / "specs").glob("*.json"))) == 2
+
+
+def test_what_is_installed_is_written_down_when_a_unit_needs_it(harness: Harness):
+    """A start installs query after query: writing all of them down each time would take ever longer."""
+
+    def written() -> int:
+        return len(list((harness.state / "specs").glob("*.json")))
+
+    harness.install({"s": SCHEMA}, *(query(f"q{number}", "s", [("k", "k")]) for number in range(3)))
+    assert written() == 1, "the empty one that probes run with"
+    assert harness.run(harness.unit(_train(harness, 3), "q0", "q2")).retry is None
+    assert written() == 2
+
+
+def test_a_unit_comes_back_while_nothing_can_be_written_down(harness: Harness, monkeypatch: pytest.MonkeyPatch):
+    def full(spec: Spec, folder: Path) -> str:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    harness.install({"s": SCHEMA}, query("q", "s", [("k", "k")]))
+    unit = harness.unit(_train(harness, 3), "q")
+    with monkeypatch.context() as patch:
+        patch.setattr(Spec, "store", full)
+        assert "No space left" in (harness.run(unit).retry or "")
+    assert harness.run(unit).retry is None
 
 
 def test_what_spark_does_not_accept_is_refused_and_leaves_no_trace(harness: Harness):

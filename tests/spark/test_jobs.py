@@ -11,6 +11,7 @@ from pyspark.sql import SparkSession
 from tests.spark.kit import Harness, query, with_arrivals, write_train
 
 from freshet.model import Unit, parse_schema
+from freshet.spark.driver.jobs import Jobs
 
 pytestmark = pytest.mark.spark
 
@@ -37,6 +38,22 @@ def test_the_jvm_remembers_no_file_of_a_job_to_delete_it_on_exit(spark: SparkSes
         assert harness.run(_unit(harness, number, 1)).retry is None
         remembered.append(hook.get(None).size())
     assert remembered[-1] == remembered[0]
+
+
+def test_a_spark_is_warmed_up_once(harness: Harness, monkeypatch: pytest.MonkeyPatch) -> None:
+    _install(harness, 1)
+    probed: list[int] = []
+    probe = Jobs.probe
+
+    def counted(jobs: Jobs, spec: str, tasks: int = 1) -> None:
+        probed.append(tasks)
+        probe(jobs, spec, tasks)
+
+    monkeypatch.setattr(Jobs, "probe", counted)
+    harness.executor.warm_up(4)
+    probed.clear()
+    harness.executor.warm_up(4)  # as the executor of a next application does
+    assert probed == [1, harness.executor.jobs.cores]
 
 
 @pytest.mark.parametrize("chains", [1, 120])

@@ -34,7 +34,7 @@ SCHEMA = pa.schema([("v", pa.int64())])
 @pytest.fixture
 def residents(spark: SparkSession, tmp_path: Path) -> Iterator[Harness]:
     with Harness(spark, tmp_path, residents=1) as one:
-        assert one.pool.wait_until_there(60.0)
+        assert one.pool.wait_until_there(300.0)
         yield one
 
 
@@ -237,7 +237,7 @@ def test_two_runs_share_the_slots_of_one_spark(spark: SparkSession, tmp_path: Pa
         # Two cores and two slots more, of which one run takes two; one is always left for jobs.
         assert (len(one.pool.seats), len(two.pool.seats)) == (2, 1)
         for each in (one, two):
-            assert each.pool.wait_until_there(60.0)
+            assert each.pool.wait_until_there(300.0)
             each.install({"s": SCHEMA}, query("q", "s", "v >= 90"))
             result = each.run(each.unit(write_train(each.state, "s", rows()), "q"))
             assert (result.way, result.chains[0].rows_out) == ("resident", 10)
@@ -248,7 +248,7 @@ def test_two_runs_share_the_slots_of_one_spark(spark: SparkSession, tmp_path: Pa
 
 def test_a_large_train_is_split_over_residents(spark: SparkSession, tmp_path: Path) -> None:
     with Harness(spark, tmp_path, residents=2) as harness:
-        assert harness.pool.wait_until_there(60.0)
+        assert harness.pool.wait_until_there(300.0)
         predicates = [query(f"q{number}", "s", f"v % 10 = {number}") for number in range(10)]
         harness.install({"s": SCHEMA}, *predicates)
         train = write_train(harness.state, "s", rows(0, 60_000))
@@ -262,7 +262,7 @@ def test_a_large_train_is_split_over_residents(spark: SparkSession, tmp_path: Pa
 
 def test_a_job_that_waits_for_a_slot_gets_that_of_a_resident(spark: SparkSession, tmp_path: Path) -> None:
     with Harness(spark, tmp_path, residents=3) as harness:
-        assert harness.pool.wait_until_there(60.0)
+        assert harness.pool.wait_until_there(300.0)
         assert len(harness.pool.seats) == 3
         harness.install({"s": SCHEMA}, query("c", "s", "crc32(cast(v AS string)) > 0"))
         train = write_train(harness.state, "s", rows())

@@ -7,16 +7,17 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from freshet.app.declared.checking import Catalog, Checked, check_queries
-from freshet.app.declared.endpoints import check_mirror_queries, check_options, check_sinks, check_sources, placed
+from freshet.app.declared.checking import Catalog, Checked
+from freshet.app.declared.endpoints import check_options, check_sinks, placed
+from freshet.app.declared.examining import examine
 from freshet.app.declared.file import Read, make_importable, read_leniently
 from freshet.app.declared.optimizing import Ranks, check_mode, ranks_of
 from freshet.app.declared.own import OwnCode
-from freshet.app.declared.places import check_places
-from freshet.app.declared.problems import InvalidApp, Problem, noted, refuse
+from freshet.app.declared.problems import InvalidApp, noted, refuse
 from freshet.app.declared.spec import (
     CurveLike,
     ExpectationLike,
+    QualityLike,
     QuerySpec,
     Settings,
     SinkLike,
@@ -30,7 +31,6 @@ from freshet.app.declared.spec import (
     declare_query,
     share_mode,
 )
-from freshet.app.declared.tables import check_tables
 from freshet.engine.optimizer import Mode
 from freshet.log import Retention
 from freshet.model import Stream, UserError, parse_bytes, parse_duration, parse_schema, priority_classes
@@ -290,6 +290,9 @@ class App(OwnCode):
         retention: Retention | None = None,
         curve: CurveLike | None = None,
         expect: Mapping[str, ExpectationLike | float | None] | None = None,
+        overload: Sequence[str] = ("defer",),
+        value: str | None = None,
+        quality: QualityLike = "proportional",
         strategy: str | None = None,
     ) -> None:
         """Declares a query over streams and over the outputs of other queries; see :class:`~freshet.model.Query`.
@@ -306,12 +309,17 @@ class App(OwnCode):
                 rising, utilities in [0, 1]. None: the same at any latency.
             expect: What its measures should be, by measure: ``{"latency": "2 s", "memory": {"class": "must", "points":
                 [(0, "10 MB"), ("1 min", "1 MB")]}}``; ``every`` says how often to look at it.
+            overload: What may happen to it under overload: ``defer`` lets tuples wait, ``thin`` leaves some of them
+                out, and the ledger says which.
+            value: What a tuple is worth if some are left out: a SQL expression over the columns of a stream that it
+                reads. The least go first. None: a hash decides.
+            quality: What its answers are worth by the share kept: ``tolerant``, ``proportional``, ``strict`` or points
+                such as ``[(0.5, 0.8), (1, 1)]``.
             strategy: The policy that schedules it, whatever is seen. None: if it expects something, the optimizer
                 chooses one.
         """
-        self.queries[name] = declare_query(
-            self.names(), name, sql, weight, start, on_error, sinks, retention, curve, expect, self.settings, strategy
-        )
+        more = sinks, retention, curve, expect, self.settings, overload, value, quality, strategy
+        self.queries[name] = declare_query(self.names(), name, sql, weight, start, on_error, *more)
 
     def names(self) -> dict[str, str]:
         """All that is declared, with its kind.
@@ -354,19 +362,7 @@ class App(OwnCode):
     def _examine(self, broken: frozenset[str] = frozenset()) -> Checked:
         if self._beside is not None:  # another file may have been read since, and callbacks are imported at the start
             make_importable(self._beside)
-        checked = check_queries(self.catalog(), self.queries, broken)
-        checked.problems += check_tables(self.tables.values())
-        checked.problems += check_sources(self.streams.values(), self.settings.spark)
-        columns = {name: checked.schemas[name].names for name in self.queries if name in checked.schemas}
-        sources: dict[str, object] = {f"streams.{name}.source": spec.source for name, spec in self.streams.items()}
-        sources |= {f"tables.{name}.source": spec.source for name, spec in self.tables.items()}
-        given = {name: spec.stream.schema.names for name, spec in self.streams.items()}
-        checked.problems += check_mirror_queries(sources, {*self.queries, *broken}, given | columns)
-        checked.problems += check_sinks(self.queries.values(), columns)
-        checked.problems += check_places(self.state, self.report)
-        if not self.streams and not broken:
-            checked.problems.append(Problem("streams", "there is none: declare at least one, as [streams.NAME]"))
-        return checked
+        return examine(self, broken)
 
     def start(
         self,

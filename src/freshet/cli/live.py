@@ -31,6 +31,7 @@ _COLUMNS: Final = (
     TableColumn("fresh", 4),
     TableColumn("qos", 7),
     TableColumn("waiting", 3),
+    TableColumn("missing", 7),
     TableColumn("out/s", 8, 6),
     TableColumn("in/s", 9, 6),
     TableColumn("out", 10, 6),
@@ -135,9 +136,10 @@ class _Table:
 
 
 def _unused(report: ShownReport) -> set[str]:
-    """Columns of which no query has anything."""
+    """Columns that say the same of every query."""
     qos = set() if report["total"]["qos"] is not None else {"qos"}
-    return qos | (set() if any(query.get("promise") for query in report["queries"].values()) else {"promise"})
+    each = report["queries"].values()
+    return qos | {title for title in ("promise", "missing") if not any(query.get(title) for query in each)}
 
 
 def _promise(query: Mapping[str, Any]) -> str:
@@ -190,9 +192,8 @@ def _mirror(name: str, told: Mapping[str, Any]) -> Iterator[str]:
     if told["failing"]:
         yield f"{told['failing']} failing"
     yield f"budget {_percent(told['budget_used'])} used"
-    yield f"{_count(told['polls'])} polls"
-    yield f"{_count(told['changes'])} changes"
-    yield f"{_count(told['bytes'])} bytes"
+    for what in ("polls", "changes", "bytes"):
+        yield f"{_count(told[what])} {what[:-1] if told[what] == 1 else what}"
 
 
 def _answers(report: ShownReport) -> str:
@@ -268,6 +269,7 @@ def _row(name: str, query: Mapping[str, Any], status: str) -> dict[str, str]:
         "fresh": _percent(query["freshness"]),
         "qos": _percent((query["qos"] or {}).get("mean")),
         "waiting": _count(query["waiting"]),
+        "missing": _percent(1.0 - query["completeness"]) if query.get("missing") else "0 %",
         "out/s": _count(rates["recent_out_per_s"]),
         "in/s": _count(rates["recent_in_per_s"]),
         "out": _count(query["tuples_out"]),

@@ -10,13 +10,14 @@ import pyarrow as pa
 
 from freshet.engine.board import Board
 from freshet.engine.clock import Clock
-from freshet.engine.events import Added, Arrived, Dropped, Event, Held, Observer, Promised, Quarantined
+from freshet.engine.events import Added, Arrived, Dropped, Event, Held, Observer, Promised, Quarantined, Thinned
 from freshet.engine.lines import Lines
 from freshet.engine.protocols import Executor, QueueLog
 from freshet.engine.states import EdgeState, FoldState, OperatorState, QueryState
+from freshet.engine.thinning import Thinning
 from freshet.engine.timekeeper import Timekeeper
 from freshet.log.errors import LogFull
-from freshet.model import Commit, Promises, Query, Unit, UserError
+from freshet.model import Commit, Promises, Query, Shed, Unit, UserError
 from freshet.policies import Policy
 from freshet.quality import OperatorStatistics
 
@@ -40,6 +41,7 @@ class Admission:
         self.time = Timekeeper(self.board, log, executor.parts)
         self.observers = list(observers)
         self.schemas: dict[str, pa.Schema] = {}
+        self.thinning = Thinning(self.board, self.schemas)
         self._running = Lines()
         self._outdated: set[str] = set()
         """Units that must run again: since they began, one of their operators has gained or lost a reader."""
@@ -104,6 +106,7 @@ class Admission:
         """Ends a query: its running work is given up, its output stays, and its readers keep their place."""
         number, state = self._find(name)
         self._outdated |= self._running.where(lambda unit: self._writes_for(unit, state))
+        self.thinning.forget(state)
         gone = self.board.drop(state)
         self.time.changed()
         self.log.park([reader for operator in gone for reader in _readers(operator)])
@@ -143,6 +146,7 @@ class Admission:
 
     def _take_up(self, state: QueryState) -> None:
         """Finds what waits for a query."""
+        self.thinning.apply(state)
         self.time.changed()
         edges = [edge for operator in self.board.of(state) for edge in operator.edges]
         for stream in dict.fromkeys(edge.edge.stream for edge in edges):
@@ -155,8 +159,21 @@ class Admission:
         """Changes the promises of a query while it runs; with another curve its QoS is measured anew."""
         number, state = self._find(name)
         self.board.promise(state, promises)
+        self.thinning.promised(state)
         self._tell(Promised(self.clock.now(), name, promises))
         self.policy.changed(self.board, number)
+
+    def shed(self, action: Shed) -> None:
+        """Keeps a share of what comes in for a query, from the next unit on.
+
+        Raises:
+            UserError: There is no such query, or it may not be thinned.
+        """
+        _, state = self._find(action.query)
+        before = self.thinning.sheds.get(action.query)
+        self.thinning.shed(action, state)
+        if self.thinning.sheds.get(action.query) != before:
+            self._tell(Thinned(self.clock.now(), action))
 
     def quarantine(self, name: str, reason: str) -> None:
         """Stops a query that cannot continue; the others do."""

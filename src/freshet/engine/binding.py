@@ -9,13 +9,13 @@ outside, event time that has passed, or another operator that runs.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from freshet.engine.board import Board
 from freshet.engine.protocols import TrainSource
 from freshet.engine.states import EdgeState, OperatorState
-from freshet.model import Chain, Input, State, Step, Train, Unit
+from freshet.model import Chain, Input, Keep, State, Step, Train, Unit
 from freshet.model.unit import components
 
 States = Callable[[Sequence[Chain]], tuple[State, ...]]
@@ -105,14 +105,15 @@ class Shape:
 
     def over(self, limit: int, train: Callable[[str, int, int], Train]) -> tuple[Chain, ...]:
         """The chains over what waits, at most ``limit`` tuples of each edge."""
-        trains: dict[tuple[str, int, int], Train] = {}
+        trains: dict[tuple[str, int, int, Keep | None], Train] = {}
 
         def bound(each: EdgeState | int) -> Input:
             if isinstance(each, int):
                 return each
-            key = each.edge.stream, each.head, each.head + min(each.waiting, limit)
+            key = each.edge.stream, each.head, each.head + min(each.waiting, limit), each.keep
             if key not in trains:
-                trains[key] = train(*key)
+                whole = train(*key[:3])
+                trains[key] = whole if each.keep is None else replace(whole, keep=each.keep)
             return trains[key]
 
         inputs = (tuple([bound(each) for each in inputs]) for inputs in self.inputs)

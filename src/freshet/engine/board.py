@@ -33,8 +33,6 @@ class Board:
     """Numbers of the queries that were dropped or quarantined."""
     strict: set[str] = field(default_factory=set)
     """Names of the queries that an evaluation error fails."""
-    remembering: dict[int, FoldState] = field(default_factory=dict)
-    """The folds."""
     ready: dict[int, None] = field(default_factory=dict)
     readers: dict[str, list[EdgeState]] = field(default_factory=dict)
     """Edges that read a stream."""
@@ -82,7 +80,6 @@ class Board:
         for edge in edges:
             self.readers.setdefault(edge.edge.stream, []).append(edge)
         if isinstance(state, FoldState):
-            self.remembering[node.number] = state
             for number in before:
                 self.operators[number].folds += (state,)
 
@@ -108,7 +105,6 @@ class Board:
             readers.remove(edge)
             if not readers:
                 del self.readers[edge.edge.stream]
-        self.remembering.pop(operator.node.number, None)
         for before in (self.operators[number] for number in operator.before):
             before.folds = tuple(fold for fold in before.folds if fold is not operator)
 
@@ -166,9 +162,10 @@ class Board:
 
     # Operators
 
-    def folds(self, numbers: Iterable[int]) -> list[FoldState]:
-        """The folds among some operators."""
-        return [operator for number in numbers if isinstance(operator := self.operators[number], FoldState)]
+    def folds(self, numbers: Iterable[int] | None = None) -> list[FoldState]:
+        """The folds among some operators; None: among all."""
+        some = range(len(self.operators)) if numbers is None else numbers
+        return [operator for number in some if isinstance(operator := self.operators[number], FoldState)]
 
     def streams_before(self, table: str) -> list[str]:
         """Outputs, intermediate queues and states of queries whose tuples may still meet a table.
@@ -268,9 +265,11 @@ class Board:
 
     def overhead(self, nodes: Collection[int] = ()) -> float:
         """Seconds that a step costs before it touches a tuple: of units that ran as these operators would, or of all
-        units if none has."""
+        units if none has. While there was only one, which may have been cold, the lesser of the two counts."""
         known = self.calls_by_way.get(self.way(nodes)) if nodes else None
-        return (known or self.calls).seconds
+        if known is None or (known.calls == 1 and known.seconds > self.calls.seconds):
+            return self.calls.seconds
+        return known.seconds
 
     def ran(self, nodes: Collection[int], overhead: float, way: str | None = None) -> None:
         """A unit of these operators had this overhead; it went another ``way`` than such units do, if that is given."""

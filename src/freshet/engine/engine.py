@@ -276,6 +276,7 @@ class Engine(Admission):
                 if id(chain) in effect:
                     for run in done.operators:
                         board.operators[run.operator].statistics.add(run)
+            self.thinning.learn(result.worths)
             self._tell(Committed(departure, result, chains))
         self.policy.completed(board, nodes)
         board.free(nodes)
@@ -355,6 +356,8 @@ class Engine(Admission):
     def _decide(self) -> None:
         started, self.board.now = self._stopwatch(), self.clock.now()
         decision = self.policy.decide(self.board)
+        for action in decision.sheds:
+            self.shed(action)
         for step in decision.steps:
             self._steps.extend(by_themselves(self.board, step, self.executor.alone))
         self._ask_again = decision.again

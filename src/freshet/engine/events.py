@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from freshet.model import Chain, Decision, Promises, Unit, UnitResult
+from freshet.model import Chain, Decision, Promises, Shed, Unit, UnitResult
 from freshet.policies import Reason
 
 
@@ -106,6 +106,13 @@ class Held(Event):
     stream: str
     queries: tuple[str, ...]
     reason: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Thinned(Event):
+    """A query keeps another share of what comes in from now on."""
+
+    action: Shed
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from freshet.engine import events
 from freshet.engine.binding import trains_of
 from freshet.engine.board import DROPPED, Board
 from freshet.engine.protocols import QueueLog
+from freshet.engine.settle import missing_of
 from freshet.engine.states import EdgeState, QueryState
 from freshet.engine.timekeeper import Timekeeper
 from freshet.model import UnitResult
@@ -49,6 +50,8 @@ class Metering:
     def _committed(self, event: events.Committed) -> None:
         """Meters each chain for all queries that need it."""
         self._ran(event.result)
+        for entry in missing_of(event.result, self._board, event.chains):
+            self._meters.miss(entry)
         operators, queries, effective = self._board.operators, self._board.queries, set(map(id, event.chains))
         for chain, done in zip(event.result.unit.chains, event.result.chains, strict=True):
             if id(chain) in effective:

@@ -21,15 +21,15 @@ from freshet.quality.optimizer import (
     SHIPPED,
     DecisionMaker,
     DecisionTable,
-    Figures,
+    IntervalFigures,
     IntervalMeter,
+    IntervalTotals,
     Look,
     LookSettings,
     Predictor,
     StrategyState,
     SystemMonitor,
     Tally,
-    Totals,
 )
 from freshet.quality.snapshots import OptimizerSnapshot, PromiseSnapshot
 
@@ -55,7 +55,7 @@ class WatchedQuery:
     state: StrategyState
     meter: IntervalMeter | None = None
     """None: nothing is expected, or it is at rest."""
-    rested: Totals | None = None
+    rested: IntervalTotals | None = None
     """What had been counted when it came to rest."""
     tally: Tally = field(default_factory=Tally)
     others: float = 0.0
@@ -212,7 +212,7 @@ class Optimizer:
             self._monitor.drop(name)
             self._master.assign(name, None)
 
-    def _begin(self, name: str, now: float, totals: Totals | None = None) -> None:
+    def _begin(self, name: str, now: float, totals: IntervalTotals | None = None) -> None:
         """Begins an interval of a query, which counts what has come since the totals."""
         watched = self._watched[name]
         if watched.expectations and self.mode != "off":
@@ -268,7 +268,7 @@ class Optimizer:
             self._assign(name)
         self.memory.looked(name, look)
 
-    def _decided(self, name: str, watched: WatchedQuery, figures: Figures, now: float) -> Look:
+    def _decided(self, name: str, watched: WatchedQuery, figures: IntervalFigures, now: float) -> Look:
         number, table = self._board.numbers[name], self._table(name)
         round_s = predicted(self._board, Step(self._board.queries[number].operators))
         age = max(0.0, now - watched.started)
@@ -283,7 +283,9 @@ class Optimizer:
             look = replace(decided(DecisionTable.of_figures(told)), predicted=told)
         return replace(look, applied=self.mode == "act" and name not in self._pins)
 
-    def _predictions(self, query: int, table: DecisionTable, figures: Figures) -> dict[str, dict[str, float | None]]:
+    def _predictions(
+        self, query: int, table: DecisionTable, figures: IntervalFigures
+    ) -> dict[str, dict[str, float | None]]:
         """What each strategy would bring about until the next look."""
         state = self._board.queries[query]
         arrivals = {
@@ -316,9 +318,9 @@ class Optimizer:
             watched.meter.wait(now, waiting)
         return waiting.rows
 
-    def _totals(self, name: str) -> Totals:
+    def _totals(self, name: str) -> IntervalTotals:
         streams = self._board.queries[self._board.numbers[name]].query.graph.streams
-        return Totals.of(self._meters.queries[name], {stream: self._log.end(stream) for stream in streams})
+        return IntervalTotals.of(self._meters.queries[name], {stream: self._log.end(stream) for stream in streams})
 
     # Reports
 

@@ -8,13 +8,13 @@ query may have been stopped while the unit ran, or the reader may have failed be
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from freshet.engine.binding import trains_of
 from freshet.engine.board import Board
 from freshet.engine.states import EdgeState
-from freshet.model import Chain, Commit, SegmentFile, Unit, UnitResult
+from freshet.model import Chain, Commit, Edge, Keep, Missing, SegmentFile, Train, Unit, UnitResult
 from freshet.model.unit import given_by
 
 
@@ -91,8 +91,9 @@ def commit_of(result: UnitResult, board: Board, chains: Sequence[Chain]) -> Comm
         for edge, train in trains_of(board, chain)
         if train.rows
     )
+    missing = tuple(missing_of(result, board, chains))
     if len(chains) == len(result.unit.chains):
-        return Commit(cursors, result.files)
+        return Commit(cursors, result.files, missing=missing)
     kept = [stream for chain in chains for stream in chain.writes]
     for fold in board.folds(number for chain in chains for number in chain.nodes):
         kept += fold.lows
@@ -101,7 +102,23 @@ def commit_of(result: UnitResult, board: Board, chains: Sequence[Chain]) -> Comm
         name = _held_as(result.unit, place)
         streams[name] = (*streams.get(name, ()), *queues)
     files = (_members_for(streams, file) for file in result.files)
-    return Commit(cursors, tuple(file for file in files if file.members))
+    return Commit(cursors, tuple(file for file in files if file.members), missing=missing)
+
+
+def missing_of(result: UnitResult, board: Board, chains: Sequence[Chain]) -> Iterator[Missing]:
+    """What the ledger gets of the chains that take effect: the trains of which not all tuples were kept."""
+    effect = set(map(id, chains))
+    for chain, done in zip(result.unit.chains, result.chains, strict=True):
+        if id(chain) in effect and chain.is_thinned:
+            for edge, train in trains_of(board, chain):
+                if train.keep is not None and train.rows:
+                    yield _thinned(board, edge.edge, train, train.keep, done.entered[edge.edge.port])
+
+
+def _thinned(board: Board, edge: Edge, train: Train, keep: Keep, entered: int) -> Missing:
+    query, rows = board.operators[edge.node].node.query, train.rows - entered
+    where = query, edge.reader, train.stream
+    return Missing(*where, "thinned", train.first, train.end, rows, keep.ratio, keep.rule, keep.reason)
 
 
 def _members_for(streams: Mapping[str, Sequence[str]], file: SegmentFile) -> SegmentFile:

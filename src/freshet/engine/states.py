@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from freshet.model import Edge, NetworkNode, Promises, Query
+from freshet.model import Edge, Keep, NetworkNode, Promises, Query
 from freshet.quality import OperatorStatistics
 
 Size = Callable[[str, int, int], int]
@@ -33,6 +33,8 @@ class EdgeState:
     """Event time, as far as it is known to have come there."""
     apart: bool = False
     """Whether it must not be fused: its two ends failed together, and nobody knows which was at fault."""
+    keep: Keep | None = None
+    """What is kept of its tuples; None: all."""
 
     @property
     def head(self) -> int:

@@ -7,6 +7,7 @@ tuples that an operator has not processed. Bounds never become wrong later, so w
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from freshet.engine.binding import trains_of
 from freshet.engine.board import Board
@@ -45,22 +46,17 @@ class Timekeeper:
     def changed(self) -> None:
         """Queries came or went."""
         self.news = {name: time for name, time in self.news.items() if name in self._board.numbers}
-        self._concerned = self._find_concerned()
+        self._concerned = self.leading_to(query for fold in self._board.folds() for query in fold.queries)
 
     # News
 
     def concerned(self, nodes: Iterable[int]) -> set[int]:
-        """Of the queries that need some operators, those to which event time matters."""
-        if not self._concerned:
-            return set()
-        operators = (self._board.operators[number] for number in nodes)
-        return {query for operator in operators for query in operator.queries if query in self._concerned}
+        """The queries that need some operators, if event time matters to any query."""
+        nodes = nodes if self._concerned else ()
+        return {query for number in nodes for query in self._board.operators[number].queries}
 
     def _concerns(self, operator: OperatorState) -> bool:
         return not self._concerned.isdisjoint(operator.queries)
-
-    def _find_concerned(self) -> frozenset[int]:
-        return self.leading_to(query for fold in self._board.remembering.values() for query in fold.queries)
 
     def leading_to(self, queries: Iterable[int]) -> frozenset[int]:
         """These queries, and those whose outputs they read, directly or by way of others."""
@@ -149,7 +145,7 @@ class Timekeeper:
         commit = commit_of(result, self._board, chains)
         written = {member[0] for file in commit.files for member in file.members}
         marks = self._marks(result.unit, with_queues(result.unit, self._board, chains), written)
-        return Commit((*commit.cursors, *self._moves(result, chains)), commit.files, marks)
+        return replace(commit, cursors=(*commit.cursors, *self._moves(result, chains)), watermarks=marks)
 
     def _moves(self, result: UnitResult, chains: Sequence[Chain]) -> list[tuple[str, str, int, int]]:
         if not result.unit.states:

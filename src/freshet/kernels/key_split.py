@@ -83,7 +83,7 @@ class KeyedTrain(Train):
     parts: int = 1
 
     def select(self, table: pa.Table) -> pa.Table:
-        """Its tuples, of all tuples of the train."""
+        """Its tuples, of all tuples of the train that are kept."""
         numbers = self.path.parts(table, self.parts)
         return select(table, (numbers >= self.own.start) & (numbers < self.own.stop))
 
@@ -111,7 +111,9 @@ class Division:
     def bound(self, place: int, chain: Chain, own: range) -> Chain:
         """A chain over the tuples of some parts."""
         inputs = (
-            KeyedTrain(each.stream, each.first, each.end, each.segments, self.paths[place, port], own, self.parts)
+            KeyedTrain(
+                each.stream, each.first, each.end, each.segments, each.keep, self.paths[place, port], own, self.parts
+            )
             if isinstance(each, Train)
             else each
             for port, each in enumerate(chain.inputs)

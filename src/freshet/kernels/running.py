@@ -64,7 +64,7 @@ class Made:
     Args:
         place: Its place in the unit.
         table: The rows that it gives out; None if it failed.
-        entered: Number of rows that came in.
+        entered: Number of rows that came in at each port.
         passed: Number of rows that came out of each of its nodes.
         nanos: Nanoseconds that each of its nodes took.
         errors: Number of evaluation errors, which gave NULL.
@@ -73,7 +73,7 @@ class Made:
 
     place: int
     table: pa.Table | pa.RecordBatch | None
-    entered: int
+    entered: tuple[int, ...]
     passed: tuple[int, ...]
     nanos: tuple[int, ...]
     errors: int = 0
@@ -116,7 +116,7 @@ class Runner:
 
     def _failed(self, place: int, failure: str) -> Made:
         nothing = (0,) * len(self._chains[place].nodes)
-        return Made(place, None, 0, nothing, nothing, failure=failure)
+        return Made(place, None, (0,) * len(self._chains[place].inputs), nothing, nothing, failure=failure)
 
     def _outcomes(self, places: Sequence[int]) -> Iterator[Made]:
         """The results of chains over one input, or of one chain over several inputs."""
@@ -173,7 +173,7 @@ class Runner:
         if begun.failure is not None:
             return self._failed(place, begun.failure)
         piped = self._piped(self._setting.operators(self._chains[place].nodes), rows, begun, folds)
-        return Made(place, piped.table, rows, piped.passed, piped.nanos, piped.errors)
+        return Made(place, piped.table, (rows,), piped.passed, piped.nanos, piped.errors)
 
     def _piped(
         self, operators: Sequence[Operator], rows: int, begun: Begun, folds: Mapping[str, CompiledFold]
@@ -188,7 +188,8 @@ class Runner:
 
     def _lead(self, place: int, tables: Sequence[pa.Table]) -> Made:
         """Runs a chain that begins with a node of several inputs."""
-        setting, entered = self._setting, sum(table.num_rows for table in tables)
+        setting, ports = self._setting, tuple(table.num_rows for table in tables)
+        entered = sum(ports)
         first, *rest = setting.operators(self._chains[place].nodes)
         began, errors = perf_counter_ns(), 0
         if isinstance(first, Fold):
@@ -201,11 +202,11 @@ class Runner:
             table = unite(tables, setting.behind(self._chains[place].nodes[0]))
         nanos = (perf_counter_ns() - began,)
         if not rest:
-            return Made(place, table, entered, (table.num_rows,), nanos, errors)
+            return Made(place, table, ports, (table.num_rows,), nanos, errors)
         box = setting.superbox((tuple(rest),), table.schema)
         piped = self._piped(rest, max(entered, table.num_rows), box.begin(table)[0], box.folds(0))
         passed = (table.num_rows, *piped.passed)
-        return Made(place, piped.table, entered, passed, (*nanos, *piped.nanos), errors + piped.errors)
+        return Made(place, piped.table, ports, passed, (*nanos, *piped.nanos), errors + piped.errors)
 
 
 def fold_ports(tables: Sequence[pa.Table], memory: Memory) -> tuple[pa.Table, int]:
@@ -225,8 +226,8 @@ def fold_ports(tables: Sequence[pa.Table], memory: Memory) -> tuple[pa.Table, in
 
 def _key(each: Input) -> Hashable:
     if isinstance(each, KeyedTrain):
-        return each.stream, each.first, each.end, each.path, each.own
-    return (each.stream, each.first, each.end) if isinstance(each, Train) else each
+        return each.stream, each.first, each.end, each.keep, each.path, each.own
+    return (each.stream, each.first, each.end, each.keep) if isinstance(each, Train) else each
 
 
 def _as_table(made: pa.Table | pa.RecordBatch | None) -> pa.Table:

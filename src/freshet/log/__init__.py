@@ -17,7 +17,7 @@ from freshet.log.segments.lines import DurableLines, json_line
 from freshet.log.segments.retention import Limits, Retention
 from freshet.log.segments.segment import SegmentWriter, read_segment, read_train
 from freshet.log.segments.storage import PosixStorage, Storage
-from freshet.log.store.records import HeartbeatRecord, LogMeters, Loss, StreamMeter
+from freshet.log.store.records import HeartbeatRecord, LogMeters, StreamMeter
 from freshet.log.store.state import QueryRecord, ReaderState
 from freshet.log.store.tail import stamped
 from freshet.log.versions import StoredVersion, TableVersions, kept_versions, newest_version
@@ -39,7 +39,6 @@ __all__ = [
     "LogFull",
     "LogMeters",
     "LogReader",
-    "Loss",
     "Malformed",
     "NotSynced",
     "PosixStorage",

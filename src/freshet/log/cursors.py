@@ -11,10 +11,10 @@ from typing import Any, Literal
 from freshet.log.errors import CursorMoved
 from freshet.log.kinds import ReaderKind
 from freshet.log.readable import Readable
-from freshet.log.store.records import Loss
+from freshet.log.store import ledger
 from freshet.log.store.state import ReaderState, StreamState
 from freshet.log.store.store import NEEDED, PARKED, Store, Transaction
-from freshet.model import FreshetError
+from freshet.model import FreshetError, Missing
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,8 +108,7 @@ class Cursors(Readable):
         first, cursor = reader.next, max(reader.next, self._state.stream(reader.stream).index.oldest)
         if cursor > first:
             why, now = "parked, and retention let it go", round(self.now() * 1e6)
-            tx.execute("INSERT INTO ledger VALUES (?, ?, ?, ?, ?, ?)",
-                       (reader.name, reader.stream, first, cursor, why, now))  # fmt: skip
+            ledger.enter(tx, ledger.lost(reader.owner, reader.name, reader.stream, first, cursor, why), now)
         tx.execute("UPDATE readers SET next = ?, needed = ? WHERE name = ?", (cursor, NEEDED, reader.name))
         tx.after(lambda: self._moved({reader.name: cursor}))
         tx.after(lambda: _set_need(reader, True, parked=False))
@@ -172,10 +171,10 @@ class Cursors(Readable):
 
         self._store.write(work, alone=True)
 
-    def ledger(self) -> list[Loss]:
-        """Everything that readers have lost: quarantined ones beyond the bound, parked ones to retention."""
-        rows = self._store.rows("SELECT reader, stream, first, end, why, time FROM ledger ORDER BY rowid")
-        return [Loss(*row) for row in rows]
+    def ledger(self) -> list[Missing]:
+        """Everything that answers lack, oldest first: what units left out, what quarantined readers lost beyond the
+        bound, what parked readers lost to retention."""
+        return ledger.entries(self._store.rows)
 
     def readers(self) -> dict[str, ReaderState]:
         """All registered readers, in their present state."""

@@ -15,8 +15,10 @@ import pyarrow as pa
 
 from freshet.log.readable import Readable
 from freshet.log.segments.storage import PosixStorage
+from freshet.log.store import ledger
 from freshet.log.store.examine import examined, told
 from freshet.log.store.state import LogState, QueryRecord, ReaderState, StreamState
+from freshet.model import Missing
 
 
 class LogReader(Readable):
@@ -82,6 +84,11 @@ class LogReader(Readable):
             known = list(self._connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'records'"))
             rows = self._connection.execute("SELECT key, value FROM records WHERE stream = ?", (id_,)) if known else ()
             return {key: json.loads(value) for key, value in rows}
+
+    def ledger(self) -> list[Missing]:
+        """Everything that answers lack, oldest first."""
+        with self._lock, told(self._path):
+            return ledger.entries(self._connection.execute)
 
     def wait(self, stream: str, beyond: int, timeout: float | None = None, poll: float = 0.05) -> bool:
         """Waits until a stream has grown beyond an offset; returns False if it has not grown in time."""

@@ -10,6 +10,7 @@ from typing import Final
 
 from freshet.log.intake.appends import Appends
 from freshet.log.segments.segment import SegmentWriter, read_segment
+from freshet.log.store import ledger
 from freshet.log.store.state import QueryRecord, ReaderState, StreamState
 from freshet.log.store.store import NEEDED, PARKED, Transaction
 from freshet.model import SegmentFile, Train
@@ -120,6 +121,7 @@ class Rearranging(Appends):
     def _keep(self, tx: Transaction, query: str, record: QueryRecord | None) -> None:
         tx.execute("DELETE FROM queries WHERE name = ?", (query,))
         if record is None:
+            ledger.forget(tx, query)
             tx.after(lambda: self._state.forget_query(query))
             return
         tx.execute("INSERT INTO queries VALUES (?, ?, ?)", (query, record.fingerprint, json.dumps(dict(record.state))))

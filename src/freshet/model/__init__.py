@@ -8,7 +8,8 @@ from freshet.model.curve import Curve
 from freshet.model.errors import FreshetError, NotRunnable, UserError
 from freshet.model.expectation import Expectation, Expectations
 from freshet.model.graph import QueryGraph
-from freshet.model.measure import MEASURES, Measure
+from freshet.model.keep import Keep, Missing, MissingKind
+from freshet.model.measure import MEASURES, QosMeasure
 from freshet.model.names import state_stream, version_stream
 from freshet.model.network import Edge, Network, NetworkNode
 from freshet.model.operators import (
@@ -25,7 +26,7 @@ from freshet.model.operators import (
     Union,
 )
 from freshet.model.paths import lead_to, paths_to, push_through
-from freshet.model.plan import NOTHING, Action, Decision, RunStep, Step
+from freshet.model.plan import NOTHING, Action, Decision, RunStep, Shed, Step
 from freshet.model.priority import PriorityClass, priority_classes
 from freshet.model.promises import Promises
 from freshet.model.query import Query, Start
@@ -55,9 +56,11 @@ __all__ = [
     "FreshetError",
     "Input",
     "Join",
+    "Keep",
     "Lifetime",
     "Lookup",
-    "Measure",
+    "Missing",
+    "MissingKind",
     "Moving",
     "Network",
     "NetworkNode",
@@ -69,12 +72,14 @@ __all__ = [
     "PriorityClass",
     "Project",
     "Promises",
+    "QosMeasure",
     "Query",
     "QueryGraph",
     "QueryView",
     "RunStep",
     "Segment",
     "SegmentFile",
+    "Shed",
     "Start",
     "State",
     "Step",

@@ -9,7 +9,7 @@ from itertools import pairwise
 from typing import Any, Final
 
 from freshet.model.errors import UserError
-from freshet.model.measure import MEASURES, Measure
+from freshet.model.measure import MEASURES, QosMeasure
 from freshet.model.priority import BEST_EFFORT, CLASSES, PriorityClass, class_of
 from freshet.model.units import duration_text, parse_duration
 
@@ -180,7 +180,7 @@ class Expectations:
         return max((other for other in self.weights if other < weight), default=0.0)
 
 
-def measure_of(name: object) -> Measure:
+def measure_of(name: object) -> QosMeasure:
     """The measure of a name.
 
     >>> measure_of("memory").better
@@ -200,7 +200,7 @@ def _every(given: Any) -> float:
     return seconds
 
 
-def _intervals(measure: Measure, given: Any) -> Iterator[LifePoint]:
+def _intervals(measure: QosMeasure, given: Any) -> Iterator[LifePoint]:
     """The points of intervals, none of which may begin before the one in front of it ends."""
     if isinstance(given, str) or not isinstance(given, Sequence) or not given:
         raise UserError("intervals is a list of lists of points, such as [[[0, VALUE], [10, VALUE]], [[20, VALUE]]]")
@@ -216,7 +216,7 @@ def _intervals(measure: Measure, given: Any) -> Iterator[LifePoint]:
         yield from interval
 
 
-def _interval(measure: Measure, given: Any, place: str) -> Iterator[LifePoint]:
+def _interval(measure: QosMeasure, given: Any, place: str) -> Iterator[LifePoint]:
     """The points of one interval; a single value holds for ever."""
     if isinstance(given, str) or not isinstance(given, Sequence):
         yield 0.0, measure.value(given)
@@ -232,7 +232,7 @@ def _interval(measure: Measure, given: Any, place: str) -> Iterator[LifePoint]:
         yield age, figure
 
 
-def _point(measure: Measure, given: Any, place: str) -> LifePoint:
+def _point(measure: QosMeasure, given: Any, place: str) -> LifePoint:
     if isinstance(given, str) or not isinstance(given, Sequence) or len(given) != 2:
         raise UserError(f"{place} must be [time, value], such as ['10 s', {measure.example!r}], not {given!r}")
     age, figure = given

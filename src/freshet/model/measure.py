@@ -15,7 +15,7 @@ _RATE: Final = re.compile(r"\s*(\d+(?:\.\d+)?)\s*(?:rows|tuples)\s*/\s*s\s*")
 
 
 @dataclass(frozen=True, slots=True)
-class Measure:
+class QosMeasure:
     """A measure of quality of service (MAV §1): one figure of a query that is held against its expectation.
 
     Args:
@@ -118,10 +118,10 @@ def _memory(given: str | float) -> float:
 MEASURES: Final = {
     measure.name: measure
     for measure in (
-        Measure("latency", "low", "2 s", parse_duration, duration_text),
-        Measure("memory", "low", "10 MB", _memory, bytes_text),
-        Measure("throughput", "high", "200 rows/s", parse_throughput, lambda figure: f"{figure:.3g} rows/s"),
+        QosMeasure("latency", "low", "2 s", parse_duration, duration_text),
+        QosMeasure("memory", "low", "10 MB", _memory, bytes_text),
+        QosMeasure("throughput", "high", "200 rows/s", parse_throughput, lambda figure: f"{figure:.3g} rows/s"),
     )
 }
 """The measures by name. A further meter becomes a measure by a line here and a figure of its name in
-:class:`freshet.quality.optimizer.Figures`."""
+:class:`freshet.quality.optimizer.IntervalFigures`."""

@@ -24,7 +24,23 @@ class RunStep:
     step: Step
 
 
-Action = RunStep
+@dataclass(frozen=True, slots=True)
+class Shed:
+    """The action of thinning what comes in for a query (MAV §4.3): from the next unit on, this share of the tuples at
+    its own edges is kept. It takes effect at once, before the steps of the same decision are bound.
+
+    Args:
+        query: Name of the query; its promises must allow it.
+        ratio: Share to keep, in (0, 1]; 1 keeps everything.
+        reason: Why, in words: the ledger keeps it.
+    """
+
+    query: str
+    ratio: float
+    reason: str = "overload"
+
+
+Action = RunStep | Shed
 """What a policy may ask for; other kinds of actions join this union."""
 
 
@@ -51,7 +67,12 @@ class Decision:
     @property
     def steps(self) -> tuple[Step, ...]:
         """The steps that it runs."""
-        return tuple(action.step for action in self.actions)
+        return tuple(action.step for action in self.actions if isinstance(action, RunStep))
+
+    @property
+    def sheds(self) -> tuple[Shed, ...]:
+        """The queries that it thins."""
+        return tuple(action for action in self.actions if isinstance(action, Shed))
 
 
 NOTHING = Decision()

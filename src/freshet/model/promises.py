@@ -3,12 +3,38 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import Any, Final
 
 from freshet.model.curve import Curve
 from freshet.model.errors import UserError
 from freshet.model.expectation import Expectations
+from freshet.model.quality_table import PROPORTIONAL, QualityTable
+
+_OVERLOAD: Final = ("defer", "thin")
+
+
+def overload_of(given: Any) -> tuple[str, ...]:
+    """What may happen to a query under overload, from what a user writes.
+
+    >>> overload_of(["defer", "thin"])
+    ('defer', 'thin')
+    >>> overload_of(["skip"])
+    Traceback (most recent call last):
+    freshet.model.errors.UserError: overload has "skip", which this version does not run: use "defer" or "thin"
+    >>> overload_of("thin")
+    Traceback (most recent call last):
+    freshet.model.errors.UserError: overload must be a list of "defer" and "thin", not 'thin'
+    """
+    if isinstance(given, str) or not isinstance(given, Sequence) or not given:
+        raise UserError(f'overload must be a list of "defer" and "thin", not {given!r}')
+    if "skip" in given:
+        raise UserError('overload has "skip", which this version does not run: use "defer" or "thin"')
+    for word in given:
+        if word not in _OVERLOAD:
+            raise UserError(f'overload must be a list of "defer" and "thin", but has {word!r}')
+    return tuple(dict.fromkeys(given))
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +48,9 @@ class Promises:
         period: Seconds between releases of a periodic query (RT §2.2).
         deadline: Seconds after its release by which an instance should be answered.
         expect: What its measures should be over its life (MAV §4.2); it never moves a due date.
+        overload: What may happen to it under overload: ``defer`` lets tuples wait, ``thin`` leaves some of them out.
+        value: SQL expression over the columns of an input: what a tuple is worth. The least go first.
+        quality: What its answers are worth by the share of the tuples that is kept.
 
     >>> Promises(weight=0.5).weight
     0.5
@@ -33,6 +62,9 @@ class Promises:
     period: float | None = None
     deadline: float | None = None
     expect: Expectations = field(default_factory=Expectations)
+    overload: tuple[str, ...] = ("defer",)
+    value: str | None = None
+    quality: QualityTable = PROPORTIONAL
 
     def __post_init__(self) -> None:
         # Also refuses what is no number.

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from freshet.model.keep import Keep
+
 
 @dataclass(frozen=True, slots=True)
 class Segment:
@@ -46,6 +48,8 @@ class SegmentFile:
 class Train:
     """The range [first, end) of a stream, about to be processed; ``segments`` are those that overlap it.
 
+    If ``keep`` is set, only some of its tuples are processed, but the cursor moves over all of them.
+
     >>> Train("s", 10, 30).rows
     20
     """
@@ -54,6 +58,7 @@ class Train:
     first: int
     end: int
     segments: tuple[Segment, ...] = ()
+    keep: Keep | None = None
 
     @property
     def rows(self) -> int:

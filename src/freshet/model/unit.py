@@ -8,6 +8,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
+from freshet.model.keep import Missing
 from freshet.model.train import SegmentFile, Train
 
 Input = Train | int
@@ -44,6 +45,14 @@ class Chain:
     def rows(self) -> int:
         """Tuples of its trains."""
         return sum([train.rows for train in self.trains])
+
+    @property
+    def is_thinned(self) -> bool:
+        """Whether only some of the tuples of its trains are processed."""
+        for each in self.inputs:  # noqa: SIM110  # any() is slower, and a unit may have hundreds of chains
+            if isinstance(each, Train) and each.keep is not None:
+                return True
+        return False
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +135,7 @@ class ChainResult:
     on Spark ``departures`` is None: all depart when the unit is committed.
     ``failure`` is set if the chain raised: its part of the unit is not committed.
     ``dropped`` says how many rows go from the low end of the state streams of its folds.
+    ``entered`` is set where some of its tuples were not kept: how many came in at each port.
     """
 
     chain: Chain
@@ -136,6 +146,7 @@ class ChainResult:
     errors: int = 0
     failure: str | None = None
     dropped: tuple[tuple[str, int], ...] = ()
+    entered: tuple[int, ...] = ()
 
 
 class KeptCounts(NamedTuple):
@@ -164,6 +175,20 @@ NOTHING_KEPT: Final = KeptCounts()
 """No fold was in the unit."""
 
 
+class Worths(NamedTuple):
+    """What tuples at an edge were worth by the ``value`` of their query, those that were not kept included.
+
+    Args:
+        edge: Name of the edge's cursor.
+        values: Values at evenly spaced ranks, from the least to the greatest.
+        rows: Number of tuples.
+    """
+
+    edge: str
+    values: tuple[float, ...]
+    rows: int
+
+
 @dataclass(frozen=True, slots=True)
 class UnitResult:
     """A finished unit: nothing of it exists until the log has committed it.
@@ -189,6 +214,8 @@ class UnitResult:
     way: str | None = None
     """The way that it went, if that may be another one than the executor expects for its operators."""
     kept: KeptCounts = NOTHING_KEPT
+    worths: tuple[Worths, ...] = ()
+    """What tuples were worth at edges that are thinned by value."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,6 +227,8 @@ class Commit:
     files: tuple[SegmentFile, ...] = ()
     watermarks: tuple[tuple[str, int], ...] = ()
     """(stream, microseconds): from the stream's end on, as it is with these files, no tuple is from before."""
+    missing: tuple[Missing, ...] = ()
+    """What the ledger gets."""
 
 
 def given_by(unit: str, place: int) -> str:

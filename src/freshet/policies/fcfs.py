@@ -49,9 +49,9 @@ class FirstComeFirstServed(TrackingPolicy):
 
     def order(self, view: View) -> Iterable[int]:
         """The first few operators that come next."""
-        # The k least of a heap are among its first 2^k.
+        # The k least of a heap are among its first 2^k. An operator that left and came back is there more than once.
         heads = nsmallest(2 * FEW, self._heads[: 2 ** (2 * FEW)])
-        return (number for head, number in heads if self._known.get(number) == head)
+        return dict.fromkeys(number for head, number in heads if self._known.get(number) == head)
 
 
 POLICIES: Final = (FirstComeFirstServed,)

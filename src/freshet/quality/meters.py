@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from freshet.model import ChainResult, Promises
+from freshet.model import ChainResult, Missing, Promises
 from freshet.model.unit import NOTHING_KEPT, KeptCounts
 from freshet.quality.freshness import mean_freshness
 from freshet.quality.qos import overall
@@ -106,6 +106,10 @@ class Meters:
     def record(self, query: str, result: ChainResult, departure: float, *, rows_in: int = 0, ends: bool = True) -> None:
         """Records one committed chain of a query; see :meth:`QueryMeter.record`."""
         self.queries[query].record(result, departure, rows_in=rows_in, ends=ends)
+
+    def miss(self, entry: Missing) -> None:
+        """Records that the answers of a query lack tuples."""
+        self.queries[entry.query].miss(entry)
 
     def wait(self, query: str, waiting: Waiting) -> None:
         """Sets what waits for a query; call it before a snapshot, it holds until the next call."""

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from typing import Literal
 
 import numpy as np
 
-from freshet.model import ChainResult, Promises
+from freshet.model import ChainResult, Missing, Promises
 from freshet.quality.freshness import FreshnessMeter
 from freshet.quality.qos import QosMeter
 from freshet.quality.rate import RecentRate
@@ -43,6 +44,7 @@ class QueryMeter:
         "errors",
         "held",
         "memory",
+        "missing",
         "promises",
         "qos",
         "reason",
@@ -70,6 +72,8 @@ class QueryMeter:
         self.tuples_in = 0
         self.tuples_out = 0
         self.errors = 0
+        self.missing: Counter[str] = Counter()
+        """Tuples that its answers lack, by kind."""
         self.response = ResponseMeter()
         self.recent = RecentResponse(self.response.seen, start)
         self.qos = None if self.promises.curve is None else QosMeter(self.promises.curve)
@@ -108,6 +112,21 @@ class QueryMeter:
             self.tuples_out += rows_out
             self._recent_out.add(rows_out, departure)
 
+    def miss(self, entry: Missing) -> None:
+        """Records tuples that its answers lack; they count as read, too."""
+        self.missing[entry.kind] += entry.rows
+
+    def completeness(self) -> float:
+        """Share of the tuples that it read which its answers take into account.
+
+        >>> meter = QueryMeter(start=0.0)
+        >>> meter.tuples_in = 100
+        >>> meter.miss(Missing("q", "q.filter_1", "s", "thinned", 0, 100, 25, 0.75, "hash 1"))
+        >>> meter.completeness()
+        0.75
+        """
+        return 1.0 - self.missing.total() / self.tuples_in if self.tuples_in else 1.0
+
     def _depart(self, result: ChainResult, departure: float) -> None:
         arrivals = result.arrivals
         if result.departures is not None:
@@ -141,6 +160,9 @@ class QueryMeter:
             "tuples_in": self.tuples_in,
             "tuples_out": self.tuples_out,
             "errors": self.errors,
+            "rows_thinned": self.missing["thinned"],
+            "missing": dict(self.missing),
+            "completeness": self.completeness(),
             "late": 0,
             "dead": 0,
             "waiting": waiting.rows,

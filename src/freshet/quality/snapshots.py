@@ -99,6 +99,9 @@ class QuerySnapshot(TypedDict):
     tuples_in: Annotated[Counted, "number of tuples read from its streams; each counts once per input that reads it"]
     tuples_out: Annotated[Counted, "number of tuples in its output"]
     errors: Annotated[Counted, "number of evaluation errors that gave NULL"]
+    rows_thinned: Annotated[Counted, "number of tuples that it read and left out under overload"]
+    missing: Annotated[dict[str, Counted], "number of tuples that its answers lack in this run, by kind of the ledger"]
+    completeness: Annotated[Share, "1 minus the share of all tuples read that its answers lack"]
     late: Annotated[
         Counted, "number of tuples of its streams that were set aside as late, since the streams were created"
     ]

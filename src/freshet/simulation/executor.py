@@ -15,6 +15,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from freshet.engine import Clock
+from freshet.kernels.keeping import kept_mask
 from freshet.model import (
     Chain,
     ChainResult,
@@ -173,7 +174,13 @@ class SimulatedExecutor:
         return (SegmentFile(unit, 0, members),) if members else ()
 
     def _tuples(self, each: Input, given: Sequence[Tuples]) -> Tuples:
-        return self._log.tuples(each) if isinstance(each, Train) else given[each]
+        if not isinstance(each, Train):
+            return given[each]
+        arrivals, origins = self._log.tuples(each)
+        if each.keep is None:
+            return arrivals, origins
+        kept = kept_mask(each)
+        return arrivals[kept], origins[kept]
 
     def finished(self) -> Sequence[UnitResult]:
         results = []
@@ -216,12 +223,14 @@ class _UnitRun:
         """What a chain did, what it gives out, and when it was done."""
         runs: list[OperatorRun] = []
         self._dropped = []
+        entered = tuple([len(tuples[0]) for tuples in inputs]) if chain.is_thinned else ()
         parts = [(number,) for number in chain.nodes] if self._departs == "box" else [chain.nodes]
         for nodes in parts:
             tuples, departures, moment = self._pass(nodes, inputs, moment, runs)
             inputs = [tuples]
         own = None if self._departs == "unit" else departures
-        result = ChainResult(chain, len(tuples[0]), tuple(runs), tuples[0], own, dropped=tuple(self._dropped))
+        rows, dropped = len(tuples[0]), tuple(self._dropped)
+        result = ChainResult(chain, rows, tuple(runs), tuples[0], own, dropped=dropped, entered=entered)
         return result, tuples, moment
 
     def _pass(

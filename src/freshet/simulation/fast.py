@@ -12,7 +12,7 @@ from statistics import fmean
 from freshet.engine.admission import LOOK_AGAIN, MOST_ASKS
 from freshet.engine.binding import MadeUp, bind
 from freshet.engine.board import Board
-from freshet.model import Chain, Step, UserError
+from freshet.model import Chain, QueryView, Step, UserError
 from freshet.policies import Policy
 from freshet.quality import OperatorStatistics, OverheadStatistics
 from freshet.simulation.chains import FastChain, FastEdge, FastOperator, FastTuples, events_of
@@ -20,7 +20,6 @@ from freshet.simulation.executor import Departs, Profile, way_of
 from freshet.simulation.log import TUPLE_BYTES
 from freshet.simulation.outcome import Departed, Floats, SimulationOutcome, Work, outcome
 from freshet.simulation.record import joined, operations
-from freshet.simulation.view import PolicyQuery
 from freshet.simulation.world import SimulatedQuery, profiles_of
 
 
@@ -29,7 +28,7 @@ class _View:
     """What the policy sees."""
 
     operators: list[FastOperator]
-    queries: list[PolicyQuery]
+    queries: Sequence[QueryView]
     board: Board
     ready: dict[int, None] = field(default_factory=dict)
     now: float = 0.0
@@ -102,11 +101,7 @@ class FastWorld:
         self._promises = {query.name: query.promises for query in queries}
         self._board = _board(queries, profiles, overhead, call)
         self._edges: dict[str, FastEdge] = {}
-        self._view = _View(
-            self._operators(sizes or {}, profiles),
-            [PolicyQuery(each.name, each.operators, each.root, each.promises) for each in self._board.queries],
-            self._board,
-        )
+        self._view = _View(self._operators(sizes or {}, profiles), self._board.queries, self._board)
         self._leaving: list[tuple[FastChain, list[str]]] = []
         self._shapes: dict[tuple[int, ...], _Shape] = {}
         self._steps: deque[Step] = deque()
@@ -182,6 +177,8 @@ class FastWorld:
             due = (self._paid - paid) * self._operation
             self.work.scheduling += due
             self.now += due
+        if decision.sheds:
+            raise UserError("FastWorld runs every tuple: use World for a policy that thins queries")
         self._steps.extend(decision.steps)
         self._again = decision.again
         if not self._steps and self._again is None and self._next == math.inf:

@@ -13,6 +13,7 @@ from freshet.testing.answers import answers, check_invariant
 from freshet.testing.compare import assert_same, difference
 from freshet.testing.executor import InProcessExecutor
 from freshet.testing.faults import Faults, Killed
+from freshet.testing.ledger import remaining
 from freshet.testing.local_run import LocalRun
 from freshet.testing.policies import OneBox, RandomSteps, RandomStrategies
 from freshet.testing.schedule import Schedule
@@ -34,4 +35,5 @@ __all__ = [
     "assert_same",
     "check_invariant",
     "difference",
+    "remaining",
 ]

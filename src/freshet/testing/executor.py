@@ -18,6 +18,7 @@ from freshet.engine import Clock
 from freshet.kernels import CompiledFold, compile_fold
 from freshet.kernels.columns import NetworkColumns
 from freshet.kernels.expressions.unsupported import Unsupported
+from freshet.kernels.keeping import kept_rows
 from freshet.kernels.kept_states import KeptStates
 from freshet.kernels.key_split import KeyedTrain, division
 from freshet.kernels.running import Made, Runner
@@ -43,7 +44,7 @@ from freshet.model import (
     version_stream,
 )
 from freshet.model.schema import with_arrival
-from freshet.model.unit import KeptCounts, components, given_by
+from freshet.model.unit import KeptCounts, Worths, components, given_by
 from freshet.testing.faults import Faults
 
 
@@ -214,6 +215,7 @@ class _TaskInProcess:
         self._before = self._kept.hits, self._kept.misses
         self.states = UnitStates(unit.states, self._kept, self._read_state)
         self.memory = self.states.memory
+        self.worths: list[Worths] = []
         self._numbers = {self.operators([number])[0].name: number for number in unit.nodes}
 
     def _raise_in(self, *nodes: int) -> None:
@@ -239,8 +241,9 @@ class _TaskInProcess:
         return compile_fold(operator, *inputs)
 
     def read(self, train: Train, columns: pa.Schema) -> pa.Table:
-        table = read_train(self._executor.folder, train, with_arrival(columns))
-        return train.select(table) if isinstance(train, KeyedTrain) else table
+        kept = kept_rows(read_train(self._executor.folder, train, with_arrival(columns)), train)
+        self.worths += [kept.worths] if kept.worths is not None else []
+        return train.select(kept.table) if isinstance(train, KeyedTrain) else kept.table
 
     def _read_state(self, fold: str, part: Train, schema: pa.Schema) -> pa.Table:
         return read_train(self._executor.folder, part, schema)
@@ -289,16 +292,17 @@ class _TaskInProcess:
 
     def _result(self, chain: Chain, made: Made) -> ChainResult:
         failure = made.failure or self._executor.why_failed(chain, made.errors)
-        entered = (made.entered, *made.passed[:-1])
+        entered = (sum(made.entered), *made.passed[:-1])
+        ports = made.entered if chain.is_thinned else ()
         cost = self._executor.cost
         runs = tuple(
             OperatorRun(number, before, after, nanos / 1e9 if cost is None else cost * before)
             for number, before, after, nanos in zip(chain.nodes, entered, made.passed, made.nanos, strict=True)
         )
         if failure is not None or made.table is None:
-            return ChainResult(chain, 0, runs, failure=failure)
+            return ChainResult(chain, 0, runs, failure=failure, entered=ports)
         arrivals = np.sort(made.table.column(ARRIVAL).to_numpy()) / 1e6
-        return ChainResult(chain, made.table.num_rows, runs, arrivals, errors=made.errors)
+        return ChainResult(chain, made.table.num_rows, runs, arrivals, errors=made.errors, entered=ports)
 
 
 def _renumbered(chain: Chain, places: Mapping[int, int]) -> Chain:
@@ -328,7 +332,9 @@ def _run_unit(unit: Unit, executor: InProcessExecutor, raising: AbstractSet[int]
     kept = KeptCounts()
     for task in tasks:
         kept = kept.plus(task.counts())
-    return UnitResult(unit, now, now, tuple(chains), tuple(file for _, file in done if file.members), kept=kept)
+    worths = tuple(each for task in tasks for each in task.worths)
+    files = tuple(file for _, file in done if file.members)
+    return UnitResult(unit, now, now, tuple(chains), files, kept=kept, worths=worths)
 
 
 def _together(results: Sequence[ChainResult]) -> ChainResult:
@@ -347,5 +353,6 @@ def _together(results: Sequence[ChainResult]) -> ChainResult:
             errors=first.errors + each.errors,
             failure=first.failure or each.failure,
             dropped=(*first.dropped, *each.dropped),
+            entered=tuple(map(sum, zip(first.entered, each.entered, strict=True))),
         )
     return first if first.failure is None else replace(first, rows_out=0, arrivals=())

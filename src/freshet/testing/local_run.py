@@ -20,7 +20,7 @@ from freshet.app.declared.checking import Catalog, check_queries, may_share
 from freshet.app.declared.problems import did_you_mean, refuse
 from freshet.engine import Engine, LogQueues, VirtualClock
 from freshet.log import Intake, Limits, Log, LogFull, Receipt, Retention, TableVersions
-from freshet.model import ARRIVAL, Commit, Query, UserError
+from freshet.model import ARRIVAL, Commit, Missing, Query, Shed, UserError
 from freshet.policies import Policy, create
 from freshet.policies.sharing import share
 from freshet.sources.push import PushedRows, as_rows
@@ -236,6 +236,14 @@ class LocalRun:
         return self.tables[table].put(table_rows(table_of(self.app, table), rows))
 
     # What is done
+
+    def thin(self, name: str, kept: float) -> None:
+        """Keeps only a share of what comes in for a query, from its next unit on; 1 keeps everything again."""
+        self.engine.shed(Shed(name, kept, "by hand"))
+
+    def missing(self, query: str) -> list[Missing]:
+        """What the answers of a query lack, and why, from the ledger."""
+        return [entry for entry in self.log.ledger() if entry.query == query]
 
     def turn(self) -> None:
         """Runs one turn of the engine's loop: takes in what came, commits what is done, begins what the policy says."""

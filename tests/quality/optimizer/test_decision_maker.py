@@ -11,7 +11,7 @@ from freshet.quality.optimizer import (
     ROUND_ROBIN,
     DecisionMaker,
     DecisionTable,
-    Figures,
+    IntervalFigures,
     Look,
     LookSettings,
     StrategyState,
@@ -38,7 +38,7 @@ def look(
     **observed: float | None,
 ) -> Look:
     state = StrategyState(strategy) if isinstance(strategy, str) else strategy
-    figures = Figures(3.0, observed)
+    figures = IntervalFigures(3.0, observed)
     return (maker or DecisionMaker(settings=AT_ONCE)).look(wishes, figures, state, time=age, age=age, round_s=round_s)
 
 
@@ -78,7 +78,8 @@ def test_as_printed_segment_would_never_win(met: float) -> None:
 )
 def test_all_violated_ties_by_what_is_violated_most_or_stays(strategy: str, worst: dict[str, float], to: str) -> None:
     """Table 3: PCS and Simplified Segment tie at 2.25."""
-    one = look(MUSTS, strategy, **{"latency": 3.0, "memory": 2e6, "throughput": 50.0, **worst})
+    observed: dict[str, Any] = {"latency": 3.0, "memory": 2e6, "throughput": 50.0, **worst}
+    one = look(MUSTS, strategy, **observed)
     assert one.scores == {ROUND_ROBIN: 1.5, "pcs": 2.25, "segment": 1.5, SS: 2.25}
     assert one.to == to
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from freshet.model import MEASURES, Expectations
-from freshet.quality.optimizer import DecisionMaker, DecisionTable, Figures, Look, LookSettings, StrategyState
+from freshet.quality.optimizer import DecisionMaker, DecisionTable, IntervalFigures, Look, LookSettings, StrategyState
 
 NAMES = ("pcs", "segment", "simplified-segment", "rr", "fcfs")
 CLASSES = st.sampled_from(["must", "best-effort", "dont-care"])
@@ -21,7 +21,7 @@ class Life:
 
     table: DecisionTable
     wishes: Expectations
-    figures: list[Figures]
+    figures: list[IntervalFigures]
     stay: float
 
     def looks(self) -> list[Look]:
@@ -43,7 +43,9 @@ def lives(draw: st.DrawFn) -> Life:
     wishes = Expectations.parse({measure: {"class": draw(CLASSES), "points": 100} for measure in watched})
     observed = st.sampled_from([None, 1.0, 50.0, 100.0, 101.0, 400.0])
     figures = st.lists(st.fixed_dictionaries(dict.fromkeys(MEASURES, observed)), max_size=25)
-    return Life(table, wishes, [Figures(1.0, each) for each in draw(figures)], draw(st.sampled_from([0.0, 2.0])))
+    return Life(
+        table, wishes, [IntervalFigures(1.0, each) for each in draw(figures)], draw(st.sampled_from([0.0, 2.0]))
+    )
 
 
 def decided_for(one: Look) -> set[str]:

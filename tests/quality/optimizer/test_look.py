@@ -7,18 +7,18 @@ import json
 import pytest
 
 from freshet.model import Expectations, UserError
-from freshet.quality.optimizer import DecisionMaker, Figures, Look, LookSettings, StrategyState
+from freshet.quality.optimizer import DecisionMaker, IntervalFigures, Look, LookSettings, StrategyState
 
 
 def test_looks_and_states_come_back_from_json() -> None:
     wishes = Expectations.parse({"latency": {"class": "must", "points": "2 s"}, "memory": "1 MB", "throughput": 5})
-    figures = Figures(3.0, {"latency": 3.0, "memory": 5e5, "throughput": None}, {"s": 20.0})
+    figures = IntervalFigures(3.0, {"latency": 3.0, "memory": 5e5, "throughput": None}, {"s": 20.0})
     look = DecisionMaker().look(wishes, figures, StrategyState("segment"), time=1e9, age=12.0)
     assert Look.read(json.loads(json.dumps(look.record()))) == look
     assert (look.switches, look.arrivals, look.worst_class) == (True, {"s": 20.0}, 1.0)
     state = StrategyState("segment").after(look)
     assert StrategyState.read(json.loads(json.dumps(state.record()))) == state
-    assert (state.strategy, state.since, set(state.switches[0].violated)) == ("pcs", 12.0, {"latency"})
+    assert (state.strategy, state.since, state.switches[0].violated) == ("pcs", 12.0, frozenset({"latency"}))
 
 
 def test_a_look_that_stays_changes_nothing() -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from freshet.engine.metering import waiting_for
 from freshet.policies import FirstComeFirstServed, create
-from freshet.quality.optimizer import Figures, IntervalMeter, Predictor, Totals
+from freshet.quality.optimizer import IntervalFigures, IntervalMeter, IntervalTotals, Predictor
 from freshet.simulation.executor import Profile
 from freshet.simulation.world import SimulatedQuery, World
 
@@ -22,7 +22,7 @@ def backlog(strategy: str, rows: int = 200, rate: float = 40.0) -> World:
     return World({"s": arrivals}, [query], create(strategy), sizes={"s": 80})
 
 
-def simulated(strategy: str) -> Figures:
+def simulated(strategy: str) -> IntervalFigures:
     world, board = backlog(strategy), None
     board, engine = world.engine.board, world.engine
     meter = IntervalMeter(0.0)
@@ -34,10 +34,10 @@ def simulated(strategy: str) -> Figures:
 
     engine.observers.append(Watch())
     world.run(until=SECONDS)
-    return meter.close(SECONDS, Totals.of(engine.meters.queries["q"], {"s": engine.log.end("s")}))
+    return meter.close(SECONDS, IntervalTotals.of(engine.meters.queries["q"], {"s": engine.log.end("s")}))
 
 
-def predicted(strategy: str) -> Figures:
+def predicted(strategy: str) -> IntervalFigures:
     world = World(
         {"s": np.zeros(200)}, [SimulatedQuery.straight("q", "s", PATH)], FirstComeFirstServed(), sizes={"s": 80}
     )

@@ -17,6 +17,7 @@ def main(state: str, address: str, count: int) -> None:
         "http": {"url": f"{address}/m/{{element}}"},
         "budget": 300.0,
         "change_every": 1.0,
+        "timeout": 60.0,
     }
     with feeding(Path(state), options, stream(SCHEMA)):
         print("running", flush=True)

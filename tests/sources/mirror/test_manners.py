@@ -192,3 +192,28 @@ def test_a_part_of_a_body_counts(tmp_path: Path, web: Web) -> None:
     with feeding(tmp_path, given) as fed:
         fed.until(lambda: fed.source.status.failures == 1)
         assert fed.source.status.bytes > 50_000
+
+
+def test_what_a_closed_host_does_not_use_others_have(tmp_path: Path, web: Web) -> None:
+    def busy(request: Any) -> None:
+        request.answer(429, b"", {"Retry-After": "300"})
+
+    with serving() as other:
+        web.pages = {f"/{number}": price(1) for number in range(5)}
+        other.pages = {f"/{number}": price(2) for number in range(5)}
+        here, there = ([f"{each.address}/{number}" for number in range(5)] for each in (web, other))
+        given = {**options(web, *here, *there, learn=False), "http": {}}
+        with feeding(tmp_path, given) as fed:
+
+            def share() -> float:
+                planned = {each.element: each.polls_per_s or 0.0 for each in fed.source.rates()}
+                return sum(planned.get(name, 0.0) for name in here) / 50.0
+
+            fed.until(lambda: len(fed.rows()) == 10 and 0.45 < share() < 0.55)
+            other.pages = dict.fromkeys(other.pages, busy)
+            fed.until(lambda: share() > 0.95)
+            fed.until(lambda: "closed" in (fed.log.source_position("prices") or {}))
+        asked = len(other.requests)
+        with feeding(tmp_path, given) as fed:
+            fed.until(lambda: share() > 0.95)
+        assert len(other.requests) == asked

@@ -5,16 +5,21 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from graphlib import CycleError, TopologicalSorter
+from typing import Final
 
 import pyarrow as pa
 from sqlglot import exp
 
 from freshet.app.declared.problems import Problem
 from freshet.app.declared.spec import QuerySpec
-from freshet.model import Query, QueryGraph, Stream, UserError
+from freshet.model import Project, Query, QueryGraph, Stream, UserError
 from freshet.model.errors import NotRunnable
 from freshet.sql import OwnFunctions, SqlError, SqlTyper, build_query, not_run_yet
 from freshet.sql.parse.text import shared_query
+from freshet.sql.value import value_over
+
+_VALUE: Final = "value: "
+"""Beginning of what is said of the value of a query."""
 
 
 @dataclass(slots=True)
@@ -76,6 +81,8 @@ class Catalog:
         if (later := not_run_yet(query)) is not None:
             raise later
         _check_lateness(query, self.streams)
+        if query.promises.value is not None:
+            _check_value(query, query.promises.value, self.schemas)
         if query.graph.tables:
             # Kernels take a while to load, and few applications need them here.
             from freshet.kernels.table_join import check_lookups
@@ -113,7 +120,8 @@ def check_queries(catalog: Catalog, specs: Mapping[str, QuerySpec], broken: froz
         except UserError as error:
             # The place says already which query it is.
             text = str(error).removeprefix(f"query {name}").lstrip(",: ") if isinstance(error, SqlError) else str(error)
-            checked.problems.append(Problem(f"queries.{name}.sql", text))
+            key = "value" if text.startswith(_VALUE) else "sql"
+            checked.problems.append(Problem(f"queries.{name}.{key}", text.removeprefix(_VALUE)))
             if query is not None and isinstance(error, NotRunnable):
                 # Its columns are known by name, so that queries on it can be checked all the same.
                 checked.schemas[name] = pa.schema([(column, pa.null()) for column in query.columns])
@@ -132,6 +140,23 @@ def _check_lateness(query: Query, streams: Mapping[str, Stream]) -> None:
                 f"come: declare its lateness, such as lateness = '10 seconds', or '0 s' if {stream.event_time} "
                 "never goes back"
             )
+
+
+def _check_value(query: Query, value: str, schemas: Mapping[str, pa.Schema]) -> None:
+    """Refuses a value that no input of a query has the columns for, or that the kernels cannot compute."""
+    from freshet.kernels.superbox.program import why_not
+
+    found = False
+    for stream in query.graph.streams:
+        over = value_over(value, schemas[stream])
+        if over is not None:
+            found = True
+            why = why_not([Project("value", (("value", over),))], schemas[stream])
+            if why is not None:
+                raise UserError(f"{_VALUE}only Spark can compute {value} ({why}): use a simpler expression")
+    if not found:
+        names = ", ".join(f"{stream} ({', '.join(schemas[stream].names)})" for stream in query.graph.streams)
+        raise UserError(f"{_VALUE}no input has all columns of {value}: they are {names}")
 
 
 def timed_streams(graph: QueryGraph) -> list[str]:

@@ -27,6 +27,8 @@ from freshet.app.declared.spec import check_master, share_mode
 from freshet.log.segments.retention import Retention
 from freshet.model import Curve, Expectation, UserError, parse_bytes, parse_duration, priority_classes
 from freshet.model.places import check_local
+from freshet.model.promises import overload_of
+from freshet.model.quality_table import PROPORTIONAL, QualityTable
 from freshet.policies import create
 from freshet.policies.sharing import Mode
 from freshet.quality.optimizer import DecisionTable, LookSettings
@@ -94,15 +96,6 @@ def _ahead(value: float, info: ValidationInfo) -> float:
     return value
 
 
-def _positive(example: str) -> AfterValidator:
-    def check(value: float | None) -> float | None:
-        if value is not None and value <= 0:
-            raise ValueError(f"must be above 0, such as {example!r}")
-        return value
-
-    return AfterValidator(check)
-
-
 def _or_unlimited(parse: Callable[[Any], Any]) -> Callable[[Any], Any]:
     return lambda value: None if value == "unlimited" else parse(value)
 
@@ -112,6 +105,8 @@ DurationOrUnlimited = Annotated[float | None, _quantity(_or_unlimited(parse_dura
 ByteSize = Annotated[int, _quantity(parse_bytes, "size such as '512 MB'", whole=True), Field(ge=0)]
 SizeOrUnlimited = Annotated[int | None, _quantity(_or_unlimited(parse_bytes), "size such as '512 MB'", whole=True)]
 LatencyCurve = Annotated[Curve, BeforeValidator(_telling(Curve.parse))]
+Overload = Annotated[tuple[str, ...], BeforeValidator(_telling(overload_of, "overload "))]
+Quality = Annotated[QualityTable, BeforeValidator(_telling(QualityTable.parse, "quality "))]
 PolicyName = Annotated[str, _checked(create)]
 ShareMode = Annotated[Mode, BeforeValidator(_telling(share_mode, "share "))]
 PathText = Annotated[str, _checked(partial(check_local, what="path"), "path: ")]
@@ -213,7 +208,7 @@ class ExpectSection(Section):
     """Bytes that wait in its queues, on average: a size."""
     throughput: Annotated[InstanceOf[Expectation] | None, _expected("throughput")] = None
     """Output tuples per second: a number, or such as "200 rows/s"."""
-    every: Annotated[DurationText | None, _positive("3 s")] = None
+    every: Annotated[DurationText, Field(gt=0)] | None = None
     """Time between looks at the query; that of the application, if not given."""
 
     def given(self) -> dict[str, Any]:
@@ -239,6 +234,14 @@ class QuerySection(Section):
     """What its answers are worth by their latency: points [latency, utility], never rising, utilities in [0, 1]."""
     expect: ExpectSection = ExpectSection()
     """What its measures should be over its life."""
+    overload: Overload = ("defer",)
+    """What may happen to it under overload: "defer" lets tuples wait, "thin" leaves some of them out."""
+    value: str | None = None
+    """What a tuple is worth if some are left out: a SQL expression over the columns of a stream that it reads; the
+    least go first. Without it a hash decides."""
+    quality: Quality = PROPORTIONAL
+    """What its answers are worth by the share of the tuples kept: "tolerant", "proportional", "strict" or points
+    [share kept, worth], which rise to [1, 1]."""
     retention: RetentionSection = RetentionSection()
     """How long its output is kept."""
     sinks: list[SinkSection] = []
@@ -317,7 +320,7 @@ class AppSection(Section):
     measured that it saves time) or "always"; true means "always" and false "never"."""
     classes: Annotated[dict[str, float], _checked(priority_classes)] = {}
     """Further classes of expectations, each with its weight; "must", "best-effort" and "dont-care" may have others."""
-    look_every: Annotated[DurationText, _positive("3 s")] = DEFAULT_LOOKS.every
+    look_every: Annotated[DurationText, Field(gt=0)] = DEFAULT_LOOKS.every
     """Time between two looks at the measures of a query with expectations."""
     look_ahead: Annotated[DurationText, AfterValidator(_ahead)] = DEFAULT_LOOKS.ahead
     """How far ahead expectations are read to find violations: less than the time between looks; 0: now."""

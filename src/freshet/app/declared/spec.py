@@ -15,6 +15,8 @@ from freshet.app.declared.optimizing import Ranks, check_ranked, check_strategy
 from freshet.engine.optimizer import Mode
 from freshet.log import Retention
 from freshet.model import Curve, Expectation, Expectations, PriorityClass, Promises, Stream, UserError, priority_classes
+from freshet.model.promises import overload_of
+from freshet.model.quality_table import QualityTable
 from freshet.policies.sharing import Mode as ShareMode
 from freshet.quality.optimizer import LookSettings
 from freshet.sinks import Sink, Token
@@ -34,6 +36,8 @@ CurveLike = Curve | Sequence[tuple[str | float, float]]
 ExpectationLike = Expectation | str | float | Sequence[tuple[str | float, str | float]] | Mapping[str, Any]
 """What is expected of a measure: a value, points (time of the query's life, value), or a mapping of ``class`` and of
 ``points`` or ``intervals``."""
+QualityLike = QualityTable | str | Sequence[tuple[float, float]]
+"""A quality table, the name of a preset, or points: (share kept, worth)."""
 
 _MASTER: Final = re.compile(
     r"local|local\[(?:[1-9]\d*|\*)(?:\s*,\s*[1-9]\d*)?\]|local-cluster\[\s*[1-9]\d*\s*,\s*[1-9]\d*\s*,\s*[1-9]\d*\s*\]"
@@ -135,6 +139,9 @@ def declare_query(
     curve: CurveLike | None = None,
     expect: Mapping[str, ExpectationLike | float | None] | None = None,
     settings: Settings | None = None,
+    overload: Sequence[str] = ("defer",),
+    value: str | None = None,
+    quality: QualityLike = "proportional",
     strategy: str | None = None,
 ) -> QuerySpec:
     """What :meth:`App.query` and :meth:`Run.add_query` declare; it checks what does not depend on other queries. The
@@ -159,22 +166,21 @@ def declare_query(
     worth = None if curve is None else Curve.for_query(name, curve)
     try:
         kept = check_retention(retention)
+        wishes = _expectations(expect or {}, settings or Settings())
+        under_load, worth_kept = overload_of(overload), QualityTable.parse(quality)
+        promises = Promises(weight, worth, expect=wishes, overload=under_load, value=value, quality=worth_kept)
     except UserError as error:
         raise UserError(f"query {name}: {error}") from None
-    promises = Promises(weight, worth, expect=_expectations(name, expect or {}, settings or Settings()))
     check_ranked(name, promises, (settings or Settings()).ranks)
     if strategy is not None:
         check_strategy(name, strategy)
     return QuerySpec(name, sql, promises, start, on_error, tuple(sinks), kept, strategy)
 
 
-def _expectations(name: str, given: object, settings: Settings) -> Expectations:
+def _expectations(given: object, settings: Settings) -> Expectations:
     """The expectations of a query, whose looks must suit those of the application."""
-    try:
-        expectations = Expectations.parse(given, settings.classes)
-        settings.looks.of_query(expectations)
-    except UserError as error:
-        raise UserError(f"query {name}: {error}") from None
+    expectations = Expectations.parse(given, settings.classes)
+    settings.looks.of_query(expectations)
     return expectations
 
 

@@ -99,7 +99,7 @@ def recalled(log: Log, query: str) -> Known | None:
 
 def _lost(log: Log) -> dict[str, int]:
     """Up to where readers have lost tuples, by name."""
-    return {loss.reader: loss.end for loss in log.ledger()}
+    return {entry.edge: entry.end for entry in log.ledger()}
 
 
 def compare(log: Log, query: Query) -> Change:

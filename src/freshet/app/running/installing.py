@@ -106,7 +106,7 @@ class Installer:
         units = max(self._engine.board.calls.calls, 1)
         measured = {
             operator.node.name: OperatorFigures(
-                operator.cost,
+                operator.statistics.cost,
                 operator.selectivity,
                 operator.statistics.rows_in / lived,
                 min(1.0, operator.statistics.runs / units),

@@ -6,7 +6,6 @@ import math
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Final, Literal, Self
 
@@ -14,28 +13,24 @@ import pyarrow as pa
 
 from freshet.app.app import App
 from freshet.app.declared.problems import did_you_mean
-from freshet.app.declared.spec import CurveLike, ExpectationLike, SinkLike, declare_query
+from freshet.app.declared.spec import CurveLike, ExpectationLike, QualityLike, SinkLike, declare_query
 from freshet.app.remembered.sharing import write_figures
 from freshet.app.reports.report import report_of, snapshot, write
-from freshet.app.reports.types import Report, ResidentsReport
-from freshet.app.running.installing import Installer
-from freshet.app.running.loop import Loop, Rounds
-from freshet.app.running.observers import DecisionKeeper, Guarded
-from freshet.app.running.outlets import Outlets
-from freshet.app.running.tables import TableFeeds
-from freshet.engine import Engine, LogQueues, Observer, Undrained
-from freshet.log import Log, Receipt, Retention
-from freshet.model import ARRIVAL, Curve, Expectation, FreshetError, UserError
+from freshet.app.reports.types import Report
+from freshet.app.running.loop import Rounds
+from freshet.app.running.observers import Guarded
+from freshet.app.running.parts import Parts
+from freshet.engine import Observer, Undrained
+from freshet.log import Receipt, Retention
+from freshet.model import ARRIVAL, Curve, Expectation, FreshetError, Missing, Shed, UserError
 from freshet.model.expectation import measure_of
 from freshet.policies import Reason, create
 from freshet.quality.snapshots import EngineSnapshot
 from freshet.sinks import MemorySink
-from freshet.sources import Feeder
-from freshet.sources.mirror.source import MirrorSource
 from freshet.sources.push import PushedRows, PushSource
 
 if TYPE_CHECKING:
-    from freshet.spark.session.embedded import DataFrame, SparkSession
+    from freshet.spark.session.embedded import DataFrame
 
 STEP: Final = 0.1
 """Seconds between looks at whether a run has ended."""
@@ -49,27 +44,6 @@ QUIET: Final = 9.0
 """Additional seconds while the engine has nothing to tell; sources and sinks may."""
 COLLECT: Final = 3.0
 """Seconds between collections of what retention no longer keeps."""
-
-
-@dataclass(slots=True)
-class Parts:
-    """The parts of a run, connected; :mod:`freshet.app.running.wiring` puts them together."""
-
-    log: Log
-    queues: LogQueues
-    session: SparkSession
-    engine: Engine
-    loop: Loop
-    installer: Installer
-    outlets: Outlets
-    tables: TableFeeds
-    policy: str
-    master: str
-    decisions: DecisionKeeper
-    residents: Callable[[], ResidentsReport]
-    feeders: dict[str, Feeder] = field(default_factory=dict)
-    pushes: dict[str, PushSource] = field(default_factory=dict)
-    mirrors: dict[str, MirrorSource] = field(default_factory=dict)
 
 
 class Run:
@@ -159,6 +133,12 @@ class Run:
         table = log.read(name, low, high, schema.append(pa.field(ARRIVAL, pa.int64())))
         return table if arrival else table.drop_columns([ARRIVAL])
 
+    def missing(self, query: str) -> list[Missing]:
+        """What the answers of a query lack, and why, from the ledger; oldest first."""
+        if query not in self._parts.installer.schemas:
+            raise UserError(f"there is no query {query!r}{did_you_mean(query, self._parts.installer.schemas)}")
+        return [entry for entry in self._parts.log.ledger() if entry.query == query]
+
     def dataframe(self, name: str) -> DataFrame:
         """The present output of a query, or the content of a stream, as a Spark DataFrame read on the executors.
 
@@ -203,14 +183,16 @@ class Run:
         retention: Retention | None = None,
         curve: CurveLike | None = None,
         expect: Mapping[str, ExpectationLike | float | None] | None = None,
+        overload: Sequence[str] = ("defer",),
+        value: str | None = None,
+        quality: QualityLike = "proportional",
         strategy: str | None = None,
     ) -> None:
         """Adds a query; see :meth:`App.query`. It belongs to this run: declare it in the application to keep it."""
         # A query that was dropped may come back; if it is still there, the installer says so.
         taken = {other: kind for other, kind in self._names().items() if (other, kind) != (name, "query")}
-        spec = declare_query(
-            taken, name, sql, weight, start, on_error, sinks, retention, curve, expect, self.app.settings, strategy
-        )
+        more = sinks, retention, curve, expect, self.app.settings, overload, value, quality, strategy
+        spec = declare_query(taken, name, sql, weight, start, on_error, *more)
         query = self._parts.loop.ask(lambda: self._parts.installer.make(spec))
         self._parts.outlets.check(spec, query.columns)
         self._parts.loop.ask(lambda: self._parts.installer.add(spec))
@@ -251,6 +233,18 @@ class Run:
         except UserError as error:
             raise UserError(f"query {name}: expect.{measure}: {error}") from None
         self._parts.loop.ask(lambda: self._parts.installer.expect(name, measure, wish))
+
+    def thin(self, name: str, kept: float) -> None:
+        """Keeps only a share of what comes in for a query, from its next unit on; 1 keeps everything again.
+
+        The query must allow it: its ``overload`` has ``thin``. :meth:`missing` says what its answers lack. A later run
+        begins with everything.
+
+        Args:
+            name: Of the query.
+            kept: The share, above 0 and at most 1.
+        """
+        self._parts.loop.ask(lambda: self._parts.engine.shed(Shed(name, kept, "by hand")))
 
     def set_policy(self, policy: str) -> None:
         """Schedules by another policy from now on."""

@@ -77,6 +77,7 @@ learn = {learn}
 change_every = "3 s"
 audit = 0.01
 connections = 128
+timeout = "60 s"
 
 [queries.read_{case.name}]
 sql = "SELECT element, version, value FROM {case.name}"

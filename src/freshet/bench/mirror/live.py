@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import time
+from bisect import bisect
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -121,19 +122,23 @@ def live_kills(stage: Stage, *, kills: int = 2, seed: int = 1, seconds: float = 
     settings = ServerSettings(world.rates.tolist(), time.time(), length, seed, str(folder / "server"))
     cases = [case for case in world.cases() if case.name == "learned"]
     with serving(settings) as address, running(write_application(folder, address, cases, world.budget)) as app:
+        killed = []
         for number in range(kills):
             time.sleep(seconds)
             stage.say(f"kill -9, {number + 1} of {kills}")
             app.kill()
+            killed.append(time.time())
             app.start_again()
         time.sleep(seconds)
         end = time.time()
     record = _of(read_record(folder / "server"), "learned")
-    lost, doubled, met = compared(record, stored_versions(folder / "state", "learned"), end - _TAIL)
+    stored = stored_versions(folder / "state", "learned")
+    found = compared([each for each in record if each.time <= end - _TAIL], stored, killed)
     return {
-        "changes_met": met,
-        "changes_lost": lost,
-        "changes_doubled": doubled,
+        "changes_met": found.met,
+        "changes_lost": found.lost,
+        "changes_overtaken": found.overtaken,
+        "changes_doubled": found.doubled,
         "kills": kills,
         "polls_vs_budget_over_kills": _most(record, WINDOW) / (WINDOW * world.budget),
     }
@@ -175,18 +180,48 @@ def stored_versions(state: Path, stream: str) -> Counter[tuple[int, int]]:
     return Counter((int(element), int(version)) for element, version in pairs)
 
 
-def compared(record: Sequence[Served], stored: Counter[tuple[int, int]], until: float) -> tuple[int, int, int]:
-    """Versions that polls met and that are lost, rows that are doubled, and versions that polls met.
+class ComparedChanges(NamedTuple):
+    """What became of the versions that polls met.
 
-    A version that was on its way when the process was killed is not lost if a later poll brought it, or a newer one.
-
-    >>> served = [Served(1.0, "a", 0, 3, True), Served(2.0, "a", 0, 5, True), Served(3.0, "a", 1, 1, True)]
-    >>> compared(served, Counter({(0, 3): 1, (0, 5): 2}), until=10.0)
-    (1, 1, 3)
+    Args:
+        met: Number of versions of resources that were sent.
+        lost: Number of those that are no rows, although nothing excuses that.
+        overtaken: Number of those that were on their way at a kill, and that a newer version has replaced since then:
+            nobody could find them again.
+        doubled: Number of rows that are there twice.
     """
-    newest = dict[int, int]()
+
+    met: int
+    lost: int
+    overtaken: int
+    doubled: int
+
+
+def compared(record: Sequence[Served], stored: Counter[tuple[int, int]], kills: Sequence[float]) -> ComparedChanges:
+    """Holds what was served against what is stored.
+
+    The process commits what it finds of a resource in order. So a version that is no row was on its way at a kill only
+    if no later version of that life of the process is a row; and then a later life must have found a newer one.
+
+    >>> served = [Served(time, "a", 0, version, True) for time, version in ((1.0, 3), (2.0, 5), (3.0, 6), (9.0, 8))]
+    >>> compared(served, Counter({(0, 3): 1, (0, 6): 1, (0, 8): 2}), kills=[5.0])
+    ComparedChanges(met=4, lost=1, overtaken=0, doubled=1)
+    >>> compared(served, Counter({(0, 3): 1, (0, 5): 1, (0, 8): 1}), kills=[5.0])
+    ComparedChanges(met=4, lost=0, overtaken=1, doubled=0)
+    >>> compared(served, Counter({(0, 3): 1, (0, 5): 1, (0, 6): 1}), kills=[5.0])
+    ComparedChanges(met=4, lost=1, overtaken=0, doubled=0)
+    """
+    sent = {(each.element, each.version): bisect(kills, each.time) for each in record if each.sent}
+    newest, newest_of = dict[int, int](), dict[tuple[int, int], int]()
     for element, version in stored:
         newest[element] = max(version, newest.get(element, -1))
-    met = {(each.element, each.version) for each in record if each.sent and each.time <= until}
-    lost = sum(version > newest.get(element, -1) for element, version in met)
-    return lost, sum(count - 1 for count in stored.values()), len(met)
+        life = element, sent.get((element, version), -1)
+        newest_of[life] = max(version, newest_of.get(life, -1))
+    missing = [
+        (element, version, life) for (element, version), life in sent.items() if (element, version) not in stored
+    ]
+    overtaken = sum(
+        newest_of.get((element, life), -1) < version < newest.get(element, -1) for element, version, life in missing
+    )
+    doubled = sum(count - 1 for count in stored.values())
+    return ComparedChanges(len(sent), len(missing) - overtaken, overtaken, doubled)

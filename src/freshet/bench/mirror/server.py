@@ -22,7 +22,7 @@ from aiohttp import web
 
 from freshet.bench.mirror.changing import Changing, Served
 
-_LONGEST_START: Final = 30.0
+_LONGEST_START: Final = 300.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ import pyarrow as pa
 from freshet.bench.rig.feed import Arrival, Chunk, feed
 from freshet.bench.rig.notes import NotingClock, StepNote, StepNotes
 from freshet.engine import Engine, LogQueues
+from freshet.kernels.task_split import OVERHEAD
 from freshet.log import Intake, Log, Retention
 from freshet.model import Stream
 from freshet.policies import Everything, Policy
@@ -43,6 +44,7 @@ class EngineRig:
         most_rows: Maximum number of rows of a train.
         retention: Retention of streams and outputs.
         resident: How many residents, as an application declares it.
+        part_overhead: Seconds that a second job takes, to judge whether an aggregate merges a train in parts.
     """
 
     def __init__(
@@ -55,6 +57,7 @@ class EngineRig:
         most_rows: int = 500_000,
         retention: Retention = KEEP,
         resident: ResidentSetting = "auto",
+        part_overhead: float = OVERHEAD,
     ) -> None:
         self._clock = NotingClock()
         self._notes = StepNotes(self._clock)
@@ -63,7 +66,9 @@ class EngineRig:
             stack.callback(shutil.rmtree, state, ignore_errors=True)
             self.log = stack.enter_context(Log.open(state))
             residents, _ = residents_for(session, resident, slots)
-            self.executor = SparkExecutor(session, state, slots=slots, clock=self._clock, residents=residents)
+            self.executor = SparkExecutor(
+                session, state, slots=slots, clock=self._clock, residents=residents, part_overhead=part_overhead
+            )
             stack.callback(self.executor.close)
             self.executor.warm_up(1)
             self._streams = {stream.name: stream for stream in streams}

@@ -16,8 +16,8 @@ from freshet.model import OperatorRun, UnitResult
 PARTS: Final = ("decide", "bind", "send", "work", "report", "commit")
 """The parts of a step, for both ways. ``decide``: queues, meters, policy, and binding operators to trains; ``bind``:
 finding the plan and describing the trains to it; ``send``: to a resident, or to the thread that submits the job and
-back; ``work``: operators and output, of a resident with the durable file; ``report``: the way back, of a job all of
-Spark's job that is not work; ``commit``: cursors and output in the store."""
+back; ``work``: operators and output, of a resident with the file; ``report``: the way back, of a job all of Spark's job
+that is not work; ``commit``: syncing the file, unless it is large, and cursors and output in the store."""
 
 
 @dataclass(frozen=True, slots=True)

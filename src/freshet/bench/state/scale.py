@@ -152,5 +152,5 @@ def _trial(stage: Stage, session: SparkSession, backlog: ScaleBacklog, workers: 
 
 def _parts(rig: EngineRig) -> int:
     """The number of parts in which the state of the fold lies."""
-    folds = rig.engine.board.remembering.values()
+    folds = rig.engine.board.folds()
     return max(fold.parts for fold in folds)

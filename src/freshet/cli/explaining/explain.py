@@ -76,6 +76,7 @@ def _lines(query: Query, app: App, checked: Checked) -> Iterator[str]:
     from freshet.app.declared.endpoints import named_sinks
     from freshet.app.remembered.sharing import read_figures
     from freshet.cli.explaining.jobs import explain_jobs
+    from freshet.cli.explaining.overload import explain_overload
     from freshet.cli.explaining.paths import explain_paths
     from freshet.cli.explaining.state import explain_joins, explain_times
     from freshet.sql import describe
@@ -94,6 +95,7 @@ def _lines(query: Query, app: App, checked: Checked) -> Iterator[str]:
         explain_times(query, app.streams, checked),
         explain_jobs(query, checked, app.settings.resident),
         explain_joins(query),
+        explain_overload(query, checked.schemas),
     ):
         yield from (f"  {line}" for line in more)
     yield f"  output {query.name}: {_columns(checked.schemas[query.name])}"

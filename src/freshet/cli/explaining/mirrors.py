@@ -25,8 +25,8 @@ def explain_mirrors(app: App, chosen: Collection[str], queries: Mapping[str, Que
 
 def _lines(known: KnownMirror, readers: Collection[MirrorReader]) -> Iterator[str]:
     options = known.options
-    how = "HTTP" if options.http is not None else "files" if options.file is not None else "a database"
-    yield f"mirror {known.name}: polled by {how}, at most {options.rate:g} {known.unit}"
+    what = "addresses by HTTP" if options.http is not None else "files" if options.file is not None else "a database"
+    yield f"mirror {known.name}: polls {what}, at most {options.rate:g} {known.unit}"
     shares = f"{options.audit:.0%} of it for audits"
     learned = f"{options.explore:.0%} of it to explore, {shares}" if options.learn else f"rates as given, {shares}"
     yield f"  {learned}; time-out {options.timeout:g} s, at most {options.connections} polls of a host at once"
@@ -52,17 +52,15 @@ def _worth(known: KnownMirror, readers: Collection[MirrorReader]) -> Iterator[st
 
 
 def _known(known: KnownMirror) -> Iterator[str]:
-    from freshet.mirror import plan
-    from freshet.sources.mirror.remembered import remembered_elements
+    from freshet.sources.mirror.remembered import RememberedMirror
 
-    elements = remembered_elements(known.options, known.records, known.learned)
-    made = plan(elements, known.options.rate)
-    polled = int((made.frequencies > 0.0).sum())
-    failing = sum(record["failures"] > 0 for record in known.records.values())
+    mirror = RememberedMirror(known.options, known.records, known.learned)
+    elements, failing = mirror.elements, mirror.failing
     yield f"  {len(elements)} elements with {elements.rates.sum():.3g} changes/s in all, as far as polls have told"
-    yield f"  the plan polls {polled} of them, and {made.perceived:.1%} of the worth is fresh on average"
+    yield f"  the plan polls {mirror.polled} of them, and {mirror.planned:.1%} of the worth is fresh on average"
     counts = known.counts
-    yield f"  so far {counts['polls']:,} polls, {counts['changes']:,} changes, {counts['bytes']:,} bytes"
+    told = (f"{counts[what]:,} {what[:-1] if counts[what] == 1 else what}" for what in ("polls", "changes", "bytes"))
+    yield f"  so far {', '.join(told)}"
     yield from _audited(known)
     if failing:
         fail = "element fails" if failing == 1 else "elements fail"

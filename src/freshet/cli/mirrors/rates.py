@@ -40,10 +40,10 @@ def rates(
     found, and why it fails. It reads the state folder, also while the application runs.
     """
     from freshet.cli.mirrors.known import known_mirrors
-    from freshet.sources.mirror.remembered import remembered_rates
+    from freshet.sources.mirror.remembered import RememberedMirror
 
     found = {
-        each.name: (each, remembered_rates(each.options, each.records, each.learned))
+        each.name: (each, RememberedMirror(each.options, each.records, each.learned).rates())
         for each in known_mirrors(app, mirror)
     }
     if as_json:

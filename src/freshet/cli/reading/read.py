@@ -36,6 +36,7 @@ Examples:
   freshet read app.toml hot --as jsonl --limit 10      the oldest ten, for a program
   freshet read state hot --as arrow > hot.arrows       from the state folder, without the file
   freshet read app.toml hosts                          a table
+  freshet read app.toml hot --missing                  what its answers lack, and why
 """
 
 
@@ -81,6 +82,9 @@ def read(
         int | None, typer.Option("--limit", metavar="N", min=0, help="Print at most N tuples, then stop.")
     ] = None,
     follow: Annotated[bool, typer.Option("--follow", "-f", help="Continue as new tuples come, until Ctrl-C.")] = False,
+    missing: Annotated[
+        bool, typer.Option("--missing", help="Print what the answers of a query lack, instead of its answers.")
+    ] = False,
     form: Annotated[
         ReadForm,
         typer.Option("--as", help="table for people; jsonl or csv for programs; arrow is an Arrow IPC stream, binary."),
@@ -94,6 +98,9 @@ def read(
     It prints all tuples that are kept, oldest first. --last, --since and --from begin later; --limit and --follow go
     with each of them. A tuple came in when it arrived at Freshet, and an answer when its newest tuple did. For a table
     it prints the present rows.
+
+    With --missing it prints the ledger: for each range of an input, how many of its tuples are missing in the answers
+    of a query, why, and by which rule others were kept.
     """
     from freshet.log import LogReader
 
@@ -101,6 +108,9 @@ def read(
     _check_options(wanted)
     state, declared = state_of(app)
     with LogReader(state) as reader, suppress(KeyboardInterrupt):  # the way to end --follow
+        if missing:
+            _print_missing(reader, query, app, declared, wanted, form)
+            return
         waited = _check_stream(reader, query, app, declared, follow)
         if query not in reader.streams():
             _check_table_options(query, app, wanted)
@@ -110,6 +120,24 @@ def read(
             _tell_of_nothing(reader, query, app, wanted)
         if not print_tables(_tables(reader, query, wanted), form) and since is not None:
             _tell_the_newest(reader, query, app)
+
+
+def _print_missing(
+    reader: LogReader, query: str, app: Path, declared: frozenset[str], wanted: WantedRows, form: ReadForm
+) -> None:
+    from freshet.cli.reading.missing import missing_table
+    from freshet.model import UserError
+
+    _check_stream(reader, query, app, declared, follow=False)
+    wrong = [*wanted.given(), *(["--follow"] if wanted.follow else [])]
+    if wrong:
+        raise UserError(f"{app}: --missing shows the whole ledger of {query}: leave {wrong[0]} out")
+    if query not in reader.streams() or reader.kind(query) != "output":
+        raise UserError(f"{app}: {query} is not a query, and only answers can lack something")
+    entries = [entry for entry in reader.ledger() if entry.query == query]
+    if not entries:
+        print(f"{app}: nothing is missing in the answers of {query}", file=sys.stderr)
+    print_tables(iter([missing_table(entries).slice(0, wanted.limit)]), form)
 
 
 def _check_options(wanted: WantedRows) -> None:

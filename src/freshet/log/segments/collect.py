@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from freshet.log.segments.retention import Limits, keep_from
 from freshet.log.segments.storage import Storage
+from freshet.log.store import ledger
 from freshet.log.store.state import LogState, ReaderState, StreamState
 from freshet.log.store.store import Store, Transaction
 
@@ -71,10 +72,8 @@ def _raise(tx: Transaction, stream: StreamState, floor: int, now_us: int, pressu
     tx.execute("UPDATE streams SET oldest = ? WHERE id = ?", (floor, stream.id))
     why = "the disk was nearly full" if pressure else "it fell behind the bound"
     for reader in _overtaken(stream, floor):
-        tx.execute(
-            "INSERT INTO ledger VALUES (?, ?, ?, ?, ?, ?)",
-            (reader.name, stream.name, reader.next, floor, f"quarantined, and {why}", now_us),
-        )
+        told = ledger.lost(reader.owner, reader.name, stream.name, reader.next, floor, f"quarantined, and {why}")
+        ledger.enter(tx, told, now_us)
         tx.execute("UPDATE readers SET next = ? WHERE name = ?", (floor, reader.name))
         done.lost += floor - reader.next
 

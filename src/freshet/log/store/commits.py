@@ -10,6 +10,7 @@ from typing import Final
 from freshet.log.cursors import Cursors
 from freshet.log.errors import NotSynced
 from freshet.log.segments.storage import PosixStorage
+from freshet.log.store import ledger
 from freshet.log.store.state import StreamState
 from freshet.log.store.store import Member, Transaction, pack_members
 from freshet.log.store.tail import stamped
@@ -53,6 +54,9 @@ class Commits(Cursors):
                 self._move(tx, reader, stream, first, end)
             for stream, mark in (entry for result in results for entry in result.watermarks):
                 self._mark(tx, self._state.stream(stream), mark)
+            now = round(self.now() * 1e6)
+            for entry in (entry for result in results for entry in result.missing):
+                ledger.enter(tx, entry, now)
             moved = {str(name): cursor for (kind, name), cursor in tx.draft.items() if kind == "cursor"}
             tx.executemany("UPDATE readers SET next = ? WHERE name = ?", [(at, name) for name, at in moved.items()])
             tx.after(lambda: self._moved(moved))

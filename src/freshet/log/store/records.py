@@ -35,15 +35,3 @@ class HeartbeatRecord:
     sequence: int
     offset: int
     time: int
-
-
-@dataclass(frozen=True, slots=True)
-class Loss:
-    """An entry of the ledger: a quarantined or parked reader will never see this range."""
-
-    reader: str
-    stream: str
-    first: int
-    end: int
-    why: str
-    time: int

@@ -17,13 +17,14 @@ from freshet.log.store.tail import Tail
 from freshet.log.store.upgrade import upgrade
 from freshet.model import UserError
 
-FORMAT: Final = 6
+FORMAT: Final = 7
 """Version of everything in the state folder."""
-_READABLE: Final = (1, 2, 3, 4, 5, FORMAT)
+_READABLE: Final = (1, 2, 3, 4, 5, 6, FORMAT)
 """Versions that can be read. In a folder of version 1 no reader is parked and no watermark is known; otherwise it is
 one of version 2. A folder of version 2 has neither a digest nor a number of commits. Until version 3 the names of
 streams and readers told what they are for, and readers knew the queries. Until version 4 a source kept no records.
-Until version 5 every state lay in one part: who knows only that would not see the other parts."""
+Until version 5 every state lay in one part: who knows only that would not see the other parts. Until version 6 the
+ledger knew only what readers had lost to retention."""
 
 NEEDED: Final = 1
 """A value of the column ``readers.needed``: at work. 0 means quarantined."""
@@ -56,9 +57,6 @@ CREATE TABLE queries (
     name TEXT PRIMARY KEY, fingerprint TEXT NOT NULL, state TEXT NOT NULL DEFAULT '{}') WITHOUT ROWID;
 CREATE TABLE records (
     stream INTEGER NOT NULL, key TEXT NOT NULL, value TEXT NOT NULL, PRIMARY KEY (stream, key)) WITHOUT ROWID;
-CREATE TABLE ledger (
-    reader TEXT NOT NULL, stream TEXT NOT NULL, first INTEGER NOT NULL, end INTEGER NOT NULL,
-    why TEXT NOT NULL, time INTEGER NOT NULL);
 INSERT INTO meta VALUES ('epoch', 0), ('sequence', 0), ('moves', 0);
 """
 

@@ -3,9 +3,17 @@
 from __future__ import annotations
 
 import sqlite3
+from typing import Final
 
 from freshet.log import old_names
 from freshet.log.store.digest import KEY
+
+LEDGER: Final = {
+    "query": "TEXT NOT NULL", "edge": "TEXT NOT NULL", "stream": "TEXT NOT NULL", "kind": "TEXT NOT NULL",
+    "first": "INTEGER NOT NULL", "end": "INTEGER NOT NULL", "rows": "INTEGER NOT NULL", "ratio": "REAL", "rule": "TEXT",
+    "reason": "TEXT NOT NULL", "since": "INTEGER NOT NULL", "time": "INTEGER NOT NULL",
+}  # fmt: skip
+"""Columns of the table ``ledger``."""
 
 
 def upgrade(connection: sqlite3.Connection) -> None:
@@ -19,6 +27,9 @@ def upgrade(connection: sqlite3.Connection) -> None:
     if not _has(connection, "records", "value"):
         _add_records(connection)
         _forget_digest(connection)
+    if not _has(connection, "ledger", "kind"):
+        _add_ledger(connection)
+        _forget_digest(connection)
 
 
 def _forget_digest(connection: sqlite3.Connection) -> None:
@@ -30,6 +41,26 @@ def _add_records(connection: sqlite3.Connection) -> None:
     connection.execute(
         "CREATE TABLE records (stream INTEGER NOT NULL, key TEXT NOT NULL, value TEXT NOT NULL, "
         "PRIMARY KEY (stream, key)) WITHOUT ROWID"
+    )
+
+
+def _add_ledger(connection: sqlite3.Connection) -> None:
+    """Makes the ledger of a new store. Upgrades from version 6, whose ledger had what readers lost to retention."""
+    is_old = _has(connection, "ledger", "why")
+    known = connection.execute(earlier(has_owners=True)).fetchall() if is_old else []
+    connection.execute("DROP TABLE IF EXISTS ledger")
+    connection.execute(f"CREATE TABLE ledger ({', '.join(f'{name} {kind}' for name, kind in LEDGER.items())})")
+    connection.execute("CREATE INDEX ledger_by_edge ON ledger (edge, end)")
+    connection.executemany(f"INSERT INTO ledger VALUES ({', '.join('?' * len(LEDGER))})", known)
+
+
+def earlier(has_owners: bool) -> str:
+    """Selects the entries of a ledger of version 6 or older in their present form; ``has_owners``: it is known which
+    query a reader belongs to."""
+    owner = "coalesce((SELECT owner FROM readers WHERE readers.name = ledger.reader), '')" if has_owners else "''"
+    return (
+        f"SELECT {owner}, reader, stream, 'lost', first, end, end - first, NULL, NULL, why, time, time FROM ledger "
+        "ORDER BY ledger.rowid"
     )
 
 

@@ -30,6 +30,8 @@ def why_never(query: Query) -> str | None:
     """Why a query can never share, whatever the others do; None: it may share."""
     if query.promises.period is not None:
         return "it has a PERIOD"
+    if "thin" in query.promises.overload:
+        return "it may be thinned, at edges of its own"
     # A failure must not hit a neighbour.
     return 'its on_error is "fail"' if query.on_error == "fail" else None
 

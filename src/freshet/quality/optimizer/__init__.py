@@ -4,8 +4,8 @@ Nothing here has a clock: whoever looks says when. The same code decides in simu
 """
 
 from freshet.quality.optimizer.decision_maker import DecisionMaker
-from freshet.quality.optimizer.interval_meter import Figures, IntervalMeter, Totals
-from freshet.quality.optimizer.look import Look, MeasureLook, Rule
+from freshet.quality.optimizer.interval_meter import IntervalFigures, IntervalMeter, IntervalTotals
+from freshet.quality.optimizer.look import Look, LookRule, MeasureLook
 from freshet.quality.optimizer.look_settings import LookSettings
 from freshet.quality.optimizer.monitor import SystemMonitor
 from freshet.quality.optimizer.predictor import Predictor
@@ -18,16 +18,16 @@ __all__ = [
     "SHIPPED",
     "DecisionMaker",
     "DecisionTable",
-    "Figures",
+    "IntervalFigures",
     "IntervalMeter",
+    "IntervalTotals",
     "Look",
+    "LookRule",
     "LookSettings",
     "MeasureLook",
     "Predictor",
-    "Rule",
     "StrategyState",
     "StrategySwitch",
     "SystemMonitor",
     "Tally",
-    "Totals",
 ]

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from freshet.model import MEASURES, Expectation, Expectations, UserError
-from freshet.quality.optimizer.interval_meter import Figures
-from freshet.quality.optimizer.look import Look, MeasureLook, Rule
+from freshet.quality.optimizer.interval_meter import IntervalFigures
+from freshet.quality.optimizer.look import Look, LookRule, MeasureLook
 from freshet.quality.optimizer.look_settings import LookSettings
 from freshet.quality.optimizer.strategy_state import StrategyState, StrategySwitch
 from freshet.quality.optimizer.table import SHIPPED, DecisionTable
@@ -49,7 +49,7 @@ class DecisionMaker:
       violated, against Table 2 and Fig. 10.
     - A candidate must rank above the present strategy in a violated measure. Otherwise Table 5 leads from Segment, the
       best for memory, to Simplified Segment because memory is violated.
-    - Reductions are in [0, 1] (:meth:`freshet.model.Measure.reduction`).
+    - Reductions are in [0, 1] (:meth:`freshet.model.QosMeasure.reduction`).
     - A cycle is recognised over as many decisions as there are strategies, and only while expectations stay the same.
     - After a switch, a query stays for a least time.
     - At equal scores it stays; then the better rank in what is violated most, by proportion, decides; then the order of
@@ -60,9 +60,9 @@ class DecisionMaker:
         strategies: Those that may be chosen; None: all of the table.
         settings: How far ahead it looks, and how long a query stays; a query may have its own time between looks.
 
-    >>> from freshet.quality.optimizer.interval_meter import Figures
+    >>> from freshet.quality.optimizer.interval_meter import IntervalFigures
     >>> wishes = Expectations.parse({"latency": {"class": "must", "points": "2 s"}, "memory": "1 MB"})
-    >>> figures = Figures(3.0, {"latency": 1.0, "memory": 2e6})
+    >>> figures = IntervalFigures(3.0, {"latency": 1.0, "memory": 2e6})
     >>> look = DecisionMaker().look(wishes, figures, StrategyState("pcs"), time=60.0, age=60.0)
     >>> look.to, look.rule, list(look.scores.values())
     ('simplified-segment', 'best', [0.625, 0.875, 0.6875, 0.9375])
@@ -93,7 +93,7 @@ class DecisionMaker:
     def look(
         self,
         expectations: Expectations,
-        figures: Figures,
+        figures: IntervalFigures,
         state: StrategyState,
         *,
         time: float,
@@ -123,7 +123,7 @@ class DecisionMaker:
             arrivals=dict(figures.arrivals), note=note or "",
         )  # fmt: skip
 
-    def _decided(self, case: _Case, state: StrategyState, age: float, stay: float) -> tuple[str, Rule, _Case]:
+    def _decided(self, case: _Case, state: StrategyState, age: float, stay: float) -> tuple[str, LookRule, _Case]:
         if not case.violated:
             return state.strategy, "satisfied", case
         to, rule = self._best(case, state.strategy, self.strategies)
@@ -139,7 +139,7 @@ class DecisionMaker:
             return state.strategy, "least-stay", case
         return to, rule, case
 
-    def _best(self, case: _Case, present: str, allowed: Sequence[str]) -> tuple[str, Rule]:
+    def _best(self, case: _Case, present: str, allowed: Sequence[str]) -> tuple[str, LookRule]:
         """The best strategy that may be taken, or the present one."""
         scores, violated = self.table.scores(case.weights), case.violated
         least = scores[present] + _EQUAL if present in scores else 0.0

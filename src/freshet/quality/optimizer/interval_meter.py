@@ -10,7 +10,7 @@ from freshet.quality.waiting import Waiting
 
 
 @dataclass(frozen=True, slots=True)
-class Totals:
+class IntervalTotals:
     """What the meters have counted for a query so far.
 
     Args:
@@ -26,16 +26,16 @@ class Totals:
     arrived: Mapping[str, int] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, meter: QueryMeter, arrived: Mapping[str, int]) -> Totals:
+    def of(cls, meter: QueryMeter, arrived: Mapping[str, int]) -> IntervalTotals:
         """What a query's meter has counted; ``arrived`` is what the log has counted for the streams that it reads."""
         seen = meter.response.seen()
         return cls(seen.count, seen.sum, meter.tuples_out, dict(arrived))
 
-    def since(self, before: Totals) -> Totals:
+    def since(self, before: IntervalTotals) -> IntervalTotals:
         """What came after earlier totals. If the meter has begun anew since then, that is everything."""
         if self.answers < before.answers or self.tuples_out < before.tuples_out:
-            before = Totals(arrived=before.arrived)
-        return Totals(
+            before = IntervalTotals(arrived=before.arrived)
+        return IntervalTotals(
             self.answers - before.answers,
             self.seconds - before.seconds,
             self.tuples_out - before.tuples_out,
@@ -44,7 +44,7 @@ class Totals:
 
 
 @dataclass(frozen=True, slots=True)
-class Figures:
+class IntervalFigures:
     """What was observed of a query over an interval.
 
     Args:
@@ -73,17 +73,17 @@ class IntervalMeter:
     >>> meter = IntervalMeter(start=0.0)
     >>> meter.wait(0.0, Waiting(rows=10, bytes=800, since=0.0))
     >>> meter.wait(1.0, Waiting(rows=5, bytes=400, since=0.5))
-    >>> figures = meter.close(2.0, Totals(answers=4, seconds=2.0, tuples_out=4, arrived={"s": 20}))
+    >>> figures = meter.close(2.0, IntervalTotals(answers=4, seconds=2.0, tuples_out=4, arrived={"s": 20}))
     >>> figures.observed
     {'latency': 1.5, 'memory': 600.0, 'throughput': 2.0}
-    >>> meter.close(4.0, Totals(answers=8, seconds=14.0, tuples_out=8, arrived={"s": 60})).arrivals
+    >>> meter.close(4.0, IntervalTotals(answers=8, seconds=14.0, tuples_out=8, arrived={"s": 60})).arrivals
     {'s': 20.0}
     """
 
     __slots__ = ("_byte_seconds", "_start", "_told", "_totals", "_waiting")
 
-    def __init__(self, start: float, totals: Totals | None = None) -> None:
-        self._totals = totals or Totals()
+    def __init__(self, start: float, totals: IntervalTotals | None = None) -> None:
+        self._totals = totals or IntervalTotals()
         self._start = self._told = start
         self._waiting = Waiting()
         self._byte_seconds = 0.0
@@ -93,7 +93,7 @@ class IntervalMeter:
         self._pass(now)
         self._waiting = waiting
 
-    def close(self, now: float, totals: Totals) -> Figures:
+    def close(self, now: float, totals: IntervalTotals) -> IntervalFigures:
         """The figures of the interval that ends now; the next one begins."""
         self._pass(now)
         seconds = max(0.0, now - self._start)
@@ -105,7 +105,7 @@ class IntervalMeter:
         self._byte_seconds += self._waiting.bytes * max(0.0, now - self._told)
         self._told = now
 
-    def _figures(self, now: float, seconds: float, came: Totals) -> Figures:
+    def _figures(self, now: float, seconds: float, came: IntervalTotals) -> IntervalFigures:
         since = self._waiting.since
         ages = [] if since is None else [max(0.0, now - since)]
         means = [came.seconds / came.answers] if came.answers else []
@@ -116,4 +116,4 @@ class IntervalMeter:
             "throughput": came.tuples_out / seconds if seconds and given else None,
         }
         arrivals = {name: count / seconds if seconds else 0.0 for name, count in came.arrived.items()}
-        return Figures(seconds, observed, arrivals)
+        return IntervalFigures(seconds, observed, arrivals)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
-Rule = Literal["satisfied", "best", "any-better", "cycle", "none-better", "least-stay"]
+LookRule = Literal["satisfied", "best", "any-better", "cycle", "none-better", "least-stay"]
 """Why a look stays or switches:
 
 - ``satisfied``: everything is as expected;
@@ -72,7 +72,7 @@ class Look:
     age: float
     strategy: str
     to: str
-    rule: Rule
+    rule: LookRule
     measures: tuple[MeasureLook, ...] = ()
     scores: Mapping[str, float] = field(default_factory=dict)
     exhausted: bool = False

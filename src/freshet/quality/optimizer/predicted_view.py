@@ -15,7 +15,7 @@ _LEAST: Final = 0.5
 
 
 @dataclass(slots=True)
-class Batch:
+class ExpectedTuples:
     """Tuples that came together."""
 
     rows: float
@@ -28,13 +28,13 @@ class PredictedOperator:
 
     >>> from freshet.simulation.view import RecordView
     >>> view = RecordView(); [number] = view.add("q", [(0.1, 0.5)])
-    >>> each = PredictedOperator(view.operators[number], deque([Batch(2.25, arrival=4.0)]), size=80.0)
+    >>> each = PredictedOperator(view.operators[number], deque([ExpectedTuples(2.25, arrival=4.0)]), size=80.0)
     >>> each.pending, each.bytes_waiting, each.head_arrival
     (2, 180, 4.0)
     """
 
     known: OperatorView
-    queue: deque[Batch] = field(default_factory=deque)
+    queue: deque[ExpectedTuples] = field(default_factory=deque)
     size: float = 1.0
     """Bytes of a tuple in its queue."""
 
@@ -60,13 +60,13 @@ class PredictedOperator:
         rows = self.rows
         return math.fsum(batch.rows * batch.arrival for batch in self.queue) / rows if rows else math.inf
 
-    def take(self, most: float) -> list[Batch]:
+    def take(self, most: float) -> list[ExpectedTuples]:
         """The first tuples of its queue, which leave it."""
-        taken: list[Batch] = []
+        taken: list[ExpectedTuples] = []
         while self.queue and most > 0.0:
             batch = self.queue[0]
             rows = min(batch.rows, most)
-            taken.append(Batch(rows, batch.arrival))
+            taken.append(ExpectedTuples(rows, batch.arrival))
             most -= rows
             batch.rows -= rows
             if batch.rows <= 0.0:
@@ -121,6 +121,6 @@ def _now(present: View, number: int) -> PredictedOperator:
     each = present.operators[number]
     if not each.pending or not math.isfinite(each.mean_arrival):
         return PredictedOperator(each, size=each.size_in)
-    head = [Batch(1.0, each.head_arrival)]
-    rest = [Batch(each.pending - 1.0, each.mean_arrival)] if each.pending > 1 else []
+    head = [ExpectedTuples(1.0, each.head_arrival)]
+    rest = [ExpectedTuples(each.pending - 1.0, each.mean_arrival)] if each.pending > 1 else []
     return PredictedOperator(each, deque(head + rest), max(1.0, each.bytes_waiting / each.pending))

@@ -10,8 +10,8 @@ from typing import Final
 
 from freshet.model import Step, View
 from freshet.policies import Policy
-from freshet.quality.optimizer.interval_meter import Figures, IntervalMeter, Totals
-from freshet.quality.optimizer.predicted_view import Batch, PredictedView
+from freshet.quality.optimizer.interval_meter import IntervalFigures, IntervalMeter, IntervalTotals
+from freshet.quality.optimizer.predicted_view import ExpectedTuples, PredictedView
 from freshet.quality.waiting import Waiting
 
 _TICKS: Final = 24
@@ -28,9 +28,9 @@ class PredictedStep:
     held: float
     """Bytes of the tuples that it took; they count until it ends."""
     oldest: float
-    given: list[tuple[int, Batch]]
+    given: list[tuple[int, ExpectedTuples]]
     """(reader, tuples) for queues."""
-    answers: list[Batch]
+    answers: list[ExpectedTuples]
 
 
 class Predictor:
@@ -58,13 +58,13 @@ class Predictor:
         self._present, self._query = view, query
         self._arrivals, self._share = arrivals, max(share, 1e-3)
 
-    def predict(self, strategy: Policy, seconds: float) -> Figures:
+    def predict(self, strategy: Policy, seconds: float) -> IntervalFigures:
         """The figures of the seconds to come."""
         self._view, self._policy = PredictedView(self._present, self._query), strategy
         self._running: dict[int, PredictedStep] = {}
         self._ends: list[tuple[float, int, PredictedStep]] = []
         self._steps = 0
-        self._totals = Totals()
+        self._totals = IntervalTotals()
         view, start = self._view, self._view.now
         meter, end = IntervalMeter(start), start + seconds
         strategy.changed(view, self._query)
@@ -82,13 +82,13 @@ class Predictor:
             self._measure(meter)
         came = {"": round(sum(self._arrivals.values()) * seconds)}
         totals = self._totals
-        return meter.close(view.now, Totals(totals.answers, totals.seconds, totals.tuples_out, came))
+        return meter.close(view.now, IntervalTotals(totals.answers, totals.seconds, totals.tuples_out, came))
 
     def _come(self, now: float, seconds: float) -> None:
         """The tuples of a tick are there."""
         for number, rate in self._arrivals.items():
             if rate > 0.0:
-                self._view.own[number].queue.append(Batch(rate * seconds, now - seconds / 2.0))
+                self._view.own[number].queue.append(ExpectedTuples(rate * seconds, now - seconds / 2.0))
         self._policy.arrived(self._view, self._view.refresh(list(self._arrivals), self._running))
 
     def _start(self) -> None:
@@ -104,7 +104,7 @@ class Predictor:
     def _begin(self, step: Step) -> None:
         view = self._view
         nodes = tuple(number for number in step.nodes if number in view.own and number not in self._running)
-        inside: dict[int, list[Batch]] = {}
+        inside: dict[int, list[ExpectedTuples]] = {}
         begun = PredictedStep(nodes, 0.0, math.inf, [], [])
         took = 0.0
         for number in (each for each in view.queries[self._query].operators if each in nodes):
@@ -114,14 +114,16 @@ class Predictor:
             begun.oldest = min([begun.oldest, *(batch.arrival for batch in own)])
             batches = own + inside.pop(number, [])
             took += each.cost * sum(batch.rows for batch in batches)
-            out = [Batch(batch.rows * each.selectivity, batch.arrival) for batch in batches if batch.rows > 0.0]
+            out = [
+                ExpectedTuples(batch.rows * each.selectivity, batch.arrival) for batch in batches if batch.rows > 0.0
+            ]
             if self._query in each.outputs:
                 begun.answers += out
             for reader in (reader for reader in each.readers if reader in view.own):
                 if reader in nodes:
-                    inside.setdefault(reader, []).extend(Batch(batch.rows, batch.arrival) for batch in out)
+                    inside.setdefault(reader, []).extend(ExpectedTuples(batch.rows, batch.arrival) for batch in out)
                 else:
-                    begun.given += [(reader, Batch(batch.rows, batch.arrival)) for batch in out]
+                    begun.given += [(reader, ExpectedTuples(batch.rows, batch.arrival)) for batch in out]
         self._running |= dict.fromkeys(nodes, begun)
         view.refresh(nodes, self._running)
         view.idle_workers -= 1
@@ -139,7 +141,7 @@ class Predictor:
         waited = sum(batch.rows * (view.now - batch.arrival) for batch in step.answers)
         before = self._totals
         # Expected numbers: whoever reads them divides, and never counts.
-        self._totals = Totals(before.answers + rows, before.seconds + waited, before.tuples_out + rows)  # type: ignore[arg-type]
+        self._totals = IntervalTotals(before.answers + rows, before.seconds + waited, before.tuples_out + rows)  # type: ignore[arg-type]
         self._policy.completed(view, step.nodes)
         view.refresh(step.nodes, self._running)
         given = [number for number, _ in step.given]

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from freshet.model import MEASURES, Measure, UserError
+from freshet.model import MEASURES, QosMeasure, UserError
 
 _ALIKE: Final = 0.05
 """Share by which figures must differ to rank differently."""
@@ -98,7 +98,7 @@ class DecisionTable:
         return any(self.ranks[measure][strategy] > self.ranks[measure][than] for measure in measures)
 
 
-def _ranked(measure: Measure, figures: Mapping[str, Mapping[str, float | None]]) -> dict[str, float]:
+def _ranked(measure: QosMeasure, figures: Mapping[str, Mapping[str, float | None]]) -> dict[str, float]:
     """The ranks of strategies in one measure. Where nothing was observed, nothing was wrong."""
     costs = {strategy: measure.excess(each.get(measure.name), 1.0) for strategy, each in figures.items()}
     return {strategy: 1.0 + sum(other > cost * (1.0 + _ALIKE) for other in costs.values())

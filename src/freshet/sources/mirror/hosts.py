@@ -9,6 +9,7 @@ from typing import Final
 
 from freshet.model import UserError
 
+_USUAL: Final = frozenset({"80", "443"})
 PATIENCE: Final = 1.0
 """Seconds after which a request counts as hanging. It then keeps no other request of its host waiting."""
 HANGING: Final = 16
@@ -16,7 +17,7 @@ HANGING: Final = 16
 
 
 class AllowedHosts:
-    """Hosts that elements and redirects may lead to, by patterns as in a shell; a port is part of the name if given.
+    """Hosts that elements and redirects may lead to, by patterns as in a shell; one without a port means 80 and 443.
 
     >>> allowed = AllowedHosts(["*.example.org", "localhost:8080"])
     >>> allowed.check("api.example.org"), allowed.check("localhost:8080")
@@ -31,12 +32,29 @@ class AllowedHosts:
 
     def check(self, host: str) -> None:
         """Refuses a host that no pattern names."""
-        name = host.lower()
-        names = {name} if ":" in name.rpartition("]")[2] else {name, f"{name}:80", f"{name}:443"}
-        bare = {pattern for pattern in self._patterns if ":" not in pattern.rpartition("]")[2]}
-        names |= {name.rpartition(":")[0]} if bare and name.endswith((":80", ":443")) else set()
-        if not any(fnmatchcase(each, pattern) for each in names for pattern in self._patterns):
+        if not any(_matches(host.lower(), pattern) for pattern in self._patterns):
             raise UserError(f"host {host} is not allowed: name it in hosts")
+
+
+def _matches(host: str, pattern: str) -> bool:
+    """Whether a pattern names a host; without a port it names those of HTTP only.
+
+    >>> [_matches(host, "10.0.*") for host in ("10.0.0.1", "10.0.0.1:80", "10.0.0.1:22", "10.1.0.1")]
+    [True, True, False, False]
+    >>> _matches("localhost:9", "localhost:*"), _matches("localhost", "localhost:443"), _matches("[::1]:9", "[::1]:9")
+    (True, True, True)
+    """
+    (name, port), (wanted, ports) = _split(host), _split(pattern)
+    if name != wanted and not fnmatchcase(name, wanted):  # the brackets of an address of IPv6 are no pattern
+        return False
+    own = _USUAL if port is None else {port}
+    return bool(own & _USUAL) if ports is None else any(fnmatchcase(each, ports) for each in own)
+
+
+def _split(host: str) -> tuple[str, str | None]:
+    """A name and its port, if it has one."""
+    name, colon, port = host.rpartition(":")
+    return (name, port) if colon and "]" not in port else (host, None)
 
 
 class HostGate:

@@ -106,6 +106,11 @@ class Poller:
         for host, each in until.items():
             self._gate.close_until(host, now + each - wall)
 
+    def leave_closed(self) -> None:
+        """Makes plans without the elements of hosts that asked to be left alone; the lock is held."""
+        closed = self._gate.closed(time.monotonic())
+        self._book.schedule.failing(n for n, known in enumerate(self._book.elements) if known.host in closed)
+
     def _run(self) -> None:
         try:
             asyncio.run(self._poll())
@@ -297,7 +302,10 @@ class Poller:
         wait = self._back_off.seconds(known.failures + 1, failure.retry_after)
         with self.lock:
             if failure.whole_host and failure.retry_after is not None:
-                self._gate.close_until(host, time.monotonic() + failure.retry_after)
+                was_closed = self._gate.is_closed(host, now := time.monotonic())
+                self._gate.close_until(host, now + failure.retry_after)
+                if not was_closed:
+                    self.leave_closed()
                 for waiting in self._waiting.get(host, ()):
                     self._end_audits(waiting, fresh=False)
             self._book.failed(number, failure, time.time() + wait)

@@ -49,7 +49,7 @@ class PollSchedule:
         worth, sizes = np.array([each.worth for each in elements]), np.array([self._size(each) for each in elements])
         known = np.array([each.rate or self._prior.mean for each in elements])
         self._worth = np.append(self._worth, worth)
-        floors = _floors(elements)
+        floors = floors_of(elements)
         if self._refresher is not None:
             first = len(self._refresher.learner)
             self._refresher.add(worth, sizes, None if self._options.learn else known, floors)
@@ -83,7 +83,7 @@ class PollSchedule:
 
     def set_floor(self, number: int, element: KnownElement) -> None:
         """An element is promised something else."""
-        floor = _floors([element])
+        floor = floors_of([element])
         self._ready.set_floor(number, float(floor.freshness[0]), float(floor.age[0]))
 
     def set_rate(self, number: int, element: KnownElement) -> None:
@@ -119,7 +119,7 @@ class PollSchedule:
         self._ready.put_off(number, until)
 
     def failing(self, numbers: Iterable[int]) -> None:
-        """Elements that had failed when they were stored; plans are made without them until they answer."""
+        """Elements that have failed, or whose host has: plans are made without them until they answer."""
         for number in numbers:
             self._ready.leave(number)
 
@@ -196,7 +196,8 @@ def _assume(learner: Learner, elements: Sequence[KnownElement], first: int) -> N
             learner.assume(number, element.rate)
 
 
-def _floors(elements: Sequence[KnownElement]) -> Floors:
+def floors_of(elements: Sequence[KnownElement]) -> Floors:
+    """What elements are promised."""
     ages = [math.inf if each.greatest_age is None else each.greatest_age for each in elements]
     return Floors(np.array([each.least_freshness for each in elements]), np.array(ages))
 

@@ -241,6 +241,7 @@ class MirrorSource:
             self._book.recall(usable, hosts, self._common, now)
             if self._read_otherwise:
                 self._book.read_anew()
+            self._poller.leave_closed()
             intended = enumerate(self._book.elements)
             self._poller.poll_first([n for n, each in intended if each.intended and each.not_before <= now])
             self._book.unsaved.gone += [name for name in self._recalled if name not in usable]

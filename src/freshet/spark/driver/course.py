@@ -125,13 +125,14 @@ class Course:
         """Takes the reports of a job: results, states and files."""
         for task in tasks:
             self._outcome.kept = self._outcome.kept.plus(task.kept)
+            self._outcome.worths += task.worths
         found = [{report.chain: report for report in task.chains} for task in tasks]
         states = _states_by_chain(tasks)
         results: list[ChainResult] = []
         for place, (number, chain) in enumerate(zip(numbers, chains, strict=True)):
             before = [results[each] for each in _places(chain)]
-            entered = chain.rows + sum([each.rows_out for each in before])
             report = ChainReport.together([reports[place] for reports in found], len(chain.nodes))
+            entered = sum(report.entered) if report.entered else chain.rows + sum([each.rows_out for each in before])
             is_strict = bool(self._strict) and not self._strict.isdisjoint(self._installed.queries(chain.nodes))
             result = combine(chain, entered, report, is_strict)
             failures = [each.failure for each in before if each.failure]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 import threading
 import time
 from collections import deque
@@ -24,7 +23,7 @@ from freshet.model.unit import components
 from freshet.quality.snapshots import ResidentsSnapshot
 from freshet.spark.driver.analysis import Analysis
 from freshet.spark.driver.course import Course
-from freshet.spark.driver.failures import SILENT, STOPPED, Apart, Retry, end_of_jvm, message, retry_reason
+from freshet.spark.driver.failures import SILENT, STOPPED, Apart, Retry, how_jvm_ended, message, retry_reason
 from freshet.spark.driver.files import forget
 from freshet.spark.driver.installation import Installation
 from freshet.spark.driver.isolate import isolate
@@ -42,9 +41,6 @@ from freshet.spark.worker.spec import Spec
 
 _LAST_TRY: Final = 10.0
 """Seconds that a worker gets to end after its unit was cancelled; after that nobody waits for it."""
-_DYING: Final = 90.0
-"""Seconds to wait for a JVM that does not answer to end, so that its exit code is known. Spark takes half a minute to
-shut down if it waits for the very thread that asked it to."""
 _PROBE: Final = 60.0
 """Seconds that an empty job gets before Spark is taken to be stuck."""
 
@@ -155,9 +151,7 @@ class SparkExecutor:
     def warm_up(self, rounds: int = 10) -> None:
         """Runs empty jobs, so that Python workers and compiled Java code are ready for the first units."""
         self._store()
-        for _ in range(rounds):
-            self.jobs.probe(self._spec)
-            self.jobs.probe(self._spec, self.jobs.cores)
+        self.jobs.warm_up(self._spec, rounds)
         if self._dispatcher is not None:
             self._dispatcher.residents.wait_until_there()
 
@@ -177,7 +171,11 @@ class SparkExecutor:
 
     def submit(self, unit: Unit) -> None:
         """Starts a unit: residents run it if they can, else Spark jobs as soon as a worker is idle."""
-        self._store()
+        try:
+            self._store()
+        except OSError as error:  # such as a full disk: there may be room later
+            self._finish(UnitResult(unit, now := time.time(), now, retry=message(error)))
+            return
         residents = None if self._suspects.alone else self._dispatcher
         if residents is None or not residents.take(unit, self._spec, self._fail_on_error):
             self._queue(unit)
@@ -209,19 +207,9 @@ class SparkExecutor:
         return results
 
     def _look_whether_gone(self, dying: bool = False) -> None:
-        """Notes it if the JVM has ended, so that the notes of what ran are kept.
-
-        A JVM that is ``dying`` stops Spark first, and still answers for a while.
-        """
-        process = getattr(self._context._gateway, "proc", None)
-        if self._closing or (not dying and self._answers() and (process is None or process.poll() is None)):
-            return
-        code = None
-        with suppress(subprocess.TimeoutExpired):
-            code = None if process is None else process.wait(_DYING)
-        if code is None and self._answers():
-            return
-        self._notes.died(*end_of_jvm(code))
+        """Notes it if the JVM has ended, so that the notes of what ran are kept."""
+        if not self._closing and (end := how_jvm_ended(self._context, dying)) is not None:
+            self._notes.died(*end)
 
     def _is_stuck(self, unit: str) -> None:
         """A cancelled job of a unit goes on, and no other job can run: this is as bad as a JVM that has ended."""
@@ -296,7 +284,7 @@ class SparkExecutor:
             self.jobs.describe(unit, dict.fromkeys(query for chain in unit.chains for query in self._queries(chain)))
             outcome = self._attempt(unit, spec, parts)
             self._check(unit)
-            chains = outcome.in_order(places)
+            outcome.in_order(places)
         except Exception as error:
             # Whatever happened, the unit comes back: an engine that waits for it for ever would be worse.
             reason = "cancelled" if unit.id in self._cancelled else retry_reason(error) or self._why_no_job()
@@ -306,10 +294,7 @@ class SparkExecutor:
             # An error of Freshet itself, of no particular chain: trying again for ever would hold up all queries.
             outcome = Outcome(unit.chains)
             outcome.failed(places, message(error))
-            chains = outcome.in_order(places)
-        overhead = max(time.perf_counter() - began - outcome.busy, 0.0)
-        files, kept, way = tuple(outcome.files), outcome.kept, self._installation.way(unit.nodes)
-        return UnitResult(unit, started, time.time(), chains, files, overhead, parts=parts, way=way, kept=kept)
+        return outcome.result(unit, started, began, parts, self._installation.way(unit.nodes))
 
     def _attempt(self, unit: Unit, spec: str, parts: dict[str, float]) -> Outcome:
         """Runs a unit; if one of its chains serves suspects only, no other unit runs meanwhile."""
@@ -393,11 +378,6 @@ class SparkExecutor:
         except TookTooLong as error:
             self._is_stuck(unit.id)
             raise Retry("Spark runs no job any more") from error
-
-    def _answers(self) -> bool:
-        with suppress(Exception):
-            return bool(self._context._jvm.System.nanoTime())  # type: ignore[union-attr]
-        return False
 
     def _check(self, unit: Unit) -> None:
         if unit.id in self._cancelled:

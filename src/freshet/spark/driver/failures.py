@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import errno
 import re
+import subprocess
 from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import Final
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, Final
 
 from py4j.protocol import Py4JNetworkError
+
+if TYPE_CHECKING:
+    from pyspark import SparkContext
 
 _MARK: Final = "try the unit again: "
 _LONGEST: Final = 400
@@ -31,6 +35,9 @@ _SPARKS_OWN: Final = re.compile("CANCEL|PYTHON|EXECUTOR|FETCH|SHUFFLE|SPARK")
 # Spark has tried such a task several times, and each time its executor died with it.
 _KILLS: Final = re.compile(r"failed (?:[3-9]|\d\d+) times.{0,400}exited caused by one of the running tasks", re.DOTALL)
 _STATE: Final = re.compile(r"\s*SQLSTATE: \w+.*", re.DOTALL)
+_DYING: Final = 90.0
+"""Seconds to wait for a JVM that does not answer to end, so that its exit code is known. Spark takes half a minute to
+shut down if it waits for the very thread that asked it to."""
 _FROM_OUTSIDE: Final = (-9, -15, 137, 143)
 """Exit codes of a JVM that somebody killed."""
 _MEANING: Final = {52: " (out of memory)", 3: " (out of memory)", 134: " (it crashed)", -6: " (it crashed)"}
@@ -122,3 +129,24 @@ def end_of_jvm(code: int | None) -> tuple[str, bool]:
     if code is None:
         return "Spark's JVM does not answer", False
     return f"Spark's JVM has ended with exit code {code}{_MEANING.get(code, '')}", code not in _FROM_OUTSIDE
+
+
+def how_jvm_ended(context: SparkContext, dying: bool) -> tuple[str, bool] | None:
+    """The same for the JVM of a Spark; None: it has not ended.
+
+    A JVM that is ``dying`` stops Spark first, and still answers for a while.
+    """
+    process = getattr(context._gateway, "proc", None)
+    if not dying and _answers(context) and (process is None or process.poll() is None):
+        return None
+    code = None
+    with suppress(subprocess.TimeoutExpired):
+        code = None if process is None else process.wait(_DYING)
+    return None if code is None and _answers(context) else end_of_jvm(code)
+
+
+def _answers(context: SparkContext) -> bool:
+    try:
+        return bool(context._jvm.System.nanoTime())  # type: ignore[union-attr]
+    except Exception:
+        return False

@@ -100,7 +100,3 @@ class Forms:
                 return False
             sources += source.inputs
         return True
-
-    def is_shufflable(self, number: int) -> bool:
-        """Whether the tuples of a node could be shuffled by key."""
-        return self.network.nodes[number].operator.split == "keys"

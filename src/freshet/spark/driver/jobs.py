@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache, partial
@@ -27,14 +28,16 @@ from freshet.spark.worker.vectorised import vectorised_plan
 
 # Below these a second task costs more than it saves: the kernels take about 10 ns for each tuple and chain, and every
 # task pays about 0.1 ms for each chain, however few tuples it has.
-_SPLIT_TUPLES: Final = 50_000
-_SPLIT_EFFORT: Final = 500_000
+SPLIT_TUPLES: Final = 50_000
+SPLIT_EFFORT: Final = 500_000
 _SYNCED_FROM: Final = 1 << 20
 """Bytes from which on a task syncs its file itself, although the driver could: the driver's thread would wait for the
 disk, and the sync that it saves is a small part of that."""
 _MOST_PLANS: Final = 128
 _MOST_TAGS: Final = 16
 _TAGS: Final = "spark.job.tags"
+_ROUNDS: Final = Counter[str]()
+"""Rounds of empty jobs that have run in each Spark of this process, by its id: they have its Java code compiled."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +58,8 @@ class Jobs:
         self.cores = session.sparkContext.defaultParallelism
         self.checks = Checks.ONCE
         """When tasks check the checksums of their trains; measurements change it."""
+        self.split_tuples, self.split_effort = SPLIT_TUPLES, SPLIT_EFFORT
+        """From which train and which effort on a second task pays; measurements change them."""
         self._session, self._state, self._installation = session, state, installation
         # What another machine has written, only that machine can sync.
         self._synced_from = _SYNCED_FROM if in_process(session.sparkContext.master or "") else 0
@@ -112,6 +117,14 @@ class Jobs:
         read = {stream for chain in chains for number in chain.nodes for stream in nodes[number].tables}
         return tuple(train for train in tables if train.stream in read)
 
+    def warm_up(self, spec: str, rounds: int) -> None:
+        """Runs empty jobs. What an earlier application has run in the same Spark counts, up to the last round."""
+        spark = str(self._session.sparkContext.applicationId)
+        for _ in range(max(1, rounds - _ROUNDS[spark])):
+            self.probe(spec)
+            self.probe(spec, self.cores)
+            _ROUNDS[spark] += 1
+
     def probe(self, spec: str, tasks: int = 1) -> None:
         """Runs an empty job."""
         assignment = Assignment(self._state, "probe", spec, tasks, ())
@@ -125,9 +138,9 @@ class Jobs:
         parts = max([state.parts for state in job.states], default=1)
         if parts > 1:
             return min(self.cores, parts)
-        long = max(train.rows for chain in job.chains for train in chain.trains) >= _SPLIT_TUPLES
+        long = max(train.rows for chain in job.chains for train in chain.trains) >= self.split_tuples
         # Spark's own form moves each tuple through three processes, so even one chain is effort enough.
-        pays = long and (job.form == "catalyst" or _effort(job.chains) >= _SPLIT_EFFORT)
+        pays = long and (job.form == "catalyst" or _effort(job.chains) >= self.split_effort)
         return min(self.cores, self._most_tasks(job)) if pays else 1
 
     def _most_tasks(self, job: Job) -> int:

@@ -119,7 +119,8 @@ class Planner:
         return frozenset(folds) if split else frozenset()
 
     def _is_shuffled(self, chain: Chain) -> bool:
-        if len(chain.inputs) < 2 or not self._forms.is_shufflable(chain.nodes[0]):
+        [first] = self._forms.operators(chain.nodes[:1])
+        if first.split != "keys":
             return False
         [fold] = self._forms.folds(chain.nodes[:1])
         if self._is_split(fold):

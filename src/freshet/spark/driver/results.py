@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
-from freshet.model import Chain, ChainResult, OperatorRun, SegmentFile
-from freshet.model.unit import NOTHING_KEPT, KeptCounts
+from freshet.model import Chain, ChainResult, OperatorRun, SegmentFile, Unit, UnitResult
+from freshet.model.unit import NOTHING_KEPT, KeptCounts, Worths
 from freshet.spark.worker.report import ChainReport, TaskReport
 
 
@@ -19,6 +20,7 @@ class Outcome:
     results: dict[int, ChainResult] = field(default_factory=dict)
     """By the places of the chains."""
     kept: KeptCounts = NOTHING_KEPT
+    worths: list[Worths] = field(default_factory=list)
 
     @property
     def busy(self) -> float:
@@ -34,6 +36,7 @@ class Outcome:
                 operators=_joined(before.operators, part.operators),
                 errors=before.errors + part.errors,
                 dropped=added([*before.dropped, *part.dropped]),
+                entered=before.entered,
             )
         whole = self.chains[place]
         self.results[place] = part if part.chain is whole else replace(part, chain=whole)
@@ -48,11 +51,27 @@ class Outcome:
         """The results of chains; raises if one is missing."""
         return tuple(self.results[place] for place in places)
 
+    def result(self, unit: Unit, started: float, began: float, parts: dict[str, float], way: str) -> UnitResult:
+        """What the engine is told of a unit that has just ended; raises if the result of a chain is missing.
+
+        Args:
+            unit: The unit.
+            started: When it was started.
+            began: The same on the stopwatch, :func:`time.perf_counter`.
+            parts: Seconds by part.
+            way: The way that it went.
+        """
+        chains = self.in_order(range(len(unit.chains)))
+        overhead = max(time.perf_counter() - began - self.busy, 0.0)
+        files, kept, worths = tuple(self.files), self.kept, tuple(self.worths)
+        return UnitResult(unit, started, time.time(), chains, files, overhead, None, (), parts, way, kept, worths)
+
     def merge(self, other: Outcome) -> None:
         """Takes the results of other chains."""
         self.files += other.files
         self.results |= other.results
         self.kept = self.kept.plus(other.kept)
+        self.worths += other.worths
 
 
 def combine(chain: Chain, rows: int, report: ChainReport, is_strict: bool = False) -> ChainResult:
@@ -66,7 +85,8 @@ def combine(chain: Chain, rows: int, report: ChainReport, is_strict: bool = Fals
         rows = rows_out
     if failure is not None:
         return ChainResult(chain, 0, tuple(runs), errors=errors, failure=failure)
-    return ChainResult(chain, rows, tuple(runs), tuple([each / 1e6 for each in report.arrivals]), errors=errors)
+    arrivals = tuple([each / 1e6 for each in report.arrivals])
+    return ChainResult(chain, rows, tuple(runs), arrivals, errors=errors, entered=report.entered)
 
 
 def on_one_clock(tasks: Sequence[TaskReport]) -> list[TaskReport]:

@@ -29,6 +29,8 @@ ARCHIVE: Final = f"freshet-{freshet.__version__}.zip"
 _NEEDED: Final = "numpy, pandas, pyarrow and sqlglot"
 _MISSING: Final = re.compile(r"No module named '(?P<module>\w+)")
 _UNLIKE: Final = re.compile(r"Python in worker has different version[^\n]*?(?=[.,] (?:PySpark|Please)|\n|$)")
+_LOADED: Final[set[str]] = set()
+"""Ids of the Sparks whose executors have loaded what tasks need."""
 
 
 class PackageMissing(UserError):
@@ -65,18 +67,21 @@ def ship(context: SparkContext) -> None:
 
 
 def load_package(context: SparkContext) -> None:
-    """Lets the executors load what tasks need, with one task for every core that Spark knows of.
+    """Lets the executors load what tasks need, with one task for every core that Spark knows of; once for each Spark.
 
     Raises:
         PackageMissing: They cannot import Freshet.
         UserError: They have no Python, or one without the modules that Freshet needs.
         FreshetError: They run no tasks for another reason.
     """
-    tasks = context.defaultParallelism
+    spark, tasks = str(context.applicationId), context.defaultParallelism
+    if spark in _LOADED:
+        return
     try:
         context.parallelize(range(tasks), tasks).foreachPartition(_load)
     except (Py4JError, PySparkException) as error:
         raise _explained(str(error), context.pythonExec) from error
+    _LOADED.add(spark)
 
 
 def _load(numbers: Iterable[int]) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from freshet.log.segments.sums import Checks
-from freshet.model import Chain, Input, Segment, State, Train
+from freshet.model import Chain, Input, Keep, Segment, State, Train
 from freshet.spark.driver.files import forget, write_once
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ class Assignment:
     >>> Assignment.parse(assignment.text()) == assignment
     True
     >>> assignment.part(chain.trains[0], 1)
-    Train(stream='s', first=5, end=10, segments=())
+    Train(stream='s', first=5, end=10, segments=(), keep=None)
     """
 
     state: Path
@@ -72,7 +72,7 @@ class Assignment:
         first = train.first + train.rows * number // self.parts
         end = train.first + train.rows * (number + 1) // self.parts
         segments = tuple(piece for piece in train.segments if piece.first < end and piece.end > first)
-        return Train(train.stream, first, end, segments)
+        return Train(train.stream, first, end, segments, train.keep)
 
     def brief(self) -> Assignment:
         """The same for a worker that has kept the states: of each range only the last segment.
@@ -153,12 +153,13 @@ def _lasts(ranges: tuple[Train, ...]) -> tuple[Train, ...]:
 
 def train_fields(train: Train) -> list[object]:
     """A train for JSON."""
-    return [train.stream, train.first, train.end, [astuple(segment) for segment in train.segments]]
+    fields = [train.stream, train.first, train.end, [astuple(segment) for segment in train.segments]]
+    return fields if train.keep is None else [*fields, astuple(train.keep)]
 
 
 def input_key(each: Input) -> Hashable:
     """Tells the inputs of the chains of one unit apart without looking at their segments."""
-    return each if isinstance(each, int) else (each.stream, each.first, each.end)
+    return each if isinstance(each, int) else (each.stream, each.first, each.end, each.keep)
 
 
 def _fields(trains: tuple[Train, ...]) -> list[list[object]]:
@@ -175,5 +176,6 @@ def _state(fold: str, ranges: list[Any], before: Any, after: Any, rewrites: Any,
 
 def train_of(train: list[Any]) -> Train:
     """A train from JSON."""
-    stream, first, end, segments = train
-    return Train(stream, first, end, tuple(Segment(*segment) for segment in segments))
+    stream, first, end, segments, *keep = train
+    kept = Keep(*keep[0]) if keep else None
+    return Train(stream, first, end, tuple(Segment(*segment) for segment in segments), kept)

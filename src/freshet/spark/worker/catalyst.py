@@ -85,11 +85,14 @@ def write_outputs(schemas: tuple[pa.Schema, ...], batches: Iterator[pa.RecordBat
     chains = task.assignment.chains
     began = min((batch.column(1)[0].as_py() for batch in received if batch.num_rows), default=ended)
     counts = [_passed(task, chain, received, 2 + 3 * i) for i, chain in enumerate(chains)]
-    rows = task.train(chains[0].trains[0]).rows
+    train = task.train(chains[0].trains[0])
+    rows = train.rows if train.keep is None else sum(batch.num_rows for batch in received)
+    if train.keep is not None and train.keep.value is not None:
+        task.read(train)  # the leaf is another process, and cannot report what the tuples are worth
     nanos = _shares(ended - began, rows, counts)
     for i in range(len(chains)):
         errors = sum(pc.sum(batch.column(3 + 3 * i)).as_py() or 0 for batch in received)
-        report = ChainReport(i, None, counts[i], nanos[i], (), errors)
+        report = ChainReport(i, None, counts[i], nanos[i], (), errors, None, (rows,) if train.keep else ())
         task.add(report, _output(received, 4 + 3 * i, schemas[i]))
     yield task.finish()
 

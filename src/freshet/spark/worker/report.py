@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from freshet.log.store.private import write_private
-from freshet.model.unit import NOTHING_KEPT, KeptCounts
+from freshet.model.unit import NOTHING_KEPT, KeptCounts, Worths
 from freshet.spark.driver.failures import no_blame
 
 if TYPE_CHECKING:
@@ -35,7 +35,8 @@ class ChainReport(NamedTuple):
     """What one chain (by its place in the job) did in one task.
 
     ``member`` is its output in the task's file. ``passed`` has the rows that came out of each operator, ``nanos`` the
-    time spent in each. ``arrivals`` are arrival times of the output at evenly spaced ranks.
+    time spent in each. ``arrivals`` are arrival times of the output at evenly spaced ranks. ``entered`` has the rows
+    that came in at each port, if not all tuples of its trains were kept.
     """
 
     chain: int
@@ -45,13 +46,14 @@ class ChainReport(NamedTuple):
     arrivals: tuple[int, ...] = ()
     errors: int = 0
     failure: str | None = None
+    entered: tuple[int, ...] = ()
 
     @classmethod
     def together(cls, reports: Sequence[ChainReport], operators: int) -> ChainReport:
         """What several tasks did in a chain with this number of operators.
 
         >>> ChainReport.together([ChainReport(0, None, (2, 1), (7, 8), (3,)), ChainReport(0, None, (4, 0), (1, 1))], 2)
-        ChainReport(chain=0, member=None, passed=(6, 1), nanos=(8, 9), arrivals=(3,), errors=0, failure=None)
+        ChainReport(chain=0, member=None, passed=(6, 1), nanos=(8, 9), arrivals=(3,), errors=0, ...)
         """
         if len(reports) == 1:
             return reports[0]
@@ -64,6 +66,7 @@ class ChainReport(NamedTuple):
             merge_samples([(report.arrivals, report.passed[-1]) for report in reports]),
             sum(report.errors for report in reports),
             next((report.failure for report in reports if report.failure), None),
+            tuple(map(sum, zip(*(report.entered for report in reports if report.entered), strict=True))),
         )
 
 
@@ -93,10 +96,11 @@ class TaskReport:
     kept: KeptCounts = NOTHING_KEPT
     synced: bool = True
     """Whether its file is durable; if not, the driver syncs it with the others of a commit."""
+    worths: tuple[Worths, ...] = ()
 
     def text(self) -> str:
         """As JSON: a text crosses the JVM faster than nested columns do."""
-        fields = [self.part, self.file, self.bytes, self.chains, self.states, self.kept, self.synced]
+        fields = [self.part, self.file, self.bytes, self.chains, self.states, self.kept, self.synced, self.worths]
         return json.dumps(fields, separators=(",", ":"))
 
 
@@ -182,13 +186,17 @@ def merge_samples(samples: Sequence[tuple[tuple[int, ...], int]]) -> tuple[int, 
 
 def report_of(content: Any) -> TaskReport:
     """A report from the list that :meth:`TaskReport.text` writes."""
-    part, file, size, chains, states, kept, synced = content
+    part, file, size, chains, states, kept, synced, worths = content
     found = tuple(starmap(_chain, chains)), tuple(starmap(_state, states))
-    return TaskReport(part, file, size, *found, KeptCounts(*kept), synced)
+    told = tuple(Worths(edge, tuple(values), rows) for edge, values, rows in worths)
+    return TaskReport(part, file, size, *found, KeptCounts(*kept), synced, told)
 
 
-def _chain(chain: int, member: Any, passed: Any, nanos: Any, arrivals: Any, *rest: Any) -> ChainReport:
-    return ChainReport(chain, member and tuple(member), tuple(passed), tuple(nanos), tuple(arrivals), *rest)
+def _chain(
+    chain: int, member: Any, passed: Any, nanos: Any, arrivals: Any, errors: int, failure: str | None, entered: Any
+) -> ChainReport:
+    whole = member and tuple(member), tuple(passed), tuple(nanos), tuple(arrivals)
+    return ChainReport(chain, *whole, errors, failure, tuple(entered))
 
 
 def _state(chain: int, stream: str, dropped: int, member: Any) -> StateReport:

@@ -10,11 +10,12 @@ from typing import Final
 import pyarrow as pa
 from pyspark import TaskContext
 
+from freshet.kernels.keeping import kept_rows
 from freshet.log.segments.segment import SegmentWriter, read_train
 from freshet.log.segments.sums import Checks
 from freshet.model import SegmentFile, Train
 from freshet.model.schema import with_arrival
-from freshet.model.unit import given_by
+from freshet.model.unit import Worths, given_by
 from freshet.spark.driver.failures import no_blame
 from freshet.spark.worker.assignment import PROPERTY, Assignment, told
 from freshet.spark.worker.report import ChainReport, StateReport, TaskReport, report_row, sample
@@ -40,6 +41,8 @@ class Task:
     attempt: str
     reports: list[ChainReport] = field(default_factory=list)
     states: list[StateReport] = field(default_factory=list)
+    worths: dict[str, Worths] = field(default_factory=dict)
+    """What the tuples that it read were worth, by edge."""
     _outputs: list[int] = field(default_factory=list)
     """Which reports have a member of the file, in its order."""
 
@@ -68,9 +71,12 @@ class Task:
         return self.assignment.part(whole, self.part)
 
     def read(self, train: Train, columns: pa.Schema | None = None) -> pa.Table:
-        """The tuples of a part; the columns are needed only if the part may be empty."""
+        """The tuples of a part that are kept; the columns are needed only if the part may be empty."""
         schema = None if columns is None else with_arrival(columns)
-        return self._read(f"the train of {train.stream}", train, schema)
+        kept = kept_rows(self._read(f"the train of {train.stream}", train, schema), train)
+        if kept.worths is not None:
+            self.worths[kept.worths.edge] = kept.worths
+        return kept.table
 
     def read_state(self, fold: str, part: Train, schema: pa.Schema) -> pa.Table:
         """Rows of a state."""
@@ -129,8 +135,8 @@ class Task:
             report._replace(member=next(members)[1:] if report.member and report.member[0] else None)
             for report in self.states
         )
-        name = file.name if file.members else None
-        return TaskReport(self.part, name, file.bytes, tuple(chains), states, synced=file.synced)
+        name, worths = file.name if file.members else None, tuple(self.worths.values())
+        return TaskReport(self.part, name, file.bytes, tuple(chains), states, synced=file.synced, worths=worths)
 
 
 def task_property(name: str) -> tuple[TaskContext, str]:

@@ -44,7 +44,7 @@ def hash_rows(columns: Sequence[pa.Array], rows: int) -> Hashes:
     mixed = np.zeros(rows, np.uint64)
     for column in columns:
         for words in _words(column):
-            mixed = _mix(mixed + words)
+            mixed = mix(mixed + words)
     return (mixed >> np.uint64(32)).astype(np.uint32)
 
 
@@ -73,7 +73,7 @@ def same(one: pa.Array, other: pa.Array) -> Mask:
     return equal
 
 
-def _mix(words: _Words) -> _Words:
+def mix(words: _Words) -> _Words:
     """Every bit decides about every bit: the finalizer of G. L. Steele, D. Lea and C. H. Flood, "Fast splittable
     pseudorandom number generators", OOPSLA 2014 (SplitMix64, constants by D. Stafford)."""
     words = (words ^ (words >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)

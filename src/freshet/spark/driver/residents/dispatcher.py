@@ -266,13 +266,7 @@ class Dispatcher:
             self._give_back(mine, failure)
             return
         del self._units[mine.unit.id]
-        chains = outcome.in_order(range(len(mine.unit.chains)))
-        overhead = max(time.perf_counter() - mine.began - outcome.busy, 0.0)
-        files, kept = tuple(outcome.files), outcome.kept
-        result = UnitResult(
-            mine.unit, mine.started, time.time(), chains, files, overhead, parts=mine.parts, way=RESIDENT, kept=kept
-        )
-        self._results.append(result)
+        self._results.append(outcome.result(mine.unit, mine.started, mine.began, mine.parts, RESIDENT))
 
     def _give_back(self, mine: _InHand, why: str) -> None:
         """Gives a unit up, so that it runs as Spark jobs."""

@@ -1,0 +1,31 @@
+"""Examining an application as a whole: everything that can be checked without Spark."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from freshet.app.declared.checking import Checked, check_queries
+from freshet.app.declared.endpoints import check_mirror_queries, check_sinks, check_sources
+from freshet.app.declared.places import check_places
+from freshet.app.declared.problems import Problem
+from freshet.app.declared.tables import check_tables
+
+if TYPE_CHECKING:
+    from freshet.app.app import App
+
+
+def examine(app: App, broken: frozenset[str] = frozenset()) -> Checked:
+    """The queries with all columns, and every problem; what is ``broken`` could not be read, and is taken as right."""
+    checked = check_queries(app.catalog(), app.queries, broken)
+    checked.problems += check_tables(app.tables.values())
+    checked.problems += check_sources(app.streams.values(), app.settings.spark)
+    columns = {name: checked.schemas[name].names for name in app.queries if name in checked.schemas}
+    sources: dict[str, object] = {f"streams.{name}.source": spec.source for name, spec in app.streams.items()}
+    sources |= {f"tables.{name}.source": spec.source for name, spec in app.tables.items()}
+    given = {name: spec.stream.schema.names for name, spec in app.streams.items()}
+    checked.problems += check_mirror_queries(sources, {*app.queries, *broken}, given | columns)
+    checked.problems += check_sinks(app.queries.values(), columns)
+    checked.problems += check_places(app.state, app.report)
+    if not app.streams and not broken:
+        checked.problems.append(Problem("streams", "there is none: declare at least one, as [streams.NAME]"))
+    return checked

@@ -1,0 +1,82 @@
+"""Quality tables: what answers are worth by the share of their tuples that is kept (RT §4.3)."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, Final
+
+from freshet.model.errors import UserError
+
+_PRESETS: Final = {"tolerant": 0.2573, "proportional": 1.0, "strict": 11.71}
+"""Exponents: answers from a share k of the tuples are worth k to this power. They pass through the points of RT Fig. 6:
+answers are worth 0.7 if 25, 70 and 97 % are kept."""
+_ALIASES: Final = {"convex": "tolerant", "linear": "proportional", "concave": "strict"}
+"""What RT calls them; mathematics has the first and the last one the other way round."""
+
+
+@dataclass(frozen=True, slots=True)
+class QualityTable:
+    """The worth of answers by the share kept.
+
+    Args:
+        exponent: Of a preset: a share k is worth k to this power.
+        points: Instead of it: (share kept, worth), with straight lines between them. It begins at (0, 0).
+
+    >>> [round(QualityTable.parse(name).worth(kept), 3) for name, kept in (("tolerant", 0.25), ("strict", 0.97))]
+    [0.7, 0.7]
+    >>> QualityTable.parse([[0.5, 0.8], [1, 1]]).worth(0.75)
+    0.9
+    """
+
+    exponent: float = 1.0
+    points: tuple[tuple[float, float], ...] = ()
+
+    @classmethod
+    def parse(cls, given: Any) -> QualityTable:
+        """The table that a user writes: the name of a preset, or points.
+
+        >>> QualityTable.parse("linear") == QualityTable(), QualityTable.parse([(1, 1)]).points
+        (True, ((0.0, 0.0), (1.0, 1.0)))
+        >>> QualityTable.parse([(0.5, 0.9), (1, 0.8)])
+        Traceback (most recent call last):
+        freshet.model.errors.UserError: quality must end at [1, 1]: everything kept is worth 1
+        """
+        if isinstance(given, QualityTable):
+            return given
+        if isinstance(given, str):
+            exponent = _PRESETS.get(_ALIASES.get(given, given))
+            if exponent is None:
+                raise UserError(f"quality must be {', '.join(_PRESETS)} or points [share kept, worth], not {given!r}")
+            return cls(exponent)
+        return cls(points=_checked(given))
+
+    def worth(self, kept: float) -> float:
+        """What answers are worth if this share of the tuples is kept."""
+        if not self.points:
+            return float(kept**self.exponent)
+        place = min(bisect_right(self.points, kept, key=lambda point: point[0]), len(self.points) - 1)
+        (low, before), (high, after) = self.points[place - 1], self.points[place]
+        return before + (after - before) * (kept - low) / (high - low)
+
+
+def _checked(given: Any) -> tuple[tuple[float, float], ...]:
+    if not isinstance(given, Sequence):
+        raise UserError(f"quality must be a preset or a list such as [[0.5, 0.8], [1, 1]], not {given!r}")
+    try:
+        points = [(float(kept), float(worth)) for kept, worth in given]
+    except (TypeError, ValueError):
+        raise UserError(f"quality: each point is [share kept, worth], two numbers, not {given!r}") from None
+    points = points if points and points[0][0] == 0.0 else [(0.0, 0.0), *points]
+    if points[-1] != (1.0, 1.0):
+        raise UserError("quality must end at [1, 1]: everything kept is worth 1")
+    for (low, before), (high, after) in pairwise(points):
+        if not (low < high and 0.0 <= before <= after):
+            raise UserError(f"quality must rise: [{high:g}, {after:g}] comes after [{low:g}, {before:g}]")
+    return tuple(points)
+
+
+PROPORTIONAL: Final = QualityTable()
+"""Worth as much as is kept."""
