@@ -3,8 +3,10 @@
 from freshet.engine.clock import Clock, RealClock, VirtualClock
 from freshet.engine.engine import Engine, Undrained
 from freshet.engine.events import Event, Observer
+from freshet.engine.optimizer import Optimizer
 from freshet.engine.protocols import Executor, QueueLog
 from freshet.engine.queues import LogQueues
+from freshet.engine.strategy_memory import RunMemory, StrategyMemory
 
 __all__ = [
     "Clock",
@@ -13,8 +15,11 @@ __all__ = [
     "Executor",
     "LogQueues",
     "Observer",
+    "Optimizer",
     "QueueLog",
     "RealClock",
+    "RunMemory",
+    "StrategyMemory",
     "Undrained",
     "VirtualClock",
 ]

@@ -214,6 +214,15 @@ class Admission:
         edge.tail_arrival = last_arrival
         self.board.refresh(self.board.operators[edge.edge.node])
 
+    def _look_at_head(self, edge: EdgeState) -> None:
+        edge.head_arrival = self.log.arrival(edge.edge.stream, edge.head) if edge.waiting else math.inf
+
+    def _freed(self, nodes: Sequence[int]) -> None:
+        """Tells the policy which operators are ready again because a fold has ended."""
+        folds = self.board.folds(nodes)
+        waited = dict.fromkeys(number for fold in folds for number in (*fold.before, fold.node.number))
+        self.policy.arrived(self.board, [number for number in waited if number in self.board.ready])
+
     # Event time
 
     def _look_at_time(self, queries: Iterable[int], streams: Iterable[str] = ()) -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from freshet.engine.states import EdgeState, FoldState, OperatorState, QueryState, Size
-from freshet.model import Network, NetworkNode, Promises, Query, version_stream
+from freshet.model import Chain, Network, NetworkNode, Promises, Query, version_stream
 from freshet.model.promises import shared
 from freshet.quality import OverheadStatistics
 
@@ -250,6 +250,16 @@ class Board:
             self.ready.setdefault(operator.node.number)
         else:
             self.ready.pop(operator.node.number, None)
+
+    def count(self, chain: Chain, units: int) -> None:
+        """A chain is part of one unit more (1) or less (-1)."""
+        first, *others = [self.operators[number] for number in chain.nodes]
+        first.running += units
+        self.refresh(first)
+        for operator in others:
+            operator.running += units
+            if operator.pending:
+                self.refresh(operator)
 
     # Costs
 

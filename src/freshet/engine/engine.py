@@ -14,14 +14,13 @@ from typing import Any, Final
 
 from freshet.engine.admission import LOOK_AGAIN, MOST_ASKS, Admission
 from freshet.engine.binding import bind, by_themselves, fed_by_running, next_train, trains_of
-from freshet.engine.board import DROPPED
 from freshet.engine.clock import Clock
 from freshet.engine.events import Began, Committed, Decided, Failed, Observer, Returned, Submitted
 from freshet.engine.lines import CANCELLED, Line
-from freshet.engine.metering import Metering, waiting_for
+from freshet.engine.metering import Metering, snapshot_of
+from freshet.engine.optimizer import Optimizer
 from freshet.engine.protocols import Executor, QueueLog
 from freshet.engine.settle import effects, failures_of, is_torn, suspects
-from freshet.engine.states import EdgeState
 from freshet.log.errors import LogFull, NotSynced
 from freshet.log.store.tail import stamped
 from freshet.model import Chain, FreshetError, Step, Unit, UnitResult
@@ -50,6 +49,7 @@ class Engine(Admission):
         most_rows: Maximum number of tuples in a train.
         stopwatch: Measures the time spent deciding; simulations pass their clock, so that runs repeat exactly.
         observers: Are told what happens, after the meters.
+        optimizer: Gives queries strategies; None: all go by the policy.
     """
 
     def __init__(
@@ -62,6 +62,7 @@ class Engine(Admission):
         most_rows: int = 500_000,
         stopwatch: Callable[[], float] = time.perf_counter,
         observers: Iterable[Observer] = (),
+        optimizer: Optimizer | None = None,
     ) -> None:
         super().__init__(log, executor, clock, policy, observers)
         self.meters = Meters(clock.now(), workers=executor.slots)
@@ -80,10 +81,20 @@ class Engine(Admission):
         self._trouble: str | None = None
         self._tries = 0
         self._moved = -math.inf
+        self.optimizer: Optimizer | None = None
+        if optimizer is not None:
+            self.use(optimizer)
+
+    def use(self, optimizer: Optimizer) -> None:
+        """Has an optimizer give queries strategies from now on; the others go by the policy as before."""
+        self.optimizer = optimizer
+        self.set_policy(self.policy)
+        optimizer.attach(self.board, self.log, self.meters, self._stopwatch)
+        self.observers.insert(1, optimizer)
 
     def set_policy(self, policy: Policy) -> None:
         """Schedules by another policy from now on; what the old one planned and did not start is forgotten."""
-        self.policy = policy
+        self.policy = policy = policy if self.optimizer is None else self.optimizer.around(policy)
         self._steps.clear()
         for number, state in enumerate(self.board.queries):
             if state.active:
@@ -112,6 +123,8 @@ class Engine(Admission):
         self._obey()
         self._take_arrivals()
         self._take_results()
+        if self.optimizer is not None:
+            self.optimizer.look(self.clock.now())
         self._dispatch()
 
     def stop(self, drain: bool = True) -> None:
@@ -181,6 +194,7 @@ class Engine(Admission):
     def _next_event(self, now: float) -> float:
         """When to look again, at the latest; infinity if only a wake-up can bring news."""
         moments = [self.log.next_arrival(), self.executor.next_finish()]
+        moments += [self.optimizer.next_look] if self.optimizer is not None else ()
         if self._stop == "drain" and not self._running:
             moments.append(max(self._moved + DRAIN_PATIENCE, now + LOOK_AGAIN))
         if self.time.news:
@@ -277,26 +291,7 @@ class Engine(Admission):
                 elif board.operators[edge.edge.node].queries:
                     edge.waiting += train.rows
                     self._look_at_head(edge)
-            self._count(chain, -1)
-
-    def _count(self, chain: Chain, units: int) -> None:
-        """A chain is part of one unit more (1) or less (-1)."""
-        first, *others = [self.board.operators[number] for number in chain.nodes]
-        first.running += units
-        self.board.refresh(first)
-        for operator in others:
-            operator.running += units
-            if operator.pending:
-                self.board.refresh(operator)
-
-    def _look_at_head(self, edge: EdgeState) -> None:
-        edge.head_arrival = self.log.arrival(edge.edge.stream, edge.head) if edge.waiting else math.inf
-
-    def _freed(self, nodes: Sequence[int]) -> None:
-        """Tells the policy which operators are ready again because a fold has ended."""
-        folds = self.board.folds(nodes)
-        waited = dict.fromkeys(number for fold in folds for number in (*fold.before, fold.node.number))
-        self.policy.arrived(self.board, [number for number in waited if number in self.board.ready])
+            board.count(chain, -1)
 
     def _back(self, result: UnitResult, now: float) -> None:
         """Nothing of a unit was committed. Gives the executor time to recover; a cancelled unit is nobody's fault."""
@@ -373,7 +368,7 @@ class Engine(Admission):
                 edge.in_flight += train.rows
                 edge.waiting -= train.rows
                 self._look_at_head(edge)
-            self._count(chain, 1)
+            board.count(chain, 1)
         self.time.began(unit)
         now = self.clock.now()
         self._running.begin(unit, now, line)
@@ -383,13 +378,11 @@ class Engine(Admission):
 
     def snapshot(self) -> EngineSnapshot:
         """All meters now. Only on the loop's own thread."""
-        operators = {}
-        for state in self.board.queries:
-            if state.reason != DROPPED:
-                self.meters.wait(state.name, waiting_for(state, self.board, self.log))
-                self.meters.remember(state.name, self.time.memory(state))
-                operators[state.name] = {each.node.name: each.statistics for each in self.board.of(state)}
-        running, calls = self._running.running().values(), self.board.calls
-        meters = self.meters.snapshot(self.clock.now(), running=running, operators=operators, overhead=calls)
+        now, running = self.clock.now(), self._running.running().values()
+        meters = snapshot_of(self.board, self.meters, self.log, self.time, now, running)
         ways = {way: overhead_snapshot(each) for way, each in self.board.calls_by_way.items()}
-        return {**meters, "ways": ways, "trouble": self._trouble}
+        if self.optimizer is not None:
+            for name, query in meters["queries"].items():
+                query["promise"] = self.optimizer.promise(name)
+        optimizer = None if self.optimizer is None else self.optimizer.snapshot(now)
+        return {**meters, "ways": ways, "trouble": self._trouble, "optimizer": optimizer}

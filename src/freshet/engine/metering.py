@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any, Final
 
 from freshet.engine import events
 from freshet.engine.binding import trains_of
-from freshet.engine.board import Board
+from freshet.engine.board import DROPPED, Board
 from freshet.engine.protocols import QueueLog
 from freshet.engine.states import EdgeState, QueryState
+from freshet.engine.timekeeper import Timekeeper
 from freshet.model import UnitResult
 from freshet.quality import Meters, QueueLength, Waiting
+from freshet.quality.snapshots import Snapshot
 
 
 class Metering:
@@ -55,6 +57,19 @@ class Metering:
                 for number in operators[chain.nodes[0]].queries:
                     name = queries[number].name
                     self._meters.record(name, done, event.now, rows_in=rows_in, ends=name in chain.writes)
+
+
+def snapshot_of(
+    board: Board, meters: Meters, log: QueueLog, time: Timekeeper, now: float, running: Collection[float]
+) -> Snapshot:
+    """All meters now."""
+    operators = {}
+    for state in board.queries:
+        if state.reason != DROPPED:
+            meters.wait(state.name, waiting_for(state, board, log))
+            meters.remember(state.name, time.memory(state))
+            operators[state.name] = {each.node.name: each.statistics for each in board.of(state)}
+    return meters.snapshot(now, running=running, operators=operators, overhead=board.calls)
 
 
 def waiting_for(state: QueryState, board: Board, log: QueueLog) -> Waiting:

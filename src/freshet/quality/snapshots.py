@@ -65,6 +65,30 @@ class OperatorSnapshot(TypedDict):
     selectivity: Annotated[float | None, "its output tuples per input tuple, smoothed"]
 
 
+class MeasureSnapshot(TypedDict):
+    """A measure of which something is expected."""
+
+    priority: Annotated[str, "the class of its expectation"]
+    expected: Annotated[float, "what was expected at the latest look: seconds, bytes or tuples per second"]
+    observed: Annotated[float | None, "its mean over the time before that look; null if there was nothing to observe"]
+    violated: Annotated[bool, "whether it was not as expected"]
+    violated_s: Annotated[Seconds, "for how long it was not as expected in this run"]
+
+
+class PromiseSnapshot(TypedDict):
+    """What is expected of a query, and what it has."""
+
+    standing: Annotated[
+        str, "`kept`, `at risk` (less than a tenth is left, or it will be broken at the look-ahead) or `broken`"
+    ]
+    broken: Annotated[list[str], "the measures that are not as expected"]
+    strategy: Annotated[str | None, "the policy that schedules the query; null if it has none of its own"]
+    pinned: Annotated[bool, "whether the strategy is the one that was declared"]
+    switches: Annotated[Counted, "how often the optimizer has changed the strategy in this run"]
+    looks: Annotated[Counted, "how often the optimizer has looked at the query in this run"]
+    measures: Annotated[dict[str, MeasureSnapshot], ""]
+
+
 class QuerySnapshot(TypedDict):
     """A query."""
 
@@ -94,6 +118,9 @@ class QuerySnapshot(TypedDict):
     response: Annotated[ResponseSnapshot, ""]
     qos: Annotated[
         QosSnapshot | None, "how well its answers keep to its latency curve; `null` if it has none, otherwise:"
+    ]
+    promise: Annotated[
+        PromiseSnapshot | None, "how it stands with what is expected of it; `null` if nothing is, otherwise:"
     ]
     throughput: Annotated[ThroughputSnapshot, ""]
     operators: Annotated[dict[str, OperatorSnapshot], ""]
@@ -192,8 +219,22 @@ class Snapshot(TypedDict):
     overhead: Annotated[OverheadSnapshot, ""]
 
 
+class OptimizerSnapshot(TypedDict):
+    """The optimizer."""
+
+    mode: Annotated[str, "`act`, `advise` or `off` (then it only keeps declared strategies)"]
+    looks: Annotated[Counted, "number of looks at queries"]
+    switches: Annotated[Counted, "number of strategies that it has changed"]
+    looking_s: Annotated[Seconds, "time that looks and their meters took"]
+    monitor_share: Annotated[Share | None, "share of the run's time that they took"]
+
+
 class EngineSnapshot(Snapshot):
     """All meters at a moment, and whether the engine is in trouble."""
+
+    optimizer: Annotated[
+        OptimizerSnapshot | None, "the optimizer; `null` if no query has expectations or a strategy, otherwise:"
+    ]
 
     ways: Annotated[
         dict[str, OverheadSnapshot],

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from freshet.engine import Engine, VirtualClock
+from freshet.engine import Engine, Optimizer, VirtualClock
 from freshet.model import (
     Curve,
     Filter,
@@ -142,6 +142,7 @@ class World:
             otherwise it learns them.
         departs: When tuples leave a unit.
         sizes: Bytes of a tuple, by stream.
+        optimizer: Gives queries strategies.
 
     >>> import numpy as np
     >>> from freshet.policies import FirstComeFirstServed
@@ -168,6 +169,7 @@ class World:
         known: bool = True,
         departs: Departs = "tuple",
         sizes: Mapping[str, int] | None = None,
+        optimizer: Optimizer | None = None,
     ) -> None:
         clock = VirtualClock()
         self._known = known
@@ -180,8 +182,9 @@ class World:
             policy = Charged(policy, clock, operation, counted)
         self._record = Record()
         self.engine = Engine(
-            self.log, executor, clock, policy, most_rows=most_rows, stopwatch=clock.now, observers=[self._record]
-        )
+            self.log, executor, clock, policy, most_rows=most_rows, stopwatch=clock.now, observers=[self._record],
+            optimizer=optimizer,
+        )  # fmt: skip
         if known:
             self.engine.board.calls = OverheadStatistics.given(overhead + call)
         for query in queries:

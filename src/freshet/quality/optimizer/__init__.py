@@ -10,6 +10,7 @@ from freshet.quality.optimizer.look_settings import LookSettings
 from freshet.quality.optimizer.monitor import SystemMonitor
 from freshet.quality.optimizer.strategy_state import StrategyState, StrategySwitch
 from freshet.quality.optimizer.table import ROUND_ROBIN, SHIPPED, DecisionTable
+from freshet.quality.optimizer.tally import Tally
 
 __all__ = [
     "ROUND_ROBIN",
@@ -25,5 +26,6 @@ __all__ = [
     "StrategyState",
     "StrategySwitch",
     "SystemMonitor",
+    "Tally",
     "Totals",
 ]

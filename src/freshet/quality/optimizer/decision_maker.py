@@ -80,6 +80,16 @@ class DecisionMaker:
             if name not in table.strategies:
                 raise UserError(f"the decision table has no column {name!r} (it has: {', '.join(table.strategies)})")
 
+    def first(self, expectations: Expectations) -> str:
+        """The strategy of a query that has none yet: the best one if nothing were as expected.
+
+        >>> DecisionMaker().first(Expectations.parse({"memory": "1 MB"}))
+        'segment'
+        """
+        self.table.check_measures([each.measure for each in expectations])
+        scores = self.table.scores({each.measure: each.priority.weight for each in expectations}, self.strategies)
+        return max(scores, key=scores.__getitem__)
+
     def look(
         self,
         expectations: Expectations,

@@ -59,6 +59,8 @@ class Look:
             time for thinning (MAV §4.3).
         arrivals: By stream that the query reads, tuples that came per second.
         note: What else a person should know.
+        applied: Whether it took effect: not if the optimizer only advises, or if the query's strategy is pinned.
+        predicted: By strategy, what each measure was predicted to become, if that decided.
 
     >>> late = MeasureLook("latency", "must", 1.0, observed=3.0, expected=2.0, ahead=2.0, violated=True, weight=1.0)
     >>> look = Look(7.0, 3.0, "segment", "pcs", "best", (late,))
@@ -76,6 +78,8 @@ class Look:
     exhausted: bool = False
     arrivals: Mapping[str, float] = field(default_factory=dict)
     note: str = ""
+    applied: bool = True
+    predicted: Mapping[str, Mapping[str, float | None]] = field(default_factory=dict)
 
     @property
     def switches(self) -> bool:
