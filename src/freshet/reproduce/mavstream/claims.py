@@ -32,9 +32,7 @@ def over_best(trial: Trial, load: Load, strategy: str, figure: Callable[[MavResu
     """A figure of a strategy over the least of the other two, for each seed."""
     found = fixed(trial, load)
     others = [found[name] for name in STRATEGIES if name != strategy]
-    return [
-        figure(own) / min(map(figure, rest)) for own, *rest in zip(found[strategy], *others, strict=True)
-    ]
+    return [figure(own) / min(map(figure, rest)) for own, *rest in zip(found[strategy], *others, strict=True)]
 
 
 @claim(

@@ -45,9 +45,7 @@ def plot(trial: Trial, folder: Path) -> None:
     draw_all(trial, folder, "mavstream", figures)
 
 
-def _lines(
-    axes: Axes, trial: Trial, what: What, wish: Wish, rates: tuple[float, ...] = RATES
-) -> None:
+def _lines(axes: Axes, trial: Trial, what: What, wish: Wish, rates: tuple[float, ...] = RATES) -> None:
     """A figure by time: each fixed strategy, and the optimizer."""
     load = BURSTS[0] if rates == FEW else LOAD
     found = {name: runs(trial, wish, load, name, rates) for name in (*STRATEGIES, None)}
@@ -59,7 +57,9 @@ def _lines(
 def _values(found: Mapping[str | None, Sequence[MavResult]], what: What) -> dict[str, list[list[float]]]:
     """By strategy and look, the values of all seeds; an interval without answers has the value of the one before."""
     return {
-        name or "optimizer": [list(values) for values in zip(*(_filled(getattr(run, what)) for run in each), strict=True)]
+        name or "optimizer": [
+            list(values) for values in zip(*(_filled(getattr(run, what)) for run in each), strict=True)
+        ]
         for name, each in found.items()
     }
 
