@@ -141,8 +141,8 @@ def _conditions(found: Mapping[str, Sequence[SideRun]], probed: Probed, played: 
         "sides": (
             "pcs, simplified-segment, segment: the query keeps this strategy (`strategy = ...`), and the optimizer "
             "looks without acting, so all sides pay for looks; optimizer: it begins with what its table ranks best for "
-            "both measures, and chooses. Every side is a new engine over an empty log, and has run all three strategies "
-            "before its first phase"
+            "both measures, and chooses. Every side is a new engine over an empty log that has run all three "
+            "strategies before its first phase"
         ),
         "query": (
             "eight operators: three cheap selections, two joins over windows of "
@@ -162,9 +162,9 @@ def _conditions(found: Mapping[str, Sequence[SideRun]], probed: Probed, played: 
         "all sides of a repetition",
         "expected": (
             f"class must, a look every {LOOK_S:g} s. Calm and burst: latency {probed.wishes.latency:.3f} s, the "
-            "geometric mean of what pcs and segment gave in a calm before; memory 100 times that of later. Then: memory "
-            f"{probed.wishes.memory / 1e3:.0f} kB, the geometric mean of what they gave in a burst before; latency "
-            f"{RELAXED:g} times that of earlier"
+            "geometric mean of what pcs and segment gave in a calm before; memory 100 times as much as later. Then: "
+            f"memory {probed.wishes.memory / 1e3:.0f} kB, the geometric mean of what they gave in a burst before; "
+            f"latency {RELAXED:g} times that of earlier"
         ),
         "violated_s": "seconds of intervals between looks in which a measure missed its expectation, by the monitor's "
         "figures, summed up over both measures; best fixed: the least of the three in the same repetition",

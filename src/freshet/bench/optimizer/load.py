@@ -28,8 +28,8 @@ FROM (SELECT A.id, A.v AS x, B.v AS y
 WHERE P.id = T.id AND {chain("T.v", "T.w", 4, 4.01)} < 0.5 AND {chain("P.x", "P.y", 256, 6.01)} < 0.8
   AND {chain("P.x", "T.v", 128, 8.04)} < 0.9
 """
-"""Three cheap selections, two joins, an expensive selection between them and one behind them, and a projection. In front
-of each join, tuples lose the columns that nobody needs."""
+"""Three cheap selections, two joins, an expensive selection between them and one behind them, and a projection. In
+front of each join, tuples lose the columns that nobody needs."""
 NOTE_BYTES: Final = 100
 """Bytes of the column that no operator reads: a tuple is wide until it has passed the first selection."""
 CHUNKS: Final = 20.0
@@ -76,8 +76,8 @@ class Wishes:
     memory: float
 
     def expectations(self, phase_s: float, lead: float = 0.0) -> Expectations:
-        """Both are of the class must. In the first two phases little latency is expected, and hardly anything of memory;
-        from the third on it is the other way around.
+        """Both are of the class must. In the first two phases a low latency is expected, and hardly anything of
+        memory; from the third on it is the other way around.
 
         Args:
             phase_s: Seconds of a phase.

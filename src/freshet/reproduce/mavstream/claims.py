@@ -154,16 +154,22 @@ def _(trial: Trial) -> Measured:
     "mavstream.fig9.violated-seconds",
     source="MAV §5, Fig. 9-10",
     published="better for both measures than a single strategy",
-    how="violated seconds of latency and memory, the optimizer's minus those of the best fixed strategy, over the "
-    f"length of the run; {ABOUT}",
+    how="violated seconds of latency (of answers) and memory, the optimizer's minus those of the best fixed strategy, "
+    "over the length of the run; readings: also with the latency that the monitor sees, which is at least the age of "
+    f"the oldest waiting tuple; {ABOUT}",
     high=0.0,
 )
 def _(trial: Trial) -> Measured:
-    def more(load: Load) -> list[float]:
+    def more(load: Load, figure: Callable[[MavResult], float]) -> list[float]:
         found = zip(both(trial, load), *fixed(trial, load).values(), strict=True)
-        return [(ours.violated_s - min(run.violated_s for run in rest)) / ours.times[-1] for ours, *rest in found]
+        return [(figure(ours) - min(map(figure, rest))) / ours.times[-1] for ours, *rest in found]
 
-    return by_load(more)
+    answers = by_load(lambda load: more(load, lambda run: run.violated_s))
+    watched = by_load(lambda load: more(load, lambda run: run.watched_s))
+    return Measured(
+        answers.values,
+        {**answers.readings, **{f"{text}, as the monitor sees it": each for text, each in watched.readings.items()}},
+    )
 
 
 def both(trial: Trial, load: Load) -> list[MavResult]:

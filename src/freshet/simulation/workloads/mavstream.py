@@ -46,8 +46,8 @@ class MavWorkload:
     """A query and its streams (MAV §3.2, §5).
 
     Streams are Poisson processes. With bursts (Fig. 7-8), each is twice as fast at times of its own: a stream's bursts
-    begin later than those of the stream before it. Joins remember tuples for a second; MavStream's remember five hundred
-    (``docs/queries.md`` says why ours go by time).
+    begin later than those of the stream before it. Joins remember tuples for a second; MavStream's remember five
+    hundred (``docs/queries.md`` says why ours go by time).
 
     Args:
         load: Mean work that arrives per second, in seconds. Costs are set by it: the paper has neither.
