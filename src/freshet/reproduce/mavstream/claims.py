@@ -185,5 +185,5 @@ def _pcs_before(run: MavResult, until: float) -> float:
 
 def _right_after(run: MavResult, since: float) -> float:
     wanted = {frozenset({"memory"}): "segment", frozenset({"latency", "memory"}): "simplified-segment"}
-    late = [each for each in run.switches if each.time > since]
+    late = [each for each in run.switches if each.time >= since]
     return sum(each.to == wanted.get(each.violated) for each in late) / len(late) if late else 0.0
