@@ -9,7 +9,7 @@ import pytest
 from freshet.bench.optimizer import figures_of
 from freshet.bench.optimizer.answers import rows_wrong
 from freshet.bench.optimizer.load import SCHEMA, SHARES, SQL, arrivals, phases
-from freshet.bench.optimizer.rig import PhaseViolation, SideRun
+from freshet.bench.optimizer.rig import PhaseViolation, SideRun, excess_rows
 from freshet.model import parse_schema
 from freshet.sql import build_query
 
@@ -82,3 +82,21 @@ def test_rows_that_come_twice_are_wrong() -> None:
     one = pa.table({"id": [1, 2], "x": [0.5, 0.25]})
     assert rows_wrong(pa.concat_tables([one, one.slice(0, 1)]), one) == 1
     assert rows_wrong(one.slice(0, 0), one) == 2
+
+
+def test_the_excess_is_what_there_is_no_time_for() -> None:
+    played = phases(10.0)
+    came = [(35.0, {"s0": pa.table({"id": range(1500)})}), (5.0, {"s0": pa.table({"id": range(9)})})]
+    assert excess_rows(played, came, seconds_per_row=0.01) == pytest.approx(1500 - 950)
+    assert excess_rows(played, came, seconds_per_row=0.001) == 0.0
+
+
+def test_what_thinning_is_worth_is_measured_in_the_overload() -> None:
+    def over(violated: float, thinned: int) -> SideRun:
+        phase = {"calm": PhaseViolation(), "overload": PhaseViolation(violated)}
+        return SideRun(0.1, 1.0, {}, phase, {"calm": 0.1}, 0.0, (), 1, 1, 0, excess=500.0, thinned=thinned)
+
+    sides = {"pcs": over(9.0, 0), "segment": over(9.0, 0), "optimizer": over(8.0, 0), "optimizer-thin": over(2.0, 450)}
+    figures = figures_of({side: [run] for side, run in sides.items()})
+    assert figures["violation_shed_vs_unshed"].middle == 0.25  # type: ignore[union-attr]
+    assert figures["shed_vs_excess"].middle == 0.9  # type: ignore[union-attr]

@@ -109,7 +109,7 @@ def _side(
 def figures_of(found: Mapping[str, Sequence[SideRun]]) -> dict[str, float | Spread]:
     """Computes figures from the runs of each side, by repetition."""
     pcs, segment, ours = found["pcs"], found["segment"], found["optimizer"]
-    fixed = [name for name in found if name != "optimizer"]
+    fixed = [name for name in found if not name.startswith("optimizer")]
     total = {name: [violated_s(run) for run in runs] for name, runs in found.items()}
     best = [max(LOOK_S, min(each)) for each in zip(*(total[name] for name in fixed), strict=True)]
     figures: dict[str, float | Spread] = {
@@ -121,12 +121,23 @@ def figures_of(found: Mapping[str, Sequence[SideRun]]) -> dict[str, float | Spre
         "rows_checked": sum(run.answers for runs in found.values() for run in runs),
         "switches": mean([len(run.switches) for run in ours]),
     }
+    if "optimizer-thin" in found:
+        figures |= _shedding(found["optimizer-thin"], ours)
     for name, runs in found.items():
         key = name.replace("-", "_")
         figures[f"violated_s_{key}"] = mean(total[name])
         figures[f"latency_ms_{key}"] = mean([run.latency for run in runs]).times(1e3)
         figures[f"kilobytes_waiting_{key}"] = mean([run.memory for run in runs]).times(1e-3)
     return figures
+
+
+def _shedding(thinned: Sequence[SideRun], ours: Sequence[SideRun]) -> dict[str, float | Spread]:
+    """What thinning is worth in the overload, and whether as much was left out as had to be."""
+    with_, without = ([run.violated["overload"].total for run in runs] for runs in (thinned, ours))
+    return {
+        "violation_shed_vs_unshed": over(with_, [max(LOOK_S, each) for each in without]),
+        "shed_vs_excess": over([run.thinned for run in thinned], [max(1.0, run.excess) for run in thinned]),
+    }
 
 
 def violated_s(run: SideRun) -> float:

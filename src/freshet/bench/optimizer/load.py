@@ -36,6 +36,7 @@ CHUNKS: Final = 20.0
 """At a load of 1, rows come on each stream so many times per second, as a Poisson process."""
 LOOK_S: Final = 1.0
 """Seconds between looks."""
+OVERLOAD: Final = "overload"
 RELAXED: Final = 10.0
 """From the phase with little memory on, answers may take so many times as long."""
 _SLOTLESS: Final = -1
@@ -64,7 +65,7 @@ def phases(seconds: float) -> tuple[Phase, ...]:
         Phase("calm", ((seconds, 0.6),)),
         Phase("burst", burst),
         Phase("tight", burst),
-        Phase("overload", ((seconds, 1.5),)),
+        Phase(OVERLOAD, ((seconds, 1.5),)),
     )
 
 

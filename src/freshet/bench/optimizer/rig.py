@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from freshet.bench.optimizer.answers import batch_answer, rows_wrong
-from freshet.bench.optimizer.load import LOOK_S, QUERY, SCHEMA, SHARES, SQL, Phase, Wishes, backlog, phase_at
+from freshet.bench.optimizer.load import LOOK_S, OVERLOAD, QUERY, SCHEMA, SHARES, SQL, Phase, Wishes, backlog, phase_at
 from freshet.bench.rig.engine import EngineRig
 from freshet.bench.rig.feed import Arrival
 from freshet.bench.rig.notes import StepNote
@@ -23,6 +23,10 @@ if TYPE_CHECKING:
 
 STRATEGIES: Final = ("pcs", "simplified-segment", "segment")
 OPTIMIZER: Final = "optimizer"
+THINNED: Final = "optimizer-thin"
+"""The optimizer, and the query may be thinned."""
+KEPT_BUSY: Final = 0.95
+"""Share of the time above which work is in excess (MAV §4.3)."""
 TRAIN_ROWS: Final = 4_000
 """Maximum number of rows of a train: in longer ones no strategy could prefer anything for seconds."""
 _LEAD: Final = 0.2
@@ -57,6 +61,9 @@ class SideRun:
         rows: Number of rows that came.
         answers: Number of output rows.
         wrong: Number of output rows that the batch answer lacks, or has beyond them.
+        excess: Number of rows of the overload for which there is no time within :data:`KEPT_BUSY`, by what a row took
+            in this run.
+        thinned: Number of rows that were left out.
     """
 
     latency: float
@@ -69,6 +76,8 @@ class SideRun:
     rows: int
     answers: int
     wrong: int
+    excess: float = 0.0
+    thinned: int = 0
 
 
 class OptimizerRig(EngineRig):
@@ -112,11 +121,12 @@ class OptimizerRig(EngineRig):
         counter = time.perf_counter() + start - time.time()
         steps, _ = self.play(came, start, seconds)
         spent = self._optimizer.seconds - spent
-        self.work_off()
+        steps = [*steps, *self.work_off()]
         totals = self._totals().since(before)
         looks = [look for look in self._memory.looks[QUERY] if start < look.time <= start + seconds + LOOK_S / 2]
         given = self.read(QUERY).drop_columns([ARRIVAL])
         right = batch_answer(self._session, {name: self.read(name) for name in SHARES}, self._folder)
+        rows = sum(map(rows_of, came))
         return SideRun(
             latency=totals.seconds / max(1, totals.answers),
             memory=_mean_memory(looks, start),
@@ -125,9 +135,10 @@ class OptimizerRig(EngineRig):
             busy=_busy(played, steps, counter),
             monitor_share=spent / seconds,
             switches=tuple((look.time - start, look.to) for look in looks if look.switches and look.applied),
-            rows=sum(table.num_rows for _, chunk in came for table in chunk.values()),
+            rows=rows,
             answers=given.num_rows,
             wrong=rows_wrong(given, right),
+            excess=excess_rows(played, came, sum(step.seconds for step in steps) / rows),
         )
 
     def _begin(self, wishes: Wishes, phase_s: float) -> float:
@@ -139,6 +150,18 @@ class OptimizerRig(EngineRig):
 
     def _totals(self) -> Totals:
         return Totals.of(self.engine.meters.queries[QUERY], {})
+
+
+def rows_of(arrival: Arrival) -> int:
+    """Number of rows that come together."""
+    return sum(table.num_rows for table in arrival[1].values())
+
+
+def excess_rows(played: Sequence[Phase], came: Sequence[Arrival], seconds_per_row: float) -> float:
+    """Rows of the overload for which there is no time: it has no more than a share of the phase."""
+    rows = sum(rows_of(each) for each in came if phase_at(played, each[0]) == OVERLOAD)
+    seconds = sum(phase.seconds for phase in played if phase.name == OVERLOAD)
+    return max(0.0, rows - KEPT_BUSY * seconds / seconds_per_row)
 
 
 def _spans(looks: Sequence[Look], start: float) -> list[tuple[Look, float, float]]:
