@@ -23,7 +23,7 @@ def backlog(strategy: str, rows: int = 200, rate: float = 40.0) -> World:
 
 
 def simulated(strategy: str) -> IntervalFigures:
-    world, board = backlog(strategy), None
+    world = backlog(strategy)
     board, engine = world.engine.board, world.engine
     meter = IntervalMeter(0.0)
     state = board.queries[board.numbers["q"]]
