@@ -16,6 +16,7 @@ PAPERS: Final = {
     "fas": "Tuning QoD in stream processing engines: freshness-aware scheduling (FAS)",
     "aurora": "Resource scheduling for data streams: Aurora's run time and QoS-aware schedulers (CAR ch. 3-4)",
     "mirror": "Resource scheduling for data refreshing: perceived freshness of mirrors (CAR ch. 2)",
+    "mavstream": "Runtime optimization of continuous queries: MavStream's run-time optimizer (MAV)",
 }
 """Papers by short name. Each has a package or a module of that name here; importing it registers its claims."""
 
@@ -118,7 +119,7 @@ def papers() -> tuple[str, ...]:
     """Short names of the papers with claims.
 
     >>> papers()
-    ('fas', 'aurora', 'mirror')
+    ('fas', 'aurora', 'mirror', 'mavstream')
     """
     return tuple(PAPERS)
 
@@ -130,7 +131,7 @@ def claims(paper: str) -> list[Claim]:
     'FAS §7.1, Fig. 3'
     >>> claims("faz")
     Traceback (most recent call last):
-    freshet.model.errors.UserError: there are no claims of 'faz' (there are some of: fas, aurora, mirror)
+    freshet.model.errors.UserError: there are no claims of 'faz' (there are some of: fas, aurora, mirror, mavstream)
     """
     if paper not in PAPERS:
         raise UserError(f"there are no claims of {paper!r} (there are some of: {', '.join(PAPERS)})")

@@ -248,6 +248,16 @@ def test_a_cycle_whose_violations_overlap_is_gone_around_once_at_most() -> None:
     assert (one.rule, one.exhausted) == ("cycle", True)
 
 
+def test_what_is_violated_all_the_time_does_not_lead_back() -> None:
+    """Under overload, latency is violated whatever the strategy. PCS was left for latency and memory; that memory is as
+    expected now is what the other strategy is worth."""
+    wishes = expect(latency=("must", 0.5), memory=("must", 10**6))
+    left = look(wishes, "pcs", age=39.0, latency=6.0, memory=2e6)
+    assert left.to == SS
+    one = look(wishes, StrategyState("pcs").after(left), age=45.0, latency=6.0, memory=8e5)
+    assert (one.to, one.rule, one.exhausted) == (SS, "cycle", True)
+
+
 def test_what_one_does_not_care_about_takes_the_first_better_strategy() -> None:
     one = look(expect(memory=("dont-care", 10**6)), "pcs", memory=2e6)
     assert (one.to, one.rule) == (ROUND_ROBIN, "any-better")

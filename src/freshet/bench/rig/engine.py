@@ -100,7 +100,7 @@ class EngineRig:
             sharing: Whether operators that they begin with in common run once for all.
         """
         schemas = {name: stream.schema for name, stream in self._streams.items()}
-        times = {name: stream.event_time for name, stream in self._streams.items() if stream.event_time is not None}
+        times = {name: stream.event_time for name, stream in self._streams.items()}
         queries = [build_query(name, text, schemas, times=times) for name, text in texts.items()]
         for query in share(queries, sharing):
             self.log.declare(query.name, self._retention)

@@ -202,15 +202,16 @@ def _cycle(state: StrategyState, to: str, case: _Case) -> list[StrategySwitch]:
     """The remembered decisions that a switch would go around again: those since the strategy was left. None, if it
     would not close a cycle.
 
-    It closes one if what the strategy was left for is satisfied now, so that the two will take turns (MAV §4.10, for
-    the previous strategy). It also does if the very same switch is remembered: some of the violated measures may be the
-    same each time, and then the first condition alone lets a query go around for ever.
+    It closes one if something that the strategy was left for is satisfied now, so that the two will take turns (MAV
+    §4.10, for the previous strategy). Other measures may be violated all the time, as latency is under overload: a
+    query that left PCS for both must not go back for latency alone, once memory is as expected. It also closes one if
+    the very same switch is remembered.
     """
     for number in range(len(state.switches) - 1, -1, -1):
         switch = state.switches[number]
         if not switch.as_expected(case.measures):
             break  # what was decided for other expectations says nothing
-        exchanged = switch.left == to and not switch.violated & case.violated
+        exchanged = switch.left == to and not switch.violated <= case.violated
         repeated = (switch.left, switch.taken) == (state.strategy, to)
         if exchanged or repeated:
             return list(state.switches[number:])

@@ -1,0 +1,199 @@
+"""``freshet bench optimizer``: each strategy of MavStream alone, and the optimizer that chooses, on Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from math import sqrt
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+import typer
+
+from freshet.bench.figures import Spread, mean, over
+from freshet.bench.interleave import interleave
+from freshet.bench.optimizer.load import (
+    ANYTHING,
+    CHUNKS,
+    LOOK_S,
+    NOTE_BYTES,
+    RELAXED,
+    SHARES,
+    WINDOW_S,
+    Phase,
+    Wishes,
+    arrivals,
+    phases,
+)
+from freshet.bench.registry import bench
+from freshet.bench.result import Result
+from freshet.bench.stage import Stage
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from freshet.bench.optimizer.rig import SideRun
+
+_PROBE_ROWS: Final = 60_000
+
+
+@dataclass(frozen=True, slots=True)
+class Probed:
+    """What was measured before the first repetition: rows per second that the machine can do, and what is expected."""
+
+    capacity: float
+    wishes: Wishes
+
+
+@bench("MavStream's strategies and the optimizer that chooses among them.", takes="about forty minutes")
+def optimizer(
+    stage: Stage,
+    seconds: Annotated[float, typer.Option(min=4.0, help="Seconds of a phase; there are four.")] = 15.0,
+    repetitions: Annotated[int, typer.Option(min=1, help="Repetitions; each runs every side.")] = 5,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of rows and arrivals.")] = 0,
+    master: Annotated[str, typer.Option(help="Spark master; one core is one worker.")] = "local[1]",
+) -> Result:
+    """One query of eight operators with two joins reads three Poisson streams through four phases: calm, a burst, a
+    burst while little memory is expected, and an overload of 1.5. Each strategy keeps it in a run of its own, and in
+    another run the optimizer chooses. All sides play the same arrivals. What is expected lies between what `pcs` and
+    `segment` gave before the first repetition: elsewhere no choice matters.
+    """
+    from freshet.bench.optimizer.rig import OPTIMIZER, STRATEGIES
+
+    with stage.spark("optimizer", master) as session:
+        probed = _probe(stage, session, seconds, seed)
+        stage.say(f"the machine does {probed.capacity:.0f} rows a second; expected: {probed.wishes}")
+        played = phases(seconds)
+        sides = {side: _side(stage, session, side, played, probed, seed) for side in (*STRATEGIES, OPTIMIZER)}
+        with stage.steps("repetitions", repetitions) as advance:
+            found = interleave(sides, repetitions, advance)
+    return Result.of(figures_of(found), _conditions(found, probed, played))
+
+
+def _probe(stage: Stage, session: SparkSession, seconds: float, seed: int) -> Probed:
+    """Measures the capacity, then what PCS and Segment give in the phases calm and burst."""
+    from freshet.bench.optimizer.rig import OptimizerRig
+
+    with stage.steps("probing", 3) as advance:
+        with OptimizerRig(session, stage.folder / "probe", "pcs") as rig:
+            capacity = rig.capacity(_PROBE_ROWS)
+        advance()
+        seen = {}
+        for strategy in ("pcs", "segment"):
+            run = _side(stage, session, strategy, phases(seconds)[:2], Probed(capacity, ANYTHING), seed + 1000)()
+            seen[strategy] = run.seen
+            advance()
+    latency, memory = (
+        sqrt(seen["pcs"][phase][place] * seen["segment"][phase][place]) for phase, place in (("calm", 0), ("burst", 1))
+    )
+    return Probed(capacity, Wishes(latency, memory))
+
+
+def _side(
+    stage: Stage, session: SparkSession, side: str, played: Sequence[Phase], probed: Probed, seed: int
+) -> Callable[[], SideRun]:
+    """Runs a side; in each repetition, all sides get the same arrivals, and other repetitions get others."""
+    from freshet.bench.optimizer.rig import OptimizerRig
+
+    done = 0
+
+    def run() -> SideRun:
+        nonlocal done
+        came = arrivals(played, probed.capacity, seed + done)
+        done += 1
+        with OptimizerRig(session, stage.folder / f"{side}-{done}", side) as rig:
+            return rig.phases(played, came, probed.wishes)
+
+    return run
+
+
+def figures_of(found: Mapping[str, Sequence[SideRun]]) -> dict[str, float | Spread]:
+    """Computes figures from the runs of each side, by repetition."""
+    pcs, segment, ours = found["pcs"], found["segment"], found["optimizer"]
+    fixed = [name for name in found if not name.startswith("optimizer")]
+    total = {name: [violated_s(run) for run in runs] for name, runs in found.items()}
+    best = [max(LOOK_S, min(each)) for each in zip(*(total[name] for name in fixed), strict=True)]
+    figures: dict[str, float | Spread] = {
+        "memory_segment_vs_pcs": over([run.memory for run in segment], [run.memory for run in pcs]),
+        "latency_pcs_vs_segment": over([run.latency for run in pcs], [run.latency for run in segment]),
+        "violation_vs_best_fixed": over(total["optimizer"], best),
+        "monitor_share": mean([run.monitor_share for run in ours]),
+        "rows_wrong": sum(run.wrong for runs in found.values() for run in runs),
+        "rows_checked": sum(run.answers for runs in found.values() for run in runs),
+        "switches": mean([len(run.switches) for run in ours]),
+    }
+    if "optimizer-thin" in found:
+        figures |= _shedding(found["optimizer-thin"], ours)
+    for name, runs in found.items():
+        key = name.replace("-", "_")
+        figures[f"violated_s_{key}"] = mean(total[name])
+        figures[f"latency_ms_{key}"] = mean([run.latency for run in runs]).times(1e3)
+        figures[f"kilobytes_waiting_{key}"] = mean([run.memory for run in runs]).times(1e-3)
+    return figures
+
+
+def _shedding(thinned: Sequence[SideRun], ours: Sequence[SideRun]) -> dict[str, float | Spread]:
+    """What thinning is worth in the overload, and whether as much was left out as had to be."""
+    with_, without = ([run.violated["overload"].total for run in runs] for runs in (thinned, ours))
+    return {
+        "violation_shed_vs_unshed": over(with_, [max(LOOK_S, each) for each in without]),
+        "shed_vs_excess": over([run.thinned for run in thinned], [max(1.0, run.excess) for run in thinned]),
+    }
+
+
+def violated_s(run: SideRun) -> float:
+    """Violated seconds of latency and of memory, over all phases."""
+    return sum(each.total for each in run.violated.values())
+
+
+def _conditions(found: Mapping[str, Sequence[SideRun]], probed: Probed, played: Sequence[Phase]) -> dict[str, Any]:
+    from freshet.bench.optimizer.rig import TRAIN_ROWS
+
+    return {
+        "sides": (
+            "pcs, simplified-segment, segment: the query keeps this strategy (`strategy = ...`), and the optimizer "
+            "looks without acting, so all sides pay for looks; optimizer: it begins with what its table ranks best for "
+            "both measures, and chooses. Every side is a new engine over an empty log that has run all three "
+            "strategies before its first phase"
+        ),
+        "query": (
+            "eight operators: three cheap selections, two joins over windows of "
+            f"{WINDOW_S} s, an expensive selection between and one behind them, a projection; in front of joins, "
+            f"tuples lose unused columns, among them one of {NOTE_BYTES} bytes"
+        ),
+        "phases": {
+            phase.name: [{"seconds": seconds, "load": load} for seconds, load in phase.pieces] for phase in played
+        },
+        "load": (
+            f"1 is {probed.capacity:.0f} rows per second: what was worked off in trains of {TRAIN_ROWS} rows before "
+            "the first repetition, the mean over the strategies. They differ in the steps that they need, so the same "
+            "load keeps some busier than others"
+        ),
+        "busy": {name: _rounded(runs, lambda run: run.busy) for name, runs in found.items()},
+        "arrivals": f"shares {SHARES}; Poisson, {CHUNKS:g} times per second and stream at a load of 1; the same for "
+        "all sides of a repetition",
+        "expected": (
+            f"class must, a look every {LOOK_S:g} s. Calm and burst: latency {probed.wishes.latency:.3f} s, the "
+            "geometric mean of what pcs and segment gave in a calm before; memory 100 times as much as later. Then: "
+            f"memory {probed.wishes.memory / 1e3:.0f} kB, the geometric mean of what they gave in a burst before; "
+            f"latency {RELAXED:g} times that of earlier"
+        ),
+        "violated_s": "seconds of intervals between looks in which a measure missed its expectation, by the monitor's "
+        "figures, summed up over both measures; best fixed: the least of the three in the same repetition",
+        "violated_by_phase": {
+            name: _rounded(runs, lambda run: {phase: each.total for phase, each in run.violated.items()})
+            for name, runs in found.items()
+        },
+        "latency": "from when rows were due to the commit of an answer, the mean over all answers of a run, also those "
+        "that came after the last phase: these are the same on all sides",
+        "memory": "bytes in queues, also of rows in progress, as the mean over the phases",
+        "rows_wrong": "rows that a batch by Spark over all rows of the log has and the output lacks, or the other way "
+        "around, on all sides",
+        "switches": [[(round(time, 1), to) for time, to in run.switches] for run in found["optimizer"]],
+        "spread": "least and greatest of a repetition; figures are means over repetitions",
+    }
+
+
+def _rounded(runs: Sequence[SideRun], by_phase: Callable[[SideRun], Mapping[str, float]]) -> dict[str, list[float]]:
+    """Values by phase and repetition."""
+    each = [by_phase(run) for run in runs]
+    return {phase: [round(values[phase], 3) for values in each] for phase in each[0]}

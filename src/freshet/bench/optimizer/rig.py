@@ -1,0 +1,213 @@
+"""One run of ``freshet bench optimizer``: a side plays phases on an engine of its own."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from freshet.bench.optimizer.answers import batch_answer, rows_wrong
+from freshet.bench.optimizer.load import LOOK_S, OVERLOAD, QUERY, SCHEMA, SHARES, SQL, Phase, Wishes, backlog, phase_at
+from freshet.bench.rig.engine import EngineRig
+from freshet.bench.rig.feed import Arrival
+from freshet.bench.rig.notes import StepNote
+from freshet.engine import Optimizer, RunMemory
+from freshet.model import ARRIVAL, Promises, Stream, parse_schema
+from freshet.policies import create
+from freshet.quality.optimizer import IntervalTotals, Look, LookSettings
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+STRATEGIES: Final = ("pcs", "simplified-segment", "segment")
+OPTIMIZER: Final = "optimizer"
+THINNED: Final = "optimizer-thin"
+"""The optimizer, and the query may be thinned."""
+KEPT_BUSY: Final = 0.95
+"""Share of the time above which work is in excess (MAV §4.3)."""
+TRAIN_ROWS: Final = 4_000
+"""Maximum number of rows of a train: in longer ones no strategy could prefer anything for seconds."""
+_LEAD: Final = 0.2
+"""Seconds from the start of the feeder to the first phase."""
+_WARM_ROWS: Final = 3 * TRAIN_ROWS
+
+
+class PhaseViolation(NamedTuple):
+    """Violated seconds of a phase, by measure."""
+
+    latency: float = 0.0
+    memory: float = 0.0
+
+    @property
+    def total(self) -> float:
+        """The sum over both."""
+        return self.latency + self.memory
+
+
+@dataclass(frozen=True, slots=True)
+class SideRun:
+    """What a side made of the phases.
+
+    Args:
+        latency: Mean seconds of all answers, also of those that came after the last phase.
+        memory: Mean bytes in queues over the phases.
+        seen: By phase, the mean of what the looks saw of latency and memory.
+        violated: By phase.
+        busy: By phase, share of the time in which a step was running.
+        monitor_share: Share of the time that looks and their meters took.
+        switches: Seconds since the first phase began, and the strategy that was taken.
+        rows: Number of rows that came.
+        answers: Number of output rows.
+        wrong: Number of output rows that the batch answer lacks, or has beyond them.
+        excess: Number of rows of the overload for which there is no time within :data:`KEPT_BUSY`, by what a row took
+            in this run.
+        thinned: Number of rows that were left out.
+    """
+
+    latency: float
+    memory: float
+    seen: Mapping[str, tuple[float, float]]
+    violated: Mapping[str, PhaseViolation]
+    busy: Mapping[str, float]
+    monitor_share: float
+    switches: tuple[tuple[float, str], ...]
+    rows: int
+    answers: int
+    wrong: int
+    excess: float = 0.0
+    thinned: int = 0
+
+
+class OptimizerRig(EngineRig):
+    """An engine with the query, and an optimizer that watches it on every side.
+
+    Args:
+        session: Where it runs.
+        state: Its state folder.
+        side: A strategy that the query keeps, or :data:`OPTIMIZER`.
+    """
+
+    def __init__(self, session: SparkSession, state: Path, side: str) -> None:
+        streams = [Stream(name, parse_schema(SCHEMA)) for name in SHARES]
+        super().__init__(session, state, streams, most_rows=TRAIN_ROWS)
+        self._session, self._folder, self._side = session, state, side
+        self._memory = RunMemory()
+        self._optimizer = Optimizer(settings=LookSettings(every=LOOK_S), memory=self._memory)
+        self.engine.use(self._optimizer)
+        self.add_queries({QUERY: SQL})
+        self._warm_up()
+
+    def _warm_up(self) -> None:
+        """Every side runs every strategy before it is measured: workers compile steps, and costs are learned."""
+        for number, strategy in enumerate(STRATEGIES):
+            self.append(backlog(_WARM_ROWS, number))
+            self.work_off(create(strategy))
+
+    def capacity(self, rows: int) -> float:
+        """Rows per second that are worked off in trains, as a mean over the strategies."""
+        seconds = 0.0
+        for number, strategy in enumerate(STRATEGIES, len(STRATEGIES)):
+            self.append(backlog(rows, number))
+            seconds += sum(step.seconds for step in self.work_off(create(strategy)))
+        return len(STRATEGIES) * rows / seconds
+
+    def phases(self, played: Sequence[Phase], came: Sequence[Arrival], wishes: Wishes) -> SideRun:
+        """Plays phases, and works off what is left."""
+        seconds = sum(phase.seconds for phase in played)
+        before, spent = self._totals(), self._optimizer.seconds
+        start = self._begin(wishes, played[0].seconds)
+        counter = time.perf_counter() + start - time.time()
+        steps, _ = self.play(came, start, seconds)
+        spent = self._optimizer.seconds - spent
+        steps = [*steps, *self.work_off()]
+        totals = self._totals().since(before)
+        looks = [look for look in self._memory.looks[QUERY] if start < look.time <= start + seconds + LOOK_S / 2]
+        given = self.read(QUERY).drop_columns([ARRIVAL])
+        right = batch_answer(self._session, {name: self.read(name) for name in SHARES}, self._folder)
+        rows = sum(map(rows_of, came))
+        return SideRun(
+            latency=totals.seconds / max(1, totals.answers),
+            memory=_mean_memory(looks, start),
+            seen=_seen(played, looks, start),
+            violated=_violated(played, looks, start),
+            busy=_busy(played, steps, counter),
+            monitor_share=spent / seconds,
+            switches=tuple((look.time - start, look.to) for look in looks if look.switches and look.applied),
+            rows=rows,
+            answers=given.num_rows,
+            wrong=rows_wrong(given, right),
+            excess=excess_rows(played, came, sum(step.seconds for step in steps) / rows),
+        )
+
+    def _begin(self, wishes: Wishes, phase_s: float) -> float:
+        """Expects something of the query from now on, and says when the first phase begins."""
+        if self._side != OPTIMIZER:
+            self._optimizer.pin(QUERY, self._side)
+        self.engine.set_promises(QUERY, Promises(expect=wishes.expectations(phase_s, _LEAD)))
+        return time.time() + _LEAD
+
+    def _totals(self) -> IntervalTotals:
+        return IntervalTotals.of(self.engine.meters.queries[QUERY], {})
+
+
+def rows_of(arrival: Arrival) -> int:
+    """Number of rows that come together."""
+    return sum(table.num_rows for table in arrival[1].values())
+
+
+def excess_rows(played: Sequence[Phase], came: Sequence[Arrival], seconds_per_row: float) -> float:
+    """Rows of the overload for which there is no time: it has no more than a share of the phase."""
+    rows = sum(rows_of(each) for each in came if phase_at(played, each[0]) == OVERLOAD)
+    seconds = sum(phase.seconds for phase in played if phase.name == OVERLOAD)
+    return max(0.0, rows - KEPT_BUSY * seconds / seconds_per_row)
+
+
+def _spans(looks: Sequence[Look], start: float) -> list[tuple[Look, float, float]]:
+    """Each look with the middle of its interval, since the start, and the interval's length."""
+    times = [start, *(look.time for look in looks)]
+    return [
+        (look, (begin + end) / 2.0 - start, end - begin)
+        for look, begin, end in zip(looks, times, times[1:], strict=False)
+    ]
+
+
+def _observed(look: Look, measure: str) -> float:
+    return next((each.observed or 0.0 for each in look.measures if each.measure == measure), 0.0)
+
+
+def _mean_memory(looks: Sequence[Look], start: float) -> float:
+    spans = _spans(looks, start)
+    return sum(_observed(look, "memory") * length for look, _, length in spans) / sum(length for *_, length in spans)
+
+
+def _seen(played: Sequence[Phase], looks: Sequence[Look], start: float) -> dict[str, tuple[float, float]]:
+    found = {}
+    for phase in played:
+        own = [look for look, middle, _ in _spans(looks, start) if phase_at(played, middle) == phase.name]
+        means = [sum(_observed(look, name) for look in own) / max(1, len(own)) for name in ("latency", "memory")]
+        found[phase.name] = means[0], means[1]
+    return found
+
+
+def _violated(played: Sequence[Phase], looks: Sequence[Look], start: float) -> dict[str, PhaseViolation]:
+    found = {}
+    for phase in played:
+        sums = dict.fromkeys(PhaseViolation._fields, 0.0)
+        for look, middle, length in _spans(looks, start):
+            if phase_at(played, middle) == phase.name:
+                for each in look.measures:
+                    sums[each.measure] += each.violated * length
+        found[phase.name] = PhaseViolation(**sums)
+    return found
+
+
+def _busy(played: Sequence[Phase], steps: Sequence[StepNote], start: float) -> dict[str, float]:
+    """Share of each phase in which a step was running, by the middle of the steps."""
+    sums = {phase.name: 0.0 for phase in played}
+    for step in steps:
+        name = phase_at(played, step.committed - step.seconds / 2.0 - start)
+        if name is not None:
+            sums[name] += step.seconds
+    return {phase.name: sums[phase.name] / phase.seconds for phase in played}
