@@ -89,7 +89,7 @@ class Engine(Admission):
         """Has an optimizer give queries strategies from now on; the others go by the policy as before."""
         self.optimizer = optimizer
         self.set_policy(self.policy)
-        optimizer.attach(self.board, self.log, self.meters, self._stopwatch)
+        optimizer.attach(self.board, self.log, self.meters, self._stopwatch, self.shed)
         self.observers.insert(1, optimizer)
 
     def set_policy(self, policy: Policy) -> None:

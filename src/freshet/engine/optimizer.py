@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final, Literal
 
 from freshet.engine import events
 from freshet.engine.board import Board
+from freshet.engine.load_shedding import LoadShedding
 from freshet.engine.metering import waiting_for
 from freshet.engine.protocols import QueueLog
 from freshet.engine.states import QueryState
 from freshet.engine.strategy_memory import RunMemory, StrategyMemory
-from freshet.model import Expectations, Promises, Step, UserError
+from freshet.model import Expectations, Promises, Shed, Step, UserError
 from freshet.policies import MasterScheduler, Policy, create
 from freshet.policies.mavstream.master import predicted
 from freshet.quality import Meters
@@ -58,6 +59,8 @@ class WatchedQuery:
     rested: IntervalTotals | None = None
     """What had been counted when it came to rest."""
     tally: Tally = field(default_factory=Tally)
+    excess: str = ""
+    """Why some of its tuples should be left out: it must be satisfied, is not, and no strategy may be better."""
     others: float = 0.0
     """Seconds that operators of other queries had run at its last prediction."""
 
@@ -103,9 +106,17 @@ class Optimizer:
         self._start = 0.0
         self._counts = Tally()
 
-    def attach(self, board: Board, log: QueueLog, meters: Meters, stopwatch: Callable[[], float]) -> None:
-        """Says what it watches, and how time is measured. The engine calls it."""
+    def attach(
+        self,
+        board: Board,
+        log: QueueLog,
+        meters: Meters,
+        stopwatch: Callable[[], float],
+        shed: Callable[[Shed], None],
+    ) -> None:
+        """Says what it watches, how time is measured, and how queries are thinned. The engine calls it."""
         self._board, self._log, self._meters, self._stopwatch = board, log, meters, stopwatch
+        self._shedding = LoadShedding(board, log, shed)
         self._start = board.now
         for state in board.queries:
             if state.name in board.numbers:
@@ -223,6 +234,7 @@ class Optimizer:
     def _rest(self, name: str) -> None:
         if name in self._watched:
             self._watched[name].meter, self._watched[name].rested = None, self._totals(name)
+            self._watched[name].excess = ""
             self._monitor.drop(name)
             self._urge(name, 0.0)
 
@@ -244,21 +256,36 @@ class Optimizer:
         if not due:
             return
         began = self._stopwatch()
+        looks = {}
         for name in due:
             self._monitor.looked(name, now)
-            self._look_at(name, self._watched[name], now)
+            if (look := self._look_at(name, self._watched[name], now)) is not None:
+                looks[name] = look
+        kept = self._kept(now)
+        for name, look in looks.items():
+            self.memory.looked(name, replace(look, kept=kept.get(name, 1.0)))
         self.seconds += self._stopwatch() - began
 
-    def _look_at(self, name: str, watched: WatchedQuery, now: float) -> None:
+    def _kept(self, now: float) -> Mapping[str, float]:
+        """What queries keep; thinning begins and ends here, once for all queries (MAV §4.3)."""
+        if self.mode != "act":
+            return {}
+        violated = {name: watched.excess for name, watched in self._watched.items() if watched.excess}
+        # Queries may be looked at at different times: arrivals are counted over half an interval at least.
+        return self._shedding.look(now, violated, self.settings.every / 2.0)
+
+    def _look_at(self, name: str, watched: WatchedQuery, now: float) -> Look | None:
+        """A look at a query; None: it comes to rest."""
         meter = watched.meter
         if meter is None:
-            return
+            return None
         rows = self._sample(name, watched, now)
         figures = meter.close(now, self._totals(name))
         if not rows and not any(figures.arrivals.values()) and not figures.observed["throughput"]:
             self._rest(name)
-            return
+            return None
         look = self._decided(name, watched, figures, now)
+        watched.excess = f"{', '.join(look.violated)} violated, {look.rule}" if self._is_exhausted(name, look) else ""
         watched.tally.add(look, figures.seconds)
         self._counts.add(look, figures.seconds)
         self._urge(name, look.worst_class)
@@ -266,7 +293,12 @@ class Optimizer:
             watched.state = watched.state.after(look)
             self.memory.switched(name, watched.state)
             self._assign(name)
-        self.memory.looked(name, look)
+        return look
+
+    def _is_exhausted(self, name: str, look: Look) -> bool:
+        """Whether only thinning can help a query; a pinned strategy is the only one that there is."""
+        pinned = name in self._pins
+        return look.exhausted or (pinned and any(each.violated and each.priority == "must" for each in look.measures))
 
     def _decided(self, name: str, watched: WatchedQuery, figures: IntervalFigures, now: float) -> Look:
         number, table = self._board.numbers[name], self._table(name)

@@ -35,6 +35,8 @@ _LOOKS: Final = 8
 """Number of looks at each query in a run, at least, if it is long enough."""
 _LEAST: Final = 0.25
 """Least time between two of them, in seconds."""
+_PATIENCE: Final = 60.0
+"""Seconds that a query has to be looked at once after everything was replayed."""
 _UNLIMITED: Final = {"latency": "36500 days", "memory": "1 EiB", "throughput": 1e-9}
 """What is always so: all measures are watched, and nothing is violated."""
 
@@ -121,6 +123,7 @@ def _measured(
         tell(0.0)
         with made.start() as run:
             _replay(run, log, portions, tell)
+            _await_looks(run, names)
         return list(read_looks(Path(folder)))
 
 
@@ -131,6 +134,16 @@ def _replay(run: Run, log: LogReader, portions: Sequence[Portion], tell: Callabl
         rows: pa.Table = log.read(portion.stream, portion.first, portion.end)
         run.push(portion.stream, rows.drop_columns([ARRIVAL]) if ARRIVAL in rows.column_names else rows)
         tell(portion.after / portions[-1].after)
+
+
+def _await_looks(run: Run, names: Sequence[str]) -> None:
+    """Waits until each query was looked at: a short replay may be over before."""
+    until = time.monotonic() + _PATIENCE
+    while time.monotonic() < until:
+        told = run.meters()["queries"]
+        if all((promise := told[name]["promise"]) is not None and promise["looks"] for name in names):
+            return
+        time.sleep(PORTION)
 
 
 def _pinned(app: App, strategy: str, names: Sequence[str], state: Path, seconds: float) -> App:

@@ -45,7 +45,7 @@ class Installer:
         self._engine, self._log, self._session = engine, log, session
         self._expected, self._why_out = dict(expected), why_out
         self._share, self._costs = app.settings.share, read_figures(app.state)
-        self._optimizing = Optimizing(app, engine, log)
+        self._optimizing = Optimizing(app, engine, log, app.state)
         self._readable = app.catalog()
         self.schemas = self._readable.schemas
         """Columns of streams and of the outputs of queries, with Spark's types."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from freshet.app.declared.optimizing import check_ranked
@@ -19,10 +20,17 @@ if TYPE_CHECKING:
 
 
 class Optimizing:
-    """Brings the optimizer into a run when the first query needs it. Use it on the engine's thread only."""
+    """Brings the optimizer into a run when the first query needs it. Use it on the engine's thread only.
 
-    def __init__(self, app: App, engine: Engine, log: Log) -> None:
-        self._settings, self._engine, self._log, self._state = app.settings, engine, log, app.state
+    Args:
+        app: The application.
+        engine: That of the run.
+        log: Keeps strategies.
+        state: The folder that keeps looks.
+    """
+
+    def __init__(self, app: App, engine: Engine, log: Log, state: Path) -> None:
+        self._settings, self._engine, self._log, self._state = app.settings, engine, log, state
         self._table = table_of(app)
 
     def add(self, spec: QuerySpec) -> None:

@@ -61,5 +61,6 @@ def _strategy(look: Look) -> str:
 def _rule(look: Look) -> str:
     advice = [] if look.applied or not look.switches else ["not done"]
     predicted = ["by prediction"] if look.predicted else []
+    thinned = [f"keeps {100.0 * look.kept:.3g} %"] if look.kept < 1.0 else []
     note = [look.note] if look.note else []
-    return ", ".join([look.rule, *advice, *predicted, *note])
+    return ", ".join([look.rule, *advice, *predicted, *thinned, *note])
