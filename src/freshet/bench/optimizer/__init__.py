@@ -57,13 +57,13 @@ def optimizer(
     another run the optimizer chooses. All sides play the same arrivals. What is expected lies between what `pcs` and
     `segment` gave before the first repetition: elsewhere no choice matters.
     """
-    from freshet.bench.optimizer.rig import OPTIMIZER, STRATEGIES
+    from freshet.bench.optimizer.rig import OPTIMIZER, STRATEGIES, THINNED
 
     with stage.spark("optimizer", master) as session:
         probed = _probe(stage, session, seconds, seed)
         stage.say(f"the machine does {probed.capacity:.0f} rows a second; expected: {probed.wishes}")
         played = phases(seconds)
-        sides = {side: _side(stage, session, side, played, probed, seed) for side in (*STRATEGIES, OPTIMIZER)}
+        sides = {side: _side(stage, session, side, played, probed, seed) for side in (*STRATEGIES, OPTIMIZER, THINNED)}
         with stage.steps("repetitions", repetitions) as advance:
             found = interleave(sides, repetitions, advance)
     return Result.of(figures_of(found), _conditions(found, probed, played))
@@ -153,7 +153,7 @@ def _conditions(found: Mapping[str, Sequence[SideRun]], probed: Probed, played: 
             "pcs, simplified-segment, segment: the query keeps this strategy (`strategy = ...`), and the optimizer "
             "looks without acting, so all sides pay for looks; optimizer: it begins with what its table ranks best for "
             "both measures, and chooses. Every side is a new engine over an empty log that has run all three "
-            "strategies before its first phase"
+            'strategies before its first phase; optimizer-thin: the same with `overload = ["defer", "thin"]`'
         ),
         "query": (
             "eight operators: three cheap selections, two joins over windows of "
@@ -184,9 +184,9 @@ def _conditions(found: Mapping[str, Sequence[SideRun]], probed: Probed, played: 
             for name, runs in found.items()
         },
         "latency": "from when rows were due to the commit of an answer, the mean over all answers of a run, also those "
-        "that came after the last phase: these are the same on all sides",
+        "that came after the last phase: these are the same on all sides without thinning",
         "memory": "bytes in queues, also of rows in progress, as the mean over the phases",
-        "rows_wrong": "rows that a batch by Spark over all rows of the log has and the output lacks, or the other way "
+        "rows_wrong": "rows that a batch by Spark over log minus ledger has and the output lacks, or the other way "
         "around, on all sides",
         "switches": [[(round(time, 1), to) for time, to in run.switches] for run in found["optimizer"]],
         "spread": "least and greatest of a repetition; figures are means over repetitions",

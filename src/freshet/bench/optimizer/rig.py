@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+import pyarrow as pa
+
 from freshet.bench.optimizer.answers import batch_answer, rows_wrong
 from freshet.bench.optimizer.load import LOOK_S, OVERLOAD, QUERY, SCHEMA, SHARES, SQL, Phase, Wishes, backlog, phase_at
 from freshet.bench.rig.engine import EngineRig
@@ -17,6 +19,7 @@ from freshet.engine import Optimizer, RunMemory
 from freshet.model import ARRIVAL, Promises, Stream, parse_schema
 from freshet.policies import create
 from freshet.quality.optimizer import IntervalTotals, Look, LookSettings
+from freshet.testing import remaining
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -125,7 +128,9 @@ class OptimizerRig(EngineRig):
         totals = self._totals().since(before)
         looks = [look for look in self._memory.looks[QUERY] if start < look.time <= start + seconds + LOOK_S / 2]
         given = self.read(QUERY).drop_columns([ARRIVAL])
-        right = batch_answer(self._session, {name: self.read(name) for name in SHARES}, self._folder)
+        left = {name: self._left(name) for name in SHARES}
+        right = batch_answer(self._session, left, self._folder)
+        thinned = sum(self.log.end(name) - table.num_rows for name, table in left.items())
         rows = sum(map(rows_of, came))
         return SideRun(
             latency=totals.seconds / max(1, totals.answers),
@@ -138,15 +143,22 @@ class OptimizerRig(EngineRig):
             rows=rows,
             answers=given.num_rows,
             wrong=rows_wrong(given, right),
-            excess=excess_rows(played, came, sum(step.seconds for step in steps) / rows),
+            excess=excess_rows(played, came, sum(step.seconds for step in steps) / (rows - thinned)),
+            thinned=thinned,
         )
 
     def _begin(self, wishes: Wishes, phase_s: float) -> float:
         """Expects something of the query from now on, and says when the first phase begins."""
-        if self._side != OPTIMIZER:
+        if self._side in STRATEGIES:
             self._optimizer.pin(QUERY, self._side)
-        self.engine.set_promises(QUERY, Promises(expect=wishes.expectations(phase_s, _LEAD)))
+        overload = ("defer", "thin") if self._side == THINNED else ("defer",)
+        self.engine.set_promises(QUERY, Promises(expect=wishes.expectations(phase_s, _LEAD), overload=overload))
         return time.time() + _LEAD
+
+    def _left(self, stream: str) -> pa.Table:
+        """Log minus ledger: the rows that the answers are made of."""
+        edges = {entry.edge for entry in self.log.ledger() if entry.stream == stream}
+        return remaining(self.log, edges.pop(), stream) if edges else self.read(stream)
 
     def _totals(self) -> IntervalTotals:
         return IntervalTotals.of(self.engine.meters.queries[QUERY], {})
