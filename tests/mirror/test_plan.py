@@ -10,10 +10,11 @@ from scipy.optimize import minimize
 from scipy.special import lambertw
 
 from freshet.mirror import Elements, freshness_of, perceived_freshness, plan
-from freshet.mirror.again import RefreshPlanner, frequencies_at
+from freshet.mirror.again import frequencies_at, start_after
 from freshet.mirror.kkt import kkt_residual, marginal_gains
 from freshet.mirror.orders import ORDERS, OrderName
 from freshet.mirror.orders.lambert import inverse_log_excess
+from freshet.mirror.search import SearchStart
 from freshet.model import UserError
 
 NAMES: tuple[OrderName, ...] = ("fixed", "random", "poisson")
@@ -67,8 +68,13 @@ def test_conditions_of_optimality_above_floors(case: tuple[Elements, float, Orde
         assert kkt_residual(elements, made, budget, order=order, least=least) <= 1e-6
 
 
-@given(mirrors(), st.floats(1e-12, 1e12))
-def test_where_the_search_begins_does_not_matter(case: tuple[Elements, float, OrderName], start: float) -> None:
+starts = st.builds(
+    SearchStart, st.floats(1e-12, 1e12), st.none() | st.floats(-1e3, 1e3), st.none() | st.floats(-1e12, 1e12)
+)
+
+
+@given(mirrors(), starts)
+def test_where_the_search_begins_does_not_matter(case: tuple[Elements, float, OrderName], start: SearchStart) -> None:
     elements, budget, order = case
     warm = plan(elements, budget, order=order, start=start)
     assert warm.perceived == pytest.approx(plan(elements, budget, order=order).perceived, abs=1e-6)
@@ -188,30 +194,47 @@ def test_worth_counts_and_sizes_cost() -> None:
     assert plan(elements, 100.0).perceived > perceived_freshness(elements, scaled)
 
 
-def test_a_plan_made_again_is_the_plan_made_anew() -> None:
-    rng = np.random.default_rng(5)
-    elements = Elements.of(rng.gamma(1.0, 2.0, 50_000), 1.0 / np.arange(1, 50_001))
-    planner, budget = RefreshPlanner(elements, 25_000.0), 25_000.0
-    planner.plan()
-    rates, worth = elements.rates.copy(), elements.worth.copy()
+@pytest.mark.parametrize("floors", [False, True])
+def test_a_plan_made_again_is_the_plan_made_anew(floors: bool) -> None:
+    rng, budget = np.random.default_rng(5), 25_000.0
+    changed = Elements.of(rng.gamma(1.0, 2.0, 50_000), 1.0 / np.arange(1, 50_001))
+    least = np.where(rng.random(50_000) < 0.1, 0.5, 0.0) if floors else None
+    again = plan(changed, budget, least=least)
     for _ in range(3):
         rows = rng.choice(50_000, 500, replace=False)
+        rates, worth = changed.rates.copy(), changed.worth.copy()
         rates[rows] = rng.gamma(1.0, 2.0, 500) * (rng.random(500) < 0.9)
         worth[rows[:50]] = 0.0
-        planner.change(rows, rates=rates[rows], worth=worth[rows])
         changed = Elements.of(rates, worth)
-        again, anew = planner.plan(), plan(changed, budget)
+        start = start_after(again, changed, least)
+        again, anew = plan(changed, budget, least=least, start=start), plan(changed, budget, least=least)
         assert again.perceived == pytest.approx(anew.perceived, abs=1e-9)
         assert again.evaluations < anew.evaluations
-        assert kkt_residual(changed, again, budget) <= 1e-6
+        assert kkt_residual(changed, again, budget, least=least) <= 1e-6
 
 
-def test_a_plan_is_made_again_if_the_most_deserving_element_changes() -> None:
-    planner = RefreshPlanner(Elements.of([1.0, 2.0, 3.0]), 2.0)
-    planner.plan()
-    for rates in ([9.0, 2.0, 3.0], [9.0, 0.5, 3.0], [0.0, 0.0, 0.0], [1.0, 0.0, 3.0]):
-        planner.change(np.arange(3), rates=np.array(rates))
-        assert planner.plan().frequencies == pytest.approx(plan(Elements.of(rates), 2.0).frequencies, rel=1e-5)
+@pytest.mark.parametrize("floors", [False, True])
+def test_few_changes_tell_what_is_spent(floors: bool) -> None:
+    """At the mu of the plan before, by a pass over all elements."""
+    rng, count = np.random.default_rng(7), 10_000
+    elements = Elements.of(rng.gamma(1.0, 2.0, count), 1.0 / np.arange(1, count + 1), 1.0 + rng.pareto(1.5, count))
+    least = np.where(rng.random(count) < 0.1, 0.05, 0.0) if floors else None
+    before = plan(elements, 0.5 * count, least=least)
+    rates, sizes = elements.rates.copy(), elements.sizes.copy()
+    rates[:100], sizes[50:150] = rates[:100] * 3.0, sizes[50:150] * 2.0
+    changed = Elements.of(rates, elements.worth, sizes)
+    there = np.maximum(frequencies_at(changed, before.mu), 0.0 if least is None else least)
+    assert float(sizes @ there) > 1.001 * before.spent
+    assert start_after(before, changed, least).spent == pytest.approx(float(sizes @ there), rel=1e-6)
+
+
+def test_many_changes_and_new_elements_do_not_tell_it() -> None:
+    before = plan(Elements.of([1.0, 2.0, 3.0]), 2.0)
+    for rates in ([9.0, 2.0, 3.0], [0.0, 0.0, 0.0], [1.0, 2.0, 3.0, 4.0]):
+        changed = Elements.of(rates)
+        start = start_after(before, changed)
+        assert start == SearchStart(before.mu, before.slope)
+        assert plan(changed, 2.0, start=start).frequencies == pytest.approx(plan(changed, 2.0).frequencies, rel=1e-5)
 
 
 def test_figure_2_1() -> None:

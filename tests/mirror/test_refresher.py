@@ -220,6 +220,23 @@ def test_another_worth_is_another_plan() -> None:
     assert {element for _, element in run(refresher, 40.0, 60.0, 0.1)} == {0, 1}
 
 
+def test_a_new_plan_begins_where_the_last_one_ended() -> None:
+    """Also if what changed was changed one by one; the result is the plan from scratch."""
+    rng, count = np.random.default_rng(3), 20_000
+    rates, worth = rng.gamma(1.0, 2.0, count), 1.0 / np.arange(1, count + 1)
+    refresher = Refresher(Learner(count), worth, np.ones(count), count / 2, exploration=0.0, known=rates.copy())
+    refresher.replan(0.0)
+    rates[1000:1200] *= 3.0
+    for element in range(1000, 1200):
+        refresher.set_known(element, float(rates[element]))
+    refresher.replan(1.0)
+    assert refresher.plan is not None
+    anew = plan(Elements.of(rates, worth), count / 2)
+    assert refresher.frequencies == pytest.approx(anew.frequencies, rel=1e-3, abs=1e-6)
+    assert refresher.plan.perceived == pytest.approx(anew.perceived, abs=1e-9)
+    assert refresher.plan.evaluations < anew.evaluations
+
+
 def test_an_element_that_was_never_polled_and_comes_back_is_polled() -> None:
     refresher = known([1.0, 1.0], 1.0)
     (element,) = refresher.due(0.0, 1)

@@ -8,6 +8,7 @@ from typing import Final
 
 import numpy as np
 
+from freshet.mirror.again import start_after
 from freshet.mirror.elements import Elements, check_budget
 from freshet.mirror.floors import Floors
 from freshet.mirror.orders import OrderName
@@ -38,7 +39,7 @@ class BudgetPoint:
 def budget_curve(
     elements: Elements, budgets: Sequence[float], *, order: OrderName = "fixed", floors: Floors | None = None
 ) -> list[BudgetPoint]:
-    """What each budget buys; each search begins at the mu of the one before.
+    """What each budget buys; each search begins where the one before ended.
 
     Args:
         elements: Change rates, worth and sizes.
@@ -49,10 +50,10 @@ def budget_curve(
     >>> [round(point.perceived, 3) for point in budget_curve(Elements.of([1.0, 2.0, 3.0]), [1.0, 3.0, 9.0])]
     [0.228, 0.461, 0.742]
     """
-    points, mu = [], None
+    points, before = [], None
     for budget in budgets:
-        made = _plan(elements, budget, order, floors, mu)
-        mu = made.mu or mu
+        made = _plan(elements, budget, order, floors, before)
+        before = made if made.mu else before
         polled = float(np.count_nonzero(made.frequencies)) / max(len(elements), 1)
         points.append(BudgetPoint(budget, made.perceived, made.general, polled))
     return points
@@ -84,13 +85,13 @@ def budget_for(
     if best.perceived < perceived:
         raise UserError(f"a budget of {most:g} buys a perceived freshness of {best.perceived:.4g}, not {perceived:g}")
     needed = 0.0 if floors is None else floors.within(elements, most)[1]
-    low, high, mu = min(needed, most), most, best.mu
+    low, high, before = min(needed, most), most, best
     for _ in range(_HALVINGS):
         middle = 0.5 * (low + high)
         if high - low <= _CLOSE * most or middle == 0.0:
             break
-        made = _plan(elements, middle, order, floors, mu)
-        mu = made.mu or mu
+        made = _plan(elements, middle, order, floors, before)
+        before = made if made.mu else before
         low, high = (low, middle) if made.perceived >= perceived else (middle, high)
     return high
 
@@ -105,7 +106,8 @@ def budget_for_share(elements: Elements, budget: float, share: float = 0.95, *, 
 
 
 def _plan(
-    elements: Elements, budget: float, order: OrderName, floors: Floors | None, start: float | None
+    elements: Elements, budget: float, order: OrderName, floors: Floors | None, before: RefreshPlan | None
 ) -> RefreshPlan:
     least = None if floors is None else floors.within(elements, check_budget(budget))[0]
+    start = None if before is None else start_after(before, elements, least)
     return plan(elements, budget, order=order, least=least, start=start)

@@ -29,16 +29,25 @@ class RefreshPlan:
         mu: What one more unit of budget per second would add to the sum of worth times freshness; 0 if nothing can be
             gained.
         order: How the polls of an element lie in time.
+        slope: How fast the spending falls where the search ended, if it is known; a search that begins there needs it.
         evaluations: Number of passes over all elements that the search for mu needed.
     """
 
     def __init__(
-        self, elements: Elements, frequencies: Floats, mu: float, order: OrderName, evaluations: int = 0
+        self,
+        elements: Elements,
+        frequencies: Floats,
+        mu: float,
+        order: OrderName,
+        *,
+        slope: float | None = None,
+        evaluations: int = 0,
     ) -> None:
         self.elements = elements
         self.frequencies = frequencies
         self.mu = mu
         self.order = order
+        self.slope = slope
         self.evaluations = evaluations
 
     @cached_property
@@ -59,7 +68,7 @@ class RefreshPlan:
     @cached_property
     def spent(self) -> float:
         """Budget in use; less than the budget only if no element is worth polling."""
-        return float(self.elements.sizes @ self.frequencies)
+        return float((self.elements.sizes * self.frequencies).sum())
 
 
 def plan(
@@ -68,7 +77,7 @@ def plan(
     *,
     order: OrderName = "fixed",
     least: Floats | None = None,
-    start: float | None = None,
+    start: SearchStart | None = None,
 ) -> RefreshPlan:
     """The rates f >= 0 that maximise the sum of p F(lambda / f) under the sum of s f = budget (CAR Eq. 2.1-2.4).
 
@@ -82,7 +91,7 @@ def plan(
         budget: What polls may cost per second.
         order: How the polls of an element lie in time.
         least: Least frequency of each element, see :func:`~freshet.mirror.floors.floors`.
-        start: The mu of a plan for nearly the same elements; the search begins there.
+        start: Where the search begins, see :func:`~freshet.mirror.again.start_after`.
 
     Raises:
         UserError: A number makes no sense, or the floors need more than the budget.
@@ -95,12 +104,15 @@ def plan(
     check_budget(budget)
     elements.check()
     low = _least(elements, budget, least)
-    rest = budget - (0.0 if low is None else float(elements.sizes @ low))
+    needed = 0.0 if low is None else float(elements.sizes @ low)
+    rest = budget - needed
     some = Candidates.of(elements, low)
     if some.price == 0.0 or rest <= _ROUNDING * budget:
         return RefreshPlan(elements, np.zeros(len(elements)) if low is None else low.copy(), 0.0, order)
-    found = search(some, rest, ORDERS[order], None if start is None else SearchStart(start))
-    return RefreshPlan(elements, found.frequencies, found.mu, order, found.evaluations)
+    if start is not None and start.spent is not None:
+        start = start._replace(spent=start.spent - needed)
+    found = search(some, rest, ORDERS[order], start)
+    return RefreshPlan(elements, found.frequencies, found.mu, order, slope=found.slope, evaluations=found.evaluations)
 
 
 def _least(elements: Elements, budget: float, least: Floats | None) -> Floats | None:

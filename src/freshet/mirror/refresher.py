@@ -10,6 +10,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from freshet.mirror.again import start_after
 from freshet.mirror.allowance import Allowance
 from freshet.mirror.due_times import DueTimes
 from freshet.mirror.elements import Elements, check_budget
@@ -18,6 +19,7 @@ from freshet.mirror.floors import Floors
 from freshet.mirror.learning import Learner
 from freshet.mirror.measures import freshness_of, perceived_freshness, weighted_mean
 from freshet.mirror.plan import RefreshPlan, plan
+from freshet.mirror.search import SearchStart
 from freshet.mirror.surprise import Surprise
 from freshet.model import UserError
 
@@ -94,7 +96,8 @@ class Refresher:
         self._credit = 0.0
         self._since_plan = 0
         self._share = exploration
-        self._start: float | None = None
+        self._before: RefreshPlan | None = None  # the last plan that was made, adopted or not
+        self._restored: SearchStart | None = None
         self._turn = False
         self.frequencies = np.zeros(len(learner))
         """Polls per second of each element, as planned."""
@@ -245,9 +248,7 @@ class Refresher:
         return float(self._worth[list(self._away)].sum())
 
     def _of_those_here(self, values: Floats) -> Floats:
-        """The values, with 0 for elements that do not answer."""
-        if not self._away:
-            return values
+        """A copy of the values, with 0 for elements that do not answer."""
         here = values.copy()
         here[list(self._away)] = 0.0
         return here
@@ -275,11 +276,11 @@ class Refresher:
         self._since_plan = 0
         if self._known is None:
             self.learner.fit_prior()
-        self._rates = self.learner.rates() if self._known is None else self._known
-        elements = Elements(self._rates, self._of_those_here(self._worth), self._sizes)
+        self._rates = self.rates()
+        elements = Elements(self._rates, self._of_those_here(self._worth), self._sizes.copy())
         self._away_worth = self._worth_away()
         self._share = self.share()
-        new = self._plan(elements)
+        self._before = new = self._plan(elements)
         adopted = always or self._pays(elements, new)
         if adopted:
             self.plan, self.frequencies = new, new.frequencies.copy()
@@ -308,23 +309,23 @@ class Refresher:
         due, frequencies = (np.asarray(state[name], dtype=np.float64)[:count] for name in ("due", "frequencies"))
         self.frequencies[: len(frequencies)] = frequencies
         self._due.replace(np.append(due, self._due.times[len(due) :]))
-        self._start = float(state["mu"]) or None
+        self._restored = SearchStart(float(state["mu"]))
         never = np.isnan(self.learner.last_polls()) & ~np.isfinite(self._due.times)
         self._new = deque(np.flatnonzero(never).tolist())
 
     def _plan(self, elements: Elements) -> RefreshPlan:
         """A plan for what exploration leaves; for everything if there is nothing to explore. Floors come first."""
-        start = self._start if self.plan is None else self.plan.mu
         least, self.floors_need = None, 0.0
         if self._floors:
             floors = Floors(self._of_those_here(self._floors.freshness), self._floors.age.copy())
             floors.age[list(self._away)] = np.inf
             least, self.floors_need = floors.within(elements, self.budget)
             self._share = min(self._share, max(0.0, 1.0 - self.floors_need / self.budget))
+        start = self._restored if self._before is None else start_after(self._before, elements, least)
         made = plan(elements, (1.0 - self._share) * self.budget, least=least, start=start)
         if self._share and not len(self._left_out(made)):
             self._share = 0.0
-            return plan(elements, self.budget, least=least, start=made.mu)
+            return plan(elements, self.budget, least=least, start=start_after(made, elements, least))
         return made
 
     def _pays(self, elements: Elements, new: RefreshPlan) -> bool:

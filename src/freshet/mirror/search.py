@@ -90,13 +90,13 @@ class SearchStart(NamedTuple):
 
     Args:
         mu: The mu of a plan for nearly the same elements.
-        spent: What is spent at that mu, if it is known.
         slope: The slope of the spending at that mu, if it is known.
+        spent: About what is spent at that mu, if it is known.
     """
 
     mu: float
-    spent: float | None = None
     slope: float | None = None
+    spent: float | None = None
 
 
 def search(some: Candidates, budget: float, order: PollOrder, start: SearchStart | None = None) -> FoundRates:
@@ -114,12 +114,9 @@ def search(some: Candidates, budget: float, order: PollOrder, start: SearchStart
     """
     frequencies = np.empty(len(some.cost))
     first = _first(some, budget, order, start)
-    there, spent, slope = log(first.r), first.spent, first.slope
-    bounds, evaluations = _Bounds(), 0
-    if spent is None or abs(_log_ratio(spent, budget)) <= _CLOSE:
-        spent = _evaluate(some, order, exp(there), frequencies)
-        evaluations = 1
-    smooth = slope
+    there, slope = log(first.r), first.slope
+    spent, smooth = _evaluate(some, order, first.r, frequencies), slope
+    bounds, evaluations = _Bounds(), 1
     while not bounds.narrow(there, error := _log_ratio(spent, budget)):
         before, there = there, bounds.next(there, error, slope)
         spent = _evaluate(some, order, exp(there), frequencies)
@@ -147,10 +144,9 @@ def _between(some: Candidates, order: PollOrder, budget: float, bounds: _Bounds)
 
 
 class _First(NamedTuple):
-    """The r of the most deserving element to begin with, what is spent there if that is known, and the slope."""
+    """The r of the most deserving element to begin with, and the slope there."""
 
     r: float
-    spent: float | None
     slope: float
 
 
@@ -163,9 +159,16 @@ def _first(some: Candidates, budget: float, order: PollOrder, start: SearchStart
         gain = start.mu / some.price
         r = float(order.inverse(np.array([gain]), np.array([1.0 - gain]))[0])
         if 0.0 < r < np.inf:
-            return _First(r, start.spent, _slope(some, order, r) if start.slope is None else start.slope)
+            slope = _slope(some, order, r) if start.slope is None else start.slope
+            if slope < 0.0 and start.spent is not None and start.spent > 0.0:
+                r *= exp(_step(log(start.spent / budget), slope))  # an estimate: it bounds nothing
+            return _First(r, slope)
     r = min(float((some.cost / np.sqrt(some.demerit)).sum()) / budget, _LARGE)
-    return _First(r, None, _slope(some, order, r))
+    return _First(r, _slope(some, order, r))
+
+
+def _step(error: float, slope: float) -> float:
+    return min(max(-error / slope, -_STEP), _STEP)
 
 
 def _log_ratio(spent: float, budget: float) -> float:
@@ -189,7 +192,7 @@ class _Bounds:
     def next(self, there: float, error: float, slope: float) -> float:
         """The next place to look at: on the secant, or in the middle of the bounds if that lies outside."""
         if slope < 0.0 and np.isfinite(error / slope):
-            ahead = there + min(max(-error / slope, -_STEP), _STEP)
+            ahead = there + _step(error, slope)
             if self.low < ahead < self.high:
                 return ahead
         if np.isfinite(self.low) and np.isfinite(self.high):
