@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import re
+from dataclasses import replace
 from typing import Any, cast
 
 import pytest
@@ -16,6 +17,7 @@ from freshet.cli.live import line, table
 from freshet.cli.screen import Screen
 from freshet.model import Chain, ChainResult, Curve, Promises, Train
 from freshet.quality import Meters, Waiting
+from freshet.quality.optimizer import Look, MeasureLook, Tally
 from freshet.quality.waiting import QueueLength
 
 CHAIN = Chain((0,), (Train("s", 0, 1),))
@@ -308,3 +310,18 @@ def test_the_qos_has_a_column_where_some_query_has_a_curve() -> None:
     assert "100 %        -" in cells["plain"]
     assert "qos 50.0 %" in line(found)
     assert "qos" not in line(report(3))
+
+
+def test_what_is_expected_has_a_column_if_something_is() -> None:
+    told = report(3)
+    late = MeasureLook("latency", "must", 1.0, observed=3.0, expected=2.0, ahead=2.0, violated=True, weight=1.0)
+    for name, measures in (("q0", (late,)), ("q1", (replace(late, observed=1.0, violated=False),))):
+        tally = Tally()
+        tally.add(Look(7.0, 3.0, "segment", "pcs", "best", measures), seconds=3.0)
+        told["queries"][name]["promise"] = tally.snapshot("pcs", pinned=False)
+    lines = draw(table(told, 24), 60)
+    assert lines[3].split() == ["query", "state", "promise", "age", "waiting"]
+    cells = {line.split()[0]: line.split("running")[1].split("  ") for line in lines[4:7]}
+    shown = {name: next(cell.strip() for cell in each if cell.strip()) for name, each in cells.items()}
+    assert shown == {"q0": "broken: latency", "q1": "kept", "q2": "-"}
+    assert "promise" not in draw(table(report(3), 24), 200)[3]
