@@ -32,6 +32,7 @@ from freshet.bench.crash.kill import (
 from freshet.bench.figures import Spread, extremes
 from freshet.bench.registry import bench
 from freshet.bench.result import Result
+from freshet.bench.rig.processes import still_there
 from freshet.bench.stage import Stage
 
 _LONGEST_START: Final = 600.0
@@ -144,8 +145,7 @@ class Victims:
         if self._child is not None and self._child.poll() is None:
             self._others += kill_now(psutil.Process(self._child.pid), tree=True)
             self._child.wait()
-        _, left = psutil.wait_procs(self._others, timeout=20.0)
-        kill_all(left)
+        kill_all(still_there(self._others, 20.0))
         self._others = []
 
     def _start(self, policy: str, *more: str) -> subprocess.Popen[bytes]:

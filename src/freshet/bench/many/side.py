@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from freshet.bench.many.answers import GivenRows
 from freshet.bench.many.queries import ManyQuery
 from freshet.bench.rig.meter import ByKind
+from freshet.bench.rig.processes import still_there
 
 HEAP: Final = "2g"
 """Heap of every side's JVM."""
@@ -174,7 +175,7 @@ class Remote:
             for process in family:
                 with suppress(psutil.NoSuchProcess):
                     process.kill()
-            psutil.wait_procs(family, timeout=10.0)
+            still_there(family, 10.0)
         self._process.join()
         self._connection.close()
 
