@@ -31,6 +31,6 @@ def still_there(processes: Iterable[psutil.Process], patience: float) -> list[ps
 
 def _is_there(process: psutil.Process) -> bool:
     try:
-        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+        return bool(process.is_running() and process.status() != psutil.STATUS_ZOMBIE)
     except psutil.NoSuchProcess:
         return False
