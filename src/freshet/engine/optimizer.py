@@ -61,8 +61,8 @@ class WatchedQuery:
     tally: Tally = field(default_factory=Tally)
     excess: str = ""
     """Why some of its tuples should be left out: it must be satisfied, is not, and no strategy may be better."""
-    others: float = 0.0
-    """Seconds that operators of other queries had run at its last prediction."""
+    others: tuple[float, float] | None = None
+    """When it was last predicted, and for how many seconds operators of other queries had run by then."""
 
 
 class Optimizer:
@@ -101,6 +101,7 @@ class Optimizer:
         self._table, self._predict = table, predict
         self._pins: dict[str, str] = {}
         self._watched: dict[str, WatchedQuery] = {}
+        self._resting: set[str] = set()
         self._monitor = SystemMonitor()
         self._next_sample = -math.inf
         self._start = 0.0
@@ -163,11 +164,12 @@ class Optimizer:
             self._rest(event.query)
 
     def _something_moved(self, event: events.Arrived | events.Committed) -> None:
+        if self._resting:
+            for name in self._moving(event):
+                self._begin(name, event.now, self._watched[name].rested)
         if event.now < self._next_sample:
             return
         began = self._stopwatch()
-        for name in self._moving(event):
-            self._begin(name, event.now, self._watched[name].rested)
         due = [each for each in self._watched.items() if each[1].meter is not None]
         for name, watched in due:
             self._sample(name, watched, event.now)
@@ -178,16 +180,9 @@ class Optimizer:
 
     def _moving(self, event: events.Arrived | events.Committed) -> Iterable[str]:
         """Queries at rest for which something has come."""
-        resting = {name for name, watched in self._watched.items() if watched.expectations and watched.meter is None}
-        if not resting or self.mode == "off":
-            return ()
         numbers = event.operators if isinstance(event, events.Arrived) else event.result.unit.nodes
         queries = {query for number in numbers for query in self._board.operators[number].queries}
-        return [
-            name
-            for name in resting
-            if self._board.numbers[name] in queries and self._board.queries[self._board.numbers[name]].active
-        ]
+        return [name for name in self._resting if self._board.numbers[name] in queries]
 
     # Which queries are watched
 
@@ -219,6 +214,7 @@ class Optimizer:
         return StrategyState(self._maker(name).first(expectations))
 
     def _drop(self, name: str) -> None:
+        self._resting.discard(name)
         if self._watched.pop(name, None) is not None:
             self._monitor.drop(name)
             self._master.assign(name, None)
@@ -226,13 +222,16 @@ class Optimizer:
     def _begin(self, name: str, now: float, totals: IntervalTotals | None = None) -> None:
         """Begins an interval of a query, which counts what has come since the totals."""
         watched = self._watched[name]
-        if watched.expectations and self.mode != "off":
+        self._resting.discard(name)
+        if watched.expectations and self.mode != "off" and self._state(name).active:
             watched.meter = IntervalMeter(now, totals or self._totals(name))
             self._monitor.drop(name)
             self._monitor.watch(name, now, self._of(watched.expectations).every)
 
-    def _rest(self, name: str) -> None:
+    def _rest(self, name: str, *, wakes: bool = False) -> None:
+        """Looks at a query no longer; it ``wakes`` when something comes for it."""
         if name in self._watched:
+            self._resting |= {name} if wakes else set()
             self._watched[name].meter, self._watched[name].rested = None, self._totals(name)
             self._watched[name].excess = ""
             self._monitor.drop(name)
@@ -282,7 +281,7 @@ class Optimizer:
         rows = self._sample(name, watched, now)
         figures = meter.close(now, self._totals(name))
         if not rows and not any(figures.arrivals.values()) and not figures.observed["throughput"]:
-            self._rest(name)
+            self._rest(name, wakes=True)
             return None
         look = self._decided(name, watched, figures, now)
         watched.excess = f"{', '.join(look.violated)} violated, {look.rule}" if self._is_exhausted(name, look) else ""
@@ -325,17 +324,19 @@ class Optimizer:
             for operator in self._board.of(state)
             if any(edge.edge.kind != "queue" for edge in operator.edges)
         }
-        predictor = Predictor(self._board, query, arrivals, self._share_of(state, figures.seconds))
+        predictor = Predictor(self._board, query, arrivals, self._share_of(state))
         every = self._of(state.promises.expected).every
         return {name: dict(predictor.predict(create(name), every).observed) for name in table.strategies}
 
-    def _share_of(self, state: QueryState, seconds: float) -> float:
-        """The share of the workers' time that other queries have left to a query since the last look at it."""
+    def _share_of(self, state: QueryState) -> float:
+        """The share of the workers' time that other queries have left to a query since the last prediction for it."""
+        watched, now = self._watched[state.name], self._board.now
         busy = sum(operator.statistics.seconds for operator in self._board.operators)
-        own = sum(operator.statistics.seconds for operator in self._board.of(state))
-        watched = self._watched[state.name]
-        others, watched.others = max(0.0, busy - own - watched.others), busy - own
-        return max(_LEAST_SHARE, 1.0 - others / (seconds * self._board.workers)) if seconds else 1.0
+        others = busy - sum(operator.statistics.seconds for operator in self._board.of(state))
+        since, before = watched.others or (self._start, 0.0)
+        watched.others = now, others
+        free = 1.0 - max(0.0, others - before) / ((now - since) * self._board.workers) if now > since else 1.0
+        return max(_LEAST_SHARE, free)
 
     def _maker(self, name: str) -> DecisionMaker:
         return DecisionMaker(self._table(name), settings=self.settings)
@@ -345,13 +346,16 @@ class Optimizer:
 
     def _sample(self, name: str, watched: WatchedQuery, now: float) -> int:
         """Tells the meter of a query what waits; returns the number of tuples."""
-        waiting = waiting_for(self._board.queries[self._board.numbers[name]], self._board, self._log)
+        waiting = waiting_for(self._state(name), self._board, self._log)
         if watched.meter is not None:
             watched.meter.wait(now, waiting)
         return waiting.rows
 
+    def _state(self, name: str) -> QueryState:
+        return self._board.queries[self._board.numbers[name]]
+
     def _totals(self, name: str) -> IntervalTotals:
-        streams = self._board.queries[self._board.numbers[name]].query.graph.streams
+        streams = self._state(name).query.graph.streams
         return IntervalTotals.of(self._meters.queries[name], {stream: self._log.end(stream) for stream in streams})
 
     # Reports
