@@ -31,13 +31,12 @@ from freshet.app.declared.spec import (
     declare_query,
     share_mode,
 )
-from freshet.engine.optimizer import Mode
 from freshet.log import Retention
 from freshet.model import Stream, UserError, parse_bytes, parse_duration, parse_schema, priority_classes
+from freshet.model.look_settings import LookSettings, OptimizerMode
 from freshet.model.places import check_local
 from freshet.policies import create
 from freshet.policies.sharing import Mode as ShareMode
-from freshet.quality.optimizer import LookSettings
 from freshet.sources import KINDS as SOURCES
 from freshet.spark.session.residency import ResidentSetting, check_resident
 from freshet.spark.session.settings import check_settings
@@ -103,7 +102,7 @@ class App(OwnCode):
         look_every: str | float = 3.0,
         look_ahead: str | float = 0.0,
         least_stay: str | float | None = None,
-        optimizer: Mode = "act",
+        optimizer: OptimizerMode = "act",
         ranks: Ranks | Mapping[str, Mapping[str, float]] = "shipped",
         report: str | Path | None = None,
         master: str | None = None,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Final, Literal
+from typing import Final
 
 from freshet.engine import events
 from freshet.engine.board import Board
@@ -15,6 +15,7 @@ from freshet.engine.protocols import QueueLog
 from freshet.engine.states import QueryState
 from freshet.engine.strategy_memory import RunMemory, StrategyMemory
 from freshet.model import Expectations, Promises, Shed, Step, UserError
+from freshet.model.look_settings import OptimizerMode
 from freshet.policies import MasterScheduler, Policy, create
 from freshet.policies.mavstream.master import predicted
 from freshet.quality import Meters
@@ -33,10 +34,6 @@ from freshet.quality.optimizer import (
     Tally,
 )
 from freshet.quality.snapshots import OptimizerSnapshot, PromiseSnapshot
-
-Mode = Literal["act", "advise", "off"]
-"""What the optimizer does: it changes strategies; it only says which it would take; it looks at nothing, and queries
-only have the strategies that were declared for them."""
 
 _SAMPLES: Final = 64
 """Maximum number of samples of the bytes that wait, between two looks."""
@@ -88,7 +85,7 @@ class Optimizer:
     def __init__(
         self,
         *,
-        mode: Mode = "act",
+        mode: OptimizerMode = "act",
         settings: LookSettings | None = None,
         table: Callable[[str], DecisionTable] = lambda query: SHIPPED,
         memory: StrategyMemory | None = None,

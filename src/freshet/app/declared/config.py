@@ -26,12 +26,13 @@ from freshet.app.declared.optimizing import ranks_of
 from freshet.app.declared.spec import check_master, share_mode
 from freshet.log.segments.retention import Retention
 from freshet.model import Curve, Expectation, UserError, parse_bytes, parse_duration, priority_classes
+from freshet.model.decision_table import DecisionTable
+from freshet.model.look_settings import LookSettings
 from freshet.model.places import check_local
 from freshet.model.promises import overload_of
 from freshet.model.quality_table import PROPORTIONAL, QualityTable
 from freshet.policies import create
 from freshet.policies.sharing import Mode
-from freshet.quality.optimizer import DecisionTable, LookSettings
 from freshet.sinks.place import load, load_anything
 from freshet.spark.session.residency import ResidentSetting, check_resident
 from freshet.spark.session.settings import check_settings

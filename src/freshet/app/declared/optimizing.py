@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any, Final, Literal, cast, get_args
 
-from freshet.engine.optimizer import Mode
 from freshet.model import Promises, UserError
+from freshet.model.decision_table import DecisionTable
+from freshet.model.look_settings import OptimizerMode
 from freshet.policies import create
-from freshet.quality.optimizer import DecisionTable
 
 RanksName = Literal["shipped", "measured", "predict"]
 Ranks = RanksName | DecisionTable
@@ -38,16 +38,16 @@ def ranks_of(given: Any) -> Ranks:
         raise UserError(f"ranks {error}") from None
 
 
-def check_mode(given: Any) -> Mode:
+def check_mode(given: Any) -> OptimizerMode:
     """Refuses what the optimizer cannot do.
 
     >>> check_mode("on")
     Traceback (most recent call last):
     freshet.model.errors.UserError: optimizer must be 'act', 'advise' or 'off', not 'on'
     """
-    if given not in get_args(Mode):
+    if given not in get_args(OptimizerMode):
         raise UserError(f"optimizer must be 'act', 'advise' or 'off', not {given!r}")
-    return cast(Mode, given)
+    return cast(OptimizerMode, given)
 
 
 def check_strategy(query: str, given: Any) -> str:

@@ -12,13 +12,12 @@ from typing import TYPE_CHECKING, Any, Final, Literal, cast, get_args
 import pyarrow as pa
 
 from freshet.app.declared.optimizing import Ranks, check_ranked, check_strategy
-from freshet.engine.optimizer import Mode
 from freshet.log import Retention
 from freshet.model import Curve, Expectation, Expectations, PriorityClass, Promises, Stream, UserError, priority_classes
+from freshet.model.look_settings import LookSettings, OptimizerMode
 from freshet.model.promises import overload_of
 from freshet.model.quality_table import QualityTable
 from freshet.policies.sharing import Mode as ShareMode
-from freshet.quality.optimizer import LookSettings
 from freshet.sinks import Sink, Token
 from freshet.sources import Source
 from freshet.spark.session.residency import ResidentSetting
@@ -101,7 +100,7 @@ class Settings:
     kept_state: int = 2**30
     classes: Mapping[str, PriorityClass] = field(default_factory=lambda: priority_classes({}))
     looks: LookSettings = field(default_factory=LookSettings)
-    optimizer: Mode = "act"
+    optimizer: OptimizerMode = "act"
     ranks: Ranks = "shipped"
 
 

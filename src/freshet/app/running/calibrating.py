@@ -24,6 +24,7 @@ from freshet.app.remembered.looks import LookRecord, read_looks
 from freshet.app.remembered.ranks import MeasuredRanks
 from freshet.log import LogReader
 from freshet.model import ARRIVAL, MEASURES, Expectations, Promises, UserError
+from freshet.model.units import MOST_BYTES
 from freshet.quality.optimizer import SHIPPED, DecisionTable
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ _LEAST: Final = 0.25
 """Least time between two of them, in seconds."""
 _PATIENCE: Final = 60.0
 """Seconds that a query has to be looked at once after everything was replayed."""
-_UNLIMITED: Final = {"latency": "36500 days", "memory": "1 EiB", "throughput": 1e-9}
+_UNLIMITED: Final = {"latency": "36500 days", "memory": MOST_BYTES, "throughput": 1e-9}
 """What is always so: all measures are watched, and nothing is violated."""
 
 

@@ -19,8 +19,8 @@ from freshet.bench.optimizer.load import (
     RELAXED,
     SHARES,
     WINDOW_S,
-    Phase,
-    Wishes,
+    LoadPhase,
+    LoadWishes,
     arrivals,
     phases,
 )
@@ -41,7 +41,7 @@ class Probed:
     """What was measured before the first repetition: rows per second that the machine can do, and what is expected."""
 
     capacity: float
-    wishes: Wishes
+    wishes: LoadWishes
 
 
 @bench("MavStream's strategies and the optimizer that chooses among them.", takes="about forty minutes")
@@ -85,11 +85,11 @@ def _probe(stage: Stage, session: SparkSession, seconds: float, seed: int) -> Pr
     latency, memory = (
         sqrt(seen["pcs"][phase][place] * seen["segment"][phase][place]) for phase, place in (("calm", 0), ("burst", 1))
     )
-    return Probed(capacity, Wishes(latency, memory))
+    return Probed(capacity, LoadWishes(latency, memory))
 
 
 def _side(
-    stage: Stage, session: SparkSession, side: str, played: Sequence[Phase], probed: Probed, seed: int
+    stage: Stage, session: SparkSession, side: str, played: Sequence[LoadPhase], probed: Probed, seed: int
 ) -> Callable[[], SideRun]:
     """Runs a side; in each repetition, all sides get the same arrivals, and other repetitions get others."""
     from freshet.bench.optimizer.rig import OptimizerRig
@@ -145,7 +145,7 @@ def violated_s(run: SideRun) -> float:
     return sum(each.total for each in run.violated.values())
 
 
-def _conditions(found: Mapping[str, Sequence[SideRun]], probed: Probed, played: Sequence[Phase]) -> dict[str, Any]:
+def _conditions(found: Mapping[str, Sequence[SideRun]], probed: Probed, played: Sequence[LoadPhase]) -> dict[str, Any]:
     from freshet.bench.optimizer.rig import TRAIN_ROWS
 
     return {

@@ -42,7 +42,7 @@ RELAXED: Final = 10.0
 _SLOTLESS: Final = -1
 
 
-class Phase(NamedTuple):
+class LoadPhase(NamedTuple):
     """A part of a run: its name, and pieces of (seconds, load)."""
 
     name: str
@@ -54,7 +54,7 @@ class Phase(NamedTuple):
         return sum(seconds for seconds, _ in self.pieces)
 
 
-def phases(seconds: float) -> tuple[Phase, ...]:
+def phases(seconds: float) -> tuple[LoadPhase, ...]:
     """The phases of a run; each lasts so many seconds.
 
     >>> [(phase.name, phase.seconds) for phase in phases(10.0)]
@@ -62,15 +62,15 @@ def phases(seconds: float) -> tuple[Phase, ...]:
     """
     burst = ((0.2 * seconds, 0.6), (0.3 * seconds, 1.5), (0.5 * seconds, 0.6))
     return (
-        Phase("calm", ((seconds, 0.6),)),
-        Phase("burst", burst),
-        Phase("tight", burst),
-        Phase(OVERLOAD, ((seconds, 1.5),)),
+        LoadPhase("calm", ((seconds, 0.6),)),
+        LoadPhase("burst", burst),
+        LoadPhase("tight", burst),
+        LoadPhase(OVERLOAD, ((seconds, 1.5),)),
     )
 
 
 @dataclass(frozen=True, slots=True)
-class Wishes:
+class LoadWishes:
     """What is expected: seconds in the phases calm and burst, and bytes from the third phase on."""
 
     latency: float
@@ -84,7 +84,7 @@ class Wishes:
             phase_s: Seconds of a phase.
             lead: The query's age when the first phase begins.
 
-        >>> wishes = Wishes(0.5, 1e6).expectations(10.0)
+        >>> wishes = LoadWishes(0.5, 1e6).expectations(10.0)
         >>> [[each.at(age) for each in wishes] for age in (5.0, 25.0)]
         [[0.5, 100000000.0], [5.0, 1000000.0]]
         """
@@ -97,7 +97,7 @@ class Wishes:
         return Expectations.parse({"every": LOOK_S, "latency": latency, "memory": memory})
 
 
-ANYTHING: Final = Wishes(3600.0, 1e12)
+ANYTHING: Final = LoadWishes(3600.0, 1e12)
 """Expectations that are always met: the query is only watched."""
 
 
@@ -125,7 +125,7 @@ def backlog(rows: int, seed: int) -> dict[str, pa.Table]:
     return {name: make_rows(count, _SLOTLESS - seed, spread, draw) for name, count in counts.items()}
 
 
-def arrivals(played: Sequence[Phase], capacity: float, seed: int) -> list[Arrival]:
+def arrivals(played: Sequence[LoadPhase], capacity: float, seed: int) -> list[Arrival]:
     """What comes when in these phases, if the machine can do ``capacity`` rows per second.
 
     Rows meet a partner as often at any load: there are as many ids in a slot as rows are expected there.
@@ -157,7 +157,7 @@ def load_at(pieces: Sequence[tuple[float, float]], time: float) -> float:
     return pieces[-1][1]
 
 
-def phase_at(played: Sequence[Phase], time: float) -> str | None:
+def phase_at(played: Sequence[LoadPhase], time: float) -> str | None:
     """The phase in which a moment lies; None: before the first or after the last.
 
     >>> [phase_at(phases(10.0), time) for time in (-1.0, 5.0, 10.0, 99.0)]
@@ -169,7 +169,7 @@ def phase_at(played: Sequence[Phase], time: float) -> str | None:
     return None
 
 
-def _spans(played: Sequence[Phase]) -> Iterator[tuple[Phase, float, float]]:
+def _spans(played: Sequence[LoadPhase]) -> Iterator[tuple[LoadPhase, float, float]]:
     begin = 0.0
     for phase in played:
         yield phase, begin, begin + phase.seconds

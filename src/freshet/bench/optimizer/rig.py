@@ -11,7 +11,18 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import pyarrow as pa
 
 from freshet.bench.optimizer.answers import batch_answer, rows_wrong
-from freshet.bench.optimizer.load import LOOK_S, OVERLOAD, QUERY, SCHEMA, SHARES, SQL, Phase, Wishes, backlog, phase_at
+from freshet.bench.optimizer.load import (
+    LOOK_S,
+    OVERLOAD,
+    QUERY,
+    SCHEMA,
+    SHARES,
+    SQL,
+    LoadPhase,
+    LoadWishes,
+    backlog,
+    phase_at,
+)
 from freshet.bench.rig.engine import EngineRig
 from freshet.bench.rig.feed import Arrival
 from freshet.bench.rig.notes import StepNote
@@ -116,7 +127,7 @@ class OptimizerRig(EngineRig):
             seconds += sum(step.seconds for step in self.work_off(create(strategy)))
         return len(STRATEGIES) * rows / seconds
 
-    def phases(self, played: Sequence[Phase], came: Sequence[Arrival], wishes: Wishes) -> SideRun:
+    def phases(self, played: Sequence[LoadPhase], came: Sequence[Arrival], wishes: LoadWishes) -> SideRun:
         """Plays phases, and works off what is left."""
         seconds = sum(phase.seconds for phase in played)
         before, spent = self._totals(), self._optimizer.seconds
@@ -147,7 +158,7 @@ class OptimizerRig(EngineRig):
             thinned=thinned,
         )
 
-    def _begin(self, wishes: Wishes, phase_s: float) -> float:
+    def _begin(self, wishes: LoadWishes, phase_s: float) -> float:
         """Expects something of the query from now on, and says when the first phase begins."""
         if self._side in STRATEGIES:
             self._optimizer.pin(QUERY, self._side)
@@ -169,7 +180,7 @@ def rows_of(arrival: Arrival) -> int:
     return sum(table.num_rows for table in arrival[1].values())
 
 
-def excess_rows(played: Sequence[Phase], came: Sequence[Arrival], seconds_per_row: float) -> float:
+def excess_rows(played: Sequence[LoadPhase], came: Sequence[Arrival], seconds_per_row: float) -> float:
     """Rows of the overload for which there is no time: it has no more than a share of the phase."""
     rows = sum(rows_of(each) for each in came if phase_at(played, each[0]) == OVERLOAD)
     seconds = sum(phase.seconds for phase in played if phase.name == OVERLOAD)
@@ -194,7 +205,7 @@ def _mean_memory(looks: Sequence[Look], start: float) -> float:
     return sum(_observed(look, "memory") * length for look, _, length in spans) / sum(length for *_, length in spans)
 
 
-def _seen(played: Sequence[Phase], looks: Sequence[Look], start: float) -> dict[str, tuple[float, float]]:
+def _seen(played: Sequence[LoadPhase], looks: Sequence[Look], start: float) -> dict[str, tuple[float, float]]:
     found = {}
     for phase in played:
         own = [look for look, middle, _ in _spans(looks, start) if phase_at(played, middle) == phase.name]
@@ -203,10 +214,10 @@ def _seen(played: Sequence[Phase], looks: Sequence[Look], start: float) -> dict[
     return found
 
 
-def _violated(played: Sequence[Phase], looks: Sequence[Look], start: float) -> dict[str, PhaseViolation]:
+def _violated(played: Sequence[LoadPhase], looks: Sequence[Look], start: float) -> dict[str, PhaseViolation]:
     found = {}
     for phase in played:
-        sums = dict.fromkeys(PhaseViolation._fields, 0.0)
+        sums = {"latency": 0.0, "memory": 0.0}
         for look, middle, length in _spans(looks, start):
             if phase_at(played, middle) == phase.name:
                 for each in look.measures:
@@ -215,7 +226,7 @@ def _violated(played: Sequence[Phase], looks: Sequence[Look], start: float) -> d
     return found
 
 
-def _busy(played: Sequence[Phase], steps: Sequence[StepNote], start: float) -> dict[str, float]:
+def _busy(played: Sequence[LoadPhase], steps: Sequence[StepNote], start: float) -> dict[str, float]:
     """Share of each phase in which a step was running, by the middle of the steps."""
     sums = {phase.name: 0.0 for phase in played}
     for step in steps:

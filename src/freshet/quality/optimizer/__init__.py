@@ -3,14 +3,14 @@
 Nothing here has a clock: whoever looks says when. The same code decides in simulated time and on Spark.
 """
 
+from freshet.model.decision_table import ROUND_ROBIN, SHIPPED, DecisionTable
+from freshet.model.look_settings import LookSettings
 from freshet.quality.optimizer.decision_maker import DecisionMaker
 from freshet.quality.optimizer.interval_meter import IntervalFigures, IntervalMeter, IntervalTotals
 from freshet.quality.optimizer.look import Look, LookRule, MeasureLook
-from freshet.quality.optimizer.look_settings import LookSettings
 from freshet.quality.optimizer.monitor import SystemMonitor
 from freshet.quality.optimizer.predictor import Predictor
 from freshet.quality.optimizer.strategy_state import StrategyState, StrategySwitch
-from freshet.quality.optimizer.table import ROUND_ROBIN, SHIPPED, DecisionTable
 from freshet.quality.optimizer.tally import Tally
 
 __all__ = [

@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from freshet.model import MEASURES, Expectation, Expectations, UserError
+from freshet.model.decision_table import SHIPPED, DecisionTable
+from freshet.model.look_settings import LookSettings
 from freshet.quality.optimizer.interval_meter import IntervalFigures
 from freshet.quality.optimizer.look import Look, LookRule, MeasureLook
-from freshet.quality.optimizer.look_settings import LookSettings
 from freshet.quality.optimizer.strategy_state import StrategyState, StrategySwitch
-from freshet.quality.optimizer.table import SHIPPED, DecisionTable
 
 _EQUAL: Final = 1e-9
 """Scores that differ by less are equal: weights are sums and products of floating-point numbers."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from freshet.reproduce.mavstream.runs import BURSTS, LOAD, LOADS, STRATEGIES, Load, MavResult, change, runs
+from freshet.reproduce.mavstream.runs import BURSTS, LOAD, LOADS, STRATEGIES, MavLoad, MavResult, change, runs
 from freshet.reproduce.registry import Measured, claim
 from freshet.reproduce.trial import Trial
 from freshet.simulation.workloads.mavstream import FEW
@@ -16,19 +16,21 @@ from freshet.simulation.workloads.mavstream import FEW
 ABOUT = "eight operators, two joins, three Poisson streams; readings: other loads"
 
 
-def by_load(measure: Callable[[Load], Sequence[float]], loads: Sequence[Load] = LOADS, own: Load = LOAD) -> Measured:
+def by_load(
+    measure: Callable[[MavLoad], Sequence[float]], loads: Sequence[MavLoad] = LOADS, own: MavLoad = LOAD
+) -> Measured:
     """A figure at the load that decides, with all loads as readings."""
     found = {load: measure(load) for load in loads}
     texts = {load: f"load {load[0]:g}{', with bursts' if load[1] else ''}" for load in loads}
     return Measured(found[own], {texts[load]: values for load, values in found.items()})
 
 
-def fixed(trial: Trial, load: Load) -> dict[str, list[MavResult]]:
+def fixed(trial: Trial, load: MavLoad) -> dict[str, list[MavResult]]:
     """The runs of each fixed strategy, by seed."""
     return {strategy: runs(trial, "latency and memory", load, strategy) for strategy in STRATEGIES}
 
 
-def over_best(trial: Trial, load: Load, strategy: str, figure: Callable[[MavResult], float]) -> list[float]:
+def over_best(trial: Trial, load: MavLoad, strategy: str, figure: Callable[[MavResult], float]) -> list[float]:
     """A figure of a strategy over the least of the other two, for each seed."""
     found = fixed(trial, load)
     others = [found[name] for name in STRATEGIES if name != strategy]
@@ -66,7 +68,7 @@ def _(trial: Trial) -> Measured:
     high=1.0,
 )
 def _(trial: Trial) -> Measured:
-    def switches(load: Load) -> list[float]:
+    def switches(load: MavLoad) -> list[float]:
         found = runs(trial, "latency", load)
         return [float(len(run.switches)) if run.switches and run.switches[-1].to == "pcs" else 0.0 for run in found]
 
@@ -82,7 +84,7 @@ def _(trial: Trial) -> Measured:
     high=1.05,
 )
 def _(trial: Trial) -> Measured:
-    def ratio(load: Load) -> list[float]:
+    def ratio(load: MavLoad) -> list[float]:
         pairs = zip(runs(trial, "latency", load), runs(trial, "latency", load, "pcs"), strict=True)
         half = change(trial)
         return [ours.mean("latency", half) / pcs.mean("latency", half) for ours, pcs in pairs]
@@ -100,7 +102,7 @@ def _(trial: Trial) -> Measured:
     high=0.0,
 )
 def _(trial: Trial) -> Measured:
-    def differ(load: Load) -> list[float]:
+    def differ(load: MavLoad) -> list[float]:
         pairs = zip(
             runs(trial, "latency, dont-care memory", load, rates=FEW),
             runs(trial, "latency", load, rates=FEW),
@@ -143,7 +145,7 @@ def _(trial: Trial) -> Measured:
     high=0.999,
 )
 def _(trial: Trial) -> Measured:
-    def ratio(load: Load) -> list[float]:
+    def ratio(load: MavLoad) -> list[float]:
         pairs = zip(both(trial, load), fixed(trial, load)["pcs"], strict=True)
         return [ours.mean("memory", change(trial)) / pcs.mean("memory", change(trial)) for ours, pcs in pairs]
 
@@ -160,7 +162,7 @@ def _(trial: Trial) -> Measured:
     high=0.0,
 )
 def _(trial: Trial) -> Measured:
-    def more(load: Load, figure: Callable[[MavResult], float]) -> list[float]:
+    def more(load: MavLoad, figure: Callable[[MavResult], float]) -> list[float]:
         found = zip(both(trial, load), *fixed(trial, load).values(), strict=True)
         return [(figure(ours) - min(map(figure, rest))) / ours.times[-1] for ours, *rest in found]
 
@@ -172,7 +174,7 @@ def _(trial: Trial) -> Measured:
     )
 
 
-def both(trial: Trial, load: Load) -> list[MavResult]:
+def both(trial: Trial, load: MavLoad) -> list[MavResult]:
     """The optimizer with expectations of latency and memory, both of the class must."""
     return runs(trial, "latency and memory", load)
 

@@ -19,7 +19,7 @@ from freshet.simulation.world import World
 
 Wish = Literal["latency", "latency, dont-care memory", "latency and memory"]
 """What is expected: Fig. 5-6, Fig. 7-8, Fig. 9-10."""
-Load = tuple[float, bool]
+MavLoad = tuple[float, bool]
 """Mean work that arrives per second, in seconds, and whether streams have bursts."""
 
 LOADS: Final = ((0.95, False), (1.1, False), (1.3, False), (0.9, True))
@@ -169,14 +169,14 @@ def _figure(look: Mapping[str, MeasureLook], measure: str) -> float:
     return float("nan") if seen is None or seen.observed is None else seen.observed
 
 
-def bed(trial: Trial, load: Load, seed: int = 0, rates: tuple[float, ...] = RATES) -> MavWorkload:
+def bed(trial: Trial, load: MavLoad, seed: int = 0, rates: tuple[float, ...] = RATES) -> MavWorkload:
     """The testbed at a load: a fiftieth of the rates for a minute, or the paper's rates for as long as it ran."""
     seconds, scale = (60.0, 0.02) if trial.quick else (1000.0, 1.0)
     return MavWorkload(load[0], seconds, rates, scale, burst_s=BURST_S if load[1] else 0.0, seed=seed)
 
 
 def runs(
-    trial: Trial, wish: Wish, load: Load, strategy: str | None = None, rates: tuple[float, ...] = RATES
+    trial: Trial, wish: Wish, load: MavLoad, strategy: str | None = None, rates: tuple[float, ...] = RATES
 ) -> list[MavResult]:
     """One simulation for each seed. The first call makes all simulations of the paper, in as many processes as there
     may be."""
@@ -184,7 +184,7 @@ def runs(
     return trial.map(simulate, _seeded(trial, wish, load, strategy, rates))
 
 
-def _seeded(trial: Trial, wish: Wish, load: Load, strategy: str | None, rates: tuple[float, ...]) -> list[MavRun]:
+def _seeded(trial: Trial, wish: Wish, load: MavLoad, strategy: str | None, rates: tuple[float, ...]) -> list[MavRun]:
     # What a fixed strategy does depends on no expectation: one run serves all figures.
     wish = "latency and memory" if strategy is not None else wish
     beds = [bed(trial, load, seed, rates) for seed in trial.seeds]

@@ -6,7 +6,8 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from freshet.model import MEASURES, QosMeasure, UserError
+from freshet.model.errors import UserError
+from freshet.model.measure import MEASURES, QosMeasure
 
 _ALIKE: Final = 0.05
 """Share by which figures must differ to rank differently."""

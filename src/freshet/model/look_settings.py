@@ -3,8 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Literal
 
-from freshet.model import Expectations, UserError, duration_text
+from freshet.model.errors import UserError
+from freshet.model.expectation import Expectations
+from freshet.model.units import duration_text
+
+OptimizerMode = Literal["act", "advise", "off"]
+"""What the optimizer does: it changes strategies; it only says which it would take; it looks at nothing, and queries
+only have the strategies that were declared for them."""
 
 
 @dataclass(frozen=True, slots=True)
