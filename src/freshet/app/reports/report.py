@@ -48,7 +48,10 @@ def report_of(app: App, parts: Parts, status: str) -> Report:
         for name in app.streams
     }
     settings = {"state": str(app.state)} | asdict(app.settings) | {"master": parts.master}
-    del settings["policy"]
+    del settings["policy"], settings["looks"]
+    looks = app.settings.looks
+    settings |= {"look_every": looks.every, "look_ahead": looks.ahead, "least_stay": looks.stay}
+    settings["classes"] = {name: each.weight for name, each in app.settings.classes.items()}
     return build(
         app=app.name,
         status=status,
