@@ -43,20 +43,25 @@ def test_a_sample_has_the_ends_and_is_sorted(arrivals: list[int]):
     found = sample(np.array(arrivals, np.int64))
     assert list(found) == sorted(found)
     assert set(found) <= set(arrivals)
-    assert len(found) == min(len(arrivals), 17)
     if arrivals:
         assert (found[0], found[-1]) == (min(arrivals), max(arrivals))
-    if len(arrivals) <= 17:
-        assert list(found) == sorted(arrivals)
+    if len(set(arrivals)) == 1:
+        assert len(found) == 1
+    else:
+        assert len(found) == min(len(arrivals), 17)
+        assert len(arrivals) > 17 or list(found) == sorted(arrivals)
 
 
 @given(parts=st.lists(_arrivals, max_size=4))
 def test_merged_samples_look_like_the_sample_of_all(parts: list[list[int]]):
     merged = merge_samples([(sample(np.array(part, np.int64)), len(part)) for part in parts])
     whole = sorted(arrival for part in parts for arrival in part)
-    assert len(merged) == min(len(whole), 17)
     assert list(merged) == sorted(merged)
     if whole:
         assert (merged[0], merged[-1]) == (whole[0], whole[-1])
-    if all(len(part) <= 17 for part in parts) and len(whole) <= 17:
-        assert list(merged) == whole
+    if len(set(whole)) == 1:
+        assert len(merged) == 1
+    else:
+        assert len(merged) == min(len(whole), 17)
+        if all(len(part) <= 17 for part in parts) and len(whole) <= 17:
+            assert list(merged) == whole

@@ -209,7 +209,8 @@ class Admission:
     def _take_in(self, ran: Iterable[int] = ()) -> None:
         grown = self.log.grown()
         for stream in grown:
-            self._enqueue(stream, self.board.readers.get(stream, ()))
+            if edges := self.board.readers.get(stream):
+                self._enqueue(stream, edges)
         # Only now is every committed tuple in the queue that it waits in.
         self._look_at_time(ran, grown)
 
@@ -218,15 +219,18 @@ class Admission:
         grown = [edge for edge in edges if edge.end < end]
         if grown:
             last = self.log.arrival(stream, end - 1)
+            # Most readers of a stream are at the same tuple, and there may be a thousand of them.
+            heads = {edge.head for edge in grown if not edge.waiting}
+            arrivals = {head: self.log.arrival(stream, head) for head in heads}
             for edge in grown:
-                self._add_waiting(edge, end - edge.end, last)
+                self._add_waiting(edge, end - edge.end, arrivals, last)
             came = tuple(dict.fromkeys(edge.edge.node for edge in grown))
             self.policy.arrived(self.board, came)
             self._tell(Arrived(self.board.now, stream, end, came))
 
-    def _add_waiting(self, edge: EdgeState, rows: int, last_arrival: float) -> None:
+    def _add_waiting(self, edge: EdgeState, rows: int, arrivals: Mapping[int, float], last_arrival: float) -> None:
         if not edge.waiting:
-            edge.head_arrival = self.log.arrival(edge.edge.stream, edge.head)
+            edge.head_arrival = arrivals[edge.head]
         edge.waiting += rows
         edge.tail_arrival = last_arrival
         self.board.refresh(self.board.operators[edge.edge.node])

@@ -158,8 +158,8 @@ class LogQueues:
                 self.log.collect()
                 if self._closed.wait(FULL_DISK_PAUSE):
                     raise
-        for stream in written:
-            self.notice(stream)
+        with self._lock:
+            self._grown |= dict.fromkeys(written)
         self.committed()
 
     def _make_queues(self, streams: Sequence[str]) -> None:

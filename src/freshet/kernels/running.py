@@ -165,14 +165,17 @@ class Runner:
         begun = dict(zip(ordered, box.begin(table), strict=True))
         numbers = {place: number for number, place in enumerate(ordered)}
         for place in places:
-            folds = box.folds(numbers[place])
-            yield self._attempt(place, partial(self._finish, place, table.num_rows, begun.pop(place), folds))
+            number, mine = numbers[place], begun.pop(place)
+            run = partial(self._finish, place, table.num_rows, operators[number], mine, box.folds(number))
+            yield self._attempt(place, run)
 
-    def _finish(self, place: int, rows: int, begun: Begun, folds: Mapping[str, CompiledFold]) -> Made:
+    def _finish(
+        self, place: int, rows: int, operators: Operators, begun: Begun, folds: Mapping[str, CompiledFold]
+    ) -> Made:
         """Runs the rest of a chain that read this many rows."""
         if begun.failure is not None:
             return self._failed(place, begun.failure)
-        piped = self._piped(self._setting.operators(self._chains[place].nodes), rows, begun, folds)
+        piped = self._piped(operators, rows, begun, folds)
         return Made(place, piped.table, (rows,), piped.passed, piped.nanos, piped.errors)
 
     def _piped(

@@ -127,11 +127,10 @@ class Superbox:
     def begin(self, table: pa.Table) -> list[Begun]:
         """Runs all chains up to their first fold or lookup. A chain that raises does not stop the others."""
         outputs = self._program.run(table) if self._program is not None else []
-        begun = {number: Begun(None, rest, table=table) for number, rest in enumerate(self._rests)}
-        begun |= {number: Begun(outputs[place], self._rests[number]) for number, place in self._plain.items()}
+        begun = {number: Begun(outputs[place], self._rests[number]) for number, place in self._plain.items()}
         for family, common, at in zip(self._families, self._common, self._begins, strict=True):
             begun |= self._begin_family(family, common, outputs[at : at + len(family.chains)], table)
-        return [begun[number] for number in range(len(self._rests))]
+        return [begun.get(number) or Begun(None, rest, table=table) for number, rest in enumerate(self._rests)]
 
     def _begin_family(
         self, family: Family, common: CommonPanes, outputs: Sequence[ChainOutput], table: pa.Table

@@ -14,6 +14,8 @@ from freshet.log.segments.sums import Checks, checked, damaged, sum_of
 from freshet.model import ARRIVAL, Segment, SegmentFile, Train
 
 SUFFIX: Final = ".arrows"
+_OPTIONS: Final = pa.ipc.IpcWriteOptions()
+"""Arrow's defaults; without them each new stream looks into the environment twice."""
 Mapped = dict[str, pa.Buffer]
 """Contents of segment files by name: ranges that are read together often lie in the same few files."""
 
@@ -57,7 +59,7 @@ class SegmentWriter:
             return
         arrivals = _arrivals(stream, batch)
         sink = pa.BufferOutputStream()
-        with pa.ipc.new_stream(sink, batch.schema) as writer:
+        with pa.ipc.new_stream(sink, batch.schema, options=_OPTIONS) as writer:
             writer.write(batch)
         content = sink.getvalue()
         position = self._pieces.add(content, sum_of(content) if self._sums else b"")

@@ -148,10 +148,10 @@ def _content(told: Any) -> Any:
 
 
 def sample(arrivals: np.ndarray) -> tuple[int, ...]:
-    """Arrival times at evenly spaced ranks, the earliest and the latest among them.
+    """Arrival times at evenly spaced ranks, the earliest and the latest among them; a single one if all are equal.
 
-    >>> sample(np.array([3, 1, 2]))
-    (1, 2, 3)
+    >>> sample(np.array([3, 1, 2])), sample(np.array([5, 5]))
+    ((1, 2, 3), (5,))
     >>> sample(np.arange(1001))[:3], len(sample(np.arange(1001)))
     ((0, 62, 125), 17)
     """
@@ -160,6 +160,9 @@ def sample(arrivals: np.ndarray) -> tuple[int, ...]:
     # Outputs of queries over several inputs need not be in order.
     if (arrivals[1:] < arrivals[:-1]).any():
         arrivals = np.sort(arrivals)
+    if arrivals[0] == arrivals[-1]:
+        # One rank says as much as seventeen, and a unit may have a thousand chains.
+        return (int(arrivals[0]),)
     if len(arrivals) > _RANKS:
         arrivals = arrivals[np.arange(_RANKS) * (len(arrivals) - 1) // (_RANKS - 1)]
     return tuple(arrivals.tolist())
@@ -168,14 +171,16 @@ def sample(arrivals: np.ndarray) -> tuple[int, ...]:
 def merge_samples(samples: Sequence[tuple[tuple[int, ...], int]]) -> tuple[int, ...]:
     """One sample of several (sample, number of tuples it stands for); ends are exact, ranks between them nearly so.
 
-    >>> merge_samples([((1, 2), 2), ((3, 4), 2)])
-    (1, 2, 3, 4)
+    >>> merge_samples([((1, 2), 2), ((3, 4), 2)]), merge_samples([((5,), 9), ((5,), 3)])
+    ((1, 2, 3, 4), (5,))
     """
     full = [(sample, count) for sample, count in samples if sample]
     if len(full) <= 1:
         return full[0][0] if full else ()
     # Plain Python: for a few dozen numbers NumPy takes ten times as long, and a unit may have hundreds of chains.
     weighted = sorted((value, count / len(sample)) for sample, count in full for value in sample)
+    if weighted[0][0] == weighted[-1][0]:
+        return (weighted[0][0],)
     ends = list(accumulate(weight for _, weight in weighted))
     total = sum(count for _, count in full)
     number = min(total, _RANKS)

@@ -197,6 +197,8 @@ class TaskSetting:
 
     def finish(self) -> None:
         """Writes the changes of the states."""
+        if not self._task.assignment.states:
+            return
         chains = enumerate(self._task.assignment.chains)
         places = {operator.name: place for place, chain in chains for operator in self.operators(chain.nodes)}
         for fold, stream, tables, dropped in self._states.changes(self._failed):
