@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import replace
 from itertools import count
@@ -379,9 +379,13 @@ class Engine(Admission):
         self.executor.submit(unit)
         self._tell(Submitted(now, unit))
 
+    def running_since(self) -> Collection[float]:
+        """When the units that are running began. Only on the loop's own thread."""
+        return self._running.running().values()
+
     def snapshot(self) -> EngineSnapshot:
         """All meters now. Only on the loop's own thread."""
-        now, running = self.clock.now(), self._running.running().values()
+        now, running = self.clock.now(), self.running_since()
         meters = snapshot_of(self.board, self.meters, self.log, self.time, now, running)
         ways = {way: overhead_snapshot(each) for way, each in self.board.calls_by_way.items()}
         if self.optimizer is not None:

@@ -13,6 +13,7 @@ from freshet.app.running.observers import DecisionKeeper
 from freshet.app.running.outlets import Outlets
 from freshet.app.running.tables import TableFeeds
 from freshet.engine import Engine, LogQueues
+from freshet.engine.history_keeper import HistoryKeeper
 from freshet.log import Log
 from freshet.sources import Feeder
 from freshet.sources.push import PushSource
@@ -37,6 +38,7 @@ class Parts:
     policy: str
     master: str
     decisions: DecisionKeeper
+    history: HistoryKeeper
     residents: Callable[[], ResidentsReport]
     feeders: dict[str, Feeder] = field(default_factory=dict)
     pushes: dict[str, PushSource] = field(default_factory=dict)
