@@ -23,7 +23,7 @@ from freshet.engine.protocols import Executor, QueueLog
 from freshet.engine.settle import effects, failures_of, is_torn, suspects
 from freshet.log.errors import LogFull, NotSynced
 from freshet.log.store.tail import stamped
-from freshet.model import Chain, FreshetError, Step, Unit, UnitResult
+from freshet.model import Chain, FreshetError, Promises, Step, Unit, UnitResult
 from freshet.policies import Policy
 from freshet.quality import Meters
 from freshet.quality.meters import overhead_snapshot
@@ -378,6 +378,10 @@ class Engine(Admission):
         board.idle_workers -= 1
         self.executor.submit(unit)
         self._tell(Submitted(now, unit))
+
+    def promises(self) -> dict[str, Promises]:
+        """What was promised to each query. Only on the loop's own thread."""
+        return {name: meter.promises for name, meter in self.meters.queries.items()}
 
     def running_since(self) -> Collection[float]:
         """When the units that are running began. Only on the loop's own thread."""

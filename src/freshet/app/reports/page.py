@@ -38,7 +38,7 @@ _SECTIONS: Final = {
     "The run": (
         "format", "app", "status", "error", "trouble", "policy", "written", "time", "seconds", "notes", "changes",
     ),
-    "Queries": ("queries",),
+    "Queries": ("queries", "feasible"),
     "All queries together": ("total",),
     "Streams, sources, sinks, tables": ("streams", "sources", "mirrors", "sinks", "tables"),
     "The machine": ("workers", "decisions", "latest_decision", "optimizer", "overhead", "ways", "residents", "settings",

@@ -58,6 +58,7 @@ def report_of(app: App, parts: Parts, status: str) -> Report:
         error=None if error is None else str(error),
         policy=parts.policy,
         **meters | {"streams": streams},
+        feasible=parts.judgement.of(meters, parts.loop.ask(parts.engine.promises)),
         latest_decision=str(latest[-1][1]) if latest else None,
         sources={name: asdict(feeder.status) for name, feeder in parts.feeders.items()},
         mirrors={name: asdict(mirror.status) for name, mirror in parts.mirrors.items()},

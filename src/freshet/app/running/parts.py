@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from freshet.app.reports.feasible import Judgement
 from freshet.app.reports.types import ResidentsReport
 from freshet.app.running.installing import Installer
 from freshet.app.running.loop import Loop
@@ -40,6 +41,7 @@ class Parts:
     decisions: DecisionKeeper
     history: HistoryKeeper
     residents: Callable[[], ResidentsReport]
+    judgement: Judgement = field(default_factory=Judgement)
     feeders: dict[str, Feeder] = field(default_factory=dict)
     pushes: dict[str, PushSource] = field(default_factory=dict)
     mirrors: dict[str, MirrorSource] = field(default_factory=dict)
