@@ -24,6 +24,8 @@ from freshet.app.declared.spec import (
     SourceLike,
     StreamSpec,
     TableSpec,
+    WeightLike,
+    age_limit,
     check_free,
     check_given,
     check_master,
@@ -70,6 +72,7 @@ class App(OwnCode):
             or left alone (``off``).
         ranks: Decision table of the optimizer: ``shipped``, ``measured`` (by ``freshet calibrate``), ``predict``, or
             ranks by measure and strategy.
+        ageing: How long a tuple may wait until it comes first, whatever the policy prefers; None: no limit.
         report: File of the report, refreshed while running; None: no file.
         master: Spark master; None: ``SPARK_MASTER`` or all cores.
         spark: Spark settings, or a session: then queries may call the functions that are registered on it, its Spark
@@ -104,6 +107,7 @@ class App(OwnCode):
         least_stay: str | float | None = None,
         optimizer: OptimizerMode = "act",
         ranks: Ranks | Mapping[str, Mapping[str, float]] = "shipped",
+        ageing: str | float | None = None,
         report: str | Path | None = None,
         master: str | None = None,
         spark: Mapping[str, str] | SparkSession | None = None,
@@ -133,7 +137,7 @@ class App(OwnCode):
                 parse_duration(look_ahead),
                 None if least_stay is None else parse_duration(least_stay),
             ),
-            check_mode(optimizer), ranks_of(ranks),
+            check_mode(optimizer), ranks_of(ranks), age_limit(ageing),
         )  # fmt: skip
         self.streams: dict[str, StreamSpec] = {}
         self.tables: dict[str, TableSpec] = {}
@@ -282,7 +286,8 @@ class App(OwnCode):
         name: str,
         sql: str,
         *,
-        weight: float = 1.0,
+        weight: WeightLike = 1.0,
+        subscribers: bool = False,
         start: Literal["earliest", "latest"] = "earliest",
         on_error: Literal["null", "fail"] = "null",
         sinks: Sequence[SinkLike] = (),
@@ -299,7 +304,8 @@ class App(OwnCode):
         Args:
             name: Names the query and its output.
             sql: The text.
-            weight: Importance in (0, 1].
+            weight: Importance in (0, 1], or one for each time of day: ``{"08:00-18:00": 1.0, "else": 0.2}``.
+            subscribers: Whether it is multiplied by the share of sinks, queries and readers that follow its output.
             start: Where it begins to read when it is new or has changed.
             on_error: What an evaluation error does: ``null`` gives NULL, ``fail`` quarantines the query.
             sinks: Options such as ``{"kind": "jsonl", "path": "out.jsonl"}``, sinks of your own, or functions.
@@ -317,7 +323,7 @@ class App(OwnCode):
             strategy: The policy that schedules it, whatever is seen. None: if it expects something, the optimizer
                 chooses one.
         """
-        more = sinks, retention, curve, expect, self.settings, overload, value, quality, strategy
+        more = sinks, retention, curve, expect, self.settings, overload, value, quality, strategy, subscribers
         self.queries[name] = declare_query(self.names(), name, sql, weight, start, on_error, *more)
 
     def names(self) -> dict[str, str]:

@@ -31,6 +31,7 @@ from freshet.model.look_settings import LookSettings
 from freshet.model.places import check_local
 from freshet.model.promises import overload_of
 from freshet.model.quality_table import PROPORTIONAL, QualityTable
+from freshet.model.weight_plan import WeightPlan
 from freshet.policies import create
 from freshet.policies.sharing import Mode
 from freshet.sinks.place import load, load_anything
@@ -106,6 +107,8 @@ DurationOrUnlimited = Annotated[float | None, _quantity(_or_unlimited(parse_dura
 ByteSize = Annotated[int, _quantity(parse_bytes, "size such as '512 MB'", whole=True), Field(ge=0)]
 SizeOrUnlimited = Annotated[int | None, _quantity(_or_unlimited(parse_bytes), "size such as '512 MB'", whole=True)]
 LatencyCurve = Annotated[Curve, BeforeValidator(_telling(Curve.parse))]
+Weight = Annotated[InstanceOf[WeightPlan], BeforeValidator(_telling(WeightPlan.parse, "weight "))]
+ALWAYS_FULL: Final = WeightPlan.parse(1.0)
 Overload = Annotated[tuple[str, ...], BeforeValidator(_telling(overload_of, "overload "))]
 Quality = Annotated[QualityTable, BeforeValidator(_telling(QualityTable.parse, "quality "))]
 PolicyName = Annotated[str, _checked(create)]
@@ -222,8 +225,11 @@ class QuerySection(Section):
 
     sql: str
     """The query."""
-    weight: float = Field(default=1.0, gt=0.0, le=1.0)
-    """Importance in (0, 1]."""
+    weight: Weight = ALWAYS_FULL
+    """Importance in (0, 1], or one for each time of day: {"08:00-18:00" = 1.0, else = 0.2}."""
+    subscribers: bool = False
+    """Whether its importance is multiplied by its popularity: the number of sinks, queries and readers that follow its
+    output, as a share of the most popular one's."""
     start: Literal["earliest", "latest"] = "earliest"
     """Where a new or changed query begins to read."""
     on_error: Literal["null", "fail"] = "null"
@@ -330,6 +336,8 @@ class AppSection(Section):
     ranks: Annotated[InstanceOf[DecisionTable] | str, BeforeValidator(_telling(ranks_of, "ranks "))] = "shipped"
     """Decision table of the optimizer: "shipped", "measured" (by `freshet calibrate`), "predict", or a table of ranks
     by measure and strategy."""
+    ageing: Annotated[DurationText, Field(gt=0)] | None = None
+    """How long a tuple may wait until it comes first, whatever the policy prefers; no limit, if not given."""
     least_stay: DurationText | None = None
     """How long a query stays with a new strategy at least; twice the time between looks, if not given."""
     report: PathText = "report.json"

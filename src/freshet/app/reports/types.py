@@ -111,6 +111,7 @@ class SettingsReport(TypedDict):
     look_ahead: Annotated[float, "as declared, in seconds"]
     least_stay: Annotated[float, "as declared, in seconds"]
     optimizer: Annotated[str, "as declared"]
+    ageing: Annotated[float | None, "as declared, in seconds; null means no limit"]
     ranks: Annotated[str | dict[str, object], "as declared"]
     spark: Annotated[dict[str, str], "Spark settings, as declared"]
     resident: Annotated[int | str, "as declared"]

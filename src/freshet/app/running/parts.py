@@ -15,6 +15,7 @@ from freshet.app.running.outlets import Outlets
 from freshet.app.running.tables import TableFeeds
 from freshet.engine import Engine, LogQueues
 from freshet.engine.history_keeper import HistoryKeeper
+from freshet.engine.weight_keeper import WeightKeeper
 from freshet.log import Log
 from freshet.sources import Feeder
 from freshet.sources.push import PushSource
@@ -40,6 +41,7 @@ class Parts:
     master: str
     decisions: DecisionKeeper
     history: HistoryKeeper
+    weights: WeightKeeper
     residents: Callable[[], ResidentsReport]
     judgement: Judgement = field(default_factory=Judgement)
     feeders: dict[str, Feeder] = field(default_factory=dict)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -102,12 +102,14 @@ def read(
     With --missing it prints the ledger: for each range of an input, how many of its tuples are missing in the answers
     of a query, why, and by which rule others were kept.
     """
+    from freshet.app.running.followers import following
     from freshet.log import LogReader
 
     wanted = WantedRows(first, last, since, limit, follow)
     _check_options(wanted)
     state, declared = state_of(app)
-    with LogReader(state) as reader, suppress(KeyboardInterrupt):  # the way to end --follow
+    counted = following(state, query) if follow and not missing else nullcontext()
+    with LogReader(state) as reader, suppress(KeyboardInterrupt), counted:  # the way to end --follow
         if missing:
             _print_missing(reader, query, app, declared, wanted, form)
             return
