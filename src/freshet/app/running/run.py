@@ -57,8 +57,7 @@ class Run:
 
     def __init__(self, app: App, parts: Parts, close: Callable[[], None]) -> None:
         """Made by :meth:`App.start`; ``close`` closes its parts in the reverse order of opening."""
-        self.app = app
-        self._parts, self._close_parts = parts, close
+        self.app, self._parts, self._close_parts = app, parts, close
         self._status: Literal["running", "draining", "stopped", "failed"] = "running"
         self._stopping = threading.Lock()
         self._hurried: float | None = None
@@ -202,7 +201,8 @@ class Run:
         spec = declare_query(taken, name, sql, weight, start, on_error, *more)
         query = self._parts.loop.ask(lambda: self._parts.installer.make(spec))
         self._parts.outlets.check(spec, query.columns)
-        self._parts.loop.ask(lambda: (self._parts.installer.add(spec), self._parts.weights.add(name, spec.weighing)))
+        self._parts.loop.ask(lambda: self._parts.installer.add(spec))
+        self._parts.loop.ask(lambda: self._parts.weights.add(name, spec.weighing))
         try:
             self._parts.outlets.open(spec)
         except BaseException:
