@@ -26,6 +26,7 @@ from freshet.app.declared.spec import (
     TableSpec,
     WeightLike,
     age_limit,
+    balance_of,
     check_free,
     check_given,
     check_master,
@@ -35,6 +36,7 @@ from freshet.app.declared.spec import (
 )
 from freshet.log import Retention
 from freshet.model import Stream, UserError, parse_bytes, parse_duration, parse_schema, priority_classes
+from freshet.model.balance import BalanceBound
 from freshet.model.look_settings import LookSettings, OptimizerMode
 from freshet.model.places import check_local
 from freshet.policies import create
@@ -72,6 +74,7 @@ class App(OwnCode):
             or left alone (``off``).
         ranks: Decision table of the optimizer: ``shipped``, ``measured`` (by ``freshet calibrate``), ``predict``, or
             ranks by measure and strategy.
+        expect: What ``fas-mcq`` should keep by finding beta: ``{"response": "500 ms"}`` or ``{"freshness": 0.9}``.
         ageing: How long a tuple may wait until it comes first, whatever the policy prefers; None: no limit.
         report: File of the report, refreshed while running; None: no file.
         master: Spark master; None: ``SPARK_MASTER`` or all cores.
@@ -107,6 +110,7 @@ class App(OwnCode):
         least_stay: str | float | None = None,
         optimizer: OptimizerMode = "act",
         ranks: Ranks | Mapping[str, Mapping[str, float]] = "shipped",
+        expect: BalanceBound | Mapping[str, str | float] | None = None,
         ageing: str | float | None = None,
         report: str | Path | None = None,
         master: str | None = None,
@@ -119,8 +123,7 @@ class App(OwnCode):
             check_master(master)
         check_local(state, "state")
         check_local(report, "report")
-        self.name = name
-        self.state = Path(state)
+        self.name, self.state = name, Path(state)
         self.report = None if report is None else Path(report)
         given = spark if isinstance(spark, Mapping) else {}
         check_settings(given)
@@ -128,16 +131,13 @@ class App(OwnCode):
         timeout = None if unit_timeout is None else parse_duration(unit_timeout)
         if (timeout is not None and timeout <= 0) or max_rows_out_per_row < 1:
             raise UserError("unit_timeout and max_rows_out_per_row must be above 0, else nothing could ever run")
+        stay = None if least_stay is None else parse_duration(least_stay)
         self.settings = Settings(
             policy, workers, max_train_rows, master, dict(given), share_mode(share), timeout, max_rows_out_per_row,
             check_resident(resident), resident_port,
             parse_bytes(kept_state), priority_classes(classes or {}),
-            LookSettings(
-                parse_duration(look_every),
-                parse_duration(look_ahead),
-                None if least_stay is None else parse_duration(least_stay),
-            ),
-            check_mode(optimizer), ranks_of(ranks), age_limit(ageing),
+            LookSettings(parse_duration(look_every), parse_duration(look_ahead), stay),
+            check_mode(optimizer), ranks_of(ranks), age_limit(ageing), balance_of(expect, policy),
         )  # fmt: skip
         self.streams: dict[str, StreamSpec] = {}
         self.tables: dict[str, TableSpec] = {}

@@ -26,6 +26,7 @@ from freshet.app.declared.optimizing import ranks_of
 from freshet.app.declared.spec import check_master, share_mode
 from freshet.log.segments.retention import Retention
 from freshet.model import Curve, Expectation, UserError, parse_bytes, parse_duration, priority_classes
+from freshet.model.balance import BalanceBound
 from freshet.model.decision_table import DecisionTable
 from freshet.model.look_settings import LookSettings
 from freshet.model.places import check_local
@@ -336,6 +337,9 @@ class AppSection(Section):
     ranks: Annotated[InstanceOf[DecisionTable] | str, BeforeValidator(_telling(ranks_of, "ranks "))] = "shipped"
     """Decision table of the optimizer: "shipped", "measured" (by `freshet calibrate`), "predict", or a table of ranks
     by measure and strategy."""
+    expect: Annotated[InstanceOf[BalanceBound], BeforeValidator(_telling(BalanceBound.parse, "expect"))] | None = None
+    """What all outputs together should keep, for which fas-mcq finds beta: {response = "500 ms"} (they are as fresh as
+    that allows) or {freshness = 0.9} (answers are as quick)."""
     ageing: Annotated[DurationText, Field(gt=0)] | None = None
     """How long a tuple may wait until it comes first, whatever the policy prefers; no limit, if not given."""
     least_stay: DurationText | None = None

@@ -24,10 +24,12 @@ from freshet.model import (
     parse_duration,
     priority_classes,
 )
+from freshet.model.balance import BalanceBound
 from freshet.model.look_settings import LookSettings, OptimizerMode
 from freshet.model.promises import overload_of
 from freshet.model.quality_table import QualityTable
 from freshet.model.weight_plan import WeightPlan, WeightRule
+from freshet.policies import FreshnessAware, create
 from freshet.policies.sharing import Mode as ShareMode
 from freshet.sinks import Sink, Token
 from freshet.sources import Source
@@ -118,6 +120,7 @@ class Settings:
     optimizer: OptimizerMode = "act"
     ranks: Ranks = "shipped"
     ageing: float | None = None
+    balance: BalanceBound | None = None
 
 
 def check_free(name: str, kind: str, taken: Mapping[str, str]) -> None:
@@ -254,6 +257,21 @@ def check_retention(given: object) -> Retention:
     if retention.bound_bytes is not None and retention.bound_bytes <= 0:
         raise UserError(f"retention: a bound of {retention.bound_bytes} bytes would never take anything in: use more")
     return retention
+
+
+def balance_of(given: object, policy: str) -> BalanceBound | None:
+    """The balance of response time and freshness that is declared, for a policy that has one.
+
+    >>> balance_of({"response": "1 s"}, "fcfs")
+    Traceback (most recent call last):
+    freshet.model.errors.UserError: expect is for the policy fas-mcq, and this is fcfs
+    """
+    if given is None:
+        return None
+    bound = BalanceBound.parse(given)
+    if not isinstance(create(policy), FreshnessAware):
+        raise UserError(f"expect is for the policy fas-mcq, and this is {policy}")
+    return bound
 
 
 def age_limit(given: str | float | None) -> float | None:

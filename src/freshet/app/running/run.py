@@ -66,10 +66,10 @@ class Run:
         reporting = Rounds("freshet-report", REPORT, self._write_report, QUIET)
         courses = Rounds("freshet-history", HISTORY, self._course.write, QUIET)
         self._rounds = (reporting, courses, Rounds("freshet-collect", COLLECT, parts.log.collect))
-        for each in self._rounds:
-            each.start()
         self.observe(reporting)
         self.observe(courses)
+        for each in self._rounds:
+            each.start()
 
     def __enter__(self) -> Self:
         return self
@@ -244,21 +244,19 @@ class Run:
         self._parts.loop.ask(lambda: self._parts.installer.expect(name, measure, wish))
 
     def thin(self, name: str, kept: float) -> None:
-        """Keeps only a share of what comes in for a query, from its next unit on; 1 keeps everything again.
+        """Keeps only a share of what comes in for a query, above 0 and at most 1, from its next unit on.
 
         The query must allow it: its ``overload`` has ``thin``. :meth:`missing` says what its answers lack. A later run
         begins with everything.
-
-        Args:
-            name: Of the query.
-            kept: The share, above 0 and at most 1.
         """
         self._parts.loop.ask(lambda: self._parts.engine.shed(Shed(name, kept, "by hand")))
 
     def set_policy(self, policy: str) -> None:
         """Schedules by another policy from now on."""
-        made = aged(create(policy), self.app.settings.ageing)
-        self._parts.loop.ask(lambda: self._parts.engine.set_policy(made))
+        base, balance = create(policy), self._parts.balance
+        if balance is not None:
+            self._parts.loop.ask(lambda: balance.take_over(base))
+        self._parts.loop.ask(lambda: self._parts.engine.set_policy(aged(base, self.app.settings.ageing)))
         self._parts.policy = policy
 
     # What happens

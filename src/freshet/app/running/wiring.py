@@ -29,11 +29,12 @@ from freshet.app.running.parts import Parts
 from freshet.app.running.run import Run
 from freshet.app.running.tables import TableFeeds
 from freshet.engine import Engine, LogQueues, RealClock
+from freshet.engine.beta_keeper import BetaKeeper
 from freshet.engine.history_keeper import HistoryKeeper
 from freshet.engine.weight_keeper import WeightKeeper
 from freshet.log import Intake, Log
 from freshet.model import ARRIVAL, FreshetError, Query, UserError
-from freshet.policies import create
+from freshet.policies import FreshnessAware, create
 from freshet.policies.ageing import aged
 from freshet.quality.history import History
 from freshet.sources import Feeder, PushSource
@@ -88,7 +89,8 @@ def _open(
     from freshet.spark.session.embedded import master_of, runs_already
     from freshet.spark.session.masters import check_reachable
 
-    checked, made = app.checked(), aged(create(policy), app.settings.ageing)
+    chosen = create(policy)
+    checked, made = app.checked(), aged(chosen, app.settings.ageing)
     table_of(app)  # refuses ranks that are not there before Spark starts
     if asked := master or os.environ.get("SPARK_MASTER"):
         check_master(asked)  # nothing has checked yet what the environment says
@@ -141,6 +143,9 @@ def _open(
     engine.observers.append(weights)
     parts = Parts(log, queues, session, engine, loop, installer, outlets, tables, policy,
                   master_of(session), decisions, history, weights, lambda: _residents(executor, none))  # fmt: skip
+    if app.settings.balance is not None and isinstance(chosen, FreshnessAware):
+        parts.balance = BetaKeeper(engine, app.settings.balance, chosen, app.settings.looks.every)
+        engine.observers.append(parts.balance)
     _feed(app, parts, clock)
     return parts
 
