@@ -237,7 +237,8 @@ def test_every_key_is_described() -> None:
         SparkSection,
         StreamSection,
     )
+    from freshet.app.declared.meanings import meaning
 
     for section in (AppSection, QuerySection, RetentionSection, SinkSection, SparkSection, StreamSection):
-        for name, field in section.model_fields.items():
-            assert field.description, f"{section.__name__}.{name}"
+        for name in section.model_fields:
+            assert meaning(section, name), f"{section.__name__}.{name}"

@@ -120,15 +120,13 @@ SparkSettings = Annotated[dict[str, str], _checked(check_settings)]
 class Section(BaseModel):
     """A table of the file; unknown keys and wrong types are refused."""
 
-    model_config = ConfigDict(
-        extra="forbid", strict=True, frozen=True, use_attribute_docstrings=True, arbitrary_types_allowed=True
-    )
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, arbitrary_types_allowed=True, defer_build=True)
 
 
 class OpenSection(BaseModel):
     """A table whose ``kind`` says which further keys it has; the kind itself checks them."""
 
-    model_config = ConfigDict(extra="allow", strict=True, frozen=True, use_attribute_docstrings=True)
+    model_config = ConfigDict(extra="allow", strict=True, frozen=True, defer_build=True)
 
     kind: str = ""
     """Which one it is."""
