@@ -165,9 +165,15 @@ def loads(view: View, rates: Mapping[int, float]) -> dict[int, float]:
     """
     found: dict[int, float] = {}
     comes = dict(rates)
-    for number, operator in enumerate(view.operators):
-        # An operator has a greater number than those that it reads.
-        rate = comes.get(number, 0.0)
+    # Each query has its operators after those that they read, so this order holds for all of them together.
+    needed = (
+        number
+        for place, query in enumerate(view.queries)
+        for number in query.operators
+        if place in view.operators[number].queries
+    )
+    for number in dict.fromkeys(needed):
+        operator, rate = view.operators[number], comes.get(number, 0.0)
         for reader in operator.readers:
             comes[reader] = comes.get(reader, 0.0) + rate * operator.selectivity
         for query in operator.queries:

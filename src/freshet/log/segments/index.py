@@ -71,6 +71,11 @@ class StreamIndex:
         place = bisect_left(self._appended, time_us)
         return self._ends[place - 1] if place else self.oldest
 
+    def appended_at(self, offset: int) -> int | None:
+        """When the segment that holds an offset was appended; None: there is none yet."""
+        place = bisect_right(self._ends, offset)
+        return self._appended[place] if place < len(self._appended) else None
+
     def whole(self, offset: int) -> int:
         """The last segment boundary at or below an offset."""
         if offset >= self.end:
