@@ -22,7 +22,7 @@ from freshet.sql.lower.lower import Lowering
 from freshet.sql.parse.errors import SqlError, TextPlace
 from freshet.sql.parse.text import column
 
-_WINDOW: Final = "PERIOD needs a window after the name of every stream, as in FROM s [RANGE 1 MINUTE]"
+_WINDOW: Final = "PERIOD needs a window after every stream, as in FROM s [RANGE 1 MINUTE]"
 _APART: Final = (LogicalJoin, SetOperation, Applied)
 
 
@@ -82,7 +82,7 @@ class _PeriodicLowering(Lowering):
         place = self.graph.places[window.name]
         if not self.panes:
             return ReleasedFlow(window, child, place)
-        check_window(child, window)
+        check_window(window, place)
         return WindowFlow(replace(window, slide=self.period / 1e6), child, source, place)
 
 
