@@ -49,15 +49,15 @@ def forget(tx: Transaction, query: str) -> None:
     tx.execute("DELETE FROM releases WHERE query = ?", (query,))
 
 
-Rows = Callable[[str], Iterable[tuple[Any, ...]]]
+StoreRows = Callable[[str], Iterable[tuple[Any, ...]]]
 
 
-def last_release(rows: Rows, query: str) -> int | None:
+def last_release(rows: StoreRows, query: str) -> int | None:
     """The last release that was taken of a query."""
     return next((last for name, last in rows("SELECT query, last FROM releases") if name == query), None)
 
 
-def entries(rows: Rows, where: str = "") -> list[Instance]:
+def entries(rows: StoreRows, where: str = "") -> list[Instance]:
     """Instances by release."""
     if not list(rows("SELECT 1 FROM sqlite_master WHERE name = 'instances'")):
         return []  # a folder of an earlier version stays as it is if it is only read
