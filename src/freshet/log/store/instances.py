@@ -18,7 +18,9 @@ _WRITE: Final = (
     + ", ".join(f"{name} = excluded.{name}" for name in INSTANCES if name not in ("query", "release"))
 )
 MOST: Final = 100_000
-"""Number of instances of a query that are remembered, at most."""
+"""Number of instances of a query that are remembered; a few more are for a while."""
+_NOW_AND_THEN: Final = 100
+"""Seconds between looks whether there are more."""
 
 
 def write(tx: Transaction, one: Instance) -> None:
@@ -29,12 +31,15 @@ def write(tx: Transaction, one: Instance) -> None:
 
 
 def forget_old(tx: Transaction, one: Instance, oldest: int) -> None:
-    """Forgets instances of the same query whose answers retention has removed, and those beyond :data:`MOST`."""
-    period = (one.deadline - one.release) or 1
-    tx.execute(
-        "DELETE FROM instances WHERE query = ? AND state <> 'waiting' AND release < ? AND (first < ? OR release < ?)",
-        (one.query, one.release, oldest, one.release - MOST * period),
-    )
+    """Forgets instances of the same query whose answers retention has removed, and now and then those beyond
+    :data:`MOST`."""
+    before = one.query, one.release
+    tx.execute("DELETE FROM instances WHERE query = ? AND release < ? AND first < ? AND state <> 'waiting'",
+               (*before, oldest))  # fmt: skip
+    if one.release // 1_000_000 % _NOW_AND_THEN == 0:
+        tx.execute("DELETE FROM instances WHERE query = ? AND release < ? AND state <> 'waiting' AND release < "
+                   "(SELECT release FROM instances WHERE query = ? ORDER BY release DESC LIMIT 1 OFFSET ?)",
+                   (*before, one.query, MOST))  # fmt: skip
 
 
 def took(tx: Transaction, query: str, release: int) -> None:
