@@ -62,7 +62,9 @@ def test_the_command_prints_one_object_and_draws(tmp_path: Path) -> None:
     code, text = cli("fas", "--json", "--seeds", "1", "--plots", str(tmp_path))
     result = json.loads(text)
     assert code in (0, 1)  # tiny workloads need not show what the paper shows
-    assert set(result["claims"][0]) == {"id", "source", "published", "ours", "spread", "low", "high", "ok"}
+    assert set(result["claims"][0]) == {
+        "id", "kind", "source", "published", "ours", "spread", "low", "high", "ok",
+    }  # fmt: skip
     skipped = [each for each in result["claims"] if each["ok"] is None]
     assert [each["id"] for each in skipped] == ["fas.fig10.fas-below-rb", "fas.fig10.rb-below-rr-and-fcfs"]
     assert sorted(file.name for file in tmp_path.iterdir()) == FIGURES
