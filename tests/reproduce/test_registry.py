@@ -62,7 +62,7 @@ def test_a_claim_says_that_it_hangs_on_one_step_of_its_grid(grid: float, hangs: 
 def test_one_claim_is_measured_alone_and_checks_are_not_counted(own: dict[str, list[Claim]]) -> None:
     for kind in ("claim", "check"):
         for name, value in (("good", 1.0), ("bad", -1.0)):
-            register = claim(f"fas.{kind}.{name}", source="X", published=1, how="so", low=0.0, kind=kind) 
+            register = claim(f"fas.{kind}.{name}", source="X", published=1, how="so", low=0.0, kind=kind)
             register(lambda trial, value=value: Measured([value]))  # type: ignore[misc]
     every = run("fas")
     assert (every["held"], every["failed"], len(every["claims"])) == (1, 1, 4)
