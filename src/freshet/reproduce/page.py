@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from freshet.reproduce.registry import PAPERS
-from freshet.reproduce.table import Result, band, figures, title_of, verdict
+from freshet.reproduce.table import PlainResult, band, figures, title_of, verdict
 
 _HEAD: Final = """<!doctype html>
 <html lang="en">
@@ -34,12 +34,12 @@ img { max-width: 100%; height: auto }
 _COLUMNS: Final = ("claim", "published", "ours", "spread", "accepted", "holds")
 
 
-def page_of(results: Sequence[Result], plots: Path) -> str:
+def page_of(results: Sequence[PlainResult], plots: Path) -> str:
     """The page; it holds the plots of ``plots`` that belong to these papers."""
     return _HEAD + "".join("".join(_section(result, plots)) for result in results) + "</body>\n</html>\n"
 
 
-def _section(result: Result, plots: Path) -> Iterator[str]:
+def _section(result: PlainResult, plots: Path) -> Iterator[str]:
     yield f"<h2>{escape(PAPERS[result['paper']])}</h2>\n<p>{escape(title_of(result))}</p>\n<table>\n<tr>"
     yield "".join(f"<th>{column}</th>" for column in _COLUMNS) + "</tr>\n"
     for each in result["claims"]:
@@ -50,7 +50,7 @@ def _section(result: Result, plots: Path) -> Iterator[str]:
         yield f'<p><img alt="{escape(file.stem)}" src="data:image/png;base64,{data}"></p>\n'
 
 
-def _row(claim: Result) -> Iterator[str]:
+def _row(claim: PlainResult) -> Iterator[str]:
     kind = "no" if claim["ok"] is False else claim["kind"]
     cells = (str(claim["published"]), *figures(claim), band(claim), verdict(claim))
     yield f'<tr class="{kind}"><td class="id">{escape(claim["id"])}<br><small>{escape(claim["source"])}</small>'

@@ -7,11 +7,11 @@ from typing import Any
 
 from rich.table import Column, Table
 
-Result = Mapping[str, Any]
+PlainResult = Mapping[str, Any]
 """What :func:`freshet.reproduce.registry.run` returns."""
 
 
-def table_of(results: Sequence[Result]) -> Table:
+def table_of(results: Sequence[PlainResult]) -> Table:
     """One table for all papers: a row for each claim, below it a row for each other reading."""
     table = Table(Column("claim", overflow="fold", min_width=34), "published", "ours", "spread", "accepted", "holds")
     table.title = "\n".join(map(title_of, results))
@@ -24,7 +24,7 @@ def table_of(results: Sequence[Result]) -> Table:
     return table
 
 
-def title_of(result: Result) -> str:
+def title_of(result: PlainResult) -> str:
     """What was measured, and how many claims hold.
 
     >>> title_of({"paper": "fas", "mode": "quick", "seeds": 3, "runs": 9, "held": 2, "failed": 1})
@@ -36,14 +36,14 @@ def title_of(result: Result) -> str:
     return f"{head}: {result['held']} claims hold, {fails}"
 
 
-def figures(claim: Result) -> tuple[str, str]:
+def figures(claim: PlainResult) -> tuple[str, str]:
     """The measured value and its spread."""
     if claim["ok"] is None:
         return "", ""
     return f"{claim['ours']:.3g}", "{:.3g} to {:.3g}".format(*claim["spread"])
 
 
-def verdict(claim: Result) -> str:
+def verdict(claim: PlainResult) -> str:
     """Whether it holds, with what a reader must know about that.
 
     >>> verdict({"ok": True, "kind": "check", "hangs_on_a_step": True})
@@ -59,7 +59,7 @@ def verdict(claim: Result) -> str:
     return f"{said}: {claim['reason']}" if "reason" in claim else said
 
 
-def band(claim: Result) -> str:
+def band(claim: PlainResult) -> str:
     """The accepted values.
 
     >>> band({"low": 0.5, "high": None}), band({"low": 0.0, "high": 1.0})
