@@ -152,7 +152,8 @@ def _(trial: Trial) -> Measured:
 )
 def _(trial: Trial) -> Measured:
     found = {count: qos(each) for count, each in by_partitions(trial).items()}
-    return Measured([float(max(found, key=lambda count: found[count][place])) for place in range(len(trial.seeds))])
+    best = [float(max(found, key=lambda count: found[count][place])) for place in range(len(trial.seeds))]
+    return Measured(best, grid=10.0)
 
 
 @claim(

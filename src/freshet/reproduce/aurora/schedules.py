@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from typing import Final
 
@@ -9,6 +10,7 @@ import numpy as np
 
 from freshet.reproduce.aurora.measures import FIXED, PUSHED, ROBIN, SLOPE, least, mean, minus, over
 from freshet.reproduce.aurora.runs import (
+    GOOD,
     RATES,
     SIZES,
     AuroraResult,
@@ -22,7 +24,6 @@ from freshet.reproduce.aurora.runs import (
     scheduling,
     seeded,
     small,
-    sustained,
     unbranched,
 )
 from freshet.reproduce.registry import Measured, claim
@@ -85,13 +86,20 @@ def _(trial: Trial) -> Measured:
 MAKES = {"even arrivals": small, "Poisson arrivals": poisson}
 
 
-KNEE_RATES: Final = tuple(range(1000, 2001, 50))
+KNEE_RATES: Final = tuple(float(rate) for rate in range(1000, 2001, 50))
 """Rates at which the knee of a curve is looked for."""
 
 
-def knee(trial: Trial, policy: str) -> list[float]:
-    """The highest rate up to which the small network keeps an average QoS of 0.95, for each seed."""
-    return sustained(trial, [AuroraRun(small(trial, float(rate)), policy, 10) for rate in KNEE_RATES])
+def knee(
+    trial: Trial, policy: str, make: Callable[..., AuroraWorkload] = small, rates: Sequence[float] = KNEE_RATES
+) -> list[float]:
+    """The highest rate that keeps an average QoS of 0.95, for each seed; QoS falls with the rate, so it is bisected."""
+
+    def is_bad(rate: float) -> bool:
+        return min(qos(runs(trial, AuroraRun(make(trial, rate), policy, 10)))) < GOOD
+
+    place = bisect_left(rates, True, key=is_bad)
+    return [rates[place - 1] if place else 0.0] * len(trial.seeds)
 
 
 def lifts(trial: Trial) -> dict[str, list[float]]:
@@ -278,10 +286,7 @@ def _(trial: Trial) -> Measured:
     low=1.0001,
 )
 def _(trial: Trial) -> Measured:
-    rates = {
-        policy: sustained(trial, [AuroraRun(branching(trial, rate), policy, 10) for rate in BRANCHING_RATES])
-        for policy in PUSHED
-    }
+    rates = {policy: knee(trial, policy, branching, BRANCHING_RATES) for policy in PUSHED}
     others = [max(pair) for pair in zip(rates[PUSHED[0]], rates[PUSHED[1]], strict=True)]
     readings = {f"{policy} sustains": each for policy, each in rates.items()}
     return Measured(over(rates[PUSHED[2]], others), readings, grid=100.0 / others[0])
