@@ -252,7 +252,7 @@ def _(trial: Trial) -> Measured:
 
 
 TOPOLOGY_RATES: Final = (1200.0, 1800.0, 2200.0)
-BRANCHING_RATES: Final = tuple(float(rate) for rate in range(1800, 3001, 100))
+BRANCHING_RATES: Final = tuple(float(rate) for rate in range(1800, 2801, 20))
 
 
 @claim(
@@ -284,9 +284,12 @@ def _(trial: Trial) -> Measured:
     how="tuples/s that bucketing push-through sustains (average QoS at least 0.95) over the more that one of the other "
     "two does; 10 trees with 8 inputs each",
     low=1.0001,
+    reason="bucketing keeps a QoS of 1.00 up to 2,200/s, where fixed-priority has 0.97 and slope-slack 0.92. Beyond "
+    "that it falls faster than fixed-priority, and both pass 0.95 at 2,280/s, near the capacity of the boxes with "
+    "their calls; all that bucketing saves there is the 5 % of the time that fixed-priority spends scheduling",
 )
 def _(trial: Trial) -> Measured:
     rates = {policy: knee(trial, policy, branching, BRANCHING_RATES) for policy in PUSHED}
     others = [max(pair) for pair in zip(rates[PUSHED[0]], rates[PUSHED[1]], strict=True)]
     readings = {f"{policy} sustains": each for policy, each in rates.items()}
-    return Measured(over(rates[PUSHED[2]], others), readings, grid=100.0 / others[0])
+    return Measured(over(rates[PUSHED[2]], others), readings, grid=20.0 / others[0])

@@ -113,9 +113,9 @@ def base(trial: Trial) -> FasWorkload:
 
 
 def on_traces(trial: Trial) -> FasWorkload:
-    """The real streams: 60 s of both traces for 250 queries, or 10 s for 50."""
+    """The real streams: 60 s of both traces for 250 queries, or 6 s for 50."""
     if trial.quick:
-        return FasWorkload(queries=50, streams=2, trace_seconds=10.0)
+        return FasWorkload(queries=50, streams=2, trace_seconds=6.0)
     return FasWorkload(streams=2, trace_seconds=60.0)
 
 
