@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from freshet.model import UserError
 from freshet.reproduce.trial import Trial
@@ -21,6 +22,9 @@ PAPERS: Final = {
 """Papers by short name. Each has a package or a module of that name here; importing it registers its claims."""
 
 CLAIMS: dict[str, list[Claim]] = {}
+ClaimKind = Literal["claim", "check"]
+"""A claim says something about the world and could fail. A check is an identity, or the figure by which a constant was
+set: it says that the machinery is right, and is not counted among the claims."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,11 +36,13 @@ class Measured:
         readings: The same with other readings of what the paper leaves open, one value per seed each, by a text that
             says which.
         skipped: Why nothing could be measured, if so.
+        grid: By how much the value changes if it is read off one step further along a grid (of rates, of sizes).
     """
 
     values: Sequence[float]
     readings: Mapping[str, Sequence[float]] = field(default_factory=dict)
     skipped: str | None = None
+    grid: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +57,8 @@ class Claim:
         low: The smallest value that we accept; None: any.
         high: The greatest value that we accept; None: any.
         measure: Measures it.
+        kind: Whether it is counted as a claim.
+        reason: Why it does not come out here, if that is known.
     """
 
     id: str
@@ -60,12 +68,18 @@ class Claim:
     low: float | None
     high: float | None
     measure: Callable[[Trial], Measured]
+    kind: ClaimKind = "claim"
+    reason: str | None = None
 
     def check(self, trial: Trial) -> dict[str, Any]:
-        """Measures the claim; JSON-ready. ``ours``, the mean over the seeds, decides; ``spread`` is their range."""
+        """Measures the claim; JSON-ready. ``ours``, the mean over the seeds, decides; ``spread`` is their range.
+
+        ``hangs_on_a_step`` says that one step of the grid from which it was read would change the verdict.
+        """
         found = self.measure(trial)
         result: dict[str, Any] = {
             "id": self.id,
+            "kind": self.kind,
             "source": self.source,
             "published": self.published,
             "ours": None,
@@ -77,16 +91,26 @@ class Claim:
         if found.skipped is not None:
             return result | {"skipped": found.skipped}
         ours = _mean(found.values)
-        ok = (self.low is None or ours >= self.low) and (self.high is None or ours <= self.high)
+        ok = self.accepts(ours)
         result |= {"ours": ours, "spread": [min(found.values), max(found.values)], "ok": ok}
+        if not ok and self.reason is not None:
+            result["reason"] = self.reason
+        if found.grid is not None:
+            beside = {self.accepts(ours - found.grid), self.accepts(ours + found.grid)}
+            result |= {"grid": found.grid, "hangs_on_a_step": beside != {ok}}
         if found.readings:
             result["readings"] = {text: _mean(values) for text, values in found.readings.items()}
         return result
+
+    def accepts(self, value: float) -> bool:
+        """Whether a value lies in the band."""
+        return (self.low is None or value >= self.low) and (self.high is None or value <= self.high)
 
     def describe(self) -> dict[str, Any]:
         """The claim without its measurement; JSON-ready."""
         return {
             "id": self.id,
+            "kind": self.kind,
             "source": self.source,
             "published": self.published,
             "how": self.how,
@@ -103,13 +127,16 @@ def claim(
     how: str,
     low: float | None = None,
     high: float | None = None,
+    kind: ClaimKind = "claim",
+    reason: str | None = None,
 ) -> Callable[[Callable[[Trial], Measured]], Callable[[Trial], Measured]]:
     """Registers a function as the measurement of a claim of the paper that ``id`` begins with."""
     if low is None and high is None:
         raise ValueError(f"claim {id} accepts everything")
 
     def register(measure: Callable[[Trial], Measured]) -> Callable[[Trial], Measured]:
-        CLAIMS.setdefault(id.partition(".")[0], []).append(Claim(id, source, published, how, low, high, measure))
+        made = Claim(id, source, published, how, low, high, measure, kind, reason)
+        CLAIMS.setdefault(id.partition(".")[0], []).append(made)
         return measure
 
     return register
@@ -139,8 +166,30 @@ def claims(paper: str) -> list[Claim]:
     return CLAIMS[paper]
 
 
+def chosen(paper: str, name: str | None) -> list[Claim]:
+    """The claims of a paper, or the one of them that has a name; the paper's name in front may be left out.
+
+    >>> [each.id for each in chosen("fas", "fig3.gain-at-0.1")]
+    ['fas.fig3.gain-at-0.1']
+    >>> chosen("fas", "fig3.gain")
+    Traceback (most recent call last):
+    freshet.model.errors.UserError: fas has no claim 'fig3.gain' (did you mean fas.fig3.gain-grows?)
+    """
+    every = claims(paper)
+    if name is None:
+        return every
+    full = name if name.startswith(f"{paper}.") else f"{paper}.{name}"
+    found = [each for each in every if each.id == full]
+    if not found:
+        near = get_close_matches(full, [each.id for each in every], n=1)
+        hint = f"did you mean {near[0]}?" if near else f"`freshet reproduce {paper} --list` names them"
+        raise UserError(f"{paper} has no claim {name!r} ({hint})")
+    return found
+
+
 def run(
     paper: str,
+    name: str | None = None,
     *,
     quick: bool = True,
     plots_dir: Path | None = None,
@@ -149,10 +198,11 @@ def run(
     ran: Callable[[], None] | None = None,
     began: Callable[[str], None] | None = None,
 ) -> dict[str, Any]:
-    """Measures all claims of a paper.
+    """Measures the claims of a paper.
 
     Args:
         paper: Short name.
+        name: The only claim to measure; None: all.
         quick: Scaled-down workloads, in minutes; otherwise the sizes of the paper.
         plots_dir: Where to put PNGs that mirror the paper's figures; None: nowhere.
         seeds: Number of seeds.
@@ -161,11 +211,13 @@ def run(
         began: Called with a text when a claim or the plots begin.
 
     Returns:
-        ``{"paper", "mode", "seeds", "runs", "claims": [...]}``. A claim is ``{"id", "source", "published", "ours",
-        "spread", "low", "high", "ok"}``. Claims that depend on readings have ``readings``; claims that could not be
-        measured have ``ok`` null and ``skipped``.
+        ``{"paper", "mode", "seeds", "runs", "held", "failed", "claims": [...]}``, where ``held`` and ``failed`` count
+        claims, not checks. A claim is ``{"id", "kind", "source", "published", "ours", "spread", "low", "high",
+        "ok"}``. Claims that depend on readings have ``readings``, claims that fail for a known reason have ``reason``,
+        claims that are read off a grid have ``grid`` and ``hangs_on_a_step``; claims that could not be measured have
+        ``ok`` null and ``skipped``.
     """
-    every = claims(paper)
+    every = chosen(paper, name)
     trial = Trial(quick=quick, seeds=seeds, jobs=jobs, ran=ran)
     tell = began or (lambda text: None)
     results = []
@@ -181,8 +233,14 @@ def run(
         "mode": "quick" if quick else "full",
         "seeds": len(trial.seeds),
         "runs": trial.runs,
+        "held": _count(results, ok=True),
+        "failed": _count(results, ok=False),
         "claims": results,
     }
+
+
+def _count(results: Sequence[dict[str, Any]], *, ok: bool) -> int:
+    return sum(each["ok"] is ok for each in results if each["kind"] == "claim")
 
 
 def _mean(values: Sequence[float]) -> float:
