@@ -56,6 +56,19 @@ def test_run_prints_the_report_alone_and_read_sees_the_output(app: Path) -> None
     assert report["status"] == "stopped"
     assert report["streams"]["packets"]["tuples"] == 1000
     assert json.loads((app.parent / "report.json").read_text()) == report
+    shown = freshet_command("report", app.parent / "report.json")
+    assert "large" in shown.stdout
+    page = freshet_command("report", app.parent / "report.json", "--html")
+    assert page.returncode == 0, page.stderr
+    assert "waiting tuples of large" in (app.parent / "report.html").read_text()
+    history = json.loads((app.parent / "report.history.json").read_text())
+    assert history["app"] == report["app"]
+    assert any(history["decisions"])
+    # The report of a run without curves is enough to judge a curve that the file has by now.
+    app.write_text(APP + 'curve = [[0, 1.0], ["10 s", 1.0], ["20 s", 0.0]]\n')
+    judged = json.loads(freshet_command("explain", app, "--feasible", "--json").stdout)
+    assert [each["feasible"] for each in judged["verdicts"]] == ["yes"]
+    assert 0.0 < judged["load"] < 1.0 < judged["room"]
     lines = freshet_command("read", app, "large", "--as", "jsonl").stdout.splitlines()
     assert len(lines) == report["queries"]["large"]["tuples_out"] > 0
     assert all(json.loads(line)["size"] > 50 for line in lines)

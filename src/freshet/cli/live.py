@@ -8,6 +8,7 @@ from typing import Any, Final
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.text import Text
 
+from freshet.app.reports.feasible import line_of_verdicts
 from freshet.cli.table_layout import TableColumn, choose, cut, line_of, row_of
 from freshet.cli.wide import wide_lines
 from freshet.model import duration_text
@@ -238,6 +239,7 @@ def _notes(report: ShownReport) -> list[str]:
         for name, told in report.get("mirrors", {}).items()
         if (need := told["floors_need_per_s"] or 0.0) > told["budget_per_s"]
     ]
+    notes += [told] if (told := line_of_verdicts(report.get("feasible", []))) else []
     for kind in ("sources", "sinks"):
         notes += [f"{kind.removesuffix('s')} {name}: {part['state']}, {_first_line(part['reason'])}{_undelivered(part)}"
                   for name, part in report[kind].items() if part["reason"]]  # fmt: skip

@@ -104,6 +104,7 @@ def _lazy(name: str, module: str, attribute: str, summary: str) -> None:
 _lazy("demo", "freshet.cli.demo", "demo", "See Freshet at work in a story of about a minute; see --list.")
 _lazy("calibrate", "freshet.cli.calibrate", "calibrate", "Measure which scheduling strategy suits each query.")
 _lazy("mirror", "freshet.cli.mirrors.mirror", "mirror", "See what is known of mirrors; see `freshet mirror --help`.")
+_lazy("report", "freshet.cli.report", "report", "Show the report of a run, or make a page of it; see --help.")
 _lazy("bench", "freshet.bench", "app", "Measure Freshet on this machine; see `freshet bench --help`.")
 _lazy("reproduce", "freshet.reproduce.command", "reproduce", "Measure the claims of the papers again; see --list.")
 

@@ -10,6 +10,7 @@ from statistics import fmean
 from typing import Any, Final
 
 from freshet.demo.worth import GROUPS, group
+from freshet.quality.history import settled
 
 WINDOW: Final = 2.0
 """Seconds over which freshness is averaged for the time course."""
@@ -86,18 +87,7 @@ class Timeline:
         return fmean((fresh[last] - fresh[first]) / whole for fresh in known)
 
     def _settled(self, query: str) -> list[float]:
-        """Fresh seconds of a query at each sample, corrected by the later samples.
-
-        Whether an output is stale is known for certain only when what waits has been answered; until then the meters
-        use its probability. So this goes back from the end: between two samples the fresh seconds can neither fall nor
-        grow by more than the time between them.
-        """
-        fresh = [sample.fresh[query] for sample in self.samples]
-        times = self.times()
-        for number in range(len(fresh) - 2, -1, -1):
-            most, passed = fresh[number + 1], times[number + 1] - times[number]
-            fresh[number] = min(most, max(most - passed, fresh[number]))
-        return fresh
+        return settled(self.times(), [sample.fresh[query] for sample in self.samples])
 
     def peak(self) -> tuple[float, int]:
         """When the most tuples waited, and how many."""

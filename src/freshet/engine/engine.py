@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import replace
 from itertools import count
@@ -24,7 +24,7 @@ from freshet.engine.protocols import Executor, QueueLog
 from freshet.engine.settle import effects, failures_of, is_torn, suspects
 from freshet.log.errors import LogFull, NotSynced
 from freshet.log.store.tail import stamped
-from freshet.model import Chain, FreshetError, RunInstances, Step, Unit, UnitResult
+from freshet.model import Chain, FreshetError, Promises, RunInstances, Step, Unit, UnitResult
 from freshet.policies import Policy
 from freshet.policies.periodic import PeriodicFirst
 from freshet.quality import Meters
@@ -398,9 +398,17 @@ class Engine(InstanceKeeping):
         self.executor.submit(unit)
         self._tell(Submitted(now, unit))
 
+    def promises(self) -> dict[str, Promises]:
+        """What was promised to each query. Only on the loop's own thread."""
+        return {name: meter.promises for name, meter in self.meters.queries.items()}
+
+    def running_since(self) -> Collection[float]:
+        """When the units that are running began. Only on the loop's own thread."""
+        return self._running.running().values()
+
     def snapshot(self) -> EngineSnapshot:
         """All meters now. Only on the loop's own thread."""
-        now, running = self.clock.now(), self._running.running().values()
+        now, running = self.clock.now(), self.running_since()
         meters = snapshot_of(self.board, self.meters, self.log, self.time, now, running)
         ways = {way: overhead_snapshot(each) for way, each in self.board.calls_by_way.items()}
         if self.optimizer is not None:

@@ -148,6 +148,13 @@ class Meters:
         """Records that a decision took this long."""
         self._decisions.decided(seconds)
 
+    def work(self, now: float, running: Iterable[float] = ()) -> tuple[float, int, float, int]:
+        """Busy seconds of workers, finished units, seconds of deciding, and decisions, since the start; ``running`` are
+        the start times of the units that are running."""
+        workers, decisions = self._workers, self._decisions
+        busy = workers.seconds + sum(max(0.0, now - begun) for begun in running)
+        return busy, workers.units, decisions.seconds, decisions.decisions
+
     def snapshot(
         self,
         now: float,

@@ -89,6 +89,18 @@ class PromiseSnapshot(TypedDict):
     measures: Annotated[dict[str, MeasureSnapshot], ""]
 
 
+class FeasibleSnapshot(TypedDict):
+    """Whether a promise can be kept."""
+
+    query: Annotated[str, "the query"]
+    promise: Annotated[str, "what was promised"]
+    feasible: Annotated[str, "`yes`, `barely` (a tenth more load would break it), `no` or `unknown`"]
+    expected: Annotated[str, "what is expected instead"]
+    room: Annotated[float | None, "factor by which all rates may grow before it breaks; below 1 it is broken"]
+    reason: Annotated[str, "why it cannot be kept"]
+    advice: Annotated[str, "what would help"]
+
+
 class QuerySnapshot(TypedDict):
     """A query."""
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from freshet.engine import Engine, Optimizer, VirtualClock
+from freshet.engine.history_keeper import HistoryKeeper
 from freshet.model import (
     Curve,
     Filter,
@@ -24,6 +25,7 @@ from freshet.model import (
 )
 from freshet.policies import Policy
 from freshet.quality import OperatorStatistics, OverheadStatistics
+from freshet.quality.history import History, HistoryRecord
 from freshet.simulation.executor import Departs, Profile, SimulatedExecutor
 from freshet.simulation.log import SimulatedLog, microseconds
 from freshet.simulation.outcome import Departed, Floats, SimulationOutcome, Work, outcome
@@ -143,6 +145,7 @@ class World:
         departs: When tuples leave a unit.
         sizes: Bytes of a tuple, by stream.
         optimizer: Gives queries strategies.
+        history: Takes samples of the run; :meth:`course` gives them.
 
     >>> import numpy as np
     >>> from freshet.policies import FirstComeFirstServed
@@ -170,6 +173,7 @@ class World:
         departs: Departs = "tuple",
         sizes: Mapping[str, int] | None = None,
         optimizer: Optimizer | None = None,
+        history: History | None = None,
     ) -> None:
         clock = VirtualClock()
         self._known = known
@@ -178,6 +182,7 @@ class World:
         executor = SimulatedExecutor(
             self.log, clock, self._profiles, overhead=overhead, call=call, slots=slots, seed=seed, departs=departs
         )
+        self._policy = policy.name
         if operation:
             policy = Charged(policy, clock, operation, counted)
         self._record = Record()
@@ -185,6 +190,10 @@ class World:
             self.log, executor, clock, policy, most_rows=most_rows, stopwatch=clock.now, observers=[self._record],
             optimizer=optimizer,
         )  # fmt: skip
+        self._history = history
+        if history is not None:
+            self._keeper = HistoryKeeper(history, self.engine, clock.now)
+            self.engine.observers.append(self._keeper)
         if known:
             self.engine.board.calls = OverheadStatistics.given(overhead + call)
         for query in queries:
@@ -214,6 +223,13 @@ class World:
     def run(self, until: float = math.inf) -> None:
         """Runs until all tuples are processed, or until a time."""
         self.engine.run(until)
+
+    def course(self, name: str = "simulation") -> HistoryRecord:
+        """How the run went over time, for :func:`freshet.pages.run_page`. The world must have been given a history."""
+        if self._history is None:
+            raise UserError("a world keeps a history if it is given one: World(..., history=History())")
+        self._keeper.take(self.now)
+        return self._keeper.record(name, self._policy, self.engine.executor.slots, real=False)()
 
     def departed(self) -> Departed:
         """Arrivals and departures of the output tuples of each query, in the order in which they left."""

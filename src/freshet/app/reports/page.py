@@ -17,6 +17,14 @@ _HEAD: Final = """\
 happens, else every ten seconds, and a last time at its end. `freshet run --json` prints the report; `run.report()` is
 the same in Python. The file is complete whenever you open it.
 
+`freshet report report.json` shows the report as a table. `freshet report report.json --html` writes a page for a
+browser, one file that needs nothing else: for each query its freshness, the age of its answers (mean and 95th
+percentile), its QoS (of the moment, and as a running average) and its queue over time, with the decisions of the
+policy beside them. Move the pointer over a chart to see all values of that moment, and the decision. The page is
+drawn from `report.history.json`, which a run keeps beside its report: a few hundred samples, ever further apart, so
+that a night takes as much room as a minute. Taking and writing them costs at most a hundredth of the time each.
+`run.history()` is the same in Python. A [simulated run](extending.md#a-policy) has such a page, too.
+
 To see each step, call `run.observe(observer)`, or `app.start(observers=[observer])` to see the start, too: its method
 `tell` gets every [event](../src/freshet/engine/events.py) of the engine when it happens. `run.decisions()`
 has the latest decisions of the policy, each with its [reason](../src/freshet/policies/reason.py): the rule that chose
@@ -30,7 +38,7 @@ _SECTIONS: Final = {
     "The run": (
         "format", "app", "status", "error", "trouble", "policy", "written", "time", "seconds", "notes", "changes",
     ),
-    "Queries": ("queries",),
+    "Queries": ("queries", "feasible"),
     "All queries together": ("total",),
     "Streams, sources, sinks, tables": ("streams", "sources", "mirrors", "sinks", "tables"),
     "The machine": ("workers", "decisions", "latest_decision", "optimizer", "overhead", "ways", "residents", "settings",

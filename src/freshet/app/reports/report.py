@@ -58,6 +58,7 @@ def report_of(app: App, parts: Parts, status: str) -> Report:
         error=None if error is None else str(error),
         policy=parts.policy,
         **meters | {"streams": streams},
+        feasible=parts.judgement.of(meters, parts.loop.ask(parts.engine.promises)),
         latest_decision=str(latest[-1][1]) if latest else None,
         sources={name: asdict(feeder.status) for name, feeder in parts.feeders.items()},
         mirrors={name: asdict(mirror.status) for name, mirror in parts.mirrors.items()},
@@ -99,9 +100,18 @@ def versions() -> dict[str, str]:
     return found
 
 
-def write(report: Mapping[str, Any], path: Path) -> None:
+def history_path(report: Path) -> Path:
+    """The file with the history of a run, beside its report.
+
+    >>> history_path(Path("night/report.json")).name
+    'report.history.json'
+    """
+    return report.with_suffix(".history.json")
+
+
+def write(report: Mapping[str, Any], path: Path, indent: int | None = 2) -> None:
     """Writes the report so that the file is complete whenever somebody reads it."""
     path.parent.mkdir(parents=True, exist_ok=True)
     part = path.with_name(f".{path.name}.{os.getpid()}.part")
-    part.write_text(json.dumps(report, indent=2, allow_nan=False) + "\n")
+    part.write_text(json.dumps(report, indent=indent, allow_nan=False) + "\n")
     part.replace(path)

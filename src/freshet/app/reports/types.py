@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, TypedDict
 
-from freshet.quality.snapshots import EngineSnapshot, ResidentsSnapshot, StreamSnapshot
+from freshet.quality.snapshots import EngineSnapshot, FeasibleSnapshot, ResidentsSnapshot, StreamSnapshot
 
 
 class StreamReport(StreamSnapshot):
@@ -141,6 +141,9 @@ class Report(EngineSnapshot):
     mirrors: Annotated[dict[str, MirrorReport], ""]
     sinks: Annotated[dict[str, SinkReport], ""]
     tables: Annotated[dict[str, TableReport], ""]
+    feasible: Annotated[
+        list[FeasibleSnapshot], "whether each promise can be kept, by rates and costs of the last seconds; a list of:"
+    ]
     latest_decision: Annotated[str | None, "the latest decision that ran something, and why this and not that"]
     residents: Annotated[ResidentsReport, ""]
     settings: Annotated[SettingsReport, ""]

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from freshet.app.reports.feasible import Judgement
 from freshet.app.reports.types import ResidentsReport
 from freshet.app.running.installing import Installer
 from freshet.app.running.loop import Loop
@@ -13,6 +14,7 @@ from freshet.app.running.observers import DecisionKeeper
 from freshet.app.running.outlets import Outlets
 from freshet.app.running.tables import TableFeeds
 from freshet.engine import Engine, LogQueues
+from freshet.engine.history_keeper import HistoryKeeper
 from freshet.log import Log
 from freshet.sources import Feeder
 from freshet.sources.push import PushSource
@@ -37,7 +39,9 @@ class Parts:
     policy: str
     master: str
     decisions: DecisionKeeper
+    history: HistoryKeeper
     residents: Callable[[], ResidentsReport]
+    judgement: Judgement = field(default_factory=Judgement)
     feeders: dict[str, Feeder] = field(default_factory=dict)
     pushes: dict[str, PushSource] = field(default_factory=dict)
     mirrors: dict[str, MirrorSource] = field(default_factory=dict)

@@ -15,7 +15,7 @@ from freshet.app.app import App
 from freshet.app.declared.problems import did_you_mean
 from freshet.app.declared.spec import CurveLike, ExpectationLike, QualityLike, SinkLike, declare_query
 from freshet.app.remembered.sharing import write_figures
-from freshet.app.reports.report import report_of, snapshot, write
+from freshet.app.reports.report import history_path, report_of, snapshot, write
 from freshet.app.reports.types import Report
 from freshet.app.running.loop import Rounds
 from freshet.app.running.observers import Guarded
@@ -26,6 +26,7 @@ from freshet.model import ARRIVAL, Curve, Expectation, FreshetError, Missing, Sh
 from freshet.model.expectation import measure_of
 from freshet.model.promises import Late, Missed
 from freshet.policies import Reason, create
+from freshet.quality.history import HistoryRecord
 from freshet.quality.snapshots import EngineSnapshot
 from freshet.sinks import MemorySink
 from freshet.sources.push import PushedRows, PushSource
@@ -43,6 +44,8 @@ REPORT: Final = 1.0
 """Minimum number of seconds between reports."""
 QUIET: Final = 9.0
 """Additional seconds while the engine has nothing to tell; sources and sinks may."""
+HISTORY: Final = 15.0
+"""Seconds between writes of the history."""
 COLLECT: Final = 3.0
 """Seconds between collections of what retention no longer keeps."""
 
@@ -61,8 +64,11 @@ class Run:
         self._stopping = threading.Lock()
         self._hurried: float | None = None
         self._last: Report | None = None
+        self._history_due = -math.inf
         reporting = Rounds("freshet-report", REPORT, self._write_report, QUIET)
-        self._rounds = (reporting, Rounds("freshet-collect", COLLECT, parts.log.collect))
+        courses = Rounds("freshet-history", HISTORY, self._write_history, QUIET)
+        self._rounds = (reporting, courses, Rounds("freshet-collect", COLLECT, parts.log.collect))
+        self.observe(courses)
         self.observe(reporting)
         for each in self._rounds:
             each.start()
@@ -283,6 +289,20 @@ class Run:
         if self.app.report is not None:
             write(self.report(), self.app.report)
 
+    def history(self) -> HistoryRecord:
+        """How freshness, latency, QoS and queues went over time, for :func:`freshet.pages.run_page`. It is kept, and
+        written beside the report, if the application has a report."""
+        keeper, workers = self._parts.history, self._parts.engine.executor.slots
+        make = self._parts.loop.ask(lambda: keeper.record(self.app.name, self._parts.policy, workers, real=True))
+        return make()
+
+    def _write_history(self) -> None:
+        began = time.monotonic()
+        if self.app.report is not None and (self._status not in ("running", "draining") or began >= self._history_due):
+            write(self.history(), history_path(self.app.report), indent=None)
+            # Writing takes at most a hundredth of the time.
+            self._history_due = began + 100.0 * (time.monotonic() - began)
+
     @property
     def exhausted(self) -> bool:
         """Whether no source will ever bring anything more."""
@@ -383,6 +403,9 @@ class Run:
             for each in self._rounds:
                 each.stop()
             self._last = self.report()
+            if self.app.report is not None:
+                self._parts.loop.ask(lambda: self._parts.history.take(self._parts.engine.clock.now()))
+                self._write_history()
             write_figures(self.app.state, self._parts.loop.ask(self._parts.installer.figures))
             self._write_report()
         finally:

@@ -26,10 +26,12 @@ from freshet.app.running.parts import Parts
 from freshet.app.running.run import Run
 from freshet.app.running.tables import TableFeeds
 from freshet.engine import Engine, LogQueues, RealClock
+from freshet.engine.history_keeper import HistoryKeeper
 from freshet.log import Intake, Log
 from freshet.model import ARRIVAL, FreshetError, Query, UserError
 from freshet.policies import create
 from freshet.policies.periodic import PeriodicFirst, create_periodic
+from freshet.quality.history import History
 from freshet.sources import Feeder, PushSource
 from freshet.sources.mirror.source import MirrorSource
 from freshet.spark.driver.suspects import Suspects
@@ -108,6 +110,9 @@ def _open(
     told: list[Observer] = [decisions, QuarantineTeller(), *map(Guarded, observers)]
     periodic = PeriodicFirst(create_periodic(app.settings.periodic), made, app.settings.reserve)
     engine = Engine(queues, executor, clock, made, most_rows=rows, observers=told, periodic=periodic)
+    history = HistoryKeeper(History(), engine)
+    if app.report is not None:
+        engine.observers.append(history)
     loop = Loop(engine)
     tables = TableFeeds(log, app, lambda table: loop.ask(lambda: engine.board.streams_before(table)))
     stack.callback(tables.stop)
@@ -125,7 +130,7 @@ def _open(
     for name in checked.queries:
         outlets.open(app.queries[name])
     parts = Parts(log, queues, session, engine, loop, installer, outlets, tables, policy,
-                  master_of(session), decisions, lambda: _residents(executor, none))  # fmt: skip
+                  master_of(session), decisions, history, lambda: _residents(executor, none))  # fmt: skip
     _feed(app, parts, clock)
     return parts
 

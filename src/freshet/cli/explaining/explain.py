@@ -23,6 +23,8 @@ Examples:
   freshet explain app.toml
   freshet explain app.toml hot
   freshet explain app.toml --decisions   what the optimizer saw and did
+  freshet explain app.toml --feasible    can the promises be kept?
+  freshet explain app.toml --feasible --load 1.5   ... with half as much again?
 """
 
 
@@ -30,7 +32,11 @@ def explain(
     app: AppPath,
     query: Annotated[str | None, typer.Argument(help="One query; all if left out.", show_default=False)] = None,
     decisions: Annotated[bool, typer.Option("--decisions", help="Show what the optimizer saw and did.")] = False,
-    json: Annotated[bool, typer.Option("--json", help="Print decisions as JSON.")] = False,
+    feasible: Annotated[
+        bool, typer.Option("--feasible", help="Show whether promises can be kept, by the figures of the last report.")
+    ] = False,
+    load: Annotated[float, typer.Option(metavar="FACTOR", help="With --feasible: at other rates.")] = 1.0,
+    json: Annotated[bool, typer.Option("--json", help="Print decisions or verdicts as JSON.")] = False,
 ) -> None:
     """Show how queries run.
 
@@ -40,6 +46,10 @@ def explain(
 
     With --decisions it shows every look of the optimizer that is kept, also while the application runs: what was
     measured and expected with which weight, all scores, and what was done by which rule.
+
+    With --feasible it says of each promise whether it can be kept: by the rates and costs in the report of the
+    application, while it runs or after it, and by the promises in the file as it is now. It says what to expect, how
+    much rates may grow, what is overloaded, and which promise to loosen or which query to move.
     """
     from freshet.app import App
     from freshet.app.declared.problems import did_you_mean
@@ -52,8 +62,18 @@ def explain(
         hint = did_you_mean(query, checked.queries)
         wrong = f"{query} is a {kind}, and explain shows queries" if kind else f"there is no query {query!r}{hint}"
         raise UserError(f"{app}: {wrong}; it has: {', '.join(checked.queries)}")
-    if json and not decisions:
-        raise UserError("--json is for --decisions: use both")
+    if json and not (decisions or feasible):
+        raise UserError("--json is for --decisions and --feasible: use one of them, too")
+    if load != 1.0 and not feasible:
+        raise UserError("--load is for --feasible: use both")
+    if feasible:
+        from freshet.cli.explaining.feasible import feasible_text
+
+        if not 0.0 < load < float("inf"):
+            raise UserError(f"--load is a factor above 0, such as 1.5, not {load:g}")
+        promises = {name: each.promises for name, each in checked.queries.items()}
+        print(feasible_text(made.report, promises, [query] if query else list(promises), load, json))
+        return
     if decisions:
         from freshet.cli.explaining.decisions import decisions_text
 

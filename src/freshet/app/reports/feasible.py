@@ -1,0 +1,83 @@
+"""Whether promises can be kept, from what a run has measured: for the report, the live table and ``explain``."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any, Final, cast
+
+from freshet.model import Promises
+from freshet.quality.feasibility import QueryDemand, Situation, Verdict, verdicts
+from freshet.quality.snapshots import FeasibleSnapshot, QuerySnapshot
+
+EVERY: Final = 10.0
+"""Seconds between two judgements of a run."""
+_ENDED: Final = ("stopped", "failed")
+
+
+def situation_of(report: Mapping[str, Any], promises: Mapping[str, Promises], load: float = 1.0) -> Situation | None:
+    """What a report says of rates and costs; None if it says too little.
+
+    Rates are those of the last seconds, or of the whole run if it has ended. What several queries share is dealt out.
+
+    Args:
+        report: A report, or the meters of a run.
+        promises: Of the queries that are to be judged.
+        load: Factor of all rates.
+    """
+    queries: Mapping[str, QuerySnapshot] = report["queries"]
+    recent = report.get("status", "running") not in _ENDED
+    shared = Counter(name for each in queries.values() for name in each["operators"])
+    loads = tuple(_load(name, queries[name], promises[name], shared, recent) for name in promises if name in queries)
+    overhead = report["overhead"]["per_call_s"]
+    if overhead is None or not any(each.rate for each in loads):
+        return None
+    return Situation(loads, overhead, report["workers"]["workers"]).scaled(load)
+
+
+def _load(name: str, query: QuerySnapshot, promises: Promises, shared: Mapping[str, int], recent: bool) -> QueryDemand:
+    rates, read = query["throughput"], query["tuples_in"]
+    rate = (rates["recent_in_per_s"] if recent else rates["in_per_s"]) or 0.0
+    # Each operator by the tuples that reach it.
+    seconds = sum(
+        (each["cost_s"] or 0.0) * each["tuples_in"] / shared[operator] for operator, each in query["operators"].items()
+    )
+    return QueryDemand(name, rate, seconds / read if read else 0.0, promises)
+
+
+def judged(situation: Situation | None) -> list[FeasibleSnapshot]:
+    """The verdicts as plain values."""
+    found = [] if situation is None else verdicts(situation)
+    return [cast(FeasibleSnapshot, asdict(each)) for each in found]
+
+
+class Judgement:
+    """Judges a run now and then, and keeps what it found: judging takes some milliseconds."""
+
+    def __init__(self) -> None:
+        self._found: list[FeasibleSnapshot] = []
+        self._due = 0.0
+
+    def of(self, report: Mapping[str, Any], promises: Mapping[str, Promises]) -> list[FeasibleSnapshot]:
+        """The verdicts, at most some seconds old."""
+        if report["time"] >= self._due:
+            self._found, self._due = judged(situation_of(report, promises)), report["time"] + EVERY
+        return self._found
+
+
+def line_of_verdicts(found: list[FeasibleSnapshot] | list[Verdict]) -> str:
+    """What cannot be kept, in a line; empty if everything can.
+
+    >>> line_of_verdicts([Verdict("q", "curve, full worth up to 1 s", "no", reason="capacity", advice="do less")])
+    'not feasible: q (curve, full worth up to 1 s): capacity; do less'
+    """
+    told = [each if isinstance(each, Mapping) else asdict(each) for each in found]
+    bad = [each for each in told if each["feasible"] == "no"]
+    if not bad:
+        barely = [each["query"] for each in told if each["feasible"] == "barely"]
+        return f"barely feasible: {', '.join(barely)}" if barely else ""
+    worst = min(bad, key=lambda each: each["room"] if each["room"] is not None else 1.0)
+    more = f", and {len(bad) - 1} more" if len(bad) > 1 else ""
+    advice = f"; {worst['advice']}" if worst["advice"] else ""
+    return f"not feasible: {worst['query']} ({worst['promise']}): {worst['reason']}{advice}{more}"

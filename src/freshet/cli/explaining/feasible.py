@@ -1,0 +1,74 @@
+"""The part of ``freshet explain`` on whether the promises can be kept."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, Final
+
+from freshet.app.reports.feasible import situation_of
+from freshet.model import Promises, UserError, duration_text
+from freshet.quality.feasibility import Situation, Verdict, knee, verdicts
+
+_TITLES: Final = ("query", "promise", "feasible", "expected", "room")
+
+
+def feasible_text(
+    path: Path | None, promises: Mapping[str, Promises], queries: Sequence[str], load: float, as_json: bool
+) -> str:
+    """The verdicts on queries, as a table or as JSON, from the figures of a report."""
+    situation = situation_of(_figures(path), promises, load)
+    if situation is None:
+        raise UserError(f"{path}: it has no figures yet: run the application until tuples have come")
+    found = [each for each in verdicts(situation) if each.query in queries]
+    if as_json:
+        return json.dumps({"load": situation.load, "room": knee(situation), "verdicts": list(map(asdict, found))})
+    if not found:
+        return "nothing is promised that could be broken: give a query a latency curve"
+    return "\n".join([_summary(situation), "", *_table(found), *_advice(found)])
+
+
+def _figures(path: Path | None) -> Mapping[str, Any]:
+    if path is None:
+        raise UserError("--feasible takes its figures from a report, and the application has none")
+    try:
+        told: Mapping[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    except OSError:
+        raise UserError(
+            f"{path} is not there: run the application for a while first, so that costs are known"
+        ) from None
+    except ValueError:
+        raise UserError(f"{path}: this is no JSON") from None
+    if not isinstance(told, dict) or not {"queries", "overhead", "workers"} <= told.keys():
+        raise UserError(f"{path}: this is no report of a run")
+    return told
+
+
+def _summary(situation: Situation) -> str:
+    room = knee(situation)
+    rate = sum(each.rate for each in situation.queries)
+    grows = f"rates may grow {room:.2g} times" if room >= 1.0 else f"rates should be {room:.2g} times what they are"
+    return (
+        f"{rate:,.4g} tuples/s for {len(situation.queries)} queries take {100.0 * situation.load:.0f} % of the "
+        f"workers' time, and {duration_text(situation.overhead)} for each step; {grows} for an average QoS of 95 %"
+    )
+
+
+def _table(found: Sequence[Verdict]) -> Iterator[str]:
+    rows = [_TITLES, *((each.query, each.promise, each.feasible, each.expected, _room(each)) for each in found)]
+    widths = [max(len(row[place]) for row in rows) for place in range(len(_TITLES))]
+    for row in rows:
+        yield "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+
+
+def _room(verdict: Verdict) -> str:
+    return "-" if verdict.room is None else f"{verdict.room:.2f} x"
+
+
+def _advice(found: Sequence[Verdict]) -> Iterator[str]:
+    for each in found:
+        if each.reason:
+            advice = f": {each.advice}" if each.advice else ""
+            yield f"{each.query}: {each.reason}{advice}"

@@ -1,0 +1,61 @@
+"""What has to be known to say whether promises can be kept: rates, costs, overhead, promises."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from freshet.model import Promises
+
+
+@dataclass(frozen=True, slots=True)
+class QueryDemand:
+    """What comes in for a query, and what it takes.
+
+    Args:
+        name: Of the query.
+        rate: Tuples per second that come in for it.
+        work: Seconds of work per such tuple, through all of its operators. What queries share is dealt out among them.
+        promises: What was promised to it.
+    """
+
+    name: str
+    rate: float
+    work: float
+    promises: Promises
+
+    @property
+    def load(self) -> float:
+        """Seconds of work that come in per second."""
+        return self.rate * self.work
+
+
+@dataclass(frozen=True, slots=True)
+class Situation:
+    """All queries of an application with what they take.
+
+    Args:
+        queries: In any order.
+        overhead: Seconds that a step takes besides its tuples.
+        workers: Number of steps that run at once.
+
+    >>> one = QueryDemand("q", rate=100.0, work=0.004, promises=Promises())
+    >>> Situation((one,), overhead=0.01).load, round(Situation((one,), 0.01).scaled(2.0).load, 3)
+    (0.4, 0.8)
+    """
+
+    queries: tuple[QueryDemand, ...]
+    overhead: float
+    workers: int = 1
+
+    @property
+    def load(self) -> float:
+        """Share of the workers' time that processing takes, without overhead; at 1 they are at their capacity."""
+        return sum(each.load for each in self.queries) / self.workers
+
+    def scaled(self, factor: float) -> Situation:
+        """The same at other rates."""
+        return replace(self, queries=tuple(replace(each, rate=factor * each.rate) for each in self.queries))
+
+    def without(self, name: str) -> Situation:
+        """The same without a query."""
+        return replace(self, queries=tuple(each for each in self.queries if each.name != name))

@@ -1,0 +1,103 @@
+"""``freshet explain --feasible``, and the line of the live table."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.cli.commands import freshet_command
+from tests.cli.test_live import report, shown
+
+from freshet.app.reports.feasible import situation_of
+from freshet.cli.explaining.feasible import feasible_text
+from freshet.cli.live import line
+from freshet.model import Curve, Promises, UserError
+
+APP = """
+[streams.packets]
+schema = "host string, size int"
+
+[queries.alarm]
+sql = "SELECT host FROM packets WHERE size > 50"
+curve = [[0, 1.0], ["20 ms", 1.0], ["25 ms", 0.0]]
+
+[queries.daily]
+sql = "SELECT host, size FROM packets WHERE size > 5"
+"""
+
+
+def measured(rate: float, cost: float, overhead: float, status: str = "stopped", workers: int = 1) -> dict[str, Any]:
+    """The part of a report that verdicts rest on."""
+
+    def query(name: str) -> dict[str, Any]:
+        shown = {"cost_s": cost, "tuples_in": 1000, "selectivity": 0.5}
+        rates = {"in_per_s": rate, "recent_in_per_s": 2.0 * rate}
+        return {"tuples_in": 1000, "throughput": rates, "operators": {f"{name}.filter_1": shown, "shared": shown}}
+
+    return {
+        "status": status,
+        "queries": {name: query(name) for name in ("alarm", "daily")},
+        "overhead": {"per_call_s": overhead},
+        "workers": {"workers": workers},
+    }
+
+
+def test_rates_of_the_last_seconds_while_it_runs_and_shared_work_once() -> None:
+    promises = {name: Promises() for name in ("alarm", "daily")}
+    ended = situation_of(measured(100.0, 0.001, 0.01), promises)
+    running = situation_of(measured(100.0, 0.001, 0.01, "running"), promises)
+    assert ended is not None
+    assert running is not None
+    # One operator of its own, and half of a shared one.
+    assert ended.queries[0].work == pytest.approx(0.0015)
+    assert ended.load == pytest.approx(0.3)
+    assert running.load == pytest.approx(0.6)
+    assert situation_of(measured(0.0, 0.001, 0.01), promises) is None
+
+
+def test_it_says_what_is_feasible_and_what_would_help(tmp_path: Path) -> None:
+    app = tmp_path / "app.toml"
+    app.write_text(APP)
+    (tmp_path / "report.json").write_text(json.dumps(measured(100.0, 0.001, 0.01)))
+    done = freshet_command("explain", app, "--feasible")
+    assert done.returncode == 0, done.stderr
+    assert "alarm  curve, full worth up to 20 ms  no" in done.stdout
+    assert "let its worth last for" in done.stdout
+    assert "30 % of the workers' time, and 10 ms for each step" in done.stdout
+    less = freshet_command("explain", app, "alarm", "--feasible", "--load", "0.05", "--json")
+    assert [each["feasible"] for each in json.loads(less.stdout)["verdicts"]] == ["yes"]
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [(None, "run the application for a while first"), ("[]", "no report of a run"), ("{", "no JSON")],
+)
+def test_without_figures_it_says_so(tmp_path: Path, text: str | None, told: str) -> None:
+    path = tmp_path / "report.json"
+    if text is not None:
+        path.write_text(text)
+    with pytest.raises(UserError, match=told):
+        feasible_text(path, {"alarm": Promises(curve=Curve.deadline(1.0))}, ["alarm"], 1.0, False)
+
+
+def test_bad_options_are_one_line(tmp_path: Path) -> None:
+    app = tmp_path / "app.toml"
+    app.write_text(APP)
+    for arguments, told in ((("--load", "2"), "--load is for --feasible"), (("--feasible", "--load", "0"), "above 0")):
+        done = freshet_command("explain", app, *arguments)
+        assert (done.returncode, len(done.stderr.splitlines())) == (2, 1)
+        assert told in done.stderr
+
+
+def test_the_live_table_and_the_line_name_what_cannot_be_kept() -> None:
+    verdict = {
+        "query": "q0", "promise": "curve, full worth up to 20 ms", "feasible": "no", "expected": "", "room": 0.4,
+        "reason": "its own step takes 40 ms", "advice": "let its worth last for 50 ms",
+    }  # fmt: skip
+    told = "not feasible: q0 (curve, full worth up to 20 ms): its own step takes 40 ms; let its worth last for 50 ms"
+    assert any(told in each for each in shown(40, 140, feasible=[verdict]))
+    assert told in line(report(1, feasible=[verdict]))
+    assert "barely feasible: q0" in line(report(1, feasible=[verdict | {"feasible": "barely"}]))
+    assert "feasible" not in line(report(1, feasible=[verdict | {"feasible": "yes"}]))

@@ -1,0 +1,87 @@
+"""Verdicts: what is feasible, what is overloaded in QoS though not in capacity, and what would help."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from freshet.model import Curve, Promises
+from freshet.quality.feasibility import Latencies, QueryDemand, Situation, apart, together, verdicts
+from freshet.quality.feasibility.curves import qos_of
+
+
+def load(name: str, rate: float, work: float, limit: float | None) -> QueryDemand:
+    return QueryDemand(name, rate, work, Promises(curve=None if limit is None else Curve.deadline(limit, limit / 10)))
+
+
+def test_a_promise_shorter_than_a_step_is_overload_in_qos_and_not_in_capacity() -> None:
+    """CAR §4.6: two boxes of one time unit each, a deadline of two: half of the capacity, and yet too late."""
+    [verdict] = verdicts(Situation((load("q", 0.5, 1.0, 1.5),), overhead=0.0))
+    assert verdict.feasible == "no"
+    assert "although the queries take only 50 %" in verdict.reason
+    assert verdict.advice.startswith("let its worth last for")
+
+
+def test_more_than_the_workers_can_do_is_overload_in_capacity() -> None:
+    [verdict] = verdicts(Situation((load("q", 10.0, 0.2, 100.0),), overhead=0.0))
+    assert verdict.feasible == "no"
+    assert verdict.reason == "capacity: the queries take 200 % of the workers' time"
+    assert verdict.room == pytest.approx(0.5, rel=0.05)
+    assert [each.feasible for each in verdicts(Situation((load("q", 10.0, 0.2, 100.0),), 0.0, workers=4))] == ["yes"]
+
+
+def test_loosening_as_advised_makes_it_feasible() -> None:
+    situation = Situation((load("tight", 20.0, 0.01, 0.02), load("loose", 20.0, 0.01, 5.0)), overhead=0.005)
+    [tight, loose] = verdicts(situation)
+    assert (tight.feasible, loose.feasible) == ("no", "yes")
+    milliseconds = float(tight.advice.split("for ")[1].split(" ms")[0])
+    mended = Situation((load("tight", 20.0, 0.01, milliseconds / 1e3), situation.queries[1]), overhead=0.005)
+    assert verdicts(mended)[0].feasible != "no"
+
+
+def test_it_names_the_query_whose_move_helps() -> None:
+    queries = (load("alerts", 5.0, 0.002, 0.05), load("small", 5.0, 0.001, 10.0), load("report", 2.0, 0.3, 10.0))
+    [alerts, *_] = verdicts(Situation(queries, overhead=0.001))
+    assert alerts.feasible == "no"
+    assert "move report to another application" in alerts.advice
+    assert verdicts(Situation(queries, overhead=0.001).without("report"))[0].feasible == "yes"
+
+
+def test_queries_without_curves_get_no_verdict_but_their_load_counts() -> None:
+    alone = Situation((load("q", 10.0, 0.05, 0.3),), overhead=0.0)
+    beside = Situation((load("q", 10.0, 0.05, 0.3), load("batch", 1.0, 0.45, None)), overhead=0.0)
+    assert [each.query for each in verdicts(beside)] == ["q"]
+    assert qos_of(beside)["q"] < qos_of(alone)["q"]
+
+
+def test_a_query_without_tuples_is_unknown() -> None:
+    [_, verdict] = verdicts(Situation((load("a", 1.0, 0.1, 9.0), load("b", 0.0, 0.0, 1.0)), overhead=0.0))
+    assert (verdict.feasible, verdict.reason) == ("unknown", "nothing has come in for it yet")
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(
+        st.tuples(st.floats(0.01, 1e4), st.floats(1e-6, 1.0), st.sampled_from([None, 0.01, 0.1, 1.0, 60.0])),
+        min_size=1,
+        max_size=12,
+    ),
+    st.floats(0.0, 0.1),
+)
+def test_more_load_never_gives_better_answers(drawn: list[tuple[float, float, float | None]], overhead: float) -> None:
+    whole = Situation(tuple(load(f"q{at}", *each) for at, each in enumerate(drawn)), overhead)
+    situation = whole.scaled(0.4 / whole.load)
+    for way in (apart, together):
+        calm, busy = way(situation), way(situation.scaled(2.0))
+        for name, latencies in calm.items():
+            assert math.isfinite(latencies.wait)
+            assert latencies.quantile(0.95) <= busy[name].quantile(0.95) * 1.001
+
+
+def test_endless_waits_are_worth_what_the_curve_ends_with() -> None:
+    late = Latencies(step=1.0, busy=1.0, wait=math.inf)
+    assert late.utility(Curve([(0, 1), (1, 0.25)])) == 0.25
+    assert math.isinf(late.quantile(0.95))
