@@ -226,11 +226,14 @@ def ahead(trial: Trial, every: Iterable[AuroraRun]) -> None:
 
 
 def seeded(run: AuroraRun, seed: int) -> AuroraRun:
-    """The run of a seed; if nothing is drawn, all seeds are one run."""
+    """The run of a seed; if nothing is drawn, all seeds are one run. Drawn costs keep the load, not the rate."""
     bed = run.bed
     ranges = (bed.cost_range, bed.deadline_range)
     drawn = bed.process in ("poisson", "batches") or any(ranges) or run.policy in ("baat", "taat")
-    return replace(run, bed=replace(bed, seed=seed if drawn else 0))
+    other = replace(bed, seed=seed if drawn else 0)
+    if bed.cost_range and other.seed != bed.seed:
+        other = replace(other, rate=bed.rate / bed.capacity * other.capacity)
+    return replace(run, bed=other)
 
 
 def qos(found: Sequence[AuroraResult]) -> list[float]:
