@@ -54,7 +54,7 @@ SIZES: Final = (1, 2, 5, 10, 20, 50, 100)
 PARTITIONS: Final = (1, 2, 5, 10, 20, 50, 100, 260)
 RECENT: Final = 1000
 """Number of output tuples over which CAR Fig. 4.19 takes the recent QoS."""
-SHARES: Final = (0.2, 0.4, 0.6, 0.8, 1.0)
+SHARES: Final = (0.2, 0.6, 1.0)
 GOOD: Final = 0.95
 """The average QoS from which on a rate counts as sustained."""
 
