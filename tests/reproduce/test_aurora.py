@@ -97,6 +97,13 @@ def test_seeds_are_one_run_where_nothing_is_drawn() -> None:
     assert seeded(replace(run, bed=replace(run.bed, process="poisson")), 1).bed.seed == 1
 
 
+def test_all_seeds_have_the_same_load() -> None:
+    run = AuroraRun(trees(Trial(), 2, 0.5), "baat")
+    beds = [seeded(run, seed).bed for seed in range(3)]
+    assert len({bed.rate for bed in beds}) == 3
+    assert [bed.rate / bed.capacity for bed in beds] == pytest.approx([0.5] * 3)
+
+
 def test_a_rate_is_sustained_up_to_the_first_that_is_not() -> None:
     trial = Trial(quick=True, seeds=1)
     every = [
