@@ -324,7 +324,7 @@ def test_what_is_right_in_a_wrong_file_is_kept() -> None:
         '[app]\nstate = "here"\nworkers = "two"\n[streams]\ns = 5\n[queries.q]\nsql = 7\nweight = 0.5'
     )
     assert (read.file.app.state, read.file.app.workers) == ("here", 2)
-    assert read.file.queries["q"].weight == 0.5
+    assert read.file.queries["q"].weight.other == 0.5
     assert read.broken == {"s", "q"}
     assert [problem.line() for problem in read.problems] == [
         "app.workers: must be a whole number, not 'two'",

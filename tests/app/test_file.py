@@ -83,7 +83,7 @@ MISTAKES = {
     "weight too large": (
         "weight = 0.5",
         "weight = 2",
-        "queries.large.weight: must be at most 1, not 2",
+        "queries.large.weight: 2 is outside (0, 1]",
     ),
     "unknown policy": (
         "rr(1000)",

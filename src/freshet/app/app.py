@@ -24,6 +24,9 @@ from freshet.app.declared.spec import (
     SourceLike,
     StreamSpec,
     TableSpec,
+    WeightLike,
+    age_limit,
+    balance_of,
     check_free,
     check_given,
     check_master,
@@ -33,6 +36,7 @@ from freshet.app.declared.spec import (
 )
 from freshet.log import Retention
 from freshet.model import Stream, UserError, parse_bytes, parse_duration, parse_schema, priority_classes
+from freshet.model.balance import BalanceBound
 from freshet.model.look_settings import LookSettings, OptimizerMode
 from freshet.model.places import check_local
 from freshet.model.promises import Late, Missed
@@ -74,6 +78,8 @@ class App(OwnCode):
             or left alone (``off``).
         ranks: Decision table of the optimizer: ``shipped``, ``measured`` (by ``freshet calibrate``), ``predict``, or
             ranks by measure and strategy.
+        expect: What ``fas-mcq`` should keep by finding beta: ``{"response": "500 ms"}`` or ``{"freshness": 0.9}``.
+        ageing: How long a tuple may wait until it comes first, whatever the policy prefers; None: no limit.
         report: File of the report, refreshed while running; None: no file.
         master: Spark master; None: ``SPARK_MASTER`` or all cores.
         spark: Spark settings, or a session: then queries may call the functions that are registered on it, its Spark
@@ -110,6 +116,8 @@ class App(OwnCode):
         least_stay: str | float | None = None,
         optimizer: OptimizerMode = "act",
         ranks: Ranks | Mapping[str, Mapping[str, float]] = "shipped",
+        expect: BalanceBound | Mapping[str, str | float] | None = None,
+        ageing: str | float | None = None,
         report: str | Path | None = None,
         master: str | None = None,
         spark: Mapping[str, str] | SparkSession | None = None,
@@ -122,8 +130,7 @@ class App(OwnCode):
             check_master(master)
         check_local(state, "state")
         check_local(report, "report")
-        self.name = name
-        self.state = Path(state)
+        self.name, self.state = name, Path(state)
         self.report = None if report is None else Path(report)
         given = spark if isinstance(spark, Mapping) else {}
         check_settings(given)
@@ -131,16 +138,13 @@ class App(OwnCode):
         timeout = None if unit_timeout is None else parse_duration(unit_timeout)
         if (timeout is not None and timeout <= 0) or max_rows_out_per_row < 1:
             raise UserError("unit_timeout and max_rows_out_per_row must be above 0, else nothing could ever run")
+        stay = None if least_stay is None else parse_duration(least_stay)
         self.settings = Settings(
             policy, workers, max_train_rows, master, dict(given), share_mode(share), timeout, max_rows_out_per_row,
             check_resident(resident), resident_port,
             parse_bytes(kept_state), priority_classes(classes or {}),
-            LookSettings(
-                parse_duration(look_every),
-                parse_duration(look_ahead),
-                None if least_stay is None else parse_duration(least_stay),
-            ),
-            check_mode(optimizer), ranks_of(ranks), periodic, reserve,
+            LookSettings(parse_duration(look_every), parse_duration(look_ahead), stay),
+            check_mode(optimizer), ranks_of(ranks), age_limit(ageing), balance_of(expect, policy), periodic, reserve,
         )  # fmt: skip
         self.streams: dict[str, StreamSpec] = {}
         self.tables: dict[str, TableSpec] = {}
@@ -289,7 +293,8 @@ class App(OwnCode):
         name: str,
         sql: str,
         *,
-        weight: float = 1.0,
+        weight: WeightLike = 1.0,
+        subscribers: bool = False,
         start: Literal["earliest", "latest"] = "earliest",
         on_error: Literal["null", "fail"] = "null",
         sinks: Sequence[SinkLike] = (),
@@ -308,7 +313,8 @@ class App(OwnCode):
         Args:
             name: Names the query and its output.
             sql: The text.
-            weight: Importance in (0, 1].
+            weight: Importance in (0, 1], or one for each time of day: ``{"08:00-18:00": 1.0, "else": 0.2}``.
+            subscribers: Whether it is multiplied by the share of sinks, queries and readers that follow its output.
             start: Where it begins to read when it is new or has changed.
             on_error: What an evaluation error does: ``null`` gives NULL, ``fail`` quarantines the query.
             sinks: Options such as ``{"kind": "jsonl", "path": "out.jsonl"}``, sinks of your own, or functions.
@@ -328,8 +334,8 @@ class App(OwnCode):
             late: With PERIOD: whether an instance whose deadline has passed runs (``finish``) or not (``abandon``).
             missed: With PERIOD: whether releases at which nothing ran are skipped (``skip``) or not (``catch-up``).
         """
-        more = sinks, retention, curve, expect, self.settings, overload, value, quality, strategy, late, missed
-        self.queries[name] = declare_query(self.names(), name, sql, weight, start, on_error, *more)
+        more = sinks, retention, curve, expect, self.settings, overload, value, quality, strategy, subscribers
+        self.queries[name] = declare_query(self.names(), name, sql, weight, start, on_error, *more, late, missed)
 
     def names(self) -> dict[str, str]:
         """All that is declared, with its kind.

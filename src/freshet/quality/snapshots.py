@@ -89,6 +89,15 @@ class PromiseSnapshot(TypedDict):
     measures: Annotated[dict[str, MeasureSnapshot], ""]
 
 
+class BalanceSnapshot(TypedDict):
+    """The balance of response time and freshness (FAS §5.2)."""
+
+    bound: Annotated[str, "what should be kept"]
+    observed: Annotated[float | None, "what was observed at the latest look: seconds, or a share; null if nothing was"]
+    beta: Annotated[float, "the beta that it led to, from 0 (best response time) to 1 (best freshness)"]
+    looks: Annotated[Counted, "number of looks"]
+
+
 class FeasibleSnapshot(TypedDict):
     """Whether a promise can be kept."""
 

@@ -26,11 +26,13 @@ from freshet.app.declared.optimizing import ranks_of
 from freshet.app.declared.spec import check_master, share_mode
 from freshet.log.segments.retention import Retention
 from freshet.model import Curve, Expectation, UserError, parse_bytes, parse_duration, priority_classes
+from freshet.model.balance import BalanceBound
 from freshet.model.decision_table import DecisionTable
 from freshet.model.look_settings import LookSettings
 from freshet.model.places import check_local
 from freshet.model.promises import overload_of
 from freshet.model.quality_table import PROPORTIONAL, QualityTable
+from freshet.model.weight_plan import WeightPlan
 from freshet.policies import create
 from freshet.policies.periodic import create_periodic
 from freshet.policies.sharing import Mode
@@ -107,6 +109,8 @@ DurationOrUnlimited = Annotated[float | None, _quantity(_or_unlimited(parse_dura
 ByteSize = Annotated[int, _quantity(parse_bytes, "size such as '512 MB'", whole=True), Field(ge=0)]
 SizeOrUnlimited = Annotated[int | None, _quantity(_or_unlimited(parse_bytes), "size such as '512 MB'", whole=True)]
 LatencyCurve = Annotated[Curve, BeforeValidator(_telling(Curve.parse))]
+Weight = Annotated[InstanceOf[WeightPlan], BeforeValidator(_telling(WeightPlan.parse, "weight "))]
+ALWAYS_FULL: Final = WeightPlan.parse(1.0)
 Overload = Annotated[tuple[str, ...], BeforeValidator(_telling(overload_of, "overload "))]
 Quality = Annotated[QualityTable, BeforeValidator(_telling(QualityTable.parse, "quality "))]
 PolicyName = Annotated[str, _checked(create)]
@@ -221,8 +225,11 @@ class QuerySection(Section):
 
     sql: str
     """The query."""
-    weight: float = Field(default=1.0, gt=0.0, le=1.0)
-    """Importance in (0, 1]."""
+    weight: Weight = ALWAYS_FULL
+    """Importance in (0, 1], or one for each time of day: {"08:00-18:00" = 1.0, else = 0.2}."""
+    subscribers: bool = False
+    """Whether its importance is multiplied by its popularity: the number of sinks, queries and readers that follow its
+    output, as a share of the most popular one's."""
     start: Literal["earliest", "latest"] = "earliest"
     """Where a new or changed query begins to read."""
     on_error: Literal["null", "fail"] = "null"
@@ -340,6 +347,11 @@ class AppSection(Section):
     ranks: Annotated[InstanceOf[DecisionTable] | str, BeforeValidator(_telling(ranks_of, "ranks "))] = "shipped"
     """Decision table of the optimizer: "shipped", "measured" (by `freshet calibrate`), "predict", or a table of ranks
     by measure and strategy."""
+    expect: Annotated[InstanceOf[BalanceBound], BeforeValidator(_telling(BalanceBound.parse, "expect"))] | None = None
+    """What all outputs together should keep, for which fas-mcq finds beta: {response = "500 ms"} (they are as fresh as
+    that allows) or {freshness = 0.9} (answers are as quick)."""
+    ageing: Annotated[DurationText, Field(gt=0)] | None = None
+    """How long a tuple may wait until it comes first, whatever the policy prefers; no limit, if not given."""
     least_stay: DurationText | None = None
     """How long a query stays with a new strategy at least; twice the time between looks, if not given."""
     report: PathText = "report.json"

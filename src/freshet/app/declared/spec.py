@@ -13,10 +13,23 @@ import pyarrow as pa
 
 from freshet.app.declared.optimizing import Ranks, check_ranked, check_strategy
 from freshet.log import Retention
-from freshet.model import Curve, Expectation, Expectations, PriorityClass, Promises, Stream, UserError, priority_classes
+from freshet.model import (
+    Curve,
+    Expectation,
+    Expectations,
+    PriorityClass,
+    Promises,
+    Stream,
+    UserError,
+    parse_duration,
+    priority_classes,
+)
+from freshet.model.balance import BalanceBound
 from freshet.model.look_settings import LookSettings, OptimizerMode
 from freshet.model.promises import Late, Missed, overload_of
 from freshet.model.quality_table import QualityTable
+from freshet.model.weight_plan import WeightPlan, WeightRule
+from freshet.policies import FreshnessAware, create
 from freshet.policies.sharing import Mode as ShareMode
 from freshet.sinks import Sink, Token
 from freshet.sources import Source
@@ -30,6 +43,8 @@ SourceLike = Source | Mapping[str, Any]
 """A source, or the options of one: ``{"kind": "generator", ...}``."""
 SinkLike = Sink | Mapping[str, Any] | Callable[[pa.Table, Token], object]
 """A sink, the options of one (``{"kind": "jsonl", "path": ...}``), or a function as of a callback sink."""
+WeightLike = float | Mapping[str, float] | WeightPlan
+"""A weight in (0, 1], or one for each time of day: ``{"08:00-18:00": 1.0, "else": 0.2}``."""
 CurveLike = Curve | Sequence[tuple[str | float, float]]
 """A latency curve, or its points: (latency as a duration, utility)."""
 ExpectationLike = Expectation | str | float | Sequence[tuple[str | float, str | float]] | Mapping[str, Any]
@@ -81,6 +96,8 @@ class QuerySpec:
     retention: Retention = field(default_factory=Retention)
     strategy: str | None = None
     """The policy that schedules it, whatever is seen; None: any."""
+    weighing: WeightRule = field(default_factory=lambda: WeightRule(WeightPlan.parse(1.0)))
+    """Where its weight comes from while it runs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +119,8 @@ class Settings:
     looks: LookSettings = field(default_factory=LookSettings)
     optimizer: OptimizerMode = "act"
     ranks: Ranks = "shipped"
+    ageing: float | None = None
+    balance: BalanceBound | None = None
     periodic: str = "edf"
     reserve: float = 0.1
 
@@ -132,7 +151,7 @@ def declare_query(
     taken: Mapping[str, str],
     name: str,
     sql: str,
-    weight: float = 1.0,
+    weight: WeightLike = 1.0,
     start: Literal["earliest", "latest"] = "earliest",
     on_error: Literal["null", "fail"] = "null",
     sinks: Sequence[SinkLike] = (),
@@ -144,6 +163,7 @@ def declare_query(
     value: str | None = None,
     quality: QualityLike = "proportional",
     strategy: str | None = None,
+    subscribers: bool = False,
     late: Late = "finish",
     missed: Missed = "skip",
 ) -> QuerySpec:
@@ -155,12 +175,8 @@ def declare_query(
     freshet.model.errors.UserError: query q: start must be 'earliest' or 'latest', not 'newest'
     """
     check_free(name, "query", taken)
-    try:
-        right = 0.0 < weight <= 1.0
-    except TypeError:
-        right = False
-    if not right:
-        raise UserError(f"query {name}: weight {weight!r} is outside (0, 1]")
+    if not isinstance(subscribers, bool):
+        raise UserError(f"query {name}: subscribers must be true or false, not {subscribers!r}")
     for key, given, words in (
         ("start", start, ("earliest", "latest")),
         ("on_error", on_error, ("null", "fail")),
@@ -176,15 +192,23 @@ def declare_query(
         kept = check_retention(retention)
         wishes = _expectations(expect or {}, settings or Settings())
         under_load, worth_kept = overload_of(overload), QualityTable.parse(quality)
+        plan = WeightPlan.parse(weight)
         promises = Promises(
-            weight, worth, expect=wishes, overload=under_load, value=value, quality=worth_kept, late=late, missed=missed
+            plan.other,
+            worth,
+            expect=wishes,
+            overload=under_load,
+            value=value,
+            quality=worth_kept,
+            late=late,
+            missed=missed,
         )
     except UserError as error:
         raise UserError(f"query {name}: {error}") from None
     check_ranked(name, promises, (settings or Settings()).ranks)
     if strategy is not None:
         check_strategy(name, strategy)
-    return QuerySpec(name, sql, promises, start, on_error, tuple(sinks), kept, strategy)
+    return QuerySpec(name, sql, promises, start, on_error, tuple(sinks), kept, strategy, WeightRule(plan, subscribers))
 
 
 def _expectations(given: object, settings: Settings) -> Expectations:
@@ -251,3 +275,30 @@ def check_retention(given: object) -> Retention:
     if retention.bound_bytes is not None and retention.bound_bytes <= 0:
         raise UserError(f"retention: a bound of {retention.bound_bytes} bytes would never take anything in: use more")
     return retention
+
+
+def balance_of(given: object, policy: str) -> BalanceBound | None:
+    """The balance of response time and freshness that is declared, for a policy that has one.
+
+    >>> balance_of({"response": "1 s"}, "fcfs")
+    Traceback (most recent call last):
+    freshet.model.errors.UserError: expect is for the policy fas-mcq, and this is fcfs
+    """
+    if given is None:
+        return None
+    bound = BalanceBound.parse(given)
+    if not isinstance(create(policy), FreshnessAware):
+        raise UserError(f"expect is for the policy fas-mcq, and this is {policy}")
+    return bound
+
+
+def age_limit(given: str | float | None) -> float | None:
+    """How long a tuple may wait until it comes first, in seconds.
+
+    >>> age_limit("30 s"), age_limit(None)
+    (30.0, None)
+    """
+    limit = None if given is None else parse_duration(given)
+    if limit is not None and limit <= 0.0:
+        raise UserError("ageing must be above 0: it is how long a tuple may wait until it comes first")
+    return limit

@@ -41,8 +41,8 @@ _SECTIONS: Final = {
     "Queries": ("queries", "feasible"),
     "All queries together": ("total",),
     "Streams, sources, sinks, tables": ("streams", "sources", "mirrors", "sinks", "tables"),
-    "The machine": ("workers", "decisions", "latest_decision", "optimizer", "overhead", "ways", "residents", "settings",
-                    "versions"),
+    "The machine": ("workers", "decisions", "latest_decision", "balance", "optimizer", "overhead", "ways", "residents",
+                    "settings", "versions"),
 }  # fmt: skip
 
 

@@ -48,8 +48,9 @@ def report_of(app: App, parts: Parts, status: str) -> Report:
         for name in app.streams
     }
     settings = {"state": str(app.state)} | asdict(app.settings) | {"master": parts.master}
-    del settings["policy"], settings["looks"]
-    looks = app.settings.looks
+    del settings["policy"], settings["looks"], settings["balance"]
+    looks, bound = app.settings.looks, app.settings.balance
+    settings["expect"] = None if bound is None else bound.text()
     settings |= {"look_every": looks.every, "look_ahead": looks.ahead, "least_stay": looks.stay}
     settings["classes"] = {name: each.weight for name, each in app.settings.classes.items()}
     return build(
@@ -59,6 +60,7 @@ def report_of(app: App, parts: Parts, status: str) -> Report:
         policy=parts.policy,
         **meters | {"streams": streams},
         feasible=parts.judgement.of(meters, parts.loop.ask(parts.engine.promises)),
+        balance=None if parts.balance is None else parts.loop.ask(parts.balance.snapshot),
         latest_decision=str(latest[-1][1]) if latest else None,
         sources={name: asdict(feeder.status) for name, feeder in parts.feeders.items()},
         mirrors={name: asdict(mirror.status) for name, mirror in parts.mirrors.items()},

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from typing import Annotated, TypedDict
 
-from freshet.quality.snapshots import EngineSnapshot, FeasibleSnapshot, ResidentsSnapshot, StreamSnapshot
+from freshet.quality.snapshots import (
+    BalanceSnapshot,
+    EngineSnapshot,
+    FeasibleSnapshot,
+    ResidentsSnapshot,
+    StreamSnapshot,
+)
 
 
 class StreamReport(StreamSnapshot):
@@ -111,6 +117,8 @@ class SettingsReport(TypedDict):
     look_ahead: Annotated[float, "as declared, in seconds"]
     least_stay: Annotated[float, "as declared, in seconds"]
     optimizer: Annotated[str, "as declared"]
+    expect: Annotated[str | None, "as declared"]
+    ageing: Annotated[float | None, "as declared, in seconds; null means no limit"]
     ranks: Annotated[str | dict[str, object], "as declared"]
     spark: Annotated[dict[str, str], "Spark settings, as declared"]
     resident: Annotated[int | str, "as declared"]
@@ -144,6 +152,7 @@ class Report(EngineSnapshot):
     feasible: Annotated[
         list[FeasibleSnapshot], "whether each promise can be kept, by rates and costs of the last seconds; a list of:"
     ]
+    balance: Annotated[BalanceSnapshot | None, "the balance of `fas-mcq`; `null` if none was declared, otherwise:"]
     latest_decision: Annotated[str | None, "the latest decision that ran something, and why this and not that"]
     residents: Annotated[ResidentsReport, ""]
     settings: Annotated[SettingsReport, ""]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -210,6 +211,10 @@ class Installer:
         leave(self._log, name)
         del self._queries[name]
         self._tell_watchers()
+
+    def readers(self) -> Counter[str]:
+        """How many queries read each output."""
+        return Counter(stream for query in self._queries.values() for stream in query.graph.streams)
 
     def watch(self, watcher: Callable[[Mapping[str, Query]], None]) -> None:
         """Tells somebody now, and whenever they change, which queries there are and what is promised to them."""

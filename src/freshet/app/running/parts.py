@@ -14,7 +14,9 @@ from freshet.app.running.observers import DecisionKeeper
 from freshet.app.running.outlets import Outlets
 from freshet.app.running.tables import TableFeeds
 from freshet.engine import Engine, LogQueues
+from freshet.engine.beta_keeper import BetaKeeper
 from freshet.engine.history_keeper import HistoryKeeper
+from freshet.engine.weight_keeper import WeightKeeper
 from freshet.log import Log
 from freshet.sources import Feeder
 from freshet.sources.push import PushSource
@@ -40,7 +42,9 @@ class Parts:
     master: str
     decisions: DecisionKeeper
     history: HistoryKeeper
+    weights: WeightKeeper
     residents: Callable[[], ResidentsReport]
+    balance: BetaKeeper | None = None
     judgement: Judgement = field(default_factory=Judgement)
     feeders: dict[str, Feeder] = field(default_factory=dict)
     pushes: dict[str, PushSource] = field(default_factory=dict)

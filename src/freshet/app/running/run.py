@@ -13,10 +13,11 @@ import pyarrow as pa
 
 from freshet.app.app import App
 from freshet.app.declared.problems import did_you_mean
-from freshet.app.declared.spec import CurveLike, ExpectationLike, QualityLike, SinkLike, declare_query
+from freshet.app.declared.spec import CurveLike, ExpectationLike, QualityLike, SinkLike, WeightLike, declare_query
 from freshet.app.remembered.sharing import write_figures
-from freshet.app.reports.report import history_path, report_of, snapshot, write
+from freshet.app.reports.report import report_of, snapshot, write
 from freshet.app.reports.types import Report
+from freshet.app.running.course import HISTORY, CourseWriter
 from freshet.app.running.loop import Rounds
 from freshet.app.running.observers import Guarded
 from freshet.app.running.parts import Parts
@@ -26,6 +27,7 @@ from freshet.model import ARRIVAL, Curve, Expectation, FreshetError, Missing, Sh
 from freshet.model.expectation import measure_of
 from freshet.model.promises import Late, Missed
 from freshet.policies import Reason, create
+from freshet.policies.ageing import aged
 from freshet.quality.history import HistoryRecord
 from freshet.quality.snapshots import EngineSnapshot
 from freshet.sinks import MemorySink
@@ -44,8 +46,6 @@ REPORT: Final = 1.0
 """Minimum number of seconds between reports."""
 QUIET: Final = 9.0
 """Additional seconds while the engine has nothing to tell; sources and sinks may."""
-HISTORY: Final = 15.0
-"""Seconds between writes of the history."""
 COLLECT: Final = 3.0
 """Seconds between collections of what retention no longer keeps."""
 
@@ -58,18 +58,17 @@ class Run:
 
     def __init__(self, app: App, parts: Parts, close: Callable[[], None]) -> None:
         """Made by :meth:`App.start`; ``close`` closes its parts in the reverse order of opening."""
-        self.app = app
-        self._parts, self._close_parts = parts, close
+        self.app, self._parts, self._close_parts = app, parts, close
         self._status: Literal["running", "draining", "stopped", "failed"] = "running"
         self._stopping = threading.Lock()
         self._hurried: float | None = None
         self._last: Report | None = None
-        self._history_due = -math.inf
+        self._course = CourseWriter(app.name, parts, app.report)
         reporting = Rounds("freshet-report", REPORT, self._write_report, QUIET)
-        courses = Rounds("freshet-history", HISTORY, self._write_history, QUIET)
+        courses = Rounds("freshet-history", HISTORY, self._course.write, QUIET)
         self._rounds = (reporting, courses, Rounds("freshet-collect", COLLECT, parts.log.collect))
-        self.observe(courses)
         self.observe(reporting)
+        self.observe(courses)
         for each in self._rounds:
             each.start()
 
@@ -183,7 +182,8 @@ class Run:
         name: str,
         sql: str,
         *,
-        weight: float = 1.0,
+        weight: WeightLike = 1.0,
+        subscribers: bool = False,
         start: Literal["earliest", "latest"] = "earliest",
         on_error: Literal["null", "fail"] = "null",
         sinks: Sequence[SinkLike] = (),
@@ -200,11 +200,12 @@ class Run:
         """Adds a query; see :meth:`App.query`. It belongs to this run: declare it in the application to keep it."""
         # A query that was dropped may come back; if it is still there, the installer says so.
         taken = {other: kind for other, kind in self._names().items() if (other, kind) != (name, "query")}
-        more = sinks, retention, curve, expect, self.app.settings, overload, value, quality, strategy, late, missed
-        spec = declare_query(taken, name, sql, weight, start, on_error, *more)
+        more = sinks, retention, curve, expect, self.app.settings, overload, value, quality, strategy, subscribers
+        spec = declare_query(taken, name, sql, weight, start, on_error, *more, late, missed)
         query = self._parts.loop.ask(lambda: self._parts.installer.make(spec))
         self._parts.outlets.check(spec, query.columns)
         self._parts.loop.ask(lambda: self._parts.installer.add(spec))
+        self._parts.loop.ask(lambda: self._parts.weights.add(name, spec.weighing))
         try:
             self._parts.outlets.open(spec)
         except BaseException:
@@ -222,11 +223,13 @@ class Run:
         If it is added again unchanged, in this run or a later one, it and its sinks continue where they were.
         """
         self._parts.loop.ask(lambda: self._parts.installer.drop(name))
+        self._parts.loop.ask(lambda: self._parts.weights.drop(name))
         self._parts.outlets.drop(name)
 
     def set_weight(self, name: str, weight: float) -> None:
-        """Changes the importance of a query."""
+        """Changes the importance of a query. From now on neither the time of day nor its followers change it."""
         self._parts.loop.ask(lambda: self._parts.installer.promise(name, weight=weight))
+        self._parts.loop.ask(lambda: self._parts.weights.drop(name))
 
     def set_curve(self, name: str, curve: CurveLike | None) -> None:
         """Changes what the answers of a query are worth by their latency; its QoS is measured anew from here on."""
@@ -244,21 +247,19 @@ class Run:
         self._parts.loop.ask(lambda: self._parts.installer.expect(name, measure, wish))
 
     def thin(self, name: str, kept: float) -> None:
-        """Keeps only a share of what comes in for a query, from its next unit on; 1 keeps everything again.
+        """Keeps only a share of what comes in for a query, above 0 and at most 1, from its next unit on.
 
         The query must allow it: its ``overload`` has ``thin``. :meth:`missing` says what its answers lack. A later run
         begins with everything.
-
-        Args:
-            name: Of the query.
-            kept: The share, above 0 and at most 1.
         """
         self._parts.loop.ask(lambda: self._parts.engine.shed(Shed(name, kept, "by hand")))
 
     def set_policy(self, policy: str) -> None:
         """Schedules by another policy from now on."""
-        made = create(policy)
-        self._parts.loop.ask(lambda: self._parts.engine.set_policy(made))
+        base, balance = create(policy), self._parts.balance
+        if balance is not None:
+            self._parts.loop.ask(lambda: balance.take_over(base))
+        self._parts.loop.ask(lambda: self._parts.engine.set_policy(aged(base, self.app.settings.ageing)))
         self._parts.policy = policy
 
     # What happens
@@ -290,18 +291,8 @@ class Run:
             write(self.report(), self.app.report)
 
     def history(self) -> HistoryRecord:
-        """How freshness, latency, QoS and queues went over time, for :func:`freshet.pages.run_page`. It is kept, and
-        written beside the report, if the application has a report."""
-        keeper, workers = self._parts.history, self._parts.engine.executor.slots
-        make = self._parts.loop.ask(lambda: keeper.record(self.app.name, self._parts.policy, workers, real=True))
-        return make()
-
-    def _write_history(self) -> None:
-        began = time.monotonic()
-        if self.app.report is not None and (self._status not in ("running", "draining") or began >= self._history_due):
-            write(self.history(), history_path(self.app.report), indent=None)
-            # Writing takes at most a hundredth of the time.
-            self._history_due = began + 100.0 * (time.monotonic() - began)
+        """How the run went over time, for :func:`freshet.pages.run_page`; kept if the application has a report."""
+        return self._course.record()
 
     @property
     def exhausted(self) -> bool:
@@ -403,9 +394,7 @@ class Run:
             for each in self._rounds:
                 each.stop()
             self._last = self.report()
-            if self.app.report is not None:
-                self._parts.loop.ask(lambda: self._parts.history.take(self._parts.engine.clock.now()))
-                self._write_history()
+            self._course.finish()
             write_figures(self.app.state, self._parts.loop.ask(self._parts.installer.figures))
             self._write_report()
         finally:

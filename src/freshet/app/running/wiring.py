@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack
 from functools import partial
@@ -17,6 +19,7 @@ from freshet.app.declared.problems import Problem, refuse
 from freshet.app.declared.spec import check_master
 from freshet.app.remembered.restart import check_owner, check_stream, claim
 from freshet.app.reports.types import ResidentsReport
+from freshet.app.running.followers import followers_of
 from freshet.app.running.installing import Installer
 from freshet.app.running.loop import Loop
 from freshet.app.running.observers import DecisionKeeper, Guarded, QuarantineTeller, Resharing
@@ -26,10 +29,13 @@ from freshet.app.running.parts import Parts
 from freshet.app.running.run import Run
 from freshet.app.running.tables import TableFeeds
 from freshet.engine import Engine, LogQueues, RealClock
+from freshet.engine.beta_keeper import BetaKeeper
 from freshet.engine.history_keeper import HistoryKeeper
+from freshet.engine.weight_keeper import WeightKeeper
 from freshet.log import Intake, Log
 from freshet.model import ARRIVAL, FreshetError, Query, UserError
-from freshet.policies import create
+from freshet.policies import FreshnessAware, create
+from freshet.policies.ageing import aged
 from freshet.policies.periodic import PeriodicFirst, create_periodic
 from freshet.quality.history import History
 from freshet.sources import Feeder, PushSource
@@ -84,7 +90,8 @@ def _open(
     from freshet.spark.session.embedded import master_of, runs_already
     from freshet.spark.session.masters import check_reachable
 
-    checked, made = app.checked(), create(policy)
+    chosen = create(policy)
+    checked, made = app.checked(), aged(chosen, app.settings.ageing)
     table_of(app)  # refuses ranks that are not there before Spark starts
     if asked := master or os.environ.get("SPARK_MASTER"):
         check_master(asked)  # nothing has checked yet what the environment says
@@ -129,8 +136,18 @@ def _open(
         engine.observers.append(Resharing(engine, installer))
     for name in checked.queries:
         outlets.open(app.queries[name])
+    weights = WeightKeeper(
+        engine, second_of_day, lambda names: _followers(app, installer, outlets, names),
+        lambda name, weight: installer.promise(name, weight=weight),
+    )  # fmt: skip
+    for name in checked.queries:
+        weights.add(name, app.queries[name].weighing)
+    engine.observers.append(weights)
     parts = Parts(log, queues, session, engine, loop, installer, outlets, tables, policy,
-                  master_of(session), decisions, history, lambda: _residents(executor, none))  # fmt: skip
+                  master_of(session), decisions, history, weights, lambda: _residents(executor, none))  # fmt: skip
+    if app.settings.balance is not None and isinstance(chosen, FreshnessAware):
+        parts.balance = BetaKeeper(engine, app.settings.balance, chosen, app.settings.looks.every)
+        engine.observers.append(parts.balance)
     _feed(app, parts, clock)
     return parts
 
@@ -201,6 +218,19 @@ def _spark(
     # The first jobs of a Spark take seconds: tuples that have already come should not wait for them.
     executor.warm_up(WARM_UP)
     return session, executor, clock, none
+
+
+def second_of_day(now: float) -> float:
+    """Seconds since midnight, by the clock of this machine."""
+    local = time.localtime(now)
+    return 3600.0 * local.tm_hour + 60.0 * local.tm_min + local.tm_sec
+
+
+def _followers(app: App, installer: Installer, outlets: Outlets, names: Iterable[str]) -> dict[str, int]:
+    """How many follow the outputs of queries: their sinks, the queries that read them, and readers elsewhere."""
+    sinks = Counter(each["query"] for each in outlets.states().values())
+    readers, elsewhere = installer.readers(), followers_of(app.state)
+    return {name: sinks[name] + readers[name] + elsewhere.get(name, 0) for name in names}
 
 
 def _residents(executor: SparkExecutor, none: str | None) -> ResidentsReport:

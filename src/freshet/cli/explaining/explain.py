@@ -103,7 +103,9 @@ def _lines(query: Query, app: App, checked: Checked) -> Iterator[str]:
     from freshet.sql import describe
 
     wrong = "gives NULL" if query.on_error == "null" else "quarantines the query"
-    yield f"query {query.name} (weight {query.promises.weight:g}, starts at {query.start}, an evaluation error {wrong})"
+    weighing = app.queries[query.name].weighing
+    weight = weighing.plan.text() + (" by its followers" if weighing.subscribers else "")
+    yield f"query {query.name} (weight {weight}, starts at {query.start}, an evaluation error {wrong})"
     if query.promises.curve is not None:
         yield f"  latency curve: utility {query.promises.curve.text()}"
     yield from (f"  expects {wish.text()}" for wish in query.promises.expected)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -109,12 +109,14 @@ def read(
     With --instances it prints each release of a PERIOD query: when its answer was due and when it came, where it lies
     in the output, what was kept for it, and what it is worth.
     """
+    from freshet.app.running.followers import following
     from freshet.log import LogReader
 
     wanted = WantedRows(first, last, since, limit, follow)
     _check_options(wanted)
     state, declared = state_of(app)
-    with LogReader(state) as reader, suppress(KeyboardInterrupt):  # the way to end --follow
+    counted = following(state, query) if follow and not (missing or instances) else nullcontext()
+    with LogReader(state) as reader, suppress(KeyboardInterrupt), counted:  # the way to end --follow
         if missing or instances:
             _print_entries(reader, query, app, declared, wanted, form, "--missing" if missing else "--instances")
             return
