@@ -17,6 +17,7 @@ PAPERS: Final = {
     "aurora": "Resource scheduling for data streams: Aurora's run time and QoS-aware schedulers (CAR ch. 3-4)",
     "mirror": "Resource scheduling for data refreshing: perceived freshness of mirrors (CAR ch. 2)",
     "mavstream": "Runtime optimization of continuous queries: MavStream's run-time optimizer (MAV)",
+    "rtstream": "Prediction-based QoS management for real-time data streams: RTStream (RT)",
 }
 """Papers by short name. Each has a package or a module of that name here; importing it registers its claims."""
 
@@ -119,7 +120,7 @@ def papers() -> tuple[str, ...]:
     """Short names of the papers with claims.
 
     >>> papers()
-    ('fas', 'aurora', 'mirror', 'mavstream')
+    ('fas', 'aurora', 'mirror', 'mavstream', 'rtstream')
     """
     return tuple(PAPERS)
 
@@ -131,7 +132,7 @@ def claims(paper: str) -> list[Claim]:
     'FAS §7.1, Fig. 3'
     >>> claims("faz")
     Traceback (most recent call last):
-    freshet.model.errors.UserError: there are no claims of 'faz' (there are some of: fas, aurora, mirror, mavstream)
+    freshet.model.errors.UserError: there are no claims of 'faz' (there are some of: fas, aurora, mirror, ...)
     """
     if paper not in PAPERS:
         raise UserError(f"there are no claims of {paper!r} (there are some of: {', '.join(PAPERS)})")

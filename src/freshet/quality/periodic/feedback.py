@@ -70,7 +70,9 @@ class FeedbackLevels(LevelRule):
         self._missed = 0
         self._instances = 0
 
-    def assign(self, now: float, instances: Sequence[ReadyInstance]) -> dict[str, PlannedLevel]:
+    def assign(
+        self, now: float, instances: Sequence[ReadyInstance], ahead: Sequence[ReadyInstance] = ()
+    ) -> dict[str, PlannedLevel]:
         if now >= self._next:
             self._controller.observe(self._missed, self._instances)
             self._missed = self._instances = 0

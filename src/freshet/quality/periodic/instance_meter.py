@@ -27,7 +27,7 @@ class InstanceFigures:
         waited: Seconds from its release until it began.
         sampling: Seconds of its sampler.
         skipped: Whether it was never begun.
-        blocked_by: What ran when it was released.
+        selectivity_error: Mean relative error of the selectivities that its sample gave; None: nothing was sampled.
     """
 
     query: str
@@ -41,7 +41,7 @@ class InstanceFigures:
     waited: float = 0.0
     sampling: float = 0.0
     skipped: bool = False
-    blocked_by: str = ""
+    selectivity_error: float | None = None
 
     @property
     def missed(self) -> bool:
@@ -76,6 +76,8 @@ class PeriodicSnapshot(TypedDict):
     """Mean seconds by which late answers were late."""
     time_error_p50: float | None
     """Median relative error of the predicted times."""
+    selectivity_error_p50: float | None
+    """Median relative error of the selectivities that samples gave."""
     sampling_share: float | None
     """Share of the time of instances that their samplers took."""
 
@@ -104,6 +106,7 @@ class InstanceMeter:
     _late: int = 0
     _lateness: float = 0.0
     _errors: Histogram = field(default_factory=Histogram)
+    _shares: Histogram = field(default_factory=Histogram)
 
     def add(self, outcome: InstanceFigures) -> None:
         """Takes in an instance."""
@@ -121,6 +124,8 @@ class InstanceMeter:
             self._lateness += outcome.lateness
         if outcome.time_error is not None:
             self._errors.add(np.array([outcome.time_error]))
+        if outcome.selectivity_error is not None:
+            self._shares.add(np.array([outcome.selectivity_error]))
 
     @property
     def quality(self) -> float | None:
@@ -145,6 +150,11 @@ class InstanceMeter:
             "deviation": self.deviation,
             "level": self.level,
             "lateness_s": self._lateness / self._late if self._late else None,
-            "time_error_p50": self._errors.quantiles([0.5])[0] if self._errors.counts.any() else None,
+            "time_error_p50": _median(self._errors),
+            "selectivity_error_p50": _median(self._shares),
             "sampling_share": self.sampling / spent if spent > 0.0 else None,
         }
+
+
+def _median(values: Histogram) -> float | None:
+    return values.quantiles([0.5])[0] if values.counts.any() else None

@@ -74,8 +74,17 @@ class LevelRule(ABC):
     name: ClassVar[str]
 
     @abstractmethod
-    def assign(self, now: float, instances: Sequence[ReadyInstance]) -> dict[str, PlannedLevel]:
-        """The level of each instance that has not ended, by its key."""
+    def assign(
+        self, now: float, instances: Sequence[ReadyInstance], ahead: Sequence[ReadyInstance] = ()
+    ) -> dict[str, PlannedLevel]:
+        """The level of each instance that has not ended, by its key.
+
+        Args:
+            now: Time of the clock.
+            instances: Those that were released and have not ended.
+            ahead: Those whose release is still to come, before the last deadline of the others (RT §7). They take part
+                of the time, and get no level yet.
+        """
 
     def finished(self, outcome: InstanceFigures) -> None:  # noqa: B027 (optional notice)
         """An instance ended, or was left out."""
@@ -90,7 +99,9 @@ class BestEffort(LevelRule):
 
     name = "best-effort"
 
-    def assign(self, now: float, instances: Sequence[ReadyInstance]) -> dict[str, PlannedLevel]:
+    def assign(
+        self, now: float, instances: Sequence[ReadyInstance], ahead: Sequence[ReadyInstance] = ()
+    ) -> dict[str, PlannedLevel]:
         return {each.key: PlannedLevel() for each in instances}
 
 

@@ -77,12 +77,16 @@ def possible(demands: Sequence[LevelDemand]) -> list[LevelDemand]:
     >>> [one.key for one in possible([LevelDemand("a", 1.0, cost(0.9)), LevelDemand("b", 1.1, cost(0.5))])]
     ['b']
     """
-    found: list[LevelDemand] = []
+    found: list[tuple[float, LevelDemand]] = []
+    taken = 0.0
     for demand in by_deadline(demands):
-        found.append(demand)
-        if math.fsum(each.seconds(each.least) for each in found) > demand.due + _ROOM:
-            found.remove(max(found, key=lambda each: each.seconds(each.least)))
-    return found
+        found.append((demand.seconds(demand.least), demand))
+        taken += found[-1][0]
+        if taken > demand.due + _ROOM:
+            longest = max(found, key=lambda each: each[0])
+            found.remove(longest)
+            taken -= longest[0]
+    return [demand for _, demand in found]
 
 
 def by_deadline(demands: Sequence[LevelDemand]) -> list[LevelDemand]:

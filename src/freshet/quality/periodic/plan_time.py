@@ -65,7 +65,13 @@ class PlanTime:
 
     def seconds(self, rows: Mapping[str, float], kept: Mapping[str, float] | None = None) -> float:
         """Seconds for so many tuples of each stream, of which these shares are kept; all of those not named."""
-        return self.overhead + sum(self.parts(rows, kept).values())
+        comes = {name: count * kept.get(name, 1.0) for name, count in rows.items()} if kept else dict(rows)
+        found = self.overhead
+        for step in self.steps:
+            entering = [comes[name] for name in step.inputs]
+            out = comes[step.name] = step.output(entering)
+            found += step.cost.seconds(entering, out)
+        return found
 
     def parts(
         self,

@@ -37,14 +37,6 @@ class PredictedLevels(LevelRule):
     def assign(
         self, now: float, instances: Sequence[ReadyInstance], ahead: Sequence[ReadyInstance] = ()
     ) -> dict[str, PlannedLevel]:
-        """The level of each instance.
-
-        Args:
-            now: Time of the clock.
-            instances: Those that were released and have not ended.
-            ahead: Those whose release is still to come, before the last deadline of the others, with the windows that
-                recent rates give them (RT §7): they take part of the time, and get no level yet.
-        """
         first = min((each.due for each in instances), default=now)
         # A step is not interrupted: what has begun goes first, whatever its deadline is.
         dues = {each.key: (first if each.begun else each.due) - now for each in (*instances, *ahead)}

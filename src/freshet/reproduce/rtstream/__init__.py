@@ -1,0 +1,3 @@
+"""The claims of RT: RTStream's cost prediction and its management of quality. Importing this registers them."""
+
+from freshet.reproduce.rtstream import estimates as estimates
