@@ -35,7 +35,9 @@ from freshet.log import Retention
 from freshet.model import Stream, UserError, parse_bytes, parse_duration, parse_schema, priority_classes
 from freshet.model.look_settings import LookSettings, OptimizerMode
 from freshet.model.places import check_local
+from freshet.model.promises import Late, Missed
 from freshet.policies import create
+from freshet.policies.periodic import check_periodic
 from freshet.policies.sharing import Mode as ShareMode
 from freshet.sources import KINDS as SOURCES
 from freshet.spark.session.residency import ResidentSetting, check_resident
@@ -57,6 +59,8 @@ class App(OwnCode):
         policy: Scheduling policy.
         workers: How many units may run at once.
         max_train_rows: Maximum number of tuples that a unit takes from a queue at once.
+        periodic: Which instances of PERIOD queries run first, by name.
+        reserve: Share of the time that continuous queries keep while PERIOD queries have work, too.
         unit_timeout: How long a job of a unit may take; None: any time. The query that takes longer is quarantined.
         max_rows_out_per_row: Maximum number of rows that a unit of a query may output for each row that it reads.
         kept_state: Maximum memory in which each worker keeps what it has made of the states of windows and joins.
@@ -92,6 +96,8 @@ class App(OwnCode):
         *,
         state: str | Path = "state",
         policy: str = "everything",
+        periodic: str = "edf",
+        reserve: float = 0.1,
         workers: int = 2,
         max_train_rows: int = 500_000,
         unit_timeout: str | float | None = 600.0,
@@ -111,6 +117,7 @@ class App(OwnCode):
         resident_port: int = 0,
     ) -> None:
         create(policy)
+        check_periodic(periodic, reserve)
         if master is not None:
             check_master(master)
         check_local(state, "state")
@@ -133,7 +140,7 @@ class App(OwnCode):
                 parse_duration(look_ahead),
                 None if least_stay is None else parse_duration(least_stay),
             ),
-            check_mode(optimizer), ranks_of(ranks),
+            check_mode(optimizer), ranks_of(ranks), periodic, reserve,
         )  # fmt: skip
         self.streams: dict[str, StreamSpec] = {}
         self.tables: dict[str, TableSpec] = {}
@@ -293,6 +300,8 @@ class App(OwnCode):
         value: str | None = None,
         quality: QualityLike = "proportional",
         strategy: str | None = None,
+        late: Late = "finish",
+        missed: Missed = "skip",
     ) -> None:
         """Declares a query over streams and over the outputs of other queries; see :class:`~freshet.model.Query`.
 
@@ -316,8 +325,10 @@ class App(OwnCode):
                 such as ``[(0.5, 0.8), (1, 1)]``.
             strategy: The policy that schedules it, whatever is seen. None: if it expects something, the optimizer
                 chooses one.
+            late: With PERIOD: whether an instance whose deadline has passed runs (``finish``) or not (``abandon``).
+            missed: With PERIOD: whether releases at which nothing ran are skipped (``skip``) or not (``catch-up``).
         """
-        more = sinks, retention, curve, expect, self.settings, overload, value, quality, strategy
+        more = sinks, retention, curve, expect, self.settings, overload, value, quality, strategy, late, missed
         self.queries[name] = declare_query(self.names(), name, sql, weight, start, on_error, *more)
 
     def names(self) -> dict[str, str]:

@@ -240,7 +240,7 @@ class _UnitRun:
         """What a chain did, what it gives out, and when it was done."""
         runs: list[OperatorRun] = []
         self._dropped = []
-        entered = tuple([len(tuples[0]) for tuples in inputs]) if chain.is_thinned else ()
+        entered = tuple([len(tuples[0]) for tuples in inputs]) if chain.tells_ports else ()
         parts = [(number,) for number in chain.nodes] if self._departs == "box" else [chain.nodes]
         for nodes in parts:
             tuples, departures, moment = self._pass(nodes, inputs, moment, runs)

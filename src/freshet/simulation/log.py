@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import heapq
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 import numpy as np
@@ -14,7 +14,7 @@ from freshet.engine import Clock
 from freshet.engine.binding import MadeUp
 from freshet.log.kinds import ReaderKind
 from freshet.log.marks import Marks
-from freshet.model import Commit, Start, Train, UserError
+from freshet.model import Commit, Instance, Missing, Start, Train, UserError
 
 Tuples = tuple[NDArray[np.float64], NDArray[np.int64]]
 """Arrival times, and the offsets in the source stream that the tuples come from."""
@@ -107,6 +107,10 @@ class SimulatedLog(MadeUp):
         self._written: dict[str, None] = {}
         self._staged: dict[str, Sequence[Tuples]] = {}
         self._cursors: dict[str, int] = {}
+        self._releases: dict[str, int] = {}
+        self._released: float | None = None
+        self.instances: list[Instance] = []
+        """What became of instances of periodic queries."""
 
     def start_reader(self, reader: str, stream: str, at: Start, kind: ReaderKind = "operator", owner: str = "") -> int:
         self._streams.setdefault(stream, _Queue())
@@ -184,9 +188,45 @@ class SimulatedLog(MadeUp):
                 staged = self._staged.pop(file.name)
                 for stream, _, place, *_ in file.members:
                     self._queue(stream).extend(staged[place])
+            self.instances += commit.instances
             for stream, time in commit.watermarks:
                 queue = self._queue(stream)
                 queue.marks.add(queue.end, time)
+
+    def wall(self) -> int:
+        return round(self._clock.now() * 1e6)
+
+    def release_due(self, release: int) -> float | None:
+        """Releases end with the first one at or after the last arrival."""
+        if self._released is not None and self._released >= self.last_arrival:
+            return None
+        return release / 1e6
+
+    @property
+    def last_arrival(self) -> float:
+        """When the last tuple of all sources comes."""
+        return max((float(each.arrivals[-1]) for each in self._sources.values() if len(each.arrivals)), default=0.0)
+
+    def first_at(self, stream: str, time: int, since: int) -> int:
+        known = self._streams[stream]
+        late = np.flatnonzero(known.arrivals[since : known.end] >= time / 1e6)
+        return since + int(late[0]) if len(late) else max(since, known.end)
+
+    def release(
+        self, upto: Mapping[str, int], made: Callable[[], Sequence[Instance]], missed: Sequence[Missing]
+    ) -> Sequence[Instance]:
+        found = made()
+        self._releases.update(upto)
+        if found:
+            self._released = max(each.release for each in found) / 1e6
+        return found
+
+    def last_release(self, query: str) -> int | None:
+        return self._releases.get(query)
+
+    def waiting_instances(self, query: str) -> Sequence[Instance]:
+        """None: the engine knows all of them."""
+        return ()
 
     def _queue(self, stream: str) -> _Queue:
         queue = self._streams.setdefault(stream, _Queue())

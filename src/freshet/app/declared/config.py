@@ -32,6 +32,7 @@ from freshet.model.places import check_local
 from freshet.model.promises import overload_of
 from freshet.model.quality_table import PROPORTIONAL, QualityTable
 from freshet.policies import create
+from freshet.policies.periodic import create_periodic
 from freshet.policies.sharing import Mode
 from freshet.sinks.place import load, load_anything
 from freshet.spark.session.residency import ResidentSetting, check_resident
@@ -243,6 +244,12 @@ class QuerySection(Section):
     quality: Quality = PROPORTIONAL
     """What its answers are worth by the share of the tuples kept: "tolerant", "proportional", "strict" or points
     [share kept, worth], which rise to [1, 1]."""
+    late: Literal["finish", "abandon"] = "finish"
+    """What becomes of an instance of a PERIOD query whose deadline passes before it runs: it runs all the same, or is
+    given up."""
+    missed: Literal["skip", "catch-up"] = "skip"
+    """What becomes of releases of a PERIOD query at which the application did not run: they are skipped, or answered
+    later."""
     retention: RetentionSection = RetentionSection()
     """How long its output is kept."""
     sinks: list[SinkSection] = []
@@ -306,6 +313,11 @@ class AppSection(Section):
     """Folder of the state: logs, cursors, positions of sources and sinks."""
     policy: PolicyName = "everything"
     """Scheduling policy (see `freshet policies`)."""
+    periodic: Annotated[str, _checked(create_periodic)] = "edf"
+    """Which instances of PERIOD queries run first: "edf", "edf-fused", "rm", "dm" or "llf"; before continuous
+    queries."""
+    reserve: float = Field(default=0.1, ge=0.0, lt=1.0)
+    """Share of the time that continuous queries keep while PERIOD queries have work, too."""
     workers: int = Field(default=2, ge=1, le=64)
     """How many units may run at once."""
     max_train_rows: int = Field(default=500_000, ge=1)

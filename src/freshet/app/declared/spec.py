@@ -15,7 +15,7 @@ from freshet.app.declared.optimizing import Ranks, check_ranked, check_strategy
 from freshet.log import Retention
 from freshet.model import Curve, Expectation, Expectations, PriorityClass, Promises, Stream, UserError, priority_classes
 from freshet.model.look_settings import LookSettings, OptimizerMode
-from freshet.model.promises import overload_of
+from freshet.model.promises import Late, Missed, overload_of
 from freshet.model.quality_table import QualityTable
 from freshet.policies.sharing import Mode as ShareMode
 from freshet.sinks import Sink, Token
@@ -102,6 +102,8 @@ class Settings:
     looks: LookSettings = field(default_factory=LookSettings)
     optimizer: OptimizerMode = "act"
     ranks: Ranks = "shipped"
+    periodic: str = "edf"
+    reserve: float = 0.1
 
 
 def check_free(name: str, kind: str, taken: Mapping[str, str]) -> None:
@@ -142,6 +144,8 @@ def declare_query(
     value: str | None = None,
     quality: QualityLike = "proportional",
     strategy: str | None = None,
+    late: Late = "finish",
+    missed: Missed = "skip",
 ) -> QuerySpec:
     """What :meth:`App.query` and :meth:`Run.add_query` declare; it checks what does not depend on other queries. The
     settings are those of the application.
@@ -157,7 +161,12 @@ def declare_query(
         right = False
     if not right:
         raise UserError(f"query {name}: weight {weight!r} is outside (0, 1]")
-    for key, given, words in (("start", start, ("earliest", "latest")), ("on_error", on_error, ("null", "fail"))):
+    for key, given, words in (
+        ("start", start, ("earliest", "latest")),
+        ("on_error", on_error, ("null", "fail")),
+        ("late", late, get_args(Late)),
+        ("missed", missed, get_args(Missed)),
+    ):
         if given not in words:
             raise UserError(f"query {name}: {key} must be {' or '.join(map(repr, words))}, not {given!r}")
     if isinstance(sinks, str | Mapping) or not isinstance(sinks, Sequence):
@@ -167,7 +176,9 @@ def declare_query(
         kept = check_retention(retention)
         wishes = _expectations(expect or {}, settings or Settings())
         under_load, worth_kept = overload_of(overload), QualityTable.parse(quality)
-        promises = Promises(weight, worth, expect=wishes, overload=under_load, value=value, quality=worth_kept)
+        promises = Promises(
+            weight, worth, expect=wishes, overload=under_load, value=value, quality=worth_kept, late=late, missed=missed
+        )
     except UserError as error:
         raise UserError(f"query {name}: {error}") from None
     check_ranked(name, promises, (settings or Settings()).ranks)

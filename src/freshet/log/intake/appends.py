@@ -212,6 +212,10 @@ class Appends(Commits):
         self, tx: Transaction, stream: str, file: SegmentFile | None, more: _Arrived, arrival: int
     ) -> None:
         self._append(tx, stream, file, more, None)
+        self.raise_floor(tx, arrival)
+
+    def raise_floor(self, tx: Transaction, arrival: int) -> None:
+        """From now on no tuple of any stream arrives before this."""
         tx.execute(
             "INSERT INTO meta VALUES ('floor', ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value", (arrival,)
         )
