@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from freshet.model import UserError
+from freshet.reproduce.interval import interval_90
 from freshet.reproduce.trial import Trial
 
 PAPERS: Final = {
@@ -21,6 +22,8 @@ PAPERS: Final = {
 }
 """Papers by short name. Each has a package or a module of that name here; importing it registers its claims."""
 
+FULL_SEEDS: Final = {"rtstream": 10}
+"""Number of seeds in full mode, of papers that name one."""
 CLAIMS: dict[str, list[Claim]] = {}
 
 
@@ -63,7 +66,8 @@ class Claim:
     measure: Callable[[Trial], Measured]
 
     def check(self, trial: Trial) -> dict[str, Any]:
-        """Measures the claim; JSON-ready. ``ours``, the mean over the seeds, decides; ``spread`` is their range."""
+        """Measures the claim; JSON-ready. ``ours``, the mean over the seeds, decides; ``spread`` is their range, and
+        ``interval_90`` the 90 % confidence interval of the mean."""
         found = self.measure(trial)
         result: dict[str, Any] = {
             "id": self.id,
@@ -71,6 +75,7 @@ class Claim:
             "published": self.published,
             "ours": None,
             "spread": None,
+            "interval_90": None,
             "low": self.low,
             "high": self.high,
             "ok": None,
@@ -79,7 +84,8 @@ class Claim:
             return result | {"skipped": found.skipped}
         ours = _mean(found.values)
         ok = (self.low is None or ours >= self.low) and (self.high is None or ours <= self.high)
-        result |= {"ours": ours, "spread": [min(found.values), max(found.values)], "ok": ok}
+        spread, interval = [min(found.values), max(found.values)], interval_90(found.values)
+        result |= {"ours": ours, "spread": spread, "interval_90": interval, "ok": ok}
         if found.readings:
             result["readings"] = {text: _mean(values) for text, values in found.readings.items()}
         return result
@@ -163,11 +169,11 @@ def run(
 
     Returns:
         ``{"paper", "mode", "seeds", "runs", "claims": [...]}``. A claim is ``{"id", "source", "published", "ours",
-        "spread", "low", "high", "ok"}``. Claims that depend on readings have ``readings``; claims that could not be
-        measured have ``ok`` null and ``skipped``.
+        "spread", "interval_90", "low", "high", "ok"}``. Claims that depend on readings have ``readings``; claims that
+        could not be measured have ``ok`` null and ``skipped``.
     """
     every = claims(paper)
-    trial = Trial(quick=quick, seeds=seeds, jobs=jobs, ran=ran)
+    trial = Trial(quick=quick, seeds=seeds or (None if quick else FULL_SEEDS.get(paper)), jobs=jobs, ran=ran)
     tell = began or (lambda text: None)
     results = []
     for each in every:

@@ -140,6 +140,14 @@ class SimulatedExecutor:
             return PairDraws(self._seed, name, profile.selectivity)
         return None if profile.selectivity == 1.0 else Draws(self._seed, name, profile.selectivity)
 
+    def work(self, node: int) -> tuple[Profile, Draws | PairDraws | None]:
+        """What an operator does."""
+        return self._works[node].profile, self._works[node].draws
+
+    def origins(self, stream: str, first: int, end: int) -> NDArray[np.int64]:
+        """Where tuples of a stream come from."""
+        return self._log.tuples(Train(stream, first, end))[1]
+
     def _measure(self, node: NetworkNode, profile: Profile) -> None:
         """Finds how large tuples are in front of an operator and behind it."""
         for edge in node.queues:

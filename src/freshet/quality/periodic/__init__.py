@@ -10,6 +10,7 @@ from freshet.quality.periodic.feedback import FeedbackController, FeedbackLevels
 from freshet.quality.periodic.instance_meter import InstanceFigures, InstanceMeter, PeriodicSnapshot
 from freshet.quality.periodic.level_rule import BestEffort, LevelRule, PlannedLevel, ReadyInstance, uniform
 from freshet.quality.periodic.levels import LevelAim, LevelDemand, average_levels, fair_levels, pseudo_deadlines
+from freshet.quality.periodic.managed import InstanceSampler, ManagedLevels, Sampled
 from freshet.quality.periodic.operator_cost import OperatorCost
 from freshet.quality.periodic.plan_time import PlanStep, PlanTime
 from freshet.quality.periodic.predicted import PredictedLevels
@@ -27,9 +28,11 @@ __all__ = [
     "Gains",
     "InstanceFigures",
     "InstanceMeter",
+    "InstanceSampler",
     "LevelAim",
     "LevelDemand",
     "LevelRule",
+    "ManagedLevels",
     "OperatorCost",
     "Pane",
     "PeriodicLoad",
@@ -42,6 +45,7 @@ __all__ = [
     "ProfiledRun",
     "QueryModel",
     "ReadyInstance",
+    "Sampled",
     "Sampling",
     "WhenFull",
     "aims",

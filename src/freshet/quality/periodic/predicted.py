@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Sequence
 from typing import Final
 
+from freshet.quality.periodic.instance_meter import InstanceFigures
 from freshet.quality.periodic.level_rule import LevelRule, PlannedLevel, ReadyInstance
 from freshet.quality.periodic.levels import LevelAim, LevelDemand, average_levels, fair_levels, pseudo_deadlines
 
+_RECENT: Final = 50
+"""Number of instances from which the margin is learned."""
+_SURE: Final = 0.9
+_MOST: Final = 1.0
 _AIMS: Final = {"fair": fair_levels, "average": average_levels}
 
 
@@ -18,7 +24,8 @@ class PredictedLevels(LevelRule):
 
     Args:
         aim: Whether the worst answer or the average is made as good as possible.
-        margin: Share of the time that is left free, for what no prediction knows.
+
+    Predicted times are stretched by a margin: what nine of ten recent instances did not exceed.
 
     >>> from freshet.quality.periodic import OperatorCost, PlanStep, PlanTime
     >>> plan = lambda seconds: PlanTime((PlanStep("sum", ("s",), OperatorCost.given([seconds / 1000], 0.0)),))
@@ -31,8 +38,16 @@ class PredictedLevels(LevelRule):
 
     name = "predicted"
 
-    def __init__(self, aim: LevelAim = "fair", margin: float = 0.0) -> None:
-        self._levels, self._margin = _AIMS[aim], margin
+    def __init__(self, aim: LevelAim = "fair") -> None:
+        self._levels = _AIMS[aim]
+        self._excess: deque[float] = deque(maxlen=_RECENT)
+        self.margin = 0.0
+        """Share by which instances are taken to last longer than predicted."""
+
+    def finished(self, outcome: InstanceFigures) -> None:
+        if outcome.predicted and outcome.finished is not None:
+            self._excess.append(outcome.took / outcome.predicted - 1.0)
+            self.margin = min(_MOST, max(0.0, sorted(self._excess)[int(_SURE * len(self._excess))]))
 
     def assign(
         self, now: float, instances: Sequence[ReadyInstance], ahead: Sequence[ReadyInstance] = ()
@@ -43,7 +58,8 @@ class PredictedLevels(LevelRule):
         order = sorted((*instances, *ahead), key=lambda each: (not each.begun, dues[each.key]))
         found = self._levels([self._demand(each, dues[each.key]) for each in order])
         times = [each.seconds(found[each.key]) if found[each.key] else 0.0 for each in order]
-        ends = pseudo_deadlines(times, [dues[each.key] for each in order])
+        stretched = [seconds * (1.0 + self.margin) for seconds in times]
+        ends = pseudo_deadlines(stretched, [dues[each.key] for each in order])
         given = {
             each.key: PlannedLevel(found[each.key], each.kept(found[each.key]), seconds, now + end)
             for each, seconds, end in zip(order, times, ends, strict=True)
@@ -51,5 +67,6 @@ class PredictedLevels(LevelRule):
         return {each.key: given[each.key] for each in instances}
 
     def _demand(self, instance: ReadyInstance, due: float) -> LevelDemand:
-        least = 0.0 if instance.thin else 1.0
-        return LevelDemand(instance.key, due * (1.0 - self._margin), instance.seconds, least, instance.weight)
+        stretch = 1.0 + self.margin
+        seconds = instance.seconds if stretch == 1.0 else lambda level: stretch * instance.seconds(level)
+        return LevelDemand(instance.key, due, seconds, 0.0 if instance.thin else 1.0, instance.weight)
