@@ -201,7 +201,7 @@ MISTAKES = [
     ("sql", "SELECT who.nme FROM s", "queries.q.sql: line 1: unknown field nme; did you mean name?"),
     ("sql", "SELECT host FROM t", "queries.q.sql: line 1: unknown stream t (there are: s)"),
     ("sql", "SELECT host FROM s\nPERIOD 10 SECONDS",
-     "queries.q.sql: line 2: PERIOD is parsed and checked, but not run by this version"),
+     "queries.q.sql: line 2: PERIOD needs a window after every stream, as in FROM s [RANGE 1 MINUTE]"),
 ]  # fmt: skip
 
 
@@ -293,7 +293,7 @@ weight = 2
 [queries.none]
 sinks = [{kind = "jsonl"}]
 [queries.later]
-sql = "SELECT v, ts AS n FROM a PERIOD 10 SECONDS"
+sql = "SELECT v, ts AS n FROM a PERIOD 10 SECONDS EMIT"
 [queries.on_later]
 sql = "SELECT m FROM later"
 [queries.unknowable]

@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import random
+import re
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import duckdb
+import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from freshet import App
-from freshet.model import ARRIVAL, Instance
+from freshet.kernels.keeping import kept_mask
+from freshet.model import ARRIVAL, Instance, InstanceView, Train, UserError, View, parse_schema
+from freshet.policies.outcome import InstanceOutcome
+from freshet.policies.periodic.levels import InstanceLevel
 from freshet.testing import LocalRun
 from freshet.testing.local_run import START
 
@@ -31,10 +37,11 @@ QUERIES = {
     "except": "SELECT k FROM {s} EXCEPT SELECT k FROM {t}",
     "intersect": "SELECT k FROM {s} INTERSECT SELECT k FROM {t}",
     "union": "SELECT k FROM {s} UNION SELECT k FROM {t}",
+    "partitions": "SELECT k, v FROM {s}",
     "twice": "SELECT n, count(*) AS groups FROM (SELECT k, count(*) AS n FROM {s} GROUP BY k) GROUP BY n",
 }
 COLUMNS = {"s": "k string, v int", "t": "k string, w int", "u": "k string"}
-WINDOWS = ("[RANGE 1 s]", "[RANGE 2 s]", "[RANGE 5 s]", "[ROWS 1]", "[ROWS 4]")
+WINDOWS = ("[RANGE 1 s]", "[RANGE 2 s]", "[RANGE 5 s]", "[ROWS 1]", "[ROWS 4]", "[PARTITION BY k ROWS 2]")
 
 
 @dataclass(frozen=True)
@@ -50,7 +57,8 @@ def drawn(seed: int) -> tuple[dict[str, str], dict[str, str], list[Arrival]]:
     """Windows by query and stream, texts by query, and a log of 20 seconds."""
     rng = random.Random(seed)
     names = rng.sample(sorted(QUERIES), 3)
-    windows, texts = {}, {}
+    windows: dict[str, str] = {}
+    texts: dict[str, str] = {}
     for number, name in enumerate(names):
         own = {stream: rng.choice(WINDOWS) for stream in COLUMNS}
         windows |= {f"q{number} {stream}": window for stream, window in own.items()}
@@ -74,8 +82,7 @@ def batch(name: str, text: str, windows: dict[str, str], rows: list[Arrival], re
         for stream, columns in COLUMNS.items():
             seen = [row for row in rows if row.stream == stream and row.at < release]
             window = windows[f"{name} {stream}"]
-            number = int(window.split()[1].rstrip("]"))
-            seen = seen[-number:] if "ROWS" in window else [r for r in seen if r.at >= release - number * 1_000_000]
+            seen = within(window, seen, release)
             declared = columns.replace("string", "varchar")
             connection.execute(f"CREATE TABLE {stream} ({declared})")
             for row in seen:
@@ -84,6 +91,15 @@ def batch(name: str, text: str, windows: dict[str, str], rows: list[Arrival], re
                 )
             text = text.replace(f"{stream} {window}", stream)
         return Counter(connection.execute(text.split(" PERIOD")[0]).fetchall())
+
+
+def within(window: str, seen: list[Arrival], release: int) -> list[Arrival]:
+    """What a window holds at a release, of what came before it."""
+    number = int(re.findall(r"\d+", window)[0])
+    if "PARTITION" in window:
+        keys = {row.row["k"] for row in seen}
+        return [row for key in keys for row in [each for each in seen if each.row["k"] == key][-number:]]
+    return seen[-number:] if "ROWS" in window else [row for row in seen if row.at >= release - number * 1_000_000]
 
 
 def answers(run: LocalRun, name: str) -> dict[int, Counter[tuple[Any, ...]]]:
@@ -141,7 +157,8 @@ def _has_rows(windows: dict[str, str], name: str, rows: list[Arrival], release: 
     return bool(count)
 
 
-@settings(max_examples=60, deadline=None, phases=[Phase.explicit, Phase.reuse, Phase.generate])
+@pytest.mark.timeout(0)
+@settings(max_examples=25, deadline=None, phases=[Phase.explicit, Phase.reuse, Phase.generate])
 @given(seed=st.integers(0, 2**32))
 def test_answers_are_those_of_a_batch_over_the_windows(seed: int) -> None:
     check(seed)
@@ -239,3 +256,84 @@ def test_a_window_over_answers_goes_by_their_releases() -> None:
         run.drain()
         # The answer at 4 belongs to the window that begins there.
         assert [row["most"] for row in run.rows("top")] == [4, 8, 8, 8]
+
+
+class HalfKept:
+    """Keeps the same share of every instance."""
+
+    def __init__(self, ratio: float) -> None:
+        self._ratio = ratio
+        self.outcomes: list[InstanceOutcome] = []
+
+    def released(self, view: View, instances: Sequence[InstanceView]) -> None:
+        """Nothing to note."""
+
+    def answered(self, view: View, outcome: InstanceOutcome) -> None:
+        self.outcomes.append(outcome)
+
+    def assign(self, view: View) -> dict[tuple[str, int], InstanceLevel]:
+        return {
+            each.key: InstanceLevel({part.reader: self._ratio for part in each.inputs}, self._ratio)
+            for each in view.instances
+        }
+
+
+@pytest.mark.parametrize("name", ["aggregate", "join"])
+def test_answers_at_a_level_are_those_of_log_minus_ledger(name: str) -> None:
+    windows = {f"q {stream}": "[RANGE 2 s]" for stream in COLUMNS}
+    text = QUERIES[name].format(**{stream: f"{stream} [RANGE 2 s]" for stream in COLUMNS}) + " PERIOD 1 s"
+    app = App("p")
+    for stream, columns in COLUMNS.items():
+        app.stream(stream, columns)
+    app.query("q", text, overload=["defer", "thin"])
+    rng = random.Random(3)
+    rows: list[Arrival] = []
+    with LocalRun(app) as run:
+        levels = HalfKept(0.5)
+        run.engine._periodic.levels = levels
+        for number in range(120):
+            stream, row = rng.choice("st"), {"k": rng.choice("ab"), "v": rng.randint(0, 5)}
+            row = row if stream == "s" else {"k": row["k"], "w": row["v"]}
+            rows.append(Arrival(stream, round(START * 1e6) + number * 100_000, row))
+            run.push(stream, [row], at=rows[-1].at / 1e6)
+            if number % 4 == 0:
+                run.turn()
+        run.drain()
+        entries = [entry for entry in run.missing("q") if entry.kind == "thinned"]
+        assert entries
+        assert all(entry.ratio == 0.5 for entry in entries)
+        gone: set[tuple[str, int]] = set()
+        for entry in entries:
+            kept = kept_mask(Train(entry.stream, entry.first, entry.end, keep=entry.keep))
+            assert entry.rows == int((~kept).sum())
+            gone |= {(entry.stream, entry.first + int(place)) for place in np.flatnonzero(~kept)}
+        left = []
+        for stream in COLUMNS:
+            mine = [row for row in rows if row.stream == stream]
+            left += [row for offset, row in enumerate(mine) if (stream, offset) not in gone]
+        left.sort(key=lambda row: row.at)
+        found = answers(run, "q")
+        assert len(found) == 11
+        for release, answer in found.items():
+            assert answer == batch("q", text, windows, left, release)
+        assert {each.quality for each in run.instances("q")} == {0.5}
+        assert [one.instance.release for one in levels.outcomes] == sorted(found)
+
+
+def test_an_instance_may_not_be_thinned_unless_its_query_allows_it() -> None:
+    with LocalRun(simple()) as run:
+        run.engine._periodic.levels = HalfKept(0.5)
+        run.push("s", [{"k": "a", "v": 1}], at=START + 0.5)
+        run.heartbeat("s", START + 2.0)
+        with pytest.raises(UserError, match="query q may not be thinned"):
+            run.drain()
+
+
+def test_panes_and_whole_windows_give_the_same_answers() -> None:
+    from freshet.sql import build_query
+
+    text = "SELECT k, count(*) AS n FROM s [RANGE 4 s] GROUP BY k PERIOD 2 s"
+    schemas = {"s": parse_schema("k string, v int")}
+    panes, whole = (build_query("q", text, schemas, whole_windows=each) for each in (False, True))
+    assert [window.passes for window in panes.windows.values()] == [True]
+    assert [window.size for window in whole.windows.values()] == [4_000_000]

@@ -98,6 +98,7 @@ class Engine(InstanceKeeping):
 
     def set_policy(self, policy: Policy) -> None:
         """Schedules by another policy from now on; what the old one planned and did not start is forgotten."""
+        policy = self._periodic.inner if policy is self._periodic else policy
         policy = policy if self.optimizer is None else self.optimizer.around(policy)
         self.policy = policy = self._with_instances(policy)
         self._steps.clear()

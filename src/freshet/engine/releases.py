@@ -33,7 +33,10 @@ from freshet.model import (
     releases_between,
     state_stream,
 )
+from freshet.model.promises import Missed
 
+MOST_AT_ONCE: Final[dict[Missed, int]] = {"skip": 100, "catch-up": 100_000}
+"""Number of releases of a query that are taken at once, at most: a clock may jump by years."""
 _MOMENT: Final = 1
 """The boundary at which all tuples of an instance that runs as a batch are there."""
 
@@ -99,15 +102,16 @@ class Releases:
         for record in self._log.waiting_instances(state.name):
             self._add(query, record)
         if state.promises.missed == "skip":
-            self._skip(query, now)
+            self._skip(query, now, 0, "the application did not run")
         self._sort()
 
-    def _skip(self, query: PeriodicQuery, now: int) -> None:
-        missed = releases_between(query.last, now, query.period)
+    def _skip(self, query: PeriodicQuery, now: int, kept: int, why: str) -> None:
+        """Skips the releases up to now, except for the last ones; the ledger says so."""
+        due = releases_between(query.last, now, query.period)
+        missed = due[: max(0, len(due) - kept)]
         if not missed:
             return
         first, end, name = missed[0] // query.period, missed[-1] // query.period + 1, query.state.name
-        why = "the application did not run"
         entry = Missing(name, releases_of(name), name, "skipped", first, end, end - first, reason=why)
         self._log.release({name: missed[-1]}, lambda: (), (entry,))
         query.last = missed[-1]
@@ -130,6 +134,8 @@ class Releases:
         due = [query for query in self.queries.values() if query.state.active and query.next <= now]
         if not due:
             return []
+        for query in due:
+            self._skip(query, now, MOST_AT_ONCE[query.state.promises.missed], "too many were due at once")
         upto = {query.state.name: releases_between(query.last, now, query.period)[-1] for query in due}
         made = self._log.release(upto, lambda: [each for query in due for each in self._made(query, now)], ())
         for query in due:

@@ -11,7 +11,7 @@ from freshet.log.store.store import Transaction
 from freshet.model import Instance, Missing
 
 
-class Releases(Appends):
+class Releasing(Appends):
     """The part of a log that knows which instances of periodic queries there are."""
 
     def release(

@@ -18,7 +18,9 @@ _WRITE: Final = (
     + ", ".join(f"{name} = excluded.{name}" for name in INSTANCES if name not in ("query", "release"))
 )
 MOST: Final = 100_000
-"""Number of instances of a query that are remembered, at most."""
+"""Number of instances of a query that are remembered; a few more are for a while."""
+_NOW_AND_THEN: Final = 100
+"""Seconds between looks whether there are more."""
 
 
 def write(tx: Transaction, one: Instance) -> None:
@@ -29,12 +31,15 @@ def write(tx: Transaction, one: Instance) -> None:
 
 
 def forget_old(tx: Transaction, one: Instance, oldest: int) -> None:
-    """Forgets instances of the same query whose answers retention has removed, and those beyond :data:`MOST`."""
-    period = (one.deadline - one.release) or 1
-    tx.execute(
-        "DELETE FROM instances WHERE query = ? AND state <> 'waiting' AND release < ? AND (first < ? OR release < ?)",
-        (one.query, one.release, oldest, one.release - MOST * period),
-    )
+    """Forgets instances of the same query whose answers retention has removed, and now and then those beyond
+    :data:`MOST`."""
+    before = one.query, one.release
+    tx.execute("DELETE FROM instances WHERE query = ? AND release < ? AND first < ? AND state <> 'waiting'",
+               (*before, oldest))  # fmt: skip
+    if one.release // 1_000_000 % _NOW_AND_THEN == 0:
+        tx.execute("DELETE FROM instances WHERE query = ? AND release < ? AND state <> 'waiting' AND release < "
+                   "(SELECT release FROM instances WHERE query = ? ORDER BY release DESC LIMIT 1 OFFSET ?)",
+                   (*before, one.query, MOST))  # fmt: skip
 
 
 def took(tx: Transaction, query: str, release: int) -> None:
@@ -49,15 +54,15 @@ def forget(tx: Transaction, query: str) -> None:
     tx.execute("DELETE FROM releases WHERE query = ?", (query,))
 
 
-Rows = Callable[[str], Iterable[tuple[Any, ...]]]
+StoreRows = Callable[[str], Iterable[tuple[Any, ...]]]
 
 
-def last_release(rows: Rows, query: str) -> int | None:
+def last_release(rows: StoreRows, query: str) -> int | None:
     """The last release that was taken of a query."""
     return next((last for name, last in rows("SELECT query, last FROM releases") if name == query), None)
 
 
-def entries(rows: Rows, where: str = "") -> list[Instance]:
+def entries(rows: StoreRows, where: str = "") -> list[Instance]:
     """Instances by release."""
     if not list(rows("SELECT 1 FROM sqlite_master WHERE name = 'instances'")):
         return []  # a folder of an earlier version stays as it is if it is only read

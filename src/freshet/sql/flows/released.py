@@ -8,11 +8,13 @@ from typing import Final
 from sqlglot import exp
 
 from freshet.model.instance import InputWindow
-from freshet.model.operators import FROM, UNTIL, WINDOW_END, WINDOW_START
-from freshet.sql.flows.flow import PASSES, Flow, Span, Want, refuse_table
+from freshet.model.operators import FROM, UNTIL, WINDOW_END, WINDOW_START, Last
+from freshet.sql.flows.flow import PASSES, Flow, Inputs, Span, Want, refuse_table
 from freshet.sql.flows.stateless import ProjectFlow, StreamFlow
 from freshet.sql.flows.wiring import Wiring
 from freshet.sql.lower.logical import Window
+from freshet.sql.parse.errors import fail
+from freshet.sql.parse.text import parse_expression
 from freshet.sql.parse.trees import cast
 
 _MOMENT: Final = Span(1, 1, interval=True)
@@ -35,15 +37,16 @@ class ReleasedFlow(Flow):
         refuse_table(
             child, "no window is written for it, each tuple meets the rows that are there when it comes", place
         )
-        check_window(self, window)
-        if window.partition:
-            raise self.wrong("[PARTITION BY ...] does not run with PERIOD: write [ROWS 100] or [RANGE 1 MINUTE]")
-        if window.rows is not None and not _is_stream(child):
+        check_window(window, place)
+        if window.rows is not None and not window.partition and not _is_stream(child):
             raise self.wrong("with PERIOD a window of rows comes directly after the name of a stream")
         if child.traits.span is not None:
             raise self.wrong("with PERIOD there is one window over each stream, directly after its name")
         size = None if window.size is None else max(1, round(window.size * 1e6))
-        self._window, self._child = InputWindow(size, window.rows), child
+        self._child, self._name, self._rows = child, window.name, window.rows
+        self._partition = [parse_expression(text) for text in window.partition]
+        # No range of the log holds the last tuples of each partition, so a fold remembers them.
+        self._window = InputWindow() if self._partition else InputWindow(size, window.rows)
         self.traits = replace(child.traits, span=_MOMENT, clock="arrival", events={}, bounds={}, order=None)
 
     def emit(self, want: Want, wiring: Wiring) -> str:
@@ -51,17 +54,25 @@ class ReleasedFlow(Flow):
             raise self.wrong(_BOUNDS)
         number = (cast(exp.Literal.number(each), "bigint") for each in (0, 1))
         values = {PASSES: exp.true(), **dict(zip((FROM, UNTIL), number, strict=True))}
-        return self._child.emit(replace(want.inlined(values), time=None, window=self._window), wiring)
+        want = replace(want.inlined(values), time=None)
+        if not self._partition or self._rows is None:
+            return self._child.emit(replace(want, window=self._window), wiring)
+        inputs = Inputs()
+        keys = tuple(inputs.name(each) for each in self._partition)
+        own = {name.lower(): name for name in self.traits.names}
+        inputs.add(*(own[name] for name in sorted(want.reads() & own.keys())))
+        wanted = Want(f"{self._name}.input", inputs.columns, window=self._window)
+        return want.after(wiring, wiring.add(Last(self._name, self._rows, keys), self._child.emit(wanted, wiring)))
 
 
-def check_window(flow: Flow, window: Window) -> None:
+def check_window(window: Window, place: exp.Expr | None) -> None:
     """Refuses windows that mean nothing at a release."""
     if window.slide is not None:
-        raise flow.wrong("PERIOD says how often there is an answer: leave SLIDE out, as in [RANGE 1 MINUTE]")
+        raise fail("PERIOD says how often there is an answer: leave SLIDE out, as in [RANGE 1 MINUTE]", place)
     if window.time is not None:
-        raise flow.wrong("the windows of a PERIOD query end at its releases, by the arrival: write [RANGE 1 MINUTE]")
+        raise fail("the windows of a PERIOD query end at its releases, by the arrival: write [RANGE 1 MINUTE]", place)
     if window.size is None and window.rows is None:
-        raise flow.wrong("PERIOD needs a window with an end, as in [RANGE 1 MINUTE] or [ROWS 100]")
+        raise fail("PERIOD needs a window with an end, as in [RANGE 1 MINUTE] or [ROWS 100]", place)
 
 
 def _is_stream(flow: Flow) -> bool:

@@ -45,6 +45,7 @@ def build_query(
     ends: Collection[str] = (),
     functions: OwnFunctions | None = None,
     in_pairs: bool = False,
+    whole_windows: bool = False,
 ) -> Query:
     """A continuous query from its text.
 
@@ -64,6 +65,8 @@ def build_query(
         ends: Those of these queries whose event time is the end of a window (:attr:`Query.ends`).
         functions: What it may call besides Spark's functions.
         in_pairs: Whether streams are joined two at a time, as earlier versions did; the answer is the same.
+        whole_windows: Whether a periodic aggregate reads its whole window at each release instead of keeping panes; the
+            answer is the same.
 
     Raises:
         SqlError: The text is wrong; the message shows where and says what would be right.
@@ -91,7 +94,7 @@ def build_query(
         if period is None:
             query = lower(query, graph, times, orders or {}, ends, tree.meta.get("emit"), in_pairs)
         else:
-            query = lower_periodic(query, graph, tree.meta.get("emit"))
+            query = lower_periodic(query, graph, tree.meta.get("emit"), whole_windows)
         check_growth(query.graph)
     except SqlError as error:
         raise error.within(name, text) from None

@@ -22,12 +22,13 @@ from freshet.sql.lower.lower import Lowering
 from freshet.sql.parse.errors import SqlError, TextPlace
 from freshet.sql.parse.text import column
 
-_WINDOW: Final = "PERIOD needs a window after the name of every stream, as in FROM s [RANGE 1 MINUTE]"
+_WINDOW: Final = "PERIOD needs a window after every stream, as in FROM s [RANGE 1 MINUTE]"
 _APART: Final = (LogicalJoin, SetOperation, Applied)
 
 
-def lower_periodic(query: Query, graph: GraphBuilder, changes: TextPlace | None) -> Query:
-    """A periodic query as it runs: its operators, and what an instance sees at each edge from a stream.
+def lower_periodic(query: Query, graph: GraphBuilder, changes: TextPlace | None, whole_windows: bool = False) -> Query:
+    """A periodic query as it runs: its operators, and what an instance sees at each edge from a stream. With
+    ``whole_windows`` no panes are kept.
 
     Raises:
         SqlError: A part has no meaning at a release.
@@ -40,16 +41,16 @@ def lower_periodic(query: Query, graph: GraphBuilder, changes: TextPlace | None)
         raise SqlError("operators of one's own do not run with PERIOD", place)
     assert query.promises.period is not None
     period = max(1, round(query.promises.period * 1e6))
-    flow = _PeriodicLowering(graph, None, {}, (), False, period, _has_panes(graph)).flow(query.graph.root)
+    panes = _has_panes(graph) and not whole_windows
+    flow = _PeriodicLowering(graph, None, {}, (), False, period, panes).flow(query.graph.root)
     refuse_table(flow, "a query reads a stream; join one with it", graph.tables.get(flow.traits.table or ""))
     wiring = Wiring()
     columns = tuple((name, column(name)) for name in flow.traits.names)
     run = wiring.graph(flow.emit(Want(f"{query.name}.project", columns), wiring))
-    return replace(query, graph=run, windows=_windows(run, wiring, graph, place), has_time=True, order=None)
+    return replace(query, graph=run, windows=_windows(run, wiring, panes, place), has_time=True, order=None)
 
 
-def _windows(run: QueryGraph, wiring: Wiring, graph: GraphBuilder, place: TextPlace | None) -> dict[str, InputWindow]:
-    panes = _has_panes(graph)
+def _windows(run: QueryGraph, wiring: Wiring, panes: bool, place: TextPlace | None) -> dict[str, InputWindow]:
     found: dict[str, InputWindow] = {}
     for name, inputs in run.inputs.items():
         for source in inputs:
@@ -82,7 +83,7 @@ class _PeriodicLowering(Lowering):
         place = self.graph.places[window.name]
         if not self.panes:
             return ReleasedFlow(window, child, place)
-        check_window(child, window)
+        check_window(window, place)
         return WindowFlow(replace(window, slide=self.period / 1e6), child, source, place)
 
 
