@@ -33,6 +33,7 @@ from freshet.app.declared.spec import (
 )
 from freshet.log import Retention
 from freshet.model import Stream, UserError, parse_bytes, parse_duration, parse_schema, priority_classes
+from freshet.model.level_settings import LevelAim, LevelMode, LevelSettings
 from freshet.model.look_settings import LookSettings, OptimizerMode
 from freshet.model.places import check_local
 from freshet.model.promises import Late, Missed
@@ -61,6 +62,10 @@ class App(OwnCode):
         max_train_rows: Maximum number of tuples that a unit takes from a queue at once.
         periodic: Which instances of PERIOD queries run first, by name.
         reserve: Share of the time that continuous queries keep while PERIOD queries have work, too.
+        levels: Who says how much of its windows an instance of a PERIOD query reads, if the query may be thinned:
+            ``predicted``, ``feedback``, or ``off``.
+        aim: Whether levels make the worst answer (``fair``) or the ``average`` as good as possible.
+        ahead: Whether levels leave time for the releases that come before the last deadline.
         unit_timeout: How long a job of a unit may take; None: any time. The query that takes longer is quarantined.
         max_rows_out_per_row: Maximum number of rows that a unit of a query may output for each row that it reads.
         kept_state: Maximum memory in which each worker keeps what it has made of the states of windows and joins.
@@ -98,6 +103,9 @@ class App(OwnCode):
         policy: str = "everything",
         periodic: str = "edf",
         reserve: float = 0.1,
+        levels: LevelMode = "predicted",
+        aim: LevelAim = "fair",
+        ahead: bool = False,
         workers: int = 2,
         max_train_rows: int = 500_000,
         unit_timeout: str | float | None = 600.0,
@@ -141,6 +149,7 @@ class App(OwnCode):
                 None if least_stay is None else parse_duration(least_stay),
             ),
             check_mode(optimizer), ranks_of(ranks), periodic, reserve,
+            LevelSettings.checked(levels, aim, ahead),
         )  # fmt: skip
         self.streams: dict[str, StreamSpec] = {}
         self.tables: dict[str, TableSpec] = {}

@@ -30,6 +30,7 @@ from freshet.log import Intake, Log
 from freshet.model import ARRIVAL, FreshetError, Query, UserError
 from freshet.policies import create
 from freshet.policies.periodic import PeriodicFirst, create_periodic
+from freshet.quality.periodic import create_levels
 from freshet.sources import Feeder, PushSource
 from freshet.sources.mirror.source import MirrorSource
 from freshet.spark.driver.suspects import Suspects
@@ -106,7 +107,9 @@ def _open(
     queues = LogQueues(log)
     decisions, rows = DecisionKeeper(), app.settings.max_train_rows
     told: list[Observer] = [decisions, QuarantineTeller(), *map(Guarded, observers)]
-    periodic = PeriodicFirst(create_periodic(app.settings.periodic), made, app.settings.reserve)
+    periodic = PeriodicFirst(
+        create_periodic(app.settings.periodic), made, app.settings.reserve, create_levels(app.settings.levels)
+    )
     engine = Engine(queues, executor, clock, made, most_rows=rows, observers=told, periodic=periodic)
     loop = Loop(engine)
     tables = TableFeeds(log, app, lambda table: loop.ask(lambda: engine.board.streams_before(table)))

@@ -3,13 +3,15 @@
 Nothing here has a clock: whoever asks says when. The same code decides in simulated time and on Spark.
 """
 
+from freshet.model.level_settings import LevelAim, LevelMode, LevelSettings
 from freshet.quality.periodic.answer_quality import Pane, answer_quality, kept_along, kept_at, kept_of_panes
+from freshet.quality.periodic.create import create_levels
 from freshet.quality.periodic.error_bounds import Estimate, avg_estimate, count_estimate, sum_estimate
 from freshet.quality.periodic.feasible import Fit, PeriodicLoad, WhenFull, fit
 from freshet.quality.periodic.feedback import FeedbackController, FeedbackLevels, Gains
 from freshet.quality.periodic.instance_meter import InstanceFigures, InstanceMeter, PeriodicSnapshot
 from freshet.quality.periodic.level_rule import BestEffort, LevelRule, PlannedLevel, ReadyInstance, uniform
-from freshet.quality.periodic.levels import LevelAim, LevelDemand, average_levels, fair_levels, pseudo_deadlines
+from freshet.quality.periodic.levels import LevelDemand, average_levels, fair_levels, pseudo_deadlines
 from freshet.quality.periodic.managed import InstanceSampler, ManagedLevels, Sampled
 from freshet.quality.periodic.operator_cost import OperatorCost
 from freshet.quality.periodic.plan_time import PlanStep, PlanTime
@@ -31,7 +33,9 @@ __all__ = [
     "InstanceSampler",
     "LevelAim",
     "LevelDemand",
+    "LevelMode",
     "LevelRule",
+    "LevelSettings",
     "ManagedLevels",
     "OperatorCost",
     "Pane",
@@ -53,6 +57,7 @@ __all__ = [
     "average_levels",
     "avg_estimate",
     "count_estimate",
+    "create_levels",
     "dynamic_sizes",
     "fair_levels",
     "fit",

@@ -6,12 +6,10 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
-from typing import Final, Literal
+from typing import Final
 
 from freshet.quality.hull import lower_hull
 
-LevelAim = Literal["fair", "average"]
-"""What is made as good as possible: the worst answer, then the next one (RT Fig. 7), or the average (RT §4.4)."""
 _EXACT: Final = 1e-5
 _PIECES: Final = 48
 _ROOM: Final = 1e-9

@@ -85,7 +85,7 @@ class ManagedLevels:
         for instance in instances:
             self._waiting[instance.key] = managed = _Managed(instance)
             self._last[instance.key[0]] = instance
-            model = self._model(view, instance)
+            model = self._known(view, instance)
             if self._sampler is not None and self._sampling != "off" and model.learned:
                 self._sample(view, managed, model, self._sampler)
 
@@ -105,8 +105,9 @@ class ManagedLevels:
         managed = self._waiting.pop(outcome.instance.key, None)
         if managed is None:
             return
-        runs = profiled_runs(outcome.chains)
         model = self._model(view, managed.instance)
+        own = {each.name for each in model.operators}
+        runs = [run for run in profiled_runs(outcome.chains) if run.name in own]
         figures = self._figures(view, outcome, managed, model, runs)
         model.observe(runs)
         self.meters.setdefault(name, InstanceMeter()).add(figures)
@@ -141,6 +142,8 @@ class ManagedLevels:
 
     def assign(self, view: View) -> dict[InstanceKey, InstanceLevel]:
         """The levels of the instances that wait."""
+        there = {each.key for each in view.instances}
+        self._waiting = {key: managed for key, managed in self._waiting.items() if key in there}
         keys = {str(number): each.instance.key for number, each in enumerate(self._waiting.values())}
         ready = [self._ready(view, key, self._waiting[keys[key]]) for key in keys]
         found = self.rule.assign(self._now(view), ready, self._coming(view, ready) if self._ahead else ())
@@ -185,11 +188,15 @@ class ManagedLevels:
             self._since, self._spent = view.now, 0.0
         return view.now + self._spent
 
-    def _model(self, view: View, instance: InstanceView) -> QueryModel:
-        name = instance.key[0]
-        if name not in self._models:
-            self._models[name] = QueryModel(planned_operators(view, instance))
+    def _known(self, view: View, instance: InstanceView) -> QueryModel:
+        """What is known of a query; nothing, if its operators are other ones than before."""
+        name, operators = instance.key[0], tuple(planned_operators(view, instance))
+        if name not in self._models or self._models[name].operators != operators:
+            self._models[name] = QueryModel(operators)
         return self._models[name]
+
+    def _model(self, view: View, instance: InstanceView) -> QueryModel:
+        return self._models.get(instance.key[0]) or self._known(view, instance)
 
     def _plan(self, view: View, instance: InstanceView, selectivities: Mapping[str, float] | None) -> PlanTime:
         overhead = view.overhead(view.queries[instance.query].operators)

@@ -6,9 +6,10 @@ from collections import deque
 from collections.abc import Sequence
 from typing import Final
 
+from freshet.model.level_settings import LevelAim
 from freshet.quality.periodic.instance_meter import InstanceFigures
 from freshet.quality.periodic.level_rule import LevelRule, PlannedLevel, ReadyInstance
-from freshet.quality.periodic.levels import LevelAim, LevelDemand, average_levels, fair_levels, pseudo_deadlines
+from freshet.quality.periodic.levels import LevelDemand, average_levels, fair_levels, pseudo_deadlines
 
 _RECENT: Final = 50
 """Number of instances from which the margin is learned."""
