@@ -52,11 +52,13 @@ def test_without_levels_an_overload_is_late() -> None:
 def test_levels_keep_deadlines(sampling: Sampling) -> None:
     """1.68 s of work come in a second; the level that fits is 1 / 1.68."""
     world, manager = world_of([periodic("a", 4e-4), periodic("b", 4e-4)], PredictedLevels(), sampling)
-    assert late(world) <= 1
+    assert late(world) <= 2
     qualities = [each.quality for each in world.instances if each.release >= 5_000_000]
     fits = 1.0 / 1.68 - (0.1 if sampling == "fixed" else 0.0)
     assert np.mean(qualities) == pytest.approx(fits, abs=0.04)
-    assert manager.meters["a"].snapshot()["time_error_p50"] == pytest.approx(0.0, abs=0.1)
+    found = manager.meters["a"].snapshot()
+    assert found["time_error_p50"] == pytest.approx(0.0, abs=0.1)
+    assert (found["selectivity_error_p50"] is None) == (sampling == "off")
 
 
 def test_what_may_not_be_thinned_keeps_everything() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
@@ -42,8 +42,11 @@ class _Managed:
 
     instance: InstanceView
     selectivities: Mapping[str, float] | None = None
+    sampled: frozenset[str] = frozenset()
     sampling: float = 0.0
     given: PlannedLevel = field(default_factory=PlannedLevel)
+    predicted: float | None = None
+    """Seconds that it was expected to take; None: nothing was known of its query."""
 
 
 class ManagedLevels:
@@ -95,6 +98,7 @@ class ManagedLevels:
         found = sampler.sample(view, managed.instance, sizes(self._plan(view, managed.instance, None), rows))
         if found is not None:
             managed.selectivities = model.selectivities(found.runs)
+            managed.sampled = frozenset(run.name for run in found.runs)
             managed.sampling = found.seconds
             self.charged += found.seconds
             self._spent += found.seconds
@@ -130,12 +134,12 @@ class ManagedLevels:
             finished=finished,
             quality=answer_quality(table, kept, in_time=in_time),
             level=given.level,
-            predicted=given.seconds,
+            predicted=managed.predicted,
             took=outcome.seconds / outcome.together,
             waited=(record.started - record.release) / 1e6 if record.started >= 0 else 0.0,
             sampling=managed.sampling,
             skipped=record.state == "skipped",
-            selectivity_error=None if shares is None else _error(shares, actual, runs),
+            selectivity_error=None if shares is None else _error(shares, actual, managed.sampled),
         )
 
     # Levels
@@ -153,6 +157,7 @@ class ManagedLevels:
             kept = given.kept if given.level > 0.0 else dict.fromkeys(each.rows, LEAST) if each.thin else {}
             if not managed.instance.running:
                 managed.given = given
+                managed.predicted = given.seconds if self._model(view, managed.instance).learned else None
             shares = {reader: kept.get(reader, 1.0) for reader in each.rows}
             levels[managed.instance.key] = InstanceLevel(kept, answer_quality(each.table, shares), given.seconds or 0.0)
         return levels
@@ -215,8 +220,7 @@ def _table_of(view: View, instance: InstanceView) -> QualityTable:
     return QualityTable(inputs=tuple((each.reader, table.of(each.stream)) for each in instance.inputs))
 
 
-def _error(estimated: Mapping[str, float], actual: Mapping[str, float], runs: Sequence[ProfiledRun]) -> float | None:
-    """Mean relative error of the selectivities of the operators that ran."""
-    names = [run.name for run in runs if actual[run.name] > 0.0]
-    errors = [abs(estimated[name] - actual[name]) / actual[name] for name in names]
+def _error(estimated: Mapping[str, float], actual: Mapping[str, float], sampled: Iterable[str]) -> float | None:
+    """Mean relative error of the selectivities that were sampled."""
+    errors = [abs(estimated[name] / actual[name] - 1.0) for name in sampled if actual[name] > 0.0]
     return sum(errors) / len(errors) if errors else None

@@ -40,7 +40,7 @@ SATURATED: Final = 0.97
 """Seconds of work that are due within a second at a load of 100 %. The numbers of Poisson arrivals vary, so a little is
 left free: best effort just misses nothing there."""
 
-Releases = Literal["listed", "each second"]
+ReleaseTimes = Literal["listed", "each second"]
 """When queries are released. ``listed``: at multiples of the listed periods, so that most of the work of two seconds is
 due in the first of them. ``each second``: all periods are 1 s, so that the load lasts (RT Table 2 has periods of
 1 to 4 s)."""
@@ -70,7 +70,7 @@ class RtWorkload:
 
     load: float = 1.0
     seconds: float = 300.0
-    releases: Releases = "listed"
+    releases: ReleaseTimes = "listed"
     swing: float = 0.0
     late: Late = "finish"
     seed: int = 0
