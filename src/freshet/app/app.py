@@ -37,6 +37,7 @@ from freshet.app.declared.spec import (
 from freshet.log import Retention
 from freshet.model import Stream, UserError, parse_bytes, parse_duration, parse_schema, priority_classes
 from freshet.model.balance import BalanceBound
+from freshet.model.level_settings import LevelAim, LevelMode, LevelSettings
 from freshet.model.look_settings import LookSettings, OptimizerMode
 from freshet.model.places import check_local
 from freshet.model.promises import Late, Missed
@@ -65,6 +66,10 @@ class App(OwnCode):
         max_train_rows: Maximum number of tuples that a unit takes from a queue at once.
         periodic: Which instances of PERIOD queries run first, by name.
         reserve: Share of the time that continuous queries keep while PERIOD queries have work, too.
+        levels: Who says how much of its windows an instance of a PERIOD query reads, if the query may be thinned:
+            ``predicted``, ``feedback``, or ``off``.
+        aim: Whether levels make the worst answer (``fair``) or the ``average`` as good as possible.
+        ahead: Whether levels leave time for the releases that come before the last deadline.
         unit_timeout: How long a job of a unit may take; None: any time. The query that takes longer is quarantined.
         max_rows_out_per_row: Maximum number of rows that a unit of a query may output for each row that it reads.
         kept_state: Maximum memory in which each worker keeps what it has made of the states of windows and joins.
@@ -104,6 +109,9 @@ class App(OwnCode):
         policy: str = "everything",
         periodic: str = "edf",
         reserve: float = 0.1,
+        levels: LevelMode = "predicted",
+        aim: LevelAim = "fair",
+        ahead: bool = False,
         workers: int = 2,
         max_train_rows: int = 500_000,
         unit_timeout: str | float | None = 600.0,
@@ -145,6 +153,7 @@ class App(OwnCode):
             parse_bytes(kept_state), priority_classes(classes or {}),
             LookSettings(parse_duration(look_every), parse_duration(look_ahead), stay),
             check_mode(optimizer), ranks_of(ranks), age_limit(ageing), balance_of(expect, policy), periodic, reserve,
+            LevelSettings.checked(levels, aim, ahead),
         )  # fmt: skip
         self.streams: dict[str, StreamSpec] = {}
         self.tables: dict[str, TableSpec] = {}

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Final, Literal
 
 from freshet.model import UserError
+from freshet.reproduce.interval import interval_90
 from freshet.reproduce.trial import Trial
 
 PAPERS: Final = {
@@ -18,9 +19,12 @@ PAPERS: Final = {
     "aurora": "Resource scheduling for data streams: Aurora's run time and QoS-aware schedulers (CAR ch. 3-4)",
     "mirror": "Resource scheduling for data refreshing: perceived freshness of mirrors (CAR ch. 2)",
     "mavstream": "Runtime optimization of continuous queries: MavStream's run-time optimizer (MAV)",
+    "rtstream": "Prediction-based QoS management for real-time data streams: RTStream (RT)",
 }
 """Papers by short name. Each has a package or a module of that name here; importing it registers its claims."""
 
+FULL_SEEDS: Final = {"rtstream": 10}
+"""Number of seeds in full mode, of papers that name one."""
 CLAIMS: dict[str, list[Claim]] = {}
 ClaimKind = Literal["claim", "check"]
 """A claim says something about the world and could fail. A check is an identity, or the figure by which a constant was
@@ -72,7 +76,8 @@ class Claim:
     reason: str | None = None
 
     def check(self, trial: Trial) -> dict[str, Any]:
-        """Measures the claim; JSON-ready. ``ours``, the mean over the seeds, decides; ``spread`` is their range.
+        """Measures the claim; JSON-ready. ``ours``, the mean over the seeds, decides; ``spread`` is their range, and
+        ``interval_90`` the 90 % confidence interval of the mean.
 
         ``hangs_on_a_step`` says that one step of the grid from which it was read would change the verdict.
         """
@@ -84,6 +89,7 @@ class Claim:
             "published": self.published,
             "ours": None,
             "spread": None,
+            "interval_90": None,
             "low": self.low,
             "high": self.high,
             "ok": None,
@@ -92,7 +98,8 @@ class Claim:
             return result | {"skipped": found.skipped}
         ours = _mean(found.values)
         ok = self.accepts(ours)
-        result |= {"ours": ours, "spread": [min(found.values), max(found.values)], "ok": ok}
+        spread, interval = [min(found.values), max(found.values)], interval_90(found.values)
+        result |= {"ours": ours, "spread": spread, "interval_90": interval, "ok": ok}
         if not ok and self.reason is not None:
             result["reason"] = self.reason
         if found.grid is not None:
@@ -146,7 +153,7 @@ def papers() -> tuple[str, ...]:
     """Short names of the papers with claims.
 
     >>> papers()
-    ('fas', 'aurora', 'mirror', 'mavstream')
+    ('fas', 'aurora', 'mirror', 'mavstream', 'rtstream')
     """
     return tuple(PAPERS)
 
@@ -158,7 +165,7 @@ def claims(paper: str) -> list[Claim]:
     'FAS §7.1, Fig. 3'
     >>> claims("faz")
     Traceback (most recent call last):
-    freshet.model.errors.UserError: there are no claims of 'faz' (there are some of: fas, aurora, mirror, mavstream)
+    freshet.model.errors.UserError: there are no claims of 'faz' (there are some of: fas, aurora, mirror, ...)
     """
     if paper not in PAPERS:
         raise UserError(f"there are no claims of {paper!r} (there are some of: {', '.join(PAPERS)})")
@@ -212,13 +219,13 @@ def run(
 
     Returns:
         ``{"paper", "mode", "seeds", "runs", "held", "failed", "claims": [...]}``, where ``held`` and ``failed`` count
-        claims, not checks. A claim is ``{"id", "kind", "source", "published", "ours", "spread", "low", "high",
-        "ok"}``. Claims that depend on readings have ``readings``, claims that fail for a known reason have ``reason``,
-        claims that are read off a grid have ``grid`` and ``hangs_on_a_step``; claims that could not be measured have
-        ``ok`` null and ``skipped``.
+        claims, not checks. A claim is ``{"id", "kind", "source", "published", "ours", "spread", "interval_90",
+        "low", "high", "ok"}``. Claims that depend on readings have ``readings``, claims that fail for a known reason
+        have ``reason``, claims that are read off a grid have ``grid`` and ``hangs_on_a_step``; claims that could not be
+        measured have ``ok`` null and ``skipped``.
     """
     every = chosen(paper, name)
-    trial = Trial(quick=quick, seeds=seeds, jobs=jobs, ran=ran)
+    trial = Trial(quick=quick, seeds=seeds or (None if quick else FULL_SEEDS.get(paper)), jobs=jobs, ran=ran)
     tell = began or (lambda text: None)
     results = []
     for each in every:

@@ -75,6 +75,7 @@ class SimulatedLog(MadeUp):
         streams: Arrival times by stream.
         sizes: Bytes of a tuple, by stream; the executor adds those behind operators.
         beats: Moments at which all streams report event time, so that windows close while nothing comes.
+        quiet: Whether arrivals wake nobody, because instances of periodic queries see them at their releases.
 
     >>> from freshet.engine import VirtualClock
     >>> clock = VirtualClock()
@@ -96,8 +97,9 @@ class SimulatedLog(MadeUp):
         streams: Mapping[str, NDArray[np.float64]],
         sizes: Mapping[str, int] | None = None,
         beats: Sequence[float] = (),
+        quiet: bool = False,
     ) -> None:
-        self._clock = clock
+        self._clock, self._quiet = clock, quiet
         self.sizes = dict(sizes or {})
         self._sources = {name: _Source(times) for name, times in streams.items()}
         self._streams: dict[str, _Source | _Queue] = dict(self._sources)
@@ -145,7 +147,8 @@ class SimulatedLog(MadeUp):
 
     def next_arrival(self) -> float | None:
         """When the next tuple comes, or tells how far event time is."""
-        return min([*(due for due, _ in self._due[:1]), *self._beats[-1:]], default=None)
+        arrivals = () if self._quiet else self._due[:1]
+        return min([*(due for due, _ in arrivals), *self._beats[-1:]], default=None)
 
     def end(self, stream: str) -> int:
         return self._streams[stream].end

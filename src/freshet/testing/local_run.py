@@ -24,6 +24,7 @@ from freshet.model import ARRIVAL, Commit, Instance, Missing, Query, Shed, UserE
 from freshet.policies import Policy, create
 from freshet.policies.periodic import PeriodicFirst, create_periodic
 from freshet.policies.sharing import share
+from freshet.quality.periodic import create_levels
 from freshet.sources.push import PushedRows, as_rows
 from freshet.sources.times import event_seconds
 from freshet.testing.executor import InProcessExecutor
@@ -128,7 +129,9 @@ class LocalRun:
             made,
             most_rows=self._max_train_rows,
             stopwatch=self.clock.now,
-            periodic=PeriodicFirst(create_periodic(settings.periodic), made, settings.reserve),
+            periodic=PeriodicFirst(
+                create_periodic(settings.periodic), made, settings.reserve, create_levels(settings.levels)
+            ),
         )
         self._intakes: dict[str, Intake] = {}
         for name, spec in self.app.streams.items():

@@ -77,6 +77,7 @@ class Catalog:
     def check(self, query: Query) -> None:
         """Refuses what cannot run: windows that never end, some joins with tables."""
         _check_lateness(query, self.streams)
+        query.promises.quality.check(query.name, query.graph.streams)
         if query.promises.value is not None:
             _check_value(query, query.promises.value, self.schemas)
         if query.graph.tables:

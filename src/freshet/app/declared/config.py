@@ -28,6 +28,7 @@ from freshet.log.segments.retention import Retention
 from freshet.model import Curve, Expectation, UserError, parse_bytes, parse_duration, priority_classes
 from freshet.model.balance import BalanceBound
 from freshet.model.decision_table import DecisionTable
+from freshet.model.level_settings import LevelAim, LevelMode
 from freshet.model.look_settings import LookSettings
 from freshet.model.places import check_local
 from freshet.model.promises import overload_of
@@ -323,6 +324,13 @@ class AppSection(Section):
     queries."""
     reserve: float = Field(default=0.1, ge=0.0, lt=1.0)
     """Share of the time that continuous queries keep while PERIOD queries have work, too."""
+    levels: LevelMode = "predicted"
+    """Who says how much of its windows an instance of a PERIOD query reads, if the query may be thinned: "predicted",
+    "feedback" or "off"."""
+    aim: LevelAim = "fair"
+    """Whether levels make the worst answer or the average as good as possible: "fair" or "average"."""
+    ahead: bool = False
+    """Whether levels leave time for releases that come before the last deadline."""
     workers: int = Field(default=2, ge=1, le=64)
     """How many units may run at once."""
     max_train_rows: int = Field(default=500_000, ge=1)

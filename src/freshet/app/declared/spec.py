@@ -25,6 +25,7 @@ from freshet.model import (
     priority_classes,
 )
 from freshet.model.balance import BalanceBound
+from freshet.model.level_settings import LevelSettings
 from freshet.model.look_settings import LookSettings, OptimizerMode
 from freshet.model.promises import Late, Missed, overload_of
 from freshet.model.quality_table import QualityTable
@@ -50,7 +51,7 @@ CurveLike = Curve | Sequence[tuple[str | float, float]]
 ExpectationLike = Expectation | str | float | Sequence[tuple[str | float, str | float]] | Mapping[str, Any]
 """What is expected of a measure: a value, points (time of the query's life, value), or a mapping of ``class`` and of
 ``points`` or ``intervals``."""
-QualityLike = QualityTable | str | Sequence[tuple[float, float]]
+QualityLike = QualityTable | str | Sequence[tuple[float, float]] | Mapping[str, Any]
 """A quality table, the name of a preset, or points: (share kept, worth)."""
 
 _MASTER: Final = re.compile(
@@ -123,6 +124,7 @@ class Settings:
     balance: BalanceBound | None = None
     periodic: str = "edf"
     reserve: float = 0.1
+    levels: LevelSettings = field(default_factory=LevelSettings)
 
 
 def check_free(name: str, kind: str, taken: Mapping[str, str]) -> None:
