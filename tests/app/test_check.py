@@ -201,7 +201,7 @@ MISTAKES = [
     ("sql", "SELECT who.nme FROM s", "queries.q.sql: line 1: unknown field nme; did you mean name?"),
     ("sql", "SELECT host FROM t", "queries.q.sql: line 1: unknown stream t (there are: s)"),
     ("sql", "SELECT host FROM s\nPERIOD 10 SECONDS",
-     "queries.q.sql: line 2: PERIOD is parsed and checked, but not run by this version"),
+     "queries.q.sql: line 2: PERIOD needs a window after every stream, as in FROM s [RANGE 1 MINUTE]"),
 ]  # fmt: skip
 
 
@@ -314,7 +314,6 @@ sql = "SELECT anything FROM b"
         "queries.none.sinks[0].path",
         "queries.weight.sql",
         "queries.later.sql",
-        "queries.on_later.sql",
         "streams.a.source.rate",
         "app.report",
     ]

@@ -163,10 +163,10 @@ MISTAKES = {
         "[queries.Packets]",
         "queries.Packets: there is a stream packets already; choose another name",
     ),
-    "not run by this version": (
+    "a period without a window": (
         "SELECT host FROM large",
         "SELECT host FROM large PERIOD 10 SECONDS DEADLINE 5 SECONDS",
-        "queries.hosts.sql: line 1: PERIOD is parsed and checked, but not run by this version",
+        "queries.hosts.sql: line 1: PERIOD needs a window after every stream, as in FROM s [RANGE 1 MINUTE]",
     ),
 }
 
@@ -237,7 +237,8 @@ def test_every_key_is_described() -> None:
         SparkSection,
         StreamSection,
     )
+    from freshet.app.declared.meanings import meaning
 
     for section in (AppSection, QuerySection, RetentionSection, SinkSection, SparkSection, StreamSection):
-        for name, field in section.model_fields.items():
-            assert field.description, f"{section.__name__}.{name}"
+        for name in section.model_fields:
+            assert meaning(section, name), f"{section.__name__}.{name}"

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from tests.app.monitor import wait_for
+from tests.app.watched import APP, written
 
 from freshet.app import App, Run
 from freshet.app.remembered.looks import read_looks
@@ -19,36 +20,10 @@ from freshet.quality.snapshots import PromiseSnapshot
 
 pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("spark")]
 
-APP = """
-[app]
-look_every = "500 ms"
-[spark]
-master = "local[2]"
-
-[streams.packets]
-schema = "host string, size int"
-source = {kind = "generator", rate = 2000}
-
-[queries.alarm]
-sql = "SELECT host, size FROM packets WHERE size > 50"
-expect.latency = {class = "must", points = "1 us"}
-expect.memory = {class = "must", points = "1 GB"}
-
-[queries.archive]
-sql = "SELECT host FROM packets WHERE size > 10"
-expect.latency = "1 us"
-strategy = "segment"
-
-[queries.plain]
-sql = "SELECT size FROM packets WHERE size > 90"
-"""
-
 
 @pytest.fixture
 def app(tmp_path: Path) -> Path:
-    path = tmp_path / "app.toml"
-    path.write_text(APP)
-    return path
+    return written(tmp_path)
 
 
 def promise(run: Run, query: str) -> PromiseSnapshot:

@@ -6,42 +6,17 @@ import json
 from pathlib import Path
 
 import pytest
+from tests.app.watched import APP, written
 from tests.cli.commands import freshet_command
 
 from freshet.app.remembered.looks import LookWriter
 from freshet.cli.explaining.decisions import decisions_text
 from freshet.quality.optimizer import Look, MeasureLook
 
-APP = """
-[app]
-look_every = "500 ms"
-[spark]
-master = "local[2]"
-
-[streams.packets]
-schema = "host string, size int"
-source = {kind = "generator", rate = 2000}
-
-[queries.alarm]
-sql = "SELECT host, size FROM packets WHERE size > 50"
-expect.latency = {class = "must", points = "1 us"}
-expect.memory = {class = "must", points = "1 GB"}
-
-[queries.archive]
-sql = "SELECT host FROM packets WHERE size > 10"
-expect.latency = "1 us"
-strategy = "segment"
-
-[queries.plain]
-sql = "SELECT size FROM packets WHERE size > 90"
-"""
-
 
 @pytest.fixture
 def app(tmp_path: Path) -> Path:
-    path = tmp_path / "app.toml"
-    path.write_text(APP)
-    return path
+    return written(tmp_path)
 
 
 def test_decisions_are_a_table(tmp_path: Path) -> None:

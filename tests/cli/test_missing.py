@@ -74,8 +74,8 @@ def test_entries_are_shown_in_all_forms(file: Path) -> None:
 
 def test_what_makes_no_sense_is_refused(file: Path) -> None:
     for words, text in (
-        (("s", "--missing"), "s is not a query, and only answers can lack something"),
-        (("q", "--missing", "--last", "3"), "--missing shows the whole ledger of q: leave --last out"),
+        (("s", "--missing"), "s is not a query, and only queries have answers"),
+        (("q", "--missing", "--last", "3"), "--missing shows everything that is known of q: leave --last out"),
         (("p", "--missing"), "there is no query, stream or table 'p'"),
     ):
         found = run("read", file, *words)

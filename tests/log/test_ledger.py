@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from tests.log.rows import rows
 
-from freshet.log import CursorMoved, Log, LogReader, QueryRecord, Rearrangement
+from freshet.log import CursorMoved, Log, LogReader, QueryRecord, Rearrangement, Retention
 from freshet.log.store.digest import digest_of
 from freshet.model import Commit, Missing
 
@@ -64,6 +64,32 @@ def test_a_query_that_starts_anew_lacks_nothing(tmp_path: Path) -> None:
         assert len(log.ledger()) == 1
         log.rearrange(Rearrangement(queries={"q": None}))
         assert log.ledger() == []
+
+
+def test_entries_go_when_the_tuples_and_the_answers_are_gone_but_for_the_last_of_an_edge(tmp_path: Path) -> None:
+    moment = 1000.0
+    with Log.open(tmp_path, now=lambda: moment) as log:
+        for name, age in (("s", 10.0), ("q", 70.0)):
+            log.declare(name, Retention(history_age=age))
+        log.start_reader("q.filter_1", "s", owner="q")
+        for first in range(0, 30, 10):
+            log.append("s", rows(*range(first, first + 10)))
+            log.commit([move(first, first + 10, thinned(first, first + 10, ratio=0.1 + first / 100))])
+            log.append("q", rows(first))
+            moment += 20.0
+        assert len(log.ledger()) == 3
+        log.collect()
+        assert log.oldest("s") == 30
+        assert [entry.first for entry in log.ledger()] == [0, 10, 20], "answers of that time are kept"
+        moment += 15.0
+        log.collect()
+        assert log.oldest("q") == 1
+        assert [entry.first for entry in log.ledger()] == [10, 20]
+        moment += 1000.0
+        log.collect()
+        assert [entry.first for entry in log.ledger()] == [20], "it says up to where the edge lacks something"
+    with Log.open(tmp_path) as log:
+        assert [entry.first for entry in log.ledger()] == [20]
 
 
 def test_the_ledger_of_format_6_is_taken_over(tmp_path: Path) -> None:

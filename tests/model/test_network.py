@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from freshet.model import Filter, Network, NotRunnable, Project, Promises, Query, QueryGraph, Union, UserError
+from freshet.model import Filter, Network, Project, Promises, Query, QueryGraph, Union, UserError
 
 
 def union() -> Query:
@@ -95,11 +95,6 @@ def test_what_was_dropped_leaves_no_trace() -> None:
     assert network.writes(0) == ("a.project",)
     assert network.add(sharing("c")) == (0, 2)
     assert [node.name for node in network.nodes] == ["shared:1", "a.project", "c.project", ""]
-
-
-def test_what_is_not_run_yet_is_said() -> None:
-    with pytest.raises(NotRunnable, match="PERIOD"):
-        Query("p", "", union().graph, Promises(period=10.0)).check_runnable()
 
 
 def test_a_weight_is_a_share() -> None:

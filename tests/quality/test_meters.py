@@ -107,5 +107,6 @@ def test_every_snapshot_is_plain_json_within_bounds(records, now, since):
     report = meters.snapshot(now)
     assert json.loads(json.dumps(report, allow_nan=False)) == report
     for query in report["queries"].values():
+        assert query["freshness"] is not None
         assert 0.0 <= query["freshness"] <= 1.0
     assert report["total"]["tuples_out"] == report["total"]["response"]["count"]

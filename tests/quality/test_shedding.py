@@ -15,6 +15,7 @@ from freshet.model.quality_table import QualityTable
 from freshet.policies import Everything
 from freshet.quality.shedding import LEAST, OFF, ON, QueryLoad, Shedder, deal, loads
 from freshet.simulation.executor import Profile
+from freshet.simulation.view import RecordView
 from freshet.simulation.world import SimulatedQuery, World
 
 TABLES = [QualityTable.parse(each) for each in ("tolerant", "proportional", "strict", [(0.5, 0.9), (1, 1)])]
@@ -137,3 +138,9 @@ def test_what_is_thinned_takes_less_time_in_simulated_time_too() -> None:
     assert world.now == pytest.approx(0.01 * (1000 - told["rows_thinned"]))
     assert told["completeness"] == pytest.approx(told["tuples_out"] / 1000)
     assert 0.25 < told["completeness"] < 0.35
+
+
+def test_loads_follow_the_graph_whatever_the_numbers_of_operators() -> None:
+    # The output of 2 goes to 0, and that of 0 to 1.
+    view = RecordView.over({2: (0,), 0: (1,), 1: ()}, {2: (0.1, 0.5), 0: (0.2, 0.5), 1: (0.4, 1.0)})
+    assert loads(view, {2: 10.0}) == {0: pytest.approx(10 * 0.1 + 5 * 0.2 + 2.5 * 0.4)}

@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from freshet.reproduce import Trial, claims
 from freshet.reproduce.aurora.runs import (
+    CHAPTER_3,
     PRICES,
     AuroraRun,
+    Prices,
     fluctuating,
     large,
     policy_of,
@@ -37,8 +40,13 @@ def by_id(name: str) -> dict[str, object]:
         "aurora.fig3.7.min-cost-wins-cheap-boxes",
         "aurora.fig3.7.min-latency-wins-dear-boxes",
         "aurora.fig3.8.min-memory-needs-least",
+        "aurora.fig3.8.min-latency-needs-most",
+        "aurora.fig3.10.superboxes-halve",
+        "aurora.fig3.10.scheduler-share-rises",
+        "aurora.fig4.3.clusters",
+        "aurora.fig4.16.tight-miss-under-fixed",
+        "aurora.table4.6.qos-per-tuple",
         "aurora.table4.5.calibration",
-        "aurora.table4.5.slope-slack-above-fixed",
         "aurora.table4.5.bucketing-below-fixed",
         "aurora.fig4.2.both-meet-deadlines",
         "aurora.fig4.6.size-has-an-optimum",
@@ -49,18 +57,18 @@ def test_a_claim_holds(name: str) -> None:
     assert result["ok"] is True, result
 
 
+@pytest.mark.parametrize("prices", [PRICES, CHAPTER_3])
 @pytest.mark.parametrize("policy", ["baat", "taat", "aaat-min-cost", "fixed-priority", "slope-slack-push", "bucketing"])
 @pytest.mark.parametrize(
     "make", [lambda trial: small(trial, 1700.0, process="poisson"), lambda trial: trees(trial, 2, 0.9)]
 )
-def test_a_run_is_what_the_engine_gives(policy: str, make: Callable[[Trial], AuroraWorkload]) -> None:
-    run = AuroraRun(
-        replace(make(Trial()), tuples=200), policy, None if policy in ("baat", "taat", "aaat-min-cost") else 10
-    )
+def test_a_run_is_what_the_engine_gives(policy: str, make: Callable[[Trial], AuroraWorkload], prices: Prices) -> None:
+    size = None if policy in ("baat", "taat", "aaat-min-cost") else 10
+    run = AuroraRun(replace(make(Trial()), tuples=200), policy, size, prices=prices)
     fast = simulate(run).outcome
     world = World(
-        run.bed.streams_of(), run.bed.queries_of(), policy_of(run), call=PRICES.call, operation=PRICES.operation,
-        seed=run.bed.seed, departs="box",
+        run.bed.streams_of(), run.bed.queries_of(), policy_of(run), overhead=prices.unit, call=prices.call,
+        operation=prices.operation, seed=run.bed.seed, departs="box",
     )  # fmt: skip
     world.run()
     slow = world.outcome()
@@ -89,6 +97,13 @@ def test_seeds_are_one_run_where_nothing_is_drawn() -> None:
     assert seeded(replace(run, bed=replace(run.bed, process="poisson")), 1).bed.seed == 1
 
 
+def test_all_seeds_have_the_same_load() -> None:
+    run = AuroraRun(trees(Trial(), 2, 0.5), "baat")
+    beds = [seeded(run, seed).bed for seed in range(3)]
+    assert len({bed.rate for bed in beds}) == 3
+    assert [bed.rate / bed.capacity for bed in beds] == pytest.approx([0.5] * 3)
+
+
 def test_a_rate_is_sustained_up_to_the_first_that_is_not() -> None:
     trial = Trial(quick=True, seeds=1)
     every = [
@@ -105,3 +120,22 @@ def test_late_tuples_are_counted_by_period_and_kind() -> None:
     assert every == 1000
     assert found.missed(storm=True) + found.missed(storm=False) == found.outcome.qos.late
     assert found.share_missed(storm=True, tight=True) >= found.share_missed(storm=True, tight=False)
+
+
+def test_recent_utilities_fall_in_a_storm() -> None:
+    bed = replace(fluctuating(Trial(quick=True)), calm=4000, storm=4000, tuples=8000)
+    recent = simulate(AuroraRun(bed, "fixed-priority-push", 10)).recent
+    assert [came for came, _ in recent] == sorted(came for came, _ in recent)
+    assert recent[0][1] == 1.0
+    assert recent[-1][1] < 0.7
+
+
+def test_batches_bring_random_numbers_of_tuples_at_the_same_moments() -> None:
+    bed = replace(small(Trial()), applications=2, burst=10, tuples=2000, process="batches")
+    first, second = bed.streams_of().values()
+    shared = min(len(set(first.tolist())), len(set(second.tolist())))
+    assert sorted(set(first.tolist()))[:shared] == sorted(set(second.tolist()))[:shared]
+    counts = np.unique(first, return_counts=True)[1]
+    assert counts.min() >= 1
+    assert 8.0 < counts.mean() < 12.0
+    assert counts.std() > 1.0

@@ -37,9 +37,9 @@ def test_the_claim_holds(trial: Trial, name: str) -> None:
 def tiny(monkeypatch: pytest.MonkeyPatch) -> None:
     """Workloads of no meaning, for tests of what is around the simulations."""
     monkeypatch.setattr(runs, "base", lambda trial: FasWorkload(queries=10, tuples=20))
-    for module in ("claims", "plots"):
+    for module in ("streams", "plots"):
         monkeypatch.setattr(f"freshet.reproduce.fas.{module}.trace_folder", lambda: None)
-    monkeypatch.setattr("freshet.reproduce.fas.claims.base", lambda trial: FasWorkload(queries=10, tuples=20))
+    monkeypatch.setattr("freshet.reproduce.fas.measures.base", lambda trial: FasWorkload(queries=10, tuples=20))
 
 
 def cli(*arguments: str) -> tuple[int, str]:
@@ -62,9 +62,15 @@ def test_the_command_prints_one_object_and_draws(tmp_path: Path) -> None:
     code, text = cli("fas", "--json", "--seeds", "1", "--plots", str(tmp_path))
     result = json.loads(text)
     assert code in (0, 1)  # tiny workloads need not show what the paper shows
-    assert set(result["claims"][0]) == {"id", "source", "published", "ours", "spread", "low", "high", "ok"}
+    assert set(result["claims"][0]) == {
+        "id", "kind", "source", "published", "ours", "spread", "low", "high", "ok",
+    }  # fmt: skip
     skipped = [each for each in result["claims"] if each["ok"] is None]
-    assert [each["id"] for each in skipped] == ["fas.fig10.fas-below-rb", "fas.fig10.rb-below-rr-and-fcfs"]
+    assert [each["id"] for each in skipped] == [
+        "fas.fig10.fas-below-rb",
+        "fas.fig10.rb-below-rr-and-fcfs",
+        "fas.fig10.traces-staler",
+    ]
     assert sorted(file.name for file in tmp_path.iterdir()) == FIGURES
     assert all(file.read_bytes().startswith(b"\x89PNG") for file in tmp_path.iterdir())
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 
 from freshet.model import UserError
 from freshet.reproduce import Claim, Measured, Trial, claims, papers, run
 from freshet.reproduce import registry as registry_module
+from freshet.reproduce.page import page_of
 from freshet.reproduce.registry import claim
 
 
@@ -16,6 +18,7 @@ from freshet.reproduce.registry import claim
 def own(monkeypatch: pytest.MonkeyPatch) -> dict[str, list[Claim]]:
     known: dict[str, list[Claim]] = {}
     monkeypatch.setattr(registry_module, "CLAIMS", known)
+    monkeypatch.setattr(registry_module, "import_module", lambda name: None)
     return known
 
 
@@ -41,6 +44,45 @@ def test_what_cannot_be_measured_neither_holds_nor_fails() -> None:
     result = skipped.check(Trial())
     assert (result["ok"], result["ours"], result["skipped"]) == (None, None, "no data")
     json.dumps(result)
+
+
+def test_a_claim_that_fails_says_why() -> None:
+    known = Claim("x.y", "X §1", 0.4, "counts", 0.3, None, lambda trial: Measured([0.2]), reason="too small")
+    assert known.check(Trial())["reason"] == "too small"
+    held = Claim("x.y", "X §1", 0.4, "counts", 0.1, None, lambda trial: Measured([0.2]), reason="too small")
+    assert "reason" not in held.check(Trial())
+
+
+@pytest.mark.parametrize(("grid", "hangs"), [(0.05, False), (0.15, True)])
+def test_a_claim_says_that_it_hangs_on_one_step_of_its_grid(grid: float, hangs: bool) -> None:
+    result = Claim("x.y", "X §1", 0.4, "counts", 0.1, None, lambda trial: Measured([0.2], grid=grid)).check(Trial())
+    assert (result["ok"], result["grid"], result["hangs_on_a_step"]) == (True, grid, hangs)
+
+
+def test_one_claim_is_measured_alone_and_checks_are_not_counted(own: dict[str, list[Claim]]) -> None:
+    for kind in ("claim", "check"):
+        for name, value in (("good", 1.0), ("bad", -1.0)):
+            register = claim(f"fas.{kind}.{name}", source="X", published=1, how="so", low=0.0, kind=kind)
+            register(lambda trial, value=value: Measured([value]))  # type: ignore[misc]
+    every = run("fas")
+    assert (every["held"], every["failed"], len(every["claims"])) == (1, 1, 4)
+    assert [each["id"] for each in run("fas", "claim.bad")["claims"]] == ["fas.claim.bad"]
+    assert [each["id"] for each in run("fas", "fas.check.good")["claims"]] == ["fas.check.good"]
+    with pytest.raises(UserError, match=r"did you mean fas\.claim\.bad"):
+        run("fas", "claim.baad")
+
+
+def test_the_page_has_every_claim_and_every_plot(tmp_path: Path) -> None:
+    (tmp_path / "fas_fig3.png").write_bytes(b"\x89PNG picture")
+    (tmp_path / "mirror_fig1.png").write_bytes(b"\x89PNG other")
+    bad = Claim("fas.a", "X <1>", 0.4, "counts", 0.3, None, lambda trial: Measured([0.2], {"r": [7.0]}), reason="b&c")
+    result = {"paper": "fas", "mode": "quick", "seeds": 3, "runs": 9, "held": 0, "failed": 1}
+    page = page_of([result | {"claims": [bad.check(Trial())]}], tmp_path)
+    assert "X &lt;1&gt;" in page
+    assert "NO: b&amp;c" in page
+    assert "r: 7" in page
+    assert page.count("data:image/png") == 1
+    assert 'src="http' not in page
 
 
 def test_a_claim_must_be_able_to_fail(own: dict[str, list[Claim]]) -> None:

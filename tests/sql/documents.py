@@ -10,7 +10,7 @@ from __future__ import annotations
 import random
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -61,14 +61,22 @@ Came = tuple[float, str, dict[str, Any]]
 """When, where, what."""
 
 
+def periodic() -> dict[str, str]:
+    """The SQL blocks of the page with a PERIOD, by their heading."""
+    return dict(_blocks(lambda text: "period" in text.lower()))
+
+
 def queries() -> dict[str, str]:
-    """The SQL blocks of the page by their heading."""
-    found: dict[str, str] = {}
+    """The other SQL blocks of the page by their heading."""
+    return dict(_blocks(lambda text: "period" not in text.lower()))
+
+
+def _blocks(wanted: Callable[[str], bool]) -> Iterator[tuple[str, str]]:
     for section in PAGE.read_text().split("\n## ")[1:]:
         title = section.split("\n", 1)[0]
-        for number, text in enumerate(re.findall(r"^```sql\n(.*?)^```", section, re.MULTILINE | re.DOTALL), 1):
-            found[title if number == 1 else f"{title} ({number})"] = text
-    return found
+        blocks = re.findall(r"^```sql\n(.*?)^```", section, re.MULTILINE | re.DOTALL)
+        for number, text in enumerate(filter(wanted, blocks), 1):
+            yield (title if number == 1 else f"{title} ({number})"), text
 
 
 def tuples(rng: random.Random) -> list[Came]:
@@ -94,6 +102,32 @@ def _tuples(rng: random.Random) -> Iterator[Came]:
                 yield at, f"Sensor{number}", {"epoch": epoch, **{name: halves() for name in ("x", "y", "z", "val")}}
     for _ in range(60):
         yield rng.uniform(0, 4 * 3600), "TEMPERATURE", {"temp_val": halves()}
+
+
+WINDOWS: Final = {
+    "RT §2.2": "SELECT avg(value) FROM {Speed:60} JOIN Lanes ON lane = ID WHERE type = 'Truck'",
+    "RT §5.2.1, query 1": """
+        SELECT x.ID, x.value, x.type, y.ID, y.value, y.type FROM {S0:4} x JOIN {S1:4} y
+        ON x.ID = y.ID AND x.type = y.type AND x.value <> y.value""",
+    "RT §5.2.1, query 2": "SELECT avg(value), min(value), max(value) FROM {S0:2} x JOIN R0 ON x.ID = R0.ID",
+    "RT §5.2.1, query 3": "SELECT type, count(*) FROM {S0:1} GROUP BY type",
+}
+"""The periodic queries of the page as a batch at a release."""
+
+
+def at_release(title: str, logs: Mapping[str, pa.Table], release: int) -> Counter[tuple[Any, ...]]:
+    """The answer to a periodic query at a release (microseconds); an aggregate over nothing gives no row."""
+
+    def window(found: re.Match[str]) -> str:
+        name, seconds = found[1], int(found[2])
+        since = release - seconds * 1_000_000
+        return f"(SELECT * EXCLUDE ({ARRIVAL}) FROM {name} WHERE {ARRIVAL} >= {since} AND {ARRIVAL} < {release})"
+
+    with duckdb.connect(config={"threads": "1"}) as connection:
+        for name, rows in {**logs, **TABLES}.items():
+            connection.register(name, rows)
+        rows = connection.execute(re.sub(r"\{(\w+):(\d+)\}", window, WINDOWS[title])).fetchall()
+    return Counter(row for row in rows if any(value is not None for value in row))
 
 
 def expected(logs: Mapping[str, pa.Table]) -> dict[str, Counter[tuple[Any, ...]]]:

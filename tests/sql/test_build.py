@@ -11,7 +11,6 @@ from freshet.model import (
     Join,
     Lifetime,
     Moving,
-    NotRunnable,
     Operator,
     Project,
     Promises,
@@ -20,7 +19,7 @@ from freshet.model import (
     UserError,
     parse_schema,
 )
-from freshet.sql import SqlError, build_query, not_run_yet
+from freshet.sql import SqlError, build_query
 
 PREDICATES = [
     "size > 3",
@@ -66,10 +65,10 @@ def test_query_on_the_output_of_a_query(streams: dict[str, pa.Schema]) -> None:
 
 
 def test_promises_are_kept_in_seconds(streams: dict[str, pa.Schema]) -> None:
-    query = build_query("q", "SELECT src FROM packets WHERE ok PERIOD '1 minute' DEADLINE 250ms", streams)
+    query = build_query("q", "SELECT src FROM packets [RANGE 5 s] WHERE ok PERIOD '1 minute' DEADLINE 250ms", streams)
     assert (query.promises.period, query.promises.deadline) == (60.0, 0.25)
-    with pytest.raises(NotRunnable, match="PERIOD"):
-        query.check_runnable()
+    query = build_query("q", "SELECT src FROM packets [RANGE 5 s] PERIOD 2 s", streams)
+    assert query.promises.deadline == 2.0
 
 
 def test_period_stays_a_name(streams: dict[str, pa.Schema]) -> None:
@@ -141,13 +140,3 @@ def test_the_arguments_of_every_function_are_known() -> None:
 
     named = {name for name, kind in functions().items() if kind in ("scalar", "aggregate")} - {*IN_GRAMMAR, "cast"}
     assert signatures().keys() == named
-
-
-def test_what_is_not_run_yet_is_said_at_its_place(streams: dict[str, pa.Schema]) -> None:
-    text = "SELECT src FROM packets PERIOD 10 SECONDS"
-    error = not_run_yet(build_query("q", text, streams))
-    assert error is not None
-    assert error.place is not None
-    first, last = error.place
-    assert text[first : last + 1] == "PERIOD"
-    assert str(error).startswith("query q, line 1: PERIOD is parsed and checked, but not run by this version\n")

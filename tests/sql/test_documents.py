@@ -8,16 +8,26 @@ from collections import Counter
 from pathlib import Path
 
 import numpy as np
-import pyarrow as pa
 import pytest
 from tests.engine.kit import Application
-from tests.sql.documents import REFERENCE, SCHEMAS, TABLES, expected, queries, tuples
+from tests.sql.documents import (
+    REFERENCE,
+    SCHEMAS,
+    TABLES,
+    WINDOWS,
+    at_release,
+    expected,
+    periodic,
+    queries,
+    tuples,
+)
 
 from freshet.app import App
 from freshet.model import Filter, Join, Stream, parse_schema
 from freshet.policies import Everything
 from freshet.sql import build_query
-from freshet.testing import RandomSteps
+from freshet.testing import LocalRun, RandomSteps
+from freshet.testing.local_run import START
 
 QUERIES = queries()
 NAMES = {title: f"q{number}" for number, title in enumerate(QUERIES)}
@@ -101,11 +111,30 @@ def test_mav_has_eight_operators_and_selects_before_it_joins() -> None:
             assert isinstance(query.graph.operators[name], Filter), "what reads a stream selects"
 
 
-def test_rt_with_its_period_is_checked() -> None:
-    given = (
-        "Select avg(Speed.value) From Speed[range 1 minute], Lanes Where Speed.lane = Lanes.ID "
-        "and Speed.type = 'Truck' Period 10 seconds Deadline 5 seconds;"
-    )
-    schemas: dict[str, pa.Schema] = {"Speed": parse_schema(SCHEMAS["Speed"]), "Lanes": TABLES["Lanes"].schema}
-    query = build_query("q", given, schemas, tables=TABLES)
-    assert (query.promises.period, query.promises.deadline, query.graph.operators) == (10.0, 5.0, {})
+@pytest.mark.parametrize("seed", range(3))
+def test_periodic_queries_give_the_batch_answer_at_each_release(seed: int) -> None:
+    app = App("documents")
+    for name, columns in SCHEMAS.items():
+        app.stream(name, columns)
+    for name in TABLES:
+        app.table(name, f"{name}.csv", schema="ID int")
+    asked = periodic()
+    assert list(asked) == list(WINDOWS)
+    for title, text in asked.items():
+        app.query(NAMES[title], text)
+    rng = random.Random(seed)
+    with LocalRun(app, workers=1 + seed, seed=seed, tables=TABLES) as run:
+        for at, name, row in tuples(random.Random(7)):
+            if name != "TEMPERATURE":
+                run.push(name, [row], at=START + 1.0 + at)
+            for _ in range(rng.choice((0, 0, 0, 2))):
+                run.turn()
+        assert run.drain()
+        logs = {name: run.log.read(name, 0, run.log.end(name)) for name in SCHEMAS if run.log.end(name)}
+        for title in asked:
+            output, instances = run.read(NAMES[title]), run.instances(NAMES[title])
+            assert len(instances) >= 9
+            for each in instances:
+                found = Counter(tuple(row.values()) for row in output.slice(each.first, each.rows).to_pylist())
+                assert found == at_release(title, logs, each.release), title
+            assert output.num_rows > 8, f"{title}: too few to tell"

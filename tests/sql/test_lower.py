@@ -11,7 +11,6 @@ from freshet.model import (
     Join,
     Lifetime,
     Network,
-    NotRunnable,
     Operator,
     Panes,
     Project,
@@ -261,10 +260,3 @@ def test_columns_of_the_stream_win_over_those_of_the_window() -> None:
     query = build_query("q", text, schemas)
     columns = (("window_end", "window_end"), ("window_start", "__window_start"), ("n", "__a1"))
     assert query.graph.operators[query.graph.root] == Project("q.project", columns)
-
-
-def test_periodic_queries_are_left_to_their_release(streams: Streams, times: Times) -> None:
-    query = build_query("q", "SELECT count(*) AS n FROM packets [RANGE 1 s] PERIOD 1 s", streams, times=times)
-    assert not query.graph.operators
-    with pytest.raises(NotRunnable, match="PERIOD"):
-        query.check_runnable()

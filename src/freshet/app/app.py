@@ -37,9 +37,12 @@ from freshet.app.declared.spec import (
 from freshet.log import Retention
 from freshet.model import Stream, UserError, parse_bytes, parse_duration, parse_schema, priority_classes
 from freshet.model.balance import BalanceBound
+from freshet.model.level_settings import LevelAim, LevelMode, LevelSettings
 from freshet.model.look_settings import LookSettings, OptimizerMode
 from freshet.model.places import check_local
+from freshet.model.promises import Late, Missed
 from freshet.policies import create
+from freshet.policies.periodic import check_periodic
 from freshet.policies.sharing import Mode as ShareMode
 from freshet.sources import KINDS as SOURCES
 from freshet.spark.session.residency import ResidentSetting, check_resident
@@ -61,6 +64,12 @@ class App(OwnCode):
         policy: Scheduling policy.
         workers: How many units may run at once.
         max_train_rows: Maximum number of tuples that a unit takes from a queue at once.
+        periodic: Which instances of PERIOD queries run first, by name.
+        reserve: Share of the time that continuous queries keep while PERIOD queries have work, too.
+        levels: Who says how much of its windows an instance of a PERIOD query reads, if the query may be thinned:
+            ``predicted``, ``feedback``, or ``off``.
+        aim: Whether levels make the worst answer (``fair``) or the ``average`` as good as possible.
+        ahead: Whether levels leave time for the releases that come before the last deadline.
         unit_timeout: How long a job of a unit may take; None: any time. The query that takes longer is quarantined.
         max_rows_out_per_row: Maximum number of rows that a unit of a query may output for each row that it reads.
         kept_state: Maximum memory in which each worker keeps what it has made of the states of windows and joins.
@@ -98,6 +107,11 @@ class App(OwnCode):
         *,
         state: str | Path = "state",
         policy: str = "everything",
+        periodic: str = "edf",
+        reserve: float = 0.1,
+        levels: LevelMode = "predicted",
+        aim: LevelAim = "fair",
+        ahead: bool = False,
         workers: int = 2,
         max_train_rows: int = 500_000,
         unit_timeout: str | float | None = 600.0,
@@ -119,6 +133,7 @@ class App(OwnCode):
         resident_port: int = 0,
     ) -> None:
         create(policy)
+        check_periodic(periodic, reserve)
         if master is not None:
             check_master(master)
         check_local(state, "state")
@@ -137,7 +152,8 @@ class App(OwnCode):
             check_resident(resident), resident_port,
             parse_bytes(kept_state), priority_classes(classes or {}),
             LookSettings(parse_duration(look_every), parse_duration(look_ahead), stay),
-            check_mode(optimizer), ranks_of(ranks), age_limit(ageing), balance_of(expect, policy),
+            check_mode(optimizer), ranks_of(ranks), age_limit(ageing), balance_of(expect, policy), periodic, reserve,
+            LevelSettings.checked(levels, aim, ahead),
         )  # fmt: skip
         self.streams: dict[str, StreamSpec] = {}
         self.tables: dict[str, TableSpec] = {}
@@ -298,6 +314,8 @@ class App(OwnCode):
         value: str | None = None,
         quality: QualityLike = "proportional",
         strategy: str | None = None,
+        late: Late = "finish",
+        missed: Missed = "skip",
     ) -> None:
         """Declares a query over streams and over the outputs of other queries; see :class:`~freshet.model.Query`.
 
@@ -322,9 +340,11 @@ class App(OwnCode):
                 such as ``[(0.5, 0.8), (1, 1)]``.
             strategy: The policy that schedules it, whatever is seen. None: if it expects something, the optimizer
                 chooses one.
+            late: With PERIOD: whether an instance whose deadline has passed runs (``finish``) or not (``abandon``).
+            missed: With PERIOD: whether releases at which nothing ran are skipped (``skip``) or not (``catch-up``).
         """
         more = sinks, retention, curve, expect, self.settings, overload, value, quality, strategy, subscribers
-        self.queries[name] = declare_query(self.names(), name, sql, weight, start, on_error, *more)
+        self.queries[name] = declare_query(self.names(), name, sql, weight, start, on_error, *more, late, missed)
 
     def names(self) -> dict[str, str]:
         """All that is declared, with its kind.

@@ -165,11 +165,16 @@ def _importance(item: tuple[str, Mapping[str, Any]]) -> tuple[int, float, float,
     """A key that is smallest for what a person should see first. Freshness counts as it is shown, so that rows do not
     jump."""
     name, query = item
-    return (_TROUBLE.get(query["state"], 2), round(query["freshness"], 3), -query["weight"], name)
+    return (_TROUBLE.get(query["state"], 2), round(_fresh(query), 3), -query["weight"], name)
+
+
+def _fresh(query: Mapping[str, Any]) -> float:
+    """Its freshness; a query with a PERIOD has none, and counts as fresh."""
+    return 1.0 if query["freshness"] is None else float(query["freshness"])
 
 
 def _more(rest: list[tuple[str, Mapping[str, Any]]]) -> str:
-    fresh = min(query["freshness"] for _, query in rest)
+    fresh = min(_fresh(query) for _, query in rest)
     states = [query["state"] for _, query in rest]
     trouble = "".join(f", {states.count(state)} {state}" for state in _TROUBLE if state in states)
     return f"... and {len(rest)} more, each at least {_percent(fresh)} fresh{trouble}"

@@ -13,10 +13,12 @@ from freshet.engine.clock import Clock
 from freshet.engine.events import Added, Arrived, Dropped, Event, Held, Observer, Promised, Quarantined, Thinned
 from freshet.engine.lines import Lines
 from freshet.engine.protocols import Executor, QueueLog
+from freshet.engine.releases import Releases
 from freshet.engine.states import EdgeState, FoldState, OperatorState, QueryState
 from freshet.engine.thinning import Thinning
 from freshet.engine.timekeeper import Timekeeper
 from freshet.log.errors import LogFull
+from freshet.log.kinds import ReaderKind
 from freshet.model import Commit, Promises, Query, Shed, Unit, UserError
 from freshet.policies import Policy
 from freshet.quality import OperatorStatistics
@@ -42,6 +44,7 @@ class Admission:
         self.observers = list(observers)
         self.schemas: dict[str, pa.Schema] = {}
         self.thinning = Thinning(self.board, self.schemas)
+        self.releases = Releases(self.board, log, self.time)
         self._running = Lines()
         self._outdated: set[str] = set()
         """Units that must run again: since they began, one of their operators has gained or lost a reader."""
@@ -82,6 +85,8 @@ class Admission:
         self._outdated |= self._running.where(lambda unit: not there.isdisjoint(unit.nodes))
         self._tell(Added(self.clock.now(), query.name, query.promises, query.graph.streams))
         self._take_up(state)
+        if query.is_periodic:
+            self._start_releases(state)
         self.policy.changed(board, board.numbers[query.name])
         return outputs[query.name]
 
@@ -97,16 +102,21 @@ class Admission:
         start = next(self.board.serving(operator)).query.start
         for edge in operator.edges:
             at = "earliest" if edge.edge.kind == "queue" else start
-            edge.cursor = self.log.start_reader(edge.edge.reader, edge.edge.stream, at, "operator", operator.node.query)
+            kind: ReaderKind = "operator" if edge.window is None or edge.window.passes else "window"
+            edge.cursor = self.log.start_reader(edge.edge.reader, edge.edge.stream, at, kind, operator.node.query)
             edge.waiting = 0
         if isinstance(operator, FoldState):
             self.time.start(operator)
+
+    def _start_releases(self, state: QueryState) -> None:
+        self.releases.start(state)
 
     def drop_query(self, name: str) -> None:
         """Ends a query: its running work is given up, its output stays, and its readers keep their place."""
         number, state = self._find(name)
         self._outdated |= self._running.where(lambda unit: self._writes_for(unit, state))
         self.thinning.forget(state)
+        self.releases.drop(name)
         gone = self.board.drop(state)
         self.time.changed()
         self.log.park([reader for operator in gone for reader in _readers(operator)])
@@ -148,7 +158,7 @@ class Admission:
         """Finds what waits for a query."""
         self.thinning.apply(state)
         self.time.changed()
-        edges = [edge for operator in self.board.of(state) for edge in operator.edges]
+        edges = [edge for each in self.board.of(state) for edge in each.edges if edge.window is None]
         for stream in dict.fromkeys(edge.edge.stream for edge in edges):
             self._enqueue(stream, [edge for edge in edges if edge.edge.stream == stream])
         # Its output may be full, and the event time of what it reads may have concerned nobody until now.

@@ -70,6 +70,11 @@ def trains_of(board: Board, chain: Chain) -> list[tuple[EdgeState, Train]]:
     return [(edge, each) for edge, each in zip(edges, chain.inputs, strict=True) if isinstance(each, Train)]
 
 
+def queued(trains: Iterable[tuple[EdgeState, Train]]) -> list[tuple[EdgeState, Train]]:
+    """Those of some trains that come from queues, not from windows of periodic queries."""
+    return [(edge, train) for edge, train in trains if edge.window is None]
+
+
 @dataclass(frozen=True, slots=True)
 class Shape:
     """Operators that run together, cut into chains, whatever waits in front of them.
@@ -140,7 +145,7 @@ def bind(
     limit = most_rows if step.rows is None else min(step.rows, most_rows)
     shape = board.shapes.get(step.nodes)
     if shape is None or not shape.fits(ahead):
-        shape = _shape(board, step.nodes, ahead)
+        shape = shape_of(board, step.nodes, ahead)
     if not shape.operators:
         return None
     chains = shape.over(limit, log.train)
@@ -148,7 +153,8 @@ def bind(
     return Unit(unit, chains, states(chains), tuple(map(log.versions, shape.tables)))
 
 
-def _shape(board: Board, nodes: tuple[int, ...], ahead: bool) -> Shape:
+def shape_of(board: Board, nodes: tuple[int, ...], ahead: bool = False) -> Shape:
+    """Those of some operators that can run now, cut into chains."""
     shape = _Cut(board, nodes, ahead).shape()
     if len(shape.operators) == len(nodes) and not any(edge.apart for each in shape.operators for edge in each.edges):
         # All of them run: as long as that is so, they are cut in the same way.
@@ -188,7 +194,9 @@ class _Cut:
         """The same, if its one reader continues the chain."""
 
     def _is_fed(self, operator: OperatorState) -> bool:
-        return operator.closing or any(self._is_fused(edge) or edge.waiting for edge in operator.edges)
+        return operator.closing or any(
+            self._is_fused(edge) or edge.waiting or edge.window is not None for edge in operator.edges
+        )
 
     def _is_fused(self, edge: EdgeState) -> bool:
         """Whether an operator that runs feeds the edge without a queue. If so, the reader runs, too."""

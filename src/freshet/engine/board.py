@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-from freshet.engine.states import EdgeState, FoldState, OperatorState, QueryState, Size
-from freshet.model import Chain, Network, NetworkNode, Promises, Query, version_stream
+from freshet.engine.states import EdgeState, FoldState, OperatorState, QueryState, Size, WaitingInstance
+from freshet.model import Chain, InputWindow, Network, NetworkNode, Promises, Query, version_stream
 from freshet.model.promises import shared
 from freshet.quality import OverheadStatistics
 
@@ -41,6 +41,8 @@ class Board:
     now: float = 0.0
     workers: int = 1
     idle_workers: int = 0
+    instances: list[WaitingInstance] = field(default_factory=list)
+    """Instances of periodic queries that are not answered yet, by release."""
     shapes: dict[tuple[int, ...], Any] = field(default_factory=dict)
     """Steps that were bound before, for :mod:`~freshet.engine.binding`."""
     calls_by_way: dict[str, OverheadStatistics] = field(default_factory=dict)
@@ -61,7 +63,7 @@ class Board:
             self.strict.add(query.name)
         for node in (self.network.nodes[each] for each in numbers):
             if self.network.queries(node.number) == (query.name,):
-                self._add_operator(node)
+                self._add_operator(node, query.windows)
         self._look_at(numbers)
         return state
 
@@ -71,14 +73,15 @@ class Board:
         numbers = dict.fromkeys(number for state in queries.values() for number in state.operators)
         return [self.operators[number] for number in numbers if queries.keys() >= set(self.operators[number].queries)]
 
-    def _add_operator(self, node: NetworkNode) -> None:
-        edges = tuple(map(EdgeState, node.queues))
+    def _add_operator(self, node: NetworkNode, windows: Mapping[str, InputWindow]) -> None:
+        edges = tuple(EdgeState(edge, window=windows.get(edge.reader)) for edge in node.queues)
         before = {number for source in node.inputs for number in (source, *self.operators[source].before)}
         kind = FoldState if node.operator.remembers else OperatorState
         state = kind(node, self.size, edges, node.operator.tag, len(edges), node.inputs, tuple(sorted(before)))
         self.operators[node.number : node.number + 1] = [state]
         for edge in edges:
-            self.readers.setdefault(edge.edge.stream, []).append(edge)
+            if edge.window is None:
+                self.readers.setdefault(edge.edge.stream, []).append(edge)
         if isinstance(state, FoldState):
             for number in before:
                 self.operators[number].folds += (state,)
@@ -100,7 +103,7 @@ class Board:
         return operators
 
     def _forget(self, operator: OperatorState) -> None:
-        for edge in operator.edges:
+        for edge in (edge for edge in operator.edges if edge.window is None):
             readers = self.readers[edge.edge.stream]
             readers.remove(edge)
             if not readers:

@@ -12,10 +12,11 @@ from itertools import count
 from queue import Empty, SimpleQueue
 from typing import Any, Final
 
-from freshet.engine.admission import LOOK_AGAIN, MOST_ASKS, Admission
-from freshet.engine.binding import bind, by_themselves, fed_by_running, next_train, trains_of
+from freshet.engine.admission import LOOK_AGAIN, MOST_ASKS
+from freshet.engine.binding import bind, by_themselves, fed_by_running, next_train, queued, trains_of
 from freshet.engine.clock import Clock
 from freshet.engine.events import Began, Committed, Decided, Failed, Observer, Returned, Submitted
+from freshet.engine.instances import InstanceKeeping
 from freshet.engine.lines import CANCELLED, Line
 from freshet.engine.metering import Metering, snapshot_of
 from freshet.engine.optimizer import Optimizer
@@ -23,8 +24,9 @@ from freshet.engine.protocols import Executor, QueueLog
 from freshet.engine.settle import effects, failures_of, is_torn, suspects
 from freshet.log.errors import LogFull, NotSynced
 from freshet.log.store.tail import stamped
-from freshet.model import Chain, FreshetError, Promises, Step, Unit, UnitResult
+from freshet.model import Chain, FreshetError, Promises, RunInstances, Step, Unit, UnitResult
 from freshet.policies import Policy
+from freshet.policies.periodic import PeriodicFirst
 from freshet.quality import Meters
 from freshet.quality.meters import overhead_snapshot
 from freshet.quality.snapshots import EngineSnapshot
@@ -40,7 +42,7 @@ class Undrained(FreshetError):
     """A drain ended although tuples wait: none of them can be processed now."""
 
 
-class Engine(Admission):
+class Engine(InstanceKeeping):
     """Runs queries: takes arrivals in, asks the policy, hands units to the executor, commits what came of them.
 
     All state belongs to the thread that calls :meth:`run`; other threads reach it through :meth:`call`.
@@ -50,6 +52,8 @@ class Engine(Admission):
         stopwatch: Measures the time spent deciding; simulations pass their clock, so that runs repeat exactly.
         observers: Are told what happens, after the meters.
         optimizer: Gives queries strategies; None: all go by the policy.
+        periodic: Decides which instances of periodic queries run, and what is left to the policy; by default those with
+            the earliest deadline run first.
     """
 
     def __init__(
@@ -63,16 +67,16 @@ class Engine(Admission):
         stopwatch: Callable[[], float] = time.perf_counter,
         observers: Iterable[Observer] = (),
         optimizer: Optimizer | None = None,
+        periodic: PeriodicFirst | None = None,
     ) -> None:
-        super().__init__(log, executor, clock, policy, observers)
+        super().__init__(log, executor, clock, policy, observers, periodic)
         self.meters = Meters(clock.now(), workers=executor.slots)
         self.observers.insert(0, Metering(self.meters, self.board))
         self._most_rows = most_rows
         self._stopwatch = stopwatch
-        self._steps: deque[Step] = deque()
+        self._steps: deque[Step | RunInstances] = deque()
         self._units = count(1)
         self._commands: SimpleQueue[tuple[Callable[[], Any], Future[Any]]] = SimpleQueue()
-        self._stop: str | None = None
         self._begun = False
         self._at_rest: Callable[[], None] | None = None
         self._ask_again: float | None = None
@@ -94,7 +98,9 @@ class Engine(Admission):
 
     def set_policy(self, policy: Policy) -> None:
         """Schedules by another policy from now on; what the old one planned and did not start is forgotten."""
-        self.policy = policy = policy if self.optimizer is None else self.optimizer.around(policy)
+        policy = self._periodic.inner if policy is self._periodic else policy
+        policy = policy if self.optimizer is None else self.optimizer.around(policy)
+        self.policy = policy = self._with_instances(policy)
         self._steps.clear()
         for number, state in enumerate(self.board.queries):
             if state.active:
@@ -123,6 +129,7 @@ class Engine(Admission):
         self._obey()
         self._take_arrivals()
         self._take_results()
+        self._take_releases()
         if self.optimizer is not None:
             self.optimizer.look(self.clock.now())
         self._dispatch()
@@ -150,7 +157,9 @@ class Engine(Admission):
         self._take_arrivals()
         while self._tell_time(at_once=True):
             self._take_in()
-        return not self._running and not any(each.pending and each.active for each in self.board.operators)
+        if self._running or self.releases.runnable():
+            return False
+        return not any(each.pending and each.active for each in self.board.operators)
 
     def call(self, function: Callable[[], Any]) -> Future[Any]:
         """Runs a function on the loop's own thread, between two decisions."""
@@ -195,13 +204,15 @@ class Engine(Admission):
         """When to look again, at the latest; infinity if only a wake-up can bring news."""
         moments = [self.log.next_arrival(), self.executor.next_finish()]
         moments += [self.optimizer.next_look] if self.optimizer is not None else ()
+        if self._stop is None:
+            moments.append(self.releases.next_release())
         if self._stop == "drain" and not self._running:
             moments.append(max(self._moved + DRAIN_PATIENCE, now + LOOK_AGAIN))
         if self.time.news:
             moments.append(self._tell_again)
         if self._pause_until > now:
             moments.append(self._pause_until)
-        elif self.board.ready and self.board.idle_workers:
+        elif (self.board.ready or self.releases.runnable()) and self.board.idle_workers:
             again = self._ask_again
             moments.append(again if again is not None and again > now else now + LOOK_AGAIN)
         if self._held:
@@ -240,7 +251,7 @@ class Engine(Admission):
             good = [result for result in results if result.retry is None]
             chains = {result.unit.id: chains[result.unit.id] for result in good}
         try:
-            self.log.commit([self.time.commit_of(result, chains[result.unit.id]) for result in good])
+            self.log.commit([self._commit_of(result, chains[result.unit.id]) for result in good])
         except (LogFull, NotSynced) as error:
             # Nothing of the group was committed: it runs again when there is room, and into other files.
             self._take_back([replace(result, retry=str(error)) for result in results], again=True)
@@ -263,6 +274,8 @@ class Engine(Admission):
         self._outdated.discard(unit.id)
         nodes, effect = unit.nodes, {id(chain) for chain in chains or ()}
         self._release(unit, effect)
+        for each in self.releases.settled(unit, chains):
+            self._answered(each, result, departure)
         if unit.states:
             self.time.settled(result, chains or ())
             self._freed(nodes)
@@ -284,7 +297,7 @@ class Engine(Admission):
     def _release(self, unit: Unit, effect: set[int]) -> None:
         board = self.board
         for chain in unit.chains:
-            for edge, train in trains_of(board, chain):
+            for edge, train in queued(trains_of(board, chain)):
                 edge.in_flight -= train.rows
                 if id(chain) in effect:
                     edge.cursor += train.rows
@@ -320,14 +333,15 @@ class Engine(Admission):
 
     def _follow_policy(self) -> None:
         board, asks = self.board, MOST_ASKS
-        while board.idle_workers and (board.ready or self._steps) and self._stop != "now":
+        while board.idle_workers and (board.ready or self._steps or self.releases.runnable()) and self._stop != "now":
             if not self._steps:
                 if asks:
                     self._decide()
                 if not self._steps:
                     return
                 asks -= 1
-            if self._running and fed_by_running(board, self._steps[0].nodes):
+            first = self._steps[0]
+            if self._running and isinstance(first, Step) and fed_by_running(board, first.nodes):
                 return
             unit = self._bind(self._steps.popleft())
             if unit is not None:
@@ -349,8 +363,10 @@ class Engine(Admission):
                 if unit:
                     self._submit(unit, line)
 
-    def _bind(self, step: Step, ahead: bool = False) -> Unit | None:
+    def _bind(self, step: Step | RunInstances, ahead: bool = False) -> Unit | None:
         unit = stamped(f"{self.log.epoch}-{next(self._units)}", self.log.commits)
+        if isinstance(step, RunInstances):
+            return self.releases.bind(step, unit)
         return bind(self.board, step, unit, self._most_rows, self.log, self.time.states, ahead)
 
     def _decide(self) -> None:
@@ -358,8 +374,11 @@ class Engine(Admission):
         decision = self.policy.decide(self.board)
         for action in decision.sheds:
             self.shed(action)
-        for step in decision.steps:
-            self._steps.extend(by_themselves(self.board, step, self.executor.alone))
+        for given_up in decision.abandoned:
+            self._abandon(given_up)
+        for work in decision.work:
+            alone = by_themselves(self.board, work, self.executor.alone) if isinstance(work, Step) else [work]
+            self._steps.extend(alone)
         self._ask_again = decision.again
         seconds = self._stopwatch() - started
         self._tell(Decided(self.board.now, decision, seconds, lambda: self.policy.why(self.board, decision)))
@@ -367,7 +386,7 @@ class Engine(Admission):
     def _submit(self, unit: Unit, line: Line | None = None) -> None:
         board = self.board
         for chain in unit.chains:
-            for edge, train in trains_of(board, chain):
+            for edge, train in queued(trains_of(board, chain)):
                 edge.in_flight += train.rows
                 edge.waiting -= train.rows
                 self._look_at_head(edge)

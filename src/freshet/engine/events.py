@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from freshet.model import Chain, Decision, Promises, Shed, Unit, UnitResult
+from freshet.model import Chain, Decision, Instance, Promises, Shed, Unit, UnitResult
 from freshet.policies import Reason
 
 
@@ -113,6 +113,20 @@ class Thinned(Event):
     """A query keeps another share of what comes in from now on."""
 
     action: Shed
+
+
+@dataclass(frozen=True, slots=True)
+class Released(Event):
+    """Instances of periodic queries were released."""
+
+    instances: tuple[Instance, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Answered(Event):
+    """An instance of a periodic query was answered, or abandoned."""
+
+    instance: Instance
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Protocol
 
 import pyarrow as pa
 
 from freshet.log.kinds import ReaderKind
-from freshet.model import Commit, Network, Start, Train, Unit, UnitResult
+from freshet.model import Commit, Instance, Missing, Network, Start, Train, Unit, UnitResult
 
 
 class TrainSource(Protocol):
@@ -69,6 +69,27 @@ class QueueLog(TrainSource, Protocol):
 
     def commit(self, commits: Sequence[Commit]) -> None:
         """Makes results durable in one transaction, in order."""
+
+    def wall(self) -> int:
+        """The time by which tuples arrive, in microseconds."""
+
+    def release_due(self, release: int) -> float | None:
+        """When the engine's clock shows the time of a release; None: nobody knows."""
+
+    def first_at(self, stream: str, time: int, since: int) -> int:
+        """The offset, from ``since`` on, of the first tuple that arrived at a time (microseconds) or later."""
+
+    def release(
+        self, upto: Mapping[str, int], made: Callable[[], Sequence[Instance]], missed: Sequence[Missing]
+    ) -> Sequence[Instance]:
+        """Takes releases of periodic queries: all that were made, and what the ledger gets of missed ones. ``upto`` has
+        the last of each query, in microseconds. After it no tuple arrives before them."""
+
+    def last_release(self, query: str) -> int | None:
+        """The last release of a query that was taken or missed; None: it never ran."""
+
+    def waiting_instances(self, query: str) -> Sequence[Instance]:
+        """Instances of a query that were released and not answered, by release."""
 
 
 class Executor(Protocol):

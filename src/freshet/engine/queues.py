@@ -10,7 +10,7 @@ from typing import Final
 from freshet.log import Lagged, Log, LogFull, Retention, kept_versions
 from freshet.log.errors import NoStream
 from freshet.log.kinds import ReaderKind
-from freshet.model import Commit, Start, Train
+from freshet.model import Commit, Instance, Missing, Start, Train
 
 QUEUE: Final = Retention(history_age=0.0, history_bytes=0)
 """Nobody reads an intermediate queue again, so it keeps no history."""
@@ -137,7 +137,7 @@ class LogQueues:
     def _over_bound(self) -> Iterator[tuple[str, str]]:
         slowest: dict[str, int] = {}
         for reader in self.log.readers().values():
-            if reader.needed:
+            if reader.needed and reader.kind != "window":
                 slowest[reader.stream] = min(reader.next, slowest.get(reader.stream, reader.next))
         for stream, retention in self.log.streams().items():
             if stream in slowest and retention.bound_bytes is not None:
@@ -161,6 +161,26 @@ class LogQueues:
         with self._lock:
             self._grown |= dict.fromkeys(written)
         self.committed()
+
+    def wall(self) -> int:
+        return round(self.log.now() * 1e6)
+
+    def release_due(self, release: int) -> float | None:
+        return release / 1e6
+
+    def first_at(self, stream: str, time: int, since: int) -> int:
+        return self.log.first_at(stream, time, max(since, self.log.oldest(stream)))
+
+    def release(
+        self, upto: Mapping[str, int], made: Callable[[], Sequence[Instance]], missed: Sequence[Missing]
+    ) -> Sequence[Instance]:
+        return self.log.release(upto, made, missed)
+
+    def last_release(self, query: str) -> int | None:
+        return self.log.last_release(query)
+
+    def waiting_instances(self, query: str) -> Sequence[Instance]:
+        return [each for each in self.log.instances("WHERE state = 'waiting'") if each.query == query]
 
     def _make_queues(self, streams: Sequence[str]) -> None:
         known = self.log.streams()

@@ -89,7 +89,7 @@ def commit_of(result: UnitResult, board: Board, chains: Sequence[Chain]) -> Comm
         (edge.edge.reader, train.stream, train.first, train.end)
         for chain in chains
         for edge, train in trains_of(board, chain)
-        if train.rows
+        if train.rows and edge.window is None
     )
     missing = tuple(missing_of(result, board, chains))
     if len(chains) == len(result.unit.chains):

@@ -6,7 +6,17 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from freshet.model import Edge, Keep, NetworkNode, Promises, Query
+from freshet.model import (
+    Edge,
+    InputWindow,
+    Instance,
+    InstanceInput,
+    InstanceRun,
+    Keep,
+    NetworkNode,
+    Promises,
+    Query,
+)
 from freshet.quality import OperatorStatistics
 
 Size = Callable[[str, int, int], int]
@@ -35,6 +45,9 @@ class EdgeState:
     """Whether it must not be fused: its two ends failed together, and nobody knows which was at fault."""
     keep: Keep | None = None
     """What is kept of its tuples; None: all."""
+    window: InputWindow | None = None
+    """What an instance of a periodic query sees there. Such an edge has no queue: its cursor says which tuples are not
+    needed any more."""
 
     @property
     def head(self) -> int:
@@ -152,3 +165,37 @@ class QueryState:
     @property
     def promises(self) -> Promises:
         return self.query.promises
+
+
+@dataclass(slots=True, eq=False)
+class WaitingInstance:
+    """An instance of a periodic query that is not answered yet, as policies see it."""
+
+    record: Instance
+    query: int
+    windows: tuple[tuple[EdgeState, int], ...]
+    """The edges from streams and outputs, each with the first offset that it sees there, or -1: the edge's cursor."""
+    running: bool = False
+    may_run: bool = False
+    run: InstanceRun | None = None
+    """How it runs now, or ran at last."""
+
+    @property
+    def key(self) -> tuple[str, int]:
+        return self.record.key
+
+    @property
+    def release(self) -> float:
+        return self.record.release / 1e6
+
+    @property
+    def deadline(self) -> float:
+        return self.record.deadline / 1e6
+
+    @property
+    def inputs(self) -> tuple[InstanceInput, ...]:
+        """What it sees of each edge."""
+        found = ((edge.edge, max(first, edge.cursor)) for edge, first in self.windows)
+        ends = self.record.ends
+        return tuple(InstanceInput(each.reader, each.stream, each.node, min(at, ends[each.reader]), ends[each.reader])
+                     for each, at in found)  # fmt: skip

@@ -105,6 +105,8 @@ def why_not(board: Board, state: QueryState) -> str | None:
     if "thin" not in state.promises.overload:
         allowed = ", ".join(f'"{word}"' for word in (*state.promises.overload, "thin"))
         return f"query {state.name} may not be thinned: to allow it, declare overload = [{allowed}]"
+    if state.query.is_periodic:
+        return f"query {state.name} has a PERIOD: the levels of its instances say what they keep"
     for operator in board.of(state):
         others = [other.name for other in board.serving(operator) if other is not state]
         if others:

@@ -67,7 +67,7 @@ class Timekeeper:
             above = {board.numbers[stream] for stream in streams if stream in board.numbers}
             waiting += above - found
             found |= above
-        return frozenset(found)
+        return frozenset(query for query in found if not board.queries[query].query.is_periodic)
 
     def moved(self, streams: Iterable[str]) -> list[int]:
         """Looks at the queries for which these streams bring news of event time; returns the operators that are closing

@@ -13,5 +13,6 @@ StreamKind = Literal["stream", "output", "queue", "state", "versions"]
 - ``state``: what an operator remembers.
 - ``versions``: contents of a table.
 """
-ReaderKind = Literal["operator", "state", "sink", "versions"]
-"""Who reads: an operator of a query, a sink of its output, or the keeper of a state or of the versions of a table."""
+ReaderKind = Literal["operator", "state", "sink", "versions", "window"]
+"""Who reads: an operator of a query, a sink of its output, or the keeper of a state, of the versions of a table, or of
+what later instances of a periodic query will see. What is held for windows does not wait."""

@@ -15,6 +15,7 @@ from typing import Final, Self
 from freshet.log.intake.asides import Asides
 from freshet.log.kinds import StreamKind
 from freshet.log.rearranging import Rearrangement, Rearranging
+from freshet.log.releases import Releasing
 from freshet.log.segments.collect import Collected, collect
 from freshet.log.segments.compact import compact
 from freshet.log.segments.index import StreamIndex
@@ -30,7 +31,7 @@ from freshet.model import UserError
 from freshet.model.places import check_local
 
 
-class Log(Rearranging):
+class Log(Rearranging, Releasing):
     """The owner's side of a state folder; every method may be called from any thread.
 
     >>> import tempfile

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from freshet.log.errors import Damaged, Lagged
@@ -124,6 +125,23 @@ class Readable:
         except Damaged:
             return segment.arrival
         return value
+
+    def first_at(self, stream: str, time_us: int, since: int) -> int:
+        """The offset, from ``since`` on, of the first tuple that arrived at a time or later; the end if there is none.
+
+        Raises:
+            Lagged: Retention has removed the tuple at ``since``.
+        """
+        with self._stream(stream) as found:
+            first, end = since, found.index.end
+            if found.kind == "stream":  # there arrivals never go back
+                segment = found.index.reaching(time_us)
+                first, end = (end, end) if segment is None else (max(first, segment.first), segment.end)
+        if first >= end:
+            return max(first, end)
+        arrivals = self.read(stream, first, end).column(ARRIVAL).to_numpy()
+        late = arrivals >= time_us
+        return first + int(np.argmax(late)) if late.any() else end
 
     def _read(self, segment: Segment, first: int, end: int) -> pa.Table:
         try:

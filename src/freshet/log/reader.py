@@ -15,10 +15,10 @@ import pyarrow as pa
 
 from freshet.log.readable import Readable
 from freshet.log.segments.storage import PosixStorage
-from freshet.log.store import ledger
+from freshet.log.store import instances, ledger
 from freshet.log.store.examine import examined, told
 from freshet.log.store.state import LogState, QueryRecord, ReaderState, StreamState
-from freshet.model import Missing
+from freshet.model import Instance, Missing
 
 
 class LogReader(Readable):
@@ -89,6 +89,11 @@ class LogReader(Readable):
         """Everything that answers lack, oldest first."""
         with self._lock, told(self._path):
             return ledger.entries(self._connection.execute)
+
+    def instances(self, where: str = "") -> list[Instance]:
+        """Instances of periodic queries by release; ``where`` is a clause of SQL."""
+        with self._lock, told(self._path):
+            return instances.entries(self._connection.execute, where)
 
     def wait(self, stream: str, beyond: int, timeout: float | None = None, poll: float = 0.05) -> bool:
         """Waits until a stream has grown beyond an offset; returns False if it has not grown in time."""

@@ -10,7 +10,7 @@ from typing import Final
 
 from freshet.log.intake.appends import Appends
 from freshet.log.segments.segment import SegmentWriter, read_segment
-from freshet.log.store import ledger
+from freshet.log.store import instances, ledger
 from freshet.log.store.state import QueryRecord, ReaderState, StreamState
 from freshet.log.store.store import NEEDED, PARKED, Transaction
 from freshet.model import SegmentFile, Train
@@ -122,6 +122,7 @@ class Rearranging(Appends):
         tx.execute("DELETE FROM queries WHERE name = ?", (query,))
         if record is None:
             ledger.forget(tx, query)
+            instances.forget(tx, query)
             tx.after(lambda: self._state.forget_query(query))
             return
         tx.execute("INSERT INTO queries VALUES (?, ?, ?)", (query, record.fingerprint, json.dumps(dict(record.state))))

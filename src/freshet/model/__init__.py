@@ -5,9 +5,10 @@ Times inside decisions are seconds as ``float``; times inside the log are micros
 """
 
 from freshet.model.curve import Curve
-from freshet.model.errors import FreshetError, NotRunnable, UserError
+from freshet.model.errors import FreshetError, UserError
 from freshet.model.expectation import Expectation, Expectations
 from freshet.model.graph import QueryGraph
+from freshet.model.instance import InputWindow, Instance, InstanceInput, releases_between
 from freshet.model.keep import Keep, Missing, MissingKind
 from freshet.model.measure import MEASURES, QosMeasure
 from freshet.model.names import state_stream, version_stream
@@ -26,7 +27,7 @@ from freshet.model.operators import (
     Union,
 )
 from freshet.model.paths import lead_to, paths_to, push_through
-from freshet.model.plan import NOTHING, Action, Decision, RunStep, Shed, Step
+from freshet.model.plan import NOTHING, Abandon, Action, Decision, InstanceRun, RunInstances, RunStep, Shed, Step
 from freshet.model.priority import PriorityClass, priority_classes
 from freshet.model.promises import Promises
 from freshet.model.query import Query, Start
@@ -35,12 +36,13 @@ from freshet.model.stream import Stream
 from freshet.model.train import Segment, SegmentFile, Train
 from freshet.model.unit import Chain, ChainResult, Commit, Input, OperatorRun, State, Unit, UnitResult
 from freshet.model.units import duration_text, parse_bytes, parse_duration
-from freshet.model.view import OperatorView, QueryView, View
+from freshet.model.view import InstanceView, OperatorView, QueryView, View
 
 __all__ = [
     "ARRIVAL",
     "MEASURES",
     "NOTHING",
+    "Abandon",
     "Action",
     "Call",
     "Chain",
@@ -55,6 +57,11 @@ __all__ = [
     "Fold",
     "FreshetError",
     "Input",
+    "InputWindow",
+    "Instance",
+    "InstanceInput",
+    "InstanceRun",
+    "InstanceView",
     "Join",
     "Keep",
     "Lifetime",
@@ -64,7 +71,6 @@ __all__ = [
     "Moving",
     "Network",
     "NetworkNode",
-    "NotRunnable",
     "Operator",
     "OperatorRun",
     "OperatorView",
@@ -76,6 +82,7 @@ __all__ = [
     "Query",
     "QueryGraph",
     "QueryView",
+    "RunInstances",
     "RunStep",
     "Segment",
     "SegmentFile",
@@ -98,6 +105,7 @@ __all__ = [
     "paths_to",
     "priority_classes",
     "push_through",
+    "releases_between",
     "schema_text",
     "state_stream",
     "version_stream",

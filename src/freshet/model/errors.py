@@ -7,7 +7,3 @@ class FreshetError(Exception):
 
 class UserError(FreshetError):
     """The input is wrong (a key, a unit, a schema, a query, a file): the CLI prints one line and exits with 2."""
-
-
-class NotRunnable(UserError):
-    """The query is well formed, but this version parses it without running it yet."""

@@ -40,7 +40,39 @@ class Shed:
     reason: str = "overload"
 
 
-Action = RunStep | Shed
+@dataclass(frozen=True, slots=True)
+class InstanceRun:
+    """An instance of a periodic query that is to run.
+
+    Args:
+        key: Name of the query, and the release in microseconds.
+        kept: Share of the tuples to keep, by the name of the edge's cursor; other edges keep everything.
+        quality: What the answer is worth at these shares.
+        reason: Why tuples are left out, in words: the ledger keeps it.
+    """
+
+    key: tuple[str, int]
+    kept: tuple[tuple[str, float], ...] = ()
+    quality: float = 1.0
+    reason: str = "level"
+
+
+@dataclass(frozen=True, slots=True)
+class RunInstances:
+    """The action of running instances of periodic queries, at most one of each query, together as one unit."""
+
+    runs: tuple[InstanceRun, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Abandon:
+    """The action of giving up an instance that waits: there will be no answer, and the ledger says so."""
+
+    key: tuple[str, int]
+    reason: str = "late"
+
+
+Action = RunStep | Shed | RunInstances | Abandon
 """What a policy may ask for; other kinds of actions join this union."""
 
 
@@ -73,6 +105,17 @@ class Decision:
     def sheds(self) -> tuple[Shed, ...]:
         """The queries that it thins."""
         return tuple(action for action in self.actions if isinstance(action, Shed))
+
+    @property
+    def abandoned(self) -> tuple[Abandon, ...]:
+        """The instances that it gives up."""
+        return tuple(action for action in self.actions if isinstance(action, Abandon))
+
+    @property
+    def work(self) -> tuple[Step | RunInstances, ...]:
+        """What it runs, in order: steps, and instances of periodic queries."""
+        kinds = ((action.step if isinstance(action, RunStep) else action) for action in self.actions)
+        return tuple(each for each in kinds if isinstance(each, Step | RunInstances))
 
 
 NOTHING = Decision()

@@ -5,13 +5,17 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from freshet.model.curve import Curve
 from freshet.model.errors import UserError
 from freshet.model.expectation import Expectations
 from freshet.model.quality_table import PROPORTIONAL, QualityTable
 
+Late = Literal["finish", "abandon"]
+"""What happens to instances of a periodic query whose deadline has passed."""
+Missed = Literal["skip", "catch-up"]
+"""What happens to releases of a periodic query at which the application did not run."""
 _OVERLOAD: Final = ("defer", "thin")
 
 
@@ -51,6 +55,8 @@ class Promises:
         overload: What may happen to it under overload: ``defer`` lets tuples wait, ``thin`` leaves some of them out.
         value: SQL expression over the columns of an input: what a tuple is worth. The least go first.
         quality: What its answers are worth by the share of the tuples that is kept.
+        late: What happens to an instance whose deadline has passed: it is answered all the same, or abandoned.
+        missed: What happens to releases at which the application did not run: they are skipped, or caught up with.
 
     >>> Promises(weight=0.5).weight
     0.5
@@ -65,6 +71,8 @@ class Promises:
     overload: tuple[str, ...] = ("defer",)
     value: str | None = None
     quality: QualityTable = PROPORTIONAL
+    late: Late = "finish"
+    missed: Missed = "skip"
 
     def __post_init__(self) -> None:
         # Also refuses what is no number.

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from freshet.model.errors import NotRunnable
 from freshet.model.graph import QueryGraph
+from freshet.model.instance import InputWindow
 from freshet.model.promises import Promises
 
 Start = Literal["earliest", "latest"]
@@ -20,7 +21,7 @@ class Query:
     Args:
         name: Names the query and its output stream.
         text: The SQL as the user wrote it.
-        graph: Its operators; none for a periodic query, whose windows are cut at its releases.
+        graph: Its operators.
         promises: What was promised to it.
         start: Where a new query begins to read: ``earliest`` or ``latest``.
         on_error: ``null``: an evaluation error gives NULL and is counted; ``fail``: it quarantines the query.
@@ -29,6 +30,8 @@ class Query:
         has_time: Whether a window over its output is possible: by ``event_time``, or by the arrival if that is None.
         order: Columns (lower case) of its output. The log alone, not the schedule, decides the order of rows that are
             equal in all of them; without any column, that of all rows. None: there are no such columns.
+        windows: Of a periodic query: what an instance sees at each edge from a stream or an output, by the name of the
+            edge's cursor.
         ends: Whether ``event_time`` is the end of the window that a row stands for. A sliding window over the output
             then takes the row into the window that this end is in.
     """
@@ -44,8 +47,9 @@ class Query:
     has_time: bool = True
     order: tuple[str, ...] | None = ()
     ends: bool = False
+    windows: Mapping[str, InputWindow] = field(default_factory=dict)
 
-    def check_runnable(self) -> None:
-        """Raises :class:`NotRunnable` if a part is left to a later version."""
-        if self.promises.period is not None:
-            raise NotRunnable(f"query {self.name}: PERIOD is parsed and checked, but not run by this version")
+    @property
+    def is_periodic(self) -> bool:
+        """Whether it answers once per release."""
+        return self.promises.period is not None

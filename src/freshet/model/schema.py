@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Final
 
+import numpy as np
 import pyarrow as pa
 import sqlglot
 from sqlglot import exp
@@ -229,3 +230,15 @@ def without_arrival(schema: pa.Schema) -> pa.Schema:
 def with_arrival(columns: pa.Schema) -> pa.Schema:
     """The columns of a stream as they are in its segments."""
     return columns if ARRIVAL in columns.names else columns.append(pa.field(ARRIVAL, pa.int64()))
+
+
+def with_one_arrival(table: pa.Table | pa.RecordBatch, arrival: int | None) -> pa.Table | pa.RecordBatch:
+    """Rows that all bear one arrival; None: each keeps its own.
+
+    >>> with_one_arrival(pa.table({"v": [1, 2], ARRIVAL: [5, 6]}), 7).column(ARRIVAL).to_pylist()
+    [7, 7]
+    """
+    if arrival is None:
+        return table
+    place = table.schema.get_field_index(ARRIVAL)
+    return table.set_column(place, ARRIVAL, pa.array(np.full(table.num_rows, arrival, np.int64)))

@@ -8,6 +8,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
+from freshet.model.instance import Instance
 from freshet.model.keep import Missing
 from freshet.model.train import SegmentFile, Train
 
@@ -27,6 +28,8 @@ class Chain:
         inputs: What comes in at each port of the first one; an empty train if nothing does.
         writes: Streams that what the last one outputs is appended to: outputs of queries, and queues of readers that
             are not in the unit.
+        arrival: The arrival that all rows which it writes bear, in microseconds: the release of a periodic query. None:
+            each has its own.
 
     >>> Chain((3, 4), (Train("s", 0, 10),), ("q",)).rows
     10
@@ -35,6 +38,7 @@ class Chain:
     nodes: tuple[int, ...]
     inputs: tuple[Input, ...]
     writes: tuple[str, ...] = ()
+    arrival: int | None = None
 
     @property
     def trains(self) -> tuple[Train, ...]:
@@ -44,7 +48,11 @@ class Chain:
     @property
     def rows(self) -> int:
         """Tuples of its trains."""
-        return sum([train.rows for train in self.trains])
+        rows = 0
+        for each in self.inputs:  # sum() is slower, and a unit may have hundreds of chains
+            if isinstance(each, Train):
+                rows += each.end - each.first
+        return rows
 
     @property
     def is_thinned(self) -> bool:
@@ -53,6 +61,11 @@ class Chain:
             if isinstance(each, Train) and each.keep is not None:
                 return True
         return False
+
+    @property
+    def tells_ports(self) -> bool:
+        """Whether its result says how many tuples came in at each port: several do, or not all are processed."""
+        return len(self.inputs) > 1 or self.is_thinned
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +148,7 @@ class ChainResult:
     on Spark ``departures`` is None: all depart when the unit is committed.
     ``failure`` is set if the chain raised: its part of the unit is not committed.
     ``dropped`` says how many rows go from the low end of the state streams of its folds.
-    ``entered`` is set where some of its tuples were not kept: how many came in at each port.
+    ``entered`` is set where it has several ports, or some of its tuples were not kept: how many came in at each port.
     """
 
     chain: Chain
@@ -229,6 +242,8 @@ class Commit:
     """(stream, microseconds): from the stream's end on, as it is with these files, no tuple is from before."""
     missing: tuple[Missing, ...] = ()
     """What the ledger gets."""
+    instances: tuple[Instance, ...] = ()
+    """Instances of periodic queries as they are from now on."""
 
 
 def given_by(unit: str, place: int) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import Protocol
 
+from freshet.model.instance import InstanceInput
 from freshet.model.promises import Promises
 
 
@@ -93,6 +94,38 @@ class QueryView(Protocol):
         """The operator whose output is its own."""
 
 
+class InstanceView(Protocol):
+    """An instance of a periodic query that was released and is not answered yet (RT §2.2)."""
+
+    @property
+    def key(self) -> tuple[str, int]:
+        """Name of the query, and the release in microseconds."""
+
+    @property
+    def query(self) -> int:
+        """Number of the query."""
+
+    @property
+    def release(self) -> float:
+        """When it was released, in seconds."""
+
+    @property
+    def deadline(self) -> float:
+        """When its answer is due, in seconds."""
+
+    @property
+    def inputs(self) -> tuple[InstanceInput, ...]:
+        """What it sees of each edge from a stream or an output."""
+
+    @property
+    def running(self) -> bool:
+        """Whether its unit is running."""
+
+    @property
+    def may_run(self) -> bool:
+        """Whether it may run now: the instances of a query run one after the other."""
+
+
 class View(Protocol):
     """What waits, what it costs, what was promised."""
 
@@ -111,6 +144,10 @@ class View(Protocol):
     @property
     def ready(self) -> Mapping[int, None]:
         """Operators with waiting tuples that may run now (query active, not running), oldest entry first."""
+
+    @property
+    def instances(self) -> Sequence[InstanceView]:
+        """Instances of periodic queries that are not answered yet, by release."""
 
     def overhead(self, nodes: Collection[int] = ()) -> float:
         """Seconds that a step costs before it touches a tuple, by the way in which these nodes would run; like costs,

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
-from freshet.model import Decision, View
+from freshet.model import Decision, InstanceView, View
 from freshet.policies.base import Policy
+from freshet.policies.outcome import InstanceOutcome
 from freshet.policies.reason import Reason
 
 
@@ -34,6 +35,12 @@ class Around(Policy):
 
     def changed(self, view: View, query: int) -> None:
         self.inner.changed(view, query)
+
+    def released(self, view: View, instances: Sequence[InstanceView]) -> None:
+        self.inner.released(view, instances)
+
+    def answered(self, view: View, outcome: InstanceOutcome) -> None:
+        self.inner.answered(view, outcome)
 
     def decide(self, view: View) -> Decision:
         return self.inner.decide(view)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import ClassVar
 
-from freshet.model import Decision, View
+from freshet.model import Decision, InstanceView, View
+from freshet.policies.outcome import InstanceOutcome
 from freshet.policies.reason import FEW, Candidate, Reason, candidates
 
 
@@ -42,6 +43,12 @@ class Policy(ABC):
 
         The numbers of a dropped query and of its operators are given to others later: forget what you keep by them.
         """
+
+    def released(self, view: View, instances: Sequence[InstanceView]) -> None:  # noqa: B027 (optional notice)
+        """Instances of periodic queries were released."""
+
+    def answered(self, view: View, outcome: InstanceOutcome) -> None:  # noqa: B027 (optional notice)
+        """An instance of a periodic query was answered or abandoned."""
 
     @abstractmethod
     def decide(self, view: View) -> Decision:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 
-from freshet.model import OperatorView, QueryView, View
+from freshet.model import InstanceView, OperatorView, QueryView, View
 
 
 class NarrowedView:
@@ -40,6 +40,10 @@ class NarrowedView:
     @property
     def queries(self) -> Sequence[QueryView]:
         return self.whole.queries
+
+    @property
+    def instances(self) -> Sequence[InstanceView]:
+        return self.whole.instances
 
     @property
     def workers(self) -> int:

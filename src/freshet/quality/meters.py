@@ -214,7 +214,8 @@ class Meters:
         for meter in self.queries.values():
             response.merge(meter.response)
         ages = [age for query in each if (age := query["oldest_waiting_s"]) is not None]
-        freshness = [query["freshness"] for query in each]
+        fresh = [query for query in each if query["freshness"] is not None]
+        freshness = [query["freshness"] or 0.0 for query in fresh]
         return {
             "queries": len(queries),
             "quarantined": sum(query["state"] == "quarantined" for query in each),
@@ -227,7 +228,7 @@ class Meters:
             "state_bytes": sum(query["state_bytes"] for query in each),
             "oldest_waiting_s": max(ages, default=None),
             "freshness": mean_freshness(freshness),
-            "weighted_freshness": mean_freshness(freshness, [query["weight"] for query in each]),
+            "weighted_freshness": mean_freshness(freshness, [query["weight"] for query in fresh]),
             "response": response.times().snapshot(ResponseCounts.together(recent)),
             "qos": self._qos(),
         }

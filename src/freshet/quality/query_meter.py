@@ -171,7 +171,7 @@ class QueryMeter:
             "state_rows": memory.rows,
             "state_bytes": memory.bytes,
             "watermark_lag_s": None if memory.watermark is None else max(0.0, now - memory.watermark),
-            "freshness": self.freshness(now),
+            "freshness": None if self.promises.period is not None else self.freshness(now),
             "freshness_exact": self._freshness.exact,
             "response": self.response.times().snapshot(recent or self.recent.seen(now)),
             "qos": None if self.qos is None else self.qos.snapshot(),

@@ -6,13 +6,13 @@ left out at present. The excess over :data:`ON` of what the workers can do is co
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
 from typing import Final
 
 from freshet.model import View
 from freshet.model.quality_table import PROPORTIONAL, QualityTable
+from freshet.quality.hull import lower_hull
 
 ON: Final = 0.95
 """Share of the workers' time above which there is an excess."""
@@ -133,25 +133,13 @@ def deal(queries: Sequence[QueryLoad], excess: float, least: float = LEAST) -> d
     return freed
 
 
-def _pieces(query: QueryLoad, least: float) -> Iterator[tuple[float, float]]:
-    """Parts of a load: the utility lost per second freed, and the seconds; it rises from each part to the next.
-
-    These are the edges of the lower convex hull of the loss over the seconds freed.
-    """
+def _pieces(query: QueryLoad, least: float) -> list[tuple[float, float]]:
+    """Parts of a load: the utility lost per second freed, and the seconds; it rises from each part to the next."""
     most = query.load * (1.0 - least)
-    hull: list[tuple[float, float]] = []
-    for place in range(_PIECES + 1):
-        freed = most * place / _PIECES
-        point = freed, query.weight * (1.0 - query.quality.worth(1.0 - freed / query.load))
-        while len(hull) > 1 and _slope(hull[-2], point) <= _slope(hull[-2], hull[-1]):
-            hull.pop()
-        hull.append(point)
-    for one, two in pairwise(hull):
-        yield _slope(one, two), two[0] - one[0]
-
-
-def _slope(one: tuple[float, float], two: tuple[float, float]) -> float:
-    return (two[1] - one[1]) / (two[0] - one[0])
+    freed = (most * place / _PIECES for place in range(_PIECES + 1))
+    return lower_hull(
+        (seconds, query.weight * (1.0 - query.quality.worth(1.0 - seconds / query.load))) for seconds in freed
+    )
 
 
 def loads(view: View, rates: Mapping[int, float]) -> dict[int, float]:
@@ -165,9 +153,15 @@ def loads(view: View, rates: Mapping[int, float]) -> dict[int, float]:
     """
     found: dict[int, float] = {}
     comes = dict(rates)
-    for number, operator in enumerate(view.operators):
-        # An operator has a greater number than those that it reads.
-        rate = comes.get(number, 0.0)
+    # Each query has its operators after those that they read, so this order holds for all of them together.
+    needed = (
+        number
+        for place, query in enumerate(view.queries)
+        for number in query.operators
+        if place in view.operators[number].queries
+    )
+    for number in dict.fromkeys(needed):
+        operator, rate = view.operators[number], comes.get(number, 0.0)
         for reader in operator.readers:
             comes[reader] = comes.get(reader, 0.0) + rate * operator.selectivity
         for query in operator.queries:

@@ -134,9 +134,9 @@ class QuerySnapshot(TypedDict):
     state_bytes: Annotated[Counted, "bytes of these rows"]
     watermark_lag_s: Annotated[Seconds | None, "how far their event time lies behind the present"]
     freshness: Annotated[
-        Share,
+        Share | None,
         "share of time in which no matching tuple waited (FAS Eq. 2); a tuple that still waits counts by its "
-        "probability to match, and the time since a source of its streams failed counts as stale",
+        "probability to match, and the time since a source of its streams failed counts as stale; `null` with a PERIOD",
     ]
     freshness_exact: Annotated[bool, "true if no interval of it had to be interpolated"]
     response: Annotated[ResponseSnapshot, ""]

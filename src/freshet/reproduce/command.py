@@ -4,45 +4,71 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Annotated, Any
 
 import typer
 from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
-from rich.table import Column, Table
 
 from freshet.model import UserError
+from freshet.reproduce.page import page_of
 from freshet.reproduce.registry import claims, papers, run
+from freshet.reproduce.table import band, table_of
 
 
 def reproduce(
     paper: Annotated[str | None, typer.Argument(help="Short name of the paper, such as `fas`.")] = None,
+    name: Annotated[
+        str | None, typer.Argument(metavar="[CLAIM]", help="The only claim to measure, such as `fig3.gain-at-0.1`.")
+    ] = None,
+    all_: Annotated[bool, typer.Option("--all", help="Measure the claims of all papers.")] = False,
     list_: Annotated[bool, typer.Option("--list", help="Name every claim and its band; measure nothing.")] = False,
     quick: Annotated[bool, typer.Option("--quick/--full", help="Scaled down (minutes), or the paper's size.")] = True,
     plots: Annotated[Path | None, typer.Option(help="Folder for PNGs that mirror the paper's figures.")] = None,
+    html: Annotated[Path | None, typer.Option(help="File for one page with the table and all plots in it.")] = None,
     seeds: Annotated[int | None, typer.Option(min=1, help="Number of repetitions with other draws.")] = None,
     jobs: Annotated[int, typer.Option(min=1, help="Number of processes to use.")] = 1,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object on standard output.")] = False,
 ) -> None:
     """Measure the claims of a paper and say which hold.
 
-    The exit code is 1 if a claim was measured and lies outside its band.
+    `freshet reproduce fas` measures all claims of a paper, `freshet reproduce fas fig3.gain-at-0.1` one of them,
+    `freshet reproduce --all --html page.html` all papers. Checks (identities, and figures by which constants were set)
+    are measured, too, but not counted as claims.
+
+    The exit code is 1 if a claim or a check was measured and lies outside its band.
     """
+    names = _papers(paper, all_=all_, list_=list_)
     if list_:
-        _list([paper] if paper else list(papers()), as_json)
+        _list(names, as_json)
         return
-    if paper is None:
-        raise UserError(f"say which paper: {', '.join(papers())} (or --list)")
-    result = _measure(paper, quick=quick, plots=plots, seeds=seeds, jobs=jobs)
+    with TemporaryDirectory() as scratch:
+        folder = plots or (Path(scratch) if html is not None else None)
+        results = [_measure(each, name, quick=quick, plots=folder, seeds=seeds, jobs=jobs) for each in names]
+        if html is not None and folder is not None:
+            html.write_text(page_of(results, folder))
     if as_json:
-        typer.echo(json.dumps(result))
+        typer.echo(json.dumps({"papers": results} if all_ else results[0]))
     else:
-        _show(result)
-    if any(each["ok"] is False for each in result["claims"]):
+        Console().print(table_of(results))
+    if any(each["ok"] is False for result in results for each in result["claims"]):
         raise typer.Exit(1)
 
 
-def _measure(paper: str, *, quick: bool, plots: Path | None, seeds: int | None, jobs: int) -> dict[str, Any]:
+def _papers(paper: str | None, *, all_: bool, list_: bool) -> list[str]:
+    if all_ and paper is not None:
+        raise UserError(f"--all measures all papers: leave out {paper!r}")
+    if all_ or (list_ and paper is None):
+        return list(papers())
+    if paper is None:
+        raise UserError(f"say which paper: {', '.join(papers())} (or --all, or --list)")
+    return [paper]
+
+
+def _measure(
+    paper: str, name: str | None, *, quick: bool, plots: Path | None, seeds: int | None, jobs: int
+) -> dict[str, Any]:
     columns = (
         SpinnerColumn(),
         TextColumn("{task.completed} runs"),
@@ -53,6 +79,7 @@ def _measure(paper: str, *, quick: bool, plots: Path | None, seeds: int | None, 
         task = progress.add_task("begin", total=None)
         return run(
             paper,
+            name,
             quick=quick,
             plots_dir=plots,
             seeds=seeds,
@@ -68,29 +95,7 @@ def _list(names: list[str], as_json: bool) -> None:
         typer.echo(json.dumps({"claims": every}))
         return
     for each in every:
+        check = "a check, not counted; " if each["kind"] == "check" else ""
         typer.echo(f"{each['id']}  ({each['source']})")
-        typer.echo(f"    published: {each['published']}; accepted: {_band(each)}")
+        typer.echo(f"    {check}published: {each['published']}; accepted: {band(each)}")
         typer.echo(f"    {each['how']}")
-
-
-def _show(result: dict[str, Any]) -> None:
-    title = f"{result['paper']}, {result['mode']} mode, {result['seeds']} seeds, {result['runs']} runs"
-    table = Table(Column("claim", overflow="fold", min_width=34), "published", "ours", "spread", "accepted", "holds")
-    table.title = title
-    for each in result["claims"]:
-        if each["ok"] is None:
-            table.add_row(each["id"], str(each["published"]), "", "", _band(each), f"not measured: {each['skipped']}")
-            continue
-        spread = "{:.3g} to {:.3g}".format(*each["spread"])
-        holds = "yes" if each["ok"] else "NO"
-        table.add_row(each["id"], str(each["published"]), f"{each['ours']:.3g}", spread, _band(each), holds)
-        for text, value in each.get("readings", {}).items():
-            table.add_row(f"    {text}", "", f"{value:.3g}", "", "", "")
-    Console().print(table)
-
-
-def _band(claim: dict[str, Any]) -> str:
-    low, high = claim["low"], claim["high"]
-    if low is not None and high is not None:
-        return f"{low:g} to {high:g}"
-    return f"at least {low:g}" if low is not None else f"at most {high:g}"

@@ -5,11 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from freshet.model import UserError
+from freshet.reproduce.interval import interval_90
 from freshet.reproduce.trial import Trial
 
 PAPERS: Final = {
@@ -17,10 +19,16 @@ PAPERS: Final = {
     "aurora": "Resource scheduling for data streams: Aurora's run time and QoS-aware schedulers (CAR ch. 3-4)",
     "mirror": "Resource scheduling for data refreshing: perceived freshness of mirrors (CAR ch. 2)",
     "mavstream": "Runtime optimization of continuous queries: MavStream's run-time optimizer (MAV)",
+    "rtstream": "Prediction-based QoS management for real-time data streams: RTStream (RT)",
 }
 """Papers by short name. Each has a package or a module of that name here; importing it registers its claims."""
 
+FULL_SEEDS: Final = {"rtstream": 10}
+"""Number of seeds in full mode, of papers that name one."""
 CLAIMS: dict[str, list[Claim]] = {}
+ClaimKind = Literal["claim", "check"]
+"""A claim says something about the world and could fail. A check is an identity, or the figure by which a constant was
+set: it says that the machinery is right, and is not counted among the claims."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,11 +40,13 @@ class Measured:
         readings: The same with other readings of what the paper leaves open, one value per seed each, by a text that
             says which.
         skipped: Why nothing could be measured, if so.
+        grid: By how much the value changes if it is read off one step further along a grid (of rates, of sizes).
     """
 
     values: Sequence[float]
     readings: Mapping[str, Sequence[float]] = field(default_factory=dict)
     skipped: str | None = None
+    grid: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +61,8 @@ class Claim:
         low: The smallest value that we accept; None: any.
         high: The greatest value that we accept; None: any.
         measure: Measures it.
+        kind: Whether it is counted as a claim.
+        reason: Why it does not come out here, if that is known.
     """
 
     id: str
@@ -60,16 +72,24 @@ class Claim:
     low: float | None
     high: float | None
     measure: Callable[[Trial], Measured]
+    kind: ClaimKind = "claim"
+    reason: str | None = None
 
     def check(self, trial: Trial) -> dict[str, Any]:
-        """Measures the claim; JSON-ready. ``ours``, the mean over the seeds, decides; ``spread`` is their range."""
+        """Measures the claim; JSON-ready. ``ours``, the mean over the seeds, decides; ``spread`` is their range, and
+        ``interval_90`` the 90 % confidence interval of the mean.
+
+        ``hangs_on_a_step`` says that one step of the grid from which it was read would change the verdict.
+        """
         found = self.measure(trial)
         result: dict[str, Any] = {
             "id": self.id,
+            "kind": self.kind,
             "source": self.source,
             "published": self.published,
             "ours": None,
             "spread": None,
+            "interval_90": None,
             "low": self.low,
             "high": self.high,
             "ok": None,
@@ -77,16 +97,27 @@ class Claim:
         if found.skipped is not None:
             return result | {"skipped": found.skipped}
         ours = _mean(found.values)
-        ok = (self.low is None or ours >= self.low) and (self.high is None or ours <= self.high)
-        result |= {"ours": ours, "spread": [min(found.values), max(found.values)], "ok": ok}
+        ok = self.accepts(ours)
+        spread, interval = [min(found.values), max(found.values)], interval_90(found.values)
+        result |= {"ours": ours, "spread": spread, "interval_90": interval, "ok": ok}
+        if not ok and self.reason is not None:
+            result["reason"] = self.reason
+        if found.grid is not None:
+            beside = {self.accepts(ours - found.grid), self.accepts(ours + found.grid)}
+            result |= {"grid": found.grid, "hangs_on_a_step": beside != {ok}}
         if found.readings:
             result["readings"] = {text: _mean(values) for text, values in found.readings.items()}
         return result
+
+    def accepts(self, value: float) -> bool:
+        """Whether a value lies in the band."""
+        return (self.low is None or value >= self.low) and (self.high is None or value <= self.high)
 
     def describe(self) -> dict[str, Any]:
         """The claim without its measurement; JSON-ready."""
         return {
             "id": self.id,
+            "kind": self.kind,
             "source": self.source,
             "published": self.published,
             "how": self.how,
@@ -103,13 +134,16 @@ def claim(
     how: str,
     low: float | None = None,
     high: float | None = None,
+    kind: ClaimKind = "claim",
+    reason: str | None = None,
 ) -> Callable[[Callable[[Trial], Measured]], Callable[[Trial], Measured]]:
     """Registers a function as the measurement of a claim of the paper that ``id`` begins with."""
     if low is None and high is None:
         raise ValueError(f"claim {id} accepts everything")
 
     def register(measure: Callable[[Trial], Measured]) -> Callable[[Trial], Measured]:
-        CLAIMS.setdefault(id.partition(".")[0], []).append(Claim(id, source, published, how, low, high, measure))
+        made = Claim(id, source, published, how, low, high, measure, kind, reason)
+        CLAIMS.setdefault(id.partition(".")[0], []).append(made)
         return measure
 
     return register
@@ -119,7 +153,7 @@ def papers() -> tuple[str, ...]:
     """Short names of the papers with claims.
 
     >>> papers()
-    ('fas', 'aurora', 'mirror', 'mavstream')
+    ('fas', 'aurora', 'mirror', 'mavstream', 'rtstream')
     """
     return tuple(PAPERS)
 
@@ -131,7 +165,7 @@ def claims(paper: str) -> list[Claim]:
     'FAS §7.1, Fig. 3'
     >>> claims("faz")
     Traceback (most recent call last):
-    freshet.model.errors.UserError: there are no claims of 'faz' (there are some of: fas, aurora, mirror, mavstream)
+    freshet.model.errors.UserError: there are no claims of 'faz' (there are some of: fas, aurora, mirror, ...)
     """
     if paper not in PAPERS:
         raise UserError(f"there are no claims of {paper!r} (there are some of: {', '.join(PAPERS)})")
@@ -139,8 +173,30 @@ def claims(paper: str) -> list[Claim]:
     return CLAIMS[paper]
 
 
+def chosen(paper: str, name: str | None) -> list[Claim]:
+    """The claims of a paper, or the one of them that has a name; the paper's name in front may be left out.
+
+    >>> [each.id for each in chosen("fas", "fig3.gain-at-0.1")]
+    ['fas.fig3.gain-at-0.1']
+    >>> chosen("fas", "fig3.gain")
+    Traceback (most recent call last):
+    freshet.model.errors.UserError: fas has no claim 'fig3.gain' (did you mean fas.fig3.gain-grows?)
+    """
+    every = claims(paper)
+    if name is None:
+        return every
+    full = name if name.startswith(f"{paper}.") else f"{paper}.{name}"
+    found = [each for each in every if each.id == full]
+    if not found:
+        near = get_close_matches(full, [each.id for each in every], n=1)
+        hint = f"did you mean {near[0]}?" if near else f"`freshet reproduce {paper} --list` names them"
+        raise UserError(f"{paper} has no claim {name!r} ({hint})")
+    return found
+
+
 def run(
     paper: str,
+    name: str | None = None,
     *,
     quick: bool = True,
     plots_dir: Path | None = None,
@@ -149,10 +205,11 @@ def run(
     ran: Callable[[], None] | None = None,
     began: Callable[[str], None] | None = None,
 ) -> dict[str, Any]:
-    """Measures all claims of a paper.
+    """Measures the claims of a paper.
 
     Args:
         paper: Short name.
+        name: The only claim to measure; None: all.
         quick: Scaled-down workloads, in minutes; otherwise the sizes of the paper.
         plots_dir: Where to put PNGs that mirror the paper's figures; None: nowhere.
         seeds: Number of seeds.
@@ -161,12 +218,14 @@ def run(
         began: Called with a text when a claim or the plots begin.
 
     Returns:
-        ``{"paper", "mode", "seeds", "runs", "claims": [...]}``. A claim is ``{"id", "source", "published", "ours",
-        "spread", "low", "high", "ok"}``. Claims that depend on readings have ``readings``; claims that could not be
+        ``{"paper", "mode", "seeds", "runs", "held", "failed", "claims": [...]}``, where ``held`` and ``failed`` count
+        claims, not checks. A claim is ``{"id", "kind", "source", "published", "ours", "spread", "interval_90",
+        "low", "high", "ok"}``. Claims that depend on readings have ``readings``, claims that fail for a known reason
+        have ``reason``, claims that are read off a grid have ``grid`` and ``hangs_on_a_step``; claims that could not be
         measured have ``ok`` null and ``skipped``.
     """
-    every = claims(paper)
-    trial = Trial(quick=quick, seeds=seeds, jobs=jobs, ran=ran)
+    every = chosen(paper, name)
+    trial = Trial(quick=quick, seeds=seeds or (None if quick else FULL_SEEDS.get(paper)), jobs=jobs, ran=ran)
     tell = began or (lambda text: None)
     results = []
     for each in every:
@@ -181,8 +240,14 @@ def run(
         "mode": "quick" if quick else "full",
         "seeds": len(trial.seeds),
         "runs": trial.runs,
+        "held": _count(results, ok=True),
+        "failed": _count(results, ok=False),
         "claims": results,
     }
+
+
+def _count(results: Sequence[dict[str, Any]], *, ok: bool) -> int:
+    return sum(each["ok"] is ok for each in results if each["kind"] == "claim")
 
 
 def _mean(values: Sequence[float]) -> float:

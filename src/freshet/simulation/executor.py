@@ -32,6 +32,7 @@ from freshet.model import (
 from freshet.simulation.draws import Draws
 from freshet.simulation.log import SimulatedLog, Tuples, microseconds
 from freshet.simulation.memory import FoldMemory, together
+from freshet.simulation.pairs import PairDraws
 
 Departs = Literal["tuple", "box", "unit"]
 """When tuples leave a unit.
@@ -53,6 +54,9 @@ class Profile:
         lasts: Seconds for which it remembers a tuple, as joins and windows do; None: not at all.
         slide: Makes it a window. It gives out one row at each multiple of this many seconds at which it remembers
             something, as soon as no earlier tuple can come any more, and nothing else.
+        out_cost: Seconds per tuple that it gives out (RT §4.1: C_i).
+        pairs: Makes it a join of the tuples that come together, as in an instance of a periodic query. Its selectivity
+            is per pair (RT §4.1.2): tuples have keys, of which there are as many as that asks for.
 
     >>> Profile(1e-6, 0.2).selectivity, Profile(1e-6, slide=10.0).lasts
     (0.2, 10.0)
@@ -63,6 +67,8 @@ class Profile:
     size: int | None = None
     lasts: float | None = None
     slide: float | None = None
+    out_cost: float = 0.0
+    pairs: bool = False
 
     def __post_init__(self) -> None:
         if self.cost < 0.0 or self.selectivity < 0.0:
@@ -77,7 +83,7 @@ class _Work:
 
     name: str
     profile: Profile
-    draws: Draws | None
+    draws: Draws | PairDraws | None
 
 
 class SimulatedExecutor:
@@ -123,12 +129,24 @@ class SimulatedExecutor:
         """Takes note of the operators; simulated tuples have no columns, only sizes."""
         for node in network.new_to(self._nodes):
             profile = self._profiles[node.operator.name]
-            draws = None if profile.selectivity == 1.0 else Draws(self._seed, node.name, profile.selectivity)
             self._nodes[node.number] = node
-            self._works[node.number] = _Work(node.operator.name, profile, draws)
+            self._works[node.number] = _Work(node.operator.name, profile, self._draws(node.name, profile))
             self._measure(node, profile)
         self._log.sizes.update({query: self._behind[network.root(query)] for query in network})
         return dict.fromkeys(network, pa.schema([]))
+
+    def _draws(self, name: str, profile: Profile) -> Draws | PairDraws | None:
+        if profile.pairs:
+            return PairDraws(self._seed, name, profile.selectivity)
+        return None if profile.selectivity == 1.0 else Draws(self._seed, name, profile.selectivity)
+
+    def work(self, node: int) -> tuple[Profile, Draws | PairDraws | None]:
+        """What an operator does."""
+        return self._works[node].profile, self._works[node].draws
+
+    def origins(self, stream: str, first: int, end: int) -> NDArray[np.int64]:
+        """Where tuples of a stream come from."""
+        return self._log.tuples(Train(stream, first, end))[1]
 
     def _measure(self, node: NetworkNode, profile: Profile) -> None:
         """Finds how large tuples are in front of an operator and behind it."""
@@ -203,6 +221,13 @@ class SimulatedExecutor:
         """Has nothing to stop."""
 
 
+def drawn(draws: Draws | PairDraws, origins: NDArray[np.int64], ports: Sequence[NDArray[np.int64]]) -> NDArray[np.intp]:
+    """The places of the tuples that an operator gives out, among those that come in."""
+    if isinstance(draws, PairDraws):
+        return draws.matches(ports)
+    return np.repeat(np.arange(len(origins)), draws.copies(origins))
+
+
 def way_of(call: float, nodes: Collection[int]) -> str:
     """The way in which a unit of these operators runs, if a call of a box costs ``call`` seconds."""
     return str(len(nodes)) if call else "simulated"
@@ -223,7 +248,7 @@ class _UnitRun:
         """What a chain did, what it gives out, and when it was done."""
         runs: list[OperatorRun] = []
         self._dropped = []
-        entered = tuple([len(tuples[0]) for tuples in inputs]) if chain.is_thinned else ()
+        entered = tuple([len(tuples[0]) for tuples in inputs]) if chain.tells_ports else ()
         parts = [(number,) for number in chain.nodes] if self._departs == "box" else [chain.nodes]
         for nodes in parts:
             tuples, departures, moment = self._pass(nodes, inputs, moment, runs)
@@ -253,9 +278,13 @@ class _UnitRun:
                 arrivals, origins = closed
                 places = np.full(len(arrivals), rows)
             elif draws is not None:
-                kept = np.repeat(np.arange(entered), draws.copies(origins))
+                kept = drawn(draws, origins, [each for _, each in inputs])
                 arrivals, origins, places = arrivals[kept], origins[kept], places[kept]
-            runs.append(OperatorRun(number, entered, len(places), entered * cost))
+            seconds = entered * cost
+            if work.profile.out_cost:
+                service += work.profile.out_cost * np.bincount(places, minlength=rows + 1)
+                seconds += work.profile.out_cost * len(places)
+            runs.append(OperatorRun(number, entered, len(places), seconds))
             calls += bool(entered or len(places))
         departures = moment + calls * self._call + np.cumsum(service)
         self.calls += calls

@@ -12,7 +12,7 @@ from statistics import fmean
 from freshet.engine.admission import LOOK_AGAIN, MOST_ASKS
 from freshet.engine.binding import MadeUp, bind
 from freshet.engine.board import Board
-from freshet.model import Chain, QueryView, Step, UserError
+from freshet.model import Chain, InstanceView, QueryView, Step, UserError
 from freshet.policies import Policy
 from freshet.quality import OperatorStatistics, OverheadStatistics
 from freshet.simulation.chains import FastChain, FastEdge, FastOperator, FastTuples, events_of
@@ -34,6 +34,7 @@ class _View:
     now: float = 0.0
     workers: int = 1
     idle_workers: int = 1
+    instances: Sequence[InstanceView] = ()
 
     def overhead(self, nodes: Collection[int] = ()) -> float:
         return self.board.overhead(nodes)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import heapq
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 import numpy as np
@@ -14,7 +14,7 @@ from freshet.engine import Clock
 from freshet.engine.binding import MadeUp
 from freshet.log.kinds import ReaderKind
 from freshet.log.marks import Marks
-from freshet.model import Commit, Start, Train, UserError
+from freshet.model import Commit, Instance, Missing, Start, Train, UserError
 
 Tuples = tuple[NDArray[np.float64], NDArray[np.int64]]
 """Arrival times, and the offsets in the source stream that the tuples come from."""
@@ -75,6 +75,7 @@ class SimulatedLog(MadeUp):
         streams: Arrival times by stream.
         sizes: Bytes of a tuple, by stream; the executor adds those behind operators.
         beats: Moments at which all streams report event time, so that windows close while nothing comes.
+        quiet: Whether arrivals wake nobody, because instances of periodic queries see them at their releases.
 
     >>> from freshet.engine import VirtualClock
     >>> clock = VirtualClock()
@@ -96,8 +97,9 @@ class SimulatedLog(MadeUp):
         streams: Mapping[str, NDArray[np.float64]],
         sizes: Mapping[str, int] | None = None,
         beats: Sequence[float] = (),
+        quiet: bool = False,
     ) -> None:
-        self._clock = clock
+        self._clock, self._quiet = clock, quiet
         self.sizes = dict(sizes or {})
         self._sources = {name: _Source(times) for name, times in streams.items()}
         self._streams: dict[str, _Source | _Queue] = dict(self._sources)
@@ -107,6 +109,10 @@ class SimulatedLog(MadeUp):
         self._written: dict[str, None] = {}
         self._staged: dict[str, Sequence[Tuples]] = {}
         self._cursors: dict[str, int] = {}
+        self._releases: dict[str, int] = {}
+        self._released: float | None = None
+        self.instances: list[Instance] = []
+        """What became of instances of periodic queries."""
 
     def start_reader(self, reader: str, stream: str, at: Start, kind: ReaderKind = "operator", owner: str = "") -> int:
         self._streams.setdefault(stream, _Queue())
@@ -141,7 +147,8 @@ class SimulatedLog(MadeUp):
 
     def next_arrival(self) -> float | None:
         """When the next tuple comes, or tells how far event time is."""
-        return min([*(due for due, _ in self._due[:1]), *self._beats[-1:]], default=None)
+        arrivals = () if self._quiet else self._due[:1]
+        return min([*(due for due, _ in arrivals), *self._beats[-1:]], default=None)
 
     def end(self, stream: str) -> int:
         return self._streams[stream].end
@@ -184,9 +191,45 @@ class SimulatedLog(MadeUp):
                 staged = self._staged.pop(file.name)
                 for stream, _, place, *_ in file.members:
                     self._queue(stream).extend(staged[place])
+            self.instances += commit.instances
             for stream, time in commit.watermarks:
                 queue = self._queue(stream)
                 queue.marks.add(queue.end, time)
+
+    def wall(self) -> int:
+        return round(self._clock.now() * 1e6)
+
+    def release_due(self, release: int) -> float | None:
+        """Releases end with the first one at or after the last arrival."""
+        if self._released is not None and self._released >= self.last_arrival:
+            return None
+        return release / 1e6
+
+    @property
+    def last_arrival(self) -> float:
+        """When the last tuple of all sources comes."""
+        return max((float(each.arrivals[-1]) for each in self._sources.values() if len(each.arrivals)), default=0.0)
+
+    def first_at(self, stream: str, time: int, since: int) -> int:
+        known = self._streams[stream]
+        late = np.flatnonzero(known.arrivals[since : known.end] >= time / 1e6)
+        return since + int(late[0]) if len(late) else max(since, known.end)
+
+    def release(
+        self, upto: Mapping[str, int], made: Callable[[], Sequence[Instance]], missed: Sequence[Missing]
+    ) -> Sequence[Instance]:
+        found = made()
+        self._releases.update(upto)
+        if found:
+            self._released = max(each.release for each in found) / 1e6
+        return found
+
+    def last_release(self, query: str) -> int | None:
+        return self._releases.get(query)
+
+    def waiting_instances(self, query: str) -> Sequence[Instance]:
+        """None: the engine knows all of them."""
+        return ()
 
     def _queue(self, stream: str) -> _Queue:
         queue = self._streams.setdefault(stream, _Queue())

@@ -6,7 +6,7 @@ import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from freshet.model import Promises, lead_to
+from freshet.model import InstanceInput, Promises, lead_to
 from freshet.model.promises import shared
 
 _NOTHING_SPECIAL = Promises()
@@ -48,6 +48,25 @@ class PolicyQuery:
 
 
 @dataclass(slots=True)
+class InstanceRecord:
+    """An instance of a periodic query as policies see it; ``node`` reads the one stream of its query."""
+
+    key: tuple[str, int]
+    query: int
+    release: float
+    deadline: float
+    rows: int = 0
+    node: int = 0
+    running: bool = False
+    may_run: bool = True
+
+    @property
+    def inputs(self) -> tuple[InstanceInput, ...]:
+        """What it sees of the stream."""
+        return (InstanceInput(self.key[0], "s", self.node, 0, self.rows),)
+
+
+@dataclass(slots=True)
 class RecordView:
     """What the policy sees.
 
@@ -65,6 +84,7 @@ class RecordView:
     seconds_per_step: float = 0.0
     workers: int = 1
     idle_workers: int = 1
+    instances: list[InstanceRecord] = field(default_factory=list)
 
     def overhead(self, nodes: Collection[int] = ()) -> float:
         """Seconds that a step costs before it touches a tuple."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -12,6 +12,8 @@ from freshet.engine.history_keeper import HistoryKeeper
 from freshet.model import (
     Curve,
     Filter,
+    InputWindow,
+    Instance,
     Join,
     Lifetime,
     Moving,
@@ -23,13 +25,19 @@ from freshet.model import (
     Union,
     UserError,
 )
+from freshet.model.network import edge_name
 from freshet.policies import Policy
+from freshet.policies.periodic.earliest_deadline import EarliestDeadline
+from freshet.policies.periodic.first import PeriodicFirst
+from freshet.policies.periodic.scheduler import PeriodicScheduler
 from freshet.quality import OperatorStatistics, OverheadStatistics
 from freshet.quality.history import History, HistoryRecord
+from freshet.quality.periodic.managed import ManagedLevels
 from freshet.simulation.executor import Departs, Profile, SimulatedExecutor
 from freshet.simulation.log import SimulatedLog, microseconds
 from freshet.simulation.outcome import Departed, Floats, SimulationOutcome, Work, outcome
 from freshet.simulation.record import Charged, Record, operations
+from freshet.simulation.sampler import PaidLevels, SimulatedSampler
 
 
 @dataclass(frozen=True)
@@ -45,6 +53,7 @@ class SimulatedQuery:
         operators: The profiles of its operators, by name.
         inputs: The operators or streams that each of them reads. The operator that no other reads is the last.
         promises: What was promised to it.
+        windows: Of a periodic query: seconds of each stream that an instance sees before its release.
 
     >>> query = SimulatedQuery(
     ...     "pairs",
@@ -59,6 +68,7 @@ class SimulatedQuery:
     operators: Mapping[str, Profile]
     inputs: Mapping[str, tuple[str, ...]]
     promises: Promises = field(default_factory=Promises)
+    windows: Mapping[str, float] = field(default_factory=dict)
 
     @classmethod
     def straight(
@@ -114,10 +124,20 @@ class SimulatedQuery:
     def query(self) -> Query:
         """The query in the engine's form."""
         operators = {name: self._operator(name) for name in self.operators}
-        return Query(self.name, "", QueryGraph(operators, self.inputs, self.root), self.promises)
+        graph = QueryGraph(operators, self.inputs, self.root)
+        return Query(self.name, "", graph, self.promises, windows=dict(self._windows()))
+
+    def _windows(self) -> Iterator[tuple[str, InputWindow]]:
+        """What an instance sees at each edge, by the name of the edge's cursor."""
+        for name, sources in self.inputs.items():
+            for port, source in enumerate(sources):
+                if source in self.windows:
+                    yield edge_name(name, port, len(sources)), InputWindow(microseconds(self.windows[source]))
 
     def _operator(self, name: str) -> Operator:
         profile, ports = self.operators[name], len(self.inputs[name])
+        if profile.pairs:
+            return Join(name, "inner", (Lifetime(None, 1),) * ports, ((),) * ports, (), (0,) * ports)
         if profile.lasts is None:
             return Union(name) if ports > 1 else Filter(name, "true")
         lasts = microseconds(profile.lasts)
@@ -146,6 +166,10 @@ class World:
         sizes: Bytes of a tuple, by stream.
         optimizer: Gives queries strategies.
         history: Takes samples of the run; :meth:`course` gives them.
+        periodic: Says which instances of periodic queries run first; by default those with the earliest deadline.
+        reserve: Share of the time that continuous queries keep.
+        levels: Makes what says how much of their windows instances keep, with the sampler of this world; None: they
+            keep everything.
 
     >>> import numpy as np
     >>> from freshet.policies import FirstComeFirstServed
@@ -174,11 +198,15 @@ class World:
         sizes: Mapping[str, int] | None = None,
         optimizer: Optimizer | None = None,
         history: History | None = None,
+        periodic: PeriodicScheduler | None = None,
+        reserve: float = 0.0,
+        levels: Callable[[SimulatedSampler], ManagedLevels] | None = None,
     ) -> None:
         clock = VirtualClock()
         self._known = known
         self._profiles = profiles_of(queries)
-        self.log = SimulatedLog(clock, streams, sizes, _beats(streams, queries))
+        quiet = bool(queries) and all(query.windows for query in queries)
+        self.log = SimulatedLog(clock, streams, sizes, _beats(streams, queries), quiet)
         executor = SimulatedExecutor(
             self.log, clock, self._profiles, overhead=overhead, call=call, slots=slots, seed=seed, departs=departs
         )
@@ -186,9 +214,11 @@ class World:
         if operation:
             policy = Charged(policy, clock, operation, counted)
         self._record = Record()
+        manager = None if levels is None else PaidLevels(levels(SimulatedSampler(executor, seed)), clock)
+        first = PeriodicFirst(periodic or EarliestDeadline(), policy, reserve, manager)
         self.engine = Engine(
             self.log, executor, clock, policy, most_rows=most_rows, stopwatch=clock.now, observers=[self._record],
-            optimizer=optimizer,
+            optimizer=optimizer, periodic=first,
         )  # fmt: skip
         self._history = history
         if history is not None:
@@ -219,6 +249,11 @@ class World:
     def work(self) -> Work:
         """What the run did so far."""
         return self._record.work
+
+    @property
+    def instances(self) -> Sequence[Instance]:
+        """What became of the instances of periodic queries."""
+        return self.log.instances
 
     def run(self, until: float = math.inf) -> None:
         """Runs until all tuples are processed, or until a time."""

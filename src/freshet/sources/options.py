@@ -14,7 +14,7 @@ from freshet.model.places import why_not_local
 class Options(BaseModel):
     """Base of all options: an unknown key is an error."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
 
 def _seconds(value: Any) -> Any:

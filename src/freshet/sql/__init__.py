@@ -2,7 +2,7 @@
 
 from freshet.sql.check.safe import error_count, safe
 from freshet.sql.functions import OwnFunctions, check_function_name, make_macro
-from freshet.sql.lower.build import build_query, not_run_yet
+from freshet.sql.lower.build import build_query
 from freshet.sql.lower.describe import describe
 from freshet.sql.lower.flatten import flatten
 from freshet.sql.lower.output import SqlTyper
@@ -18,6 +18,5 @@ __all__ = [
     "error_count",
     "flatten",
     "make_macro",
-    "not_run_yet",
     "safe",
 ]

@@ -43,7 +43,7 @@ from freshet.model import (
     UserError,
     version_stream,
 )
-from freshet.model.schema import with_arrival
+from freshet.model.schema import with_arrival, with_one_arrival
 from freshet.model.unit import KeptCounts, Worths, components, given_by
 from freshet.testing.faults import Faults
 
@@ -264,7 +264,7 @@ class _TaskInProcess:
                 results[place] = result = self._result(chain, made)
                 if result.failure is None and made.table is not None:
                     for stream in chain.writes:
-                        writer.add(stream, made.table)
+                        writer.add(stream, with_one_arrival(made.table, chain.arrival))
             if any(result.failure for result in results.values()):
                 for number, table in runner.shared.items():
                     writer.add(given_by(self._unit.id, list(chains)[number]), table)
@@ -293,7 +293,7 @@ class _TaskInProcess:
     def _result(self, chain: Chain, made: Made) -> ChainResult:
         failure = made.failure or self._executor.why_failed(chain, made.errors)
         entered = (sum(made.entered), *made.passed[:-1])
-        ports = made.entered if chain.is_thinned else ()
+        ports = made.entered if chain.tells_ports else ()
         cost = self._executor.cost
         runs = tuple(
             OperatorRun(number, before, after, nanos / 1e9 if cost is None else cost * before)
@@ -301,7 +301,7 @@ class _TaskInProcess:
         )
         if failure is not None or made.table is None:
             return ChainResult(chain, 0, runs, failure=failure, entered=ports)
-        arrivals = np.sort(made.table.column(ARRIVAL).to_numpy()) / 1e6
+        arrivals = np.sort(with_one_arrival(made.table, chain.arrival).column(ARRIVAL).to_numpy()) / 1e6
         return ChainResult(chain, made.table.num_rows, runs, arrivals, errors=made.errors, entered=ports)
 
 

@@ -20,9 +20,11 @@ from freshet.app.declared.checking import Catalog, check_queries, may_share
 from freshet.app.declared.problems import did_you_mean, refuse
 from freshet.engine import Engine, LogQueues, VirtualClock
 from freshet.log import Intake, Limits, Log, LogFull, Receipt, Retention, TableVersions
-from freshet.model import ARRIVAL, Commit, Missing, Query, Shed, UserError
+from freshet.model import ARRIVAL, Commit, Instance, Missing, Query, Shed, UserError
 from freshet.policies import Policy, create
+from freshet.policies.periodic import PeriodicFirst, create_periodic
 from freshet.policies.sharing import share
+from freshet.quality.periodic import create_levels
 from freshet.sources.push import PushedRows, as_rows
 from freshet.sources.times import event_seconds
 from freshet.testing.executor import InProcessExecutor
@@ -119,13 +121,17 @@ class LocalRun:
             cost=self._cost,
             resplits=self._resplits,
         )
+        made, settings = create(chosen) if isinstance(chosen, str) else chosen, self.app.settings
         self.engine = Engine(
             self.queues,
             self.executor,
             self.clock,
-            create(chosen) if isinstance(chosen, str) else chosen,
+            made,
             most_rows=self._max_train_rows,
             stopwatch=self.clock.now,
+            periodic=PeriodicFirst(
+                create_periodic(settings.periodic), made, settings.reserve, create_levels(settings.levels)
+            ),
         )
         self._intakes: dict[str, Intake] = {}
         for name, spec in self.app.streams.items():
@@ -241,6 +247,10 @@ class LocalRun:
         """Keeps only a share of what comes in for a query, from its next unit on; 1 keeps everything again."""
         self.engine.shed(Shed(name, kept, "by hand"))
 
+    def instances(self, query: str) -> list[Instance]:
+        """The releases of a periodic query and what came of them, by release."""
+        return [entry for entry in self.log.instances() if entry.query == query]
+
     def missing(self, query: str) -> list[Missing]:
         """What the answers of a query lack, and why, from the ledger."""
         return [entry for entry in self.log.ledger() if entry.query == query]
@@ -320,6 +330,10 @@ class _Queues(LogQueues):
         super().__init__(log)
         self._faults = faults
         self.holding: tuple[str, ...] = ()
+
+    def release_due(self, release: int) -> float | None:
+        """Never by itself: time goes by what is pushed."""
+        return None
 
     def held(self) -> Mapping[str, str]:
         return {**super().held(), **dict.fromkeys(self.holding, "the test holds it")}

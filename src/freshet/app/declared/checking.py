@@ -13,8 +13,7 @@ from sqlglot import exp
 from freshet.app.declared.problems import Problem
 from freshet.app.declared.spec import QuerySpec
 from freshet.model import Project, Query, QueryGraph, Stream, UserError
-from freshet.model.errors import NotRunnable
-from freshet.sql import OwnFunctions, SqlError, SqlTyper, build_query, not_run_yet
+from freshet.sql import OwnFunctions, SqlError, SqlTyper, build_query
 from freshet.sql.parse.text import shared_query
 from freshet.sql.value import value_over
 
@@ -76,11 +75,9 @@ class Catalog:
         )
 
     def check(self, query: Query) -> None:
-        """Refuses what cannot run: parts that this version does not run, windows that never end, some joins with
-        tables."""
-        if (later := not_run_yet(query)) is not None:
-            raise later
+        """Refuses what cannot run: windows that never end, some joins with tables."""
         _check_lateness(query, self.streams)
+        query.promises.quality.check(query.name, query.graph.streams)
         if query.promises.value is not None:
             _check_value(query, query.promises.value, self.schemas)
         if query.graph.tables:
@@ -110,7 +107,6 @@ def check_queries(catalog: Catalog, specs: Mapping[str, QuerySpec], broken: froz
         if reads[name] & checked.broken:
             checked.broken.add(name)
             continue
-        query = None
         try:
             query = checked.build(spec)
             checked.check(query)
@@ -122,17 +118,14 @@ def check_queries(catalog: Catalog, specs: Mapping[str, QuerySpec], broken: froz
             text = str(error).removeprefix(f"query {name}").lstrip(",: ") if isinstance(error, SqlError) else str(error)
             key = "value" if text.startswith(_VALUE) else "sql"
             checked.problems.append(Problem(f"queries.{name}.{key}", text.removeprefix(_VALUE)))
-            if query is not None and isinstance(error, NotRunnable):
-                # Its columns are known by name, so that queries on it can be checked all the same.
-                checked.schemas[name] = pa.schema([(column, pa.null()) for column in query.columns])
-            else:
-                checked.broken.add(name)
+            checked.broken.add(name)
     return checked
 
 
 def _check_lateness(query: Query, streams: Mapping[str, Stream]) -> None:
     """Refuses windows of time over a stream that never says when its windows are complete."""
-    for name in timed_streams(query.graph):
+    # The windows of a periodic query go by the arrival, whatever the event time of its streams is.
+    for name in () if query.is_periodic else timed_streams(query.graph):
         stream = streams.get(name)
         if stream is not None and stream.event_time is not None and stream.lateness is None:
             raise UserError(

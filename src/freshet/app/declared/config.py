@@ -28,12 +28,14 @@ from freshet.log.segments.retention import Retention
 from freshet.model import Curve, Expectation, UserError, parse_bytes, parse_duration, priority_classes
 from freshet.model.balance import BalanceBound
 from freshet.model.decision_table import DecisionTable
+from freshet.model.level_settings import LevelAim, LevelMode
 from freshet.model.look_settings import LookSettings
 from freshet.model.places import check_local
 from freshet.model.promises import overload_of
 from freshet.model.quality_table import PROPORTIONAL, QualityTable
 from freshet.model.weight_plan import WeightPlan
 from freshet.policies import create
+from freshet.policies.periodic import create_periodic
 from freshet.policies.sharing import Mode
 from freshet.sinks.place import load, load_anything
 from freshet.spark.session.residency import ResidentSetting, check_resident
@@ -124,15 +126,13 @@ SparkSettings = Annotated[dict[str, str], _checked(check_settings)]
 class Section(BaseModel):
     """A table of the file; unknown keys and wrong types are refused."""
 
-    model_config = ConfigDict(
-        extra="forbid", strict=True, frozen=True, use_attribute_docstrings=True, arbitrary_types_allowed=True
-    )
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, arbitrary_types_allowed=True, defer_build=True)
 
 
 class OpenSection(BaseModel):
     """A table whose ``kind`` says which further keys it has; the kind itself checks them."""
 
-    model_config = ConfigDict(extra="allow", strict=True, frozen=True, use_attribute_docstrings=True)
+    model_config = ConfigDict(extra="allow", strict=True, frozen=True, defer_build=True)
 
     kind: str = ""
     """Which one it is."""
@@ -250,6 +250,12 @@ class QuerySection(Section):
     quality: Quality = PROPORTIONAL
     """What its answers are worth by the share of the tuples kept: "tolerant", "proportional", "strict" or points
     [share kept, worth], which rise to [1, 1]."""
+    late: Literal["finish", "abandon"] = "finish"
+    """What becomes of an instance of a PERIOD query whose deadline passes before it runs: it runs all the same, or is
+    given up."""
+    missed: Literal["skip", "catch-up"] = "skip"
+    """What becomes of releases of a PERIOD query at which the application did not run: they are skipped, or answered
+    later."""
     retention: RetentionSection = RetentionSection()
     """How long its output is kept."""
     sinks: list[SinkSection] = []
@@ -313,6 +319,18 @@ class AppSection(Section):
     """Folder of the state: logs, cursors, positions of sources and sinks."""
     policy: PolicyName = "everything"
     """Scheduling policy (see `freshet policies`)."""
+    periodic: Annotated[str, _checked(create_periodic)] = "edf"
+    """Which instances of PERIOD queries run first: "edf", "edf-fused", "rm", "dm" or "llf"; before continuous
+    queries."""
+    reserve: float = Field(default=0.1, ge=0.0, lt=1.0)
+    """Share of the time that continuous queries keep while PERIOD queries have work, too."""
+    levels: LevelMode = "predicted"
+    """Who says how much of its windows an instance of a PERIOD query reads, if the query may be thinned: "predicted",
+    "feedback" or "off"."""
+    aim: LevelAim = "fair"
+    """Whether levels make the worst answer or the average as good as possible: "fair" or "average"."""
+    ahead: bool = False
+    """Whether levels leave time for releases that come before the last deadline."""
     workers: int = Field(default=2, ge=1, le=64)
     """How many units may run at once."""
     max_train_rows: int = Field(default=500_000, ge=1)

@@ -25,8 +25,9 @@ from freshet.model import (
     priority_classes,
 )
 from freshet.model.balance import BalanceBound
+from freshet.model.level_settings import LevelSettings
 from freshet.model.look_settings import LookSettings, OptimizerMode
-from freshet.model.promises import overload_of
+from freshet.model.promises import Late, Missed, overload_of
 from freshet.model.quality_table import QualityTable
 from freshet.model.weight_plan import WeightPlan, WeightRule
 from freshet.policies import FreshnessAware, create
@@ -50,7 +51,7 @@ CurveLike = Curve | Sequence[tuple[str | float, float]]
 ExpectationLike = Expectation | str | float | Sequence[tuple[str | float, str | float]] | Mapping[str, Any]
 """What is expected of a measure: a value, points (time of the query's life, value), or a mapping of ``class`` and of
 ``points`` or ``intervals``."""
-QualityLike = QualityTable | str | Sequence[tuple[float, float]]
+QualityLike = QualityTable | str | Sequence[tuple[float, float]] | Mapping[str, Any]
 """A quality table, the name of a preset, or points: (share kept, worth)."""
 
 _MASTER: Final = re.compile(
@@ -121,6 +122,9 @@ class Settings:
     ranks: Ranks = "shipped"
     ageing: float | None = None
     balance: BalanceBound | None = None
+    periodic: str = "edf"
+    reserve: float = 0.1
+    levels: LevelSettings = field(default_factory=LevelSettings)
 
 
 def check_free(name: str, kind: str, taken: Mapping[str, str]) -> None:
@@ -162,6 +166,8 @@ def declare_query(
     quality: QualityLike = "proportional",
     strategy: str | None = None,
     subscribers: bool = False,
+    late: Late = "finish",
+    missed: Missed = "skip",
 ) -> QuerySpec:
     """What :meth:`App.query` and :meth:`Run.add_query` declare; it checks what does not depend on other queries. The
     settings are those of the application.
@@ -173,7 +179,12 @@ def declare_query(
     check_free(name, "query", taken)
     if not isinstance(subscribers, bool):
         raise UserError(f"query {name}: subscribers must be true or false, not {subscribers!r}")
-    for key, given, words in (("start", start, ("earliest", "latest")), ("on_error", on_error, ("null", "fail"))):
+    for key, given, words in (
+        ("start", start, ("earliest", "latest")),
+        ("on_error", on_error, ("null", "fail")),
+        ("late", late, get_args(Late)),
+        ("missed", missed, get_args(Missed)),
+    ):
         if given not in words:
             raise UserError(f"query {name}: {key} must be {' or '.join(map(repr, words))}, not {given!r}")
     if isinstance(sinks, str | Mapping) or not isinstance(sinks, Sequence):
@@ -184,7 +195,16 @@ def declare_query(
         wishes = _expectations(expect or {}, settings or Settings())
         under_load, worth_kept = overload_of(overload), QualityTable.parse(quality)
         plan = WeightPlan.parse(weight)
-        promises = Promises(plan.other, worth, expect=wishes, overload=under_load, value=value, quality=worth_kept)
+        promises = Promises(
+            plan.other,
+            worth,
+            expect=wishes,
+            overload=under_load,
+            value=value,
+            quality=worth_kept,
+            late=late,
+            missed=missed,
+        )
     except UserError as error:
         raise UserError(f"query {name}: {error}") from None
     check_ranked(name, promises, (settings or Settings()).ranks)

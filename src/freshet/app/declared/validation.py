@@ -11,6 +11,7 @@ from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 
+from freshet.app.declared.meanings import meaning
 from freshet.app.declared.problems import Problem, did_you_mean
 from freshet.model.messages import masked_value
 
@@ -90,8 +91,9 @@ def _text(details: Sequence[ErrorDetails], where: Location, model: type[BaseMode
     if "extra_forbidden" in kinds:
         return f"unknown key{did_you_mean(str(key), [name for name, _ in _fields(model, parents)])}"
     if "missing" in kinds:
-        meanings = [field.description for name, field in _fields(model, parents) if name == key and field.description]
-        return "is missing" + (f" ({meanings[0].splitlines()[0].rstrip('.')})" if meanings else "")
+        meanings = [meaning(each, name) for each, name, field in _keys(model, parents) if key in (name, field.alias)]
+        told = next((each.splitlines()[0].rstrip(".") for each in meanings if each), None)
+        return "is missing" if told is None else f"is missing ({told})"
     if "union_tag_not_found" in kinds:
         tags = [tag for name, field in _fields(model, parents) if name == "kind" for tag in get_args(field.annotation)]
         return f"is missing: use one of {', '.join(tags)}"
@@ -145,7 +147,13 @@ def _given(value: Any) -> str:
 
 def _fields(model: type[BaseModel], where: Sequence[str | int]) -> list[tuple[str, FieldInfo]]:
     """The keys that a place can have."""
-    return [(field.alias or name, field) for each in _models(model, where) for name, field in each.model_fields.items()]
+    return [(field.alias or name, field) for _, name, field in _keys(model, where)]
+
+
+def _keys(model: type[BaseModel], where: Sequence[str | int]) -> Iterator[tuple[type[BaseModel], str, FieldInfo]]:
+    """The same, each with the model that has it and its name there."""
+    for each in _models(model, where):
+        yield from ((each, name, field) for name, field in each.model_fields.items())
 
 
 def _models(annotation: Any, where: Sequence[str | int]) -> Iterator[type[BaseModel]]:

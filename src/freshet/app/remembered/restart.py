@@ -81,7 +81,11 @@ class Known:
 
 def fingerprint(query: Query) -> str:
     """A short text that changes exactly when the query's answers may change."""
-    told = json.dumps({"graph": stored(query.graph), "on_error": query.on_error}, sort_keys=True)
+    about: dict[str, object] = {"graph": stored(query.graph), "on_error": query.on_error}
+    if query.is_periodic:
+        windows = {name: [window.size, window.rows] for name, window in query.windows.items()}
+        about |= {"period": query.promises.period, "windows": windows}
+    told = json.dumps(about, sort_keys=True)
     return hashlib.sha256(told.encode()).hexdigest()[:16]
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import tempfile
 import time
 from bisect import bisect_left
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -23,7 +23,7 @@ from freshet.app.declared.spec import QuerySpec, StreamSpec
 from freshet.app.remembered.looks import LookRecord, read_looks
 from freshet.app.remembered.ranks import MeasuredRanks
 from freshet.log import LogReader
-from freshet.model import ARRIVAL, MEASURES, Expectations, Promises, UserError
+from freshet.model import ARRIVAL, MEASURES, Expectations, Promises, Stream, UserError
 from freshet.model.units import MOST_BYTES
 from freshet.quality.optimizer import SHIPPED, DecisionTable
 
@@ -123,18 +123,36 @@ def _measured(
         made = _pinned(app, strategy, names, Path(folder), portions[-1].after)
         tell(0.0)
         with made.start() as run:
-            _replay(run, log, portions, tell)
+            _replay(run, log, portions, tell, {name: spec.stream for name, spec in app.streams.items()})
             _await_looks(run, names)
         return list(read_looks(Path(folder)))
 
 
-def _replay(run: Run, log: LogReader, portions: Sequence[Portion], tell: Callable[[float], None]) -> None:
+def _replay(
+    run: Run,
+    log: LogReader,
+    portions: Sequence[Portion],
+    tell: Callable[[float], None],
+    streams: Mapping[str, Stream],
+) -> None:
     began = time.monotonic()
     for portion in portions:
         time.sleep(max(0.0, began + portion.after - time.monotonic()))
         rows: pa.Table = log.read(portion.stream, portion.first, portion.end)
         run.push(portion.stream, rows.drop_columns([ARRIVAL]) if ARRIVAL in rows.column_names else rows)
+        moment = event_time(log, streams[portion.stream], portion.end)
+        if moment is not None:
+            run.heartbeat(portion.stream, moment)
         tell(portion.after / portions[-1].after)
+
+
+def event_time(log: LogReader, stream: Stream, offset: int) -> float | None:
+    """How far event time had come at an offset, by rows and heartbeats before it, in seconds; None: time is the
+    arrival, which passes by itself, or nothing is ever late."""
+    if stream.event_time is None or stream.lateness is None:
+        return None
+    mark = log.watermark(stream.name, offset)
+    return None if mark is None else mark / 1e6 + stream.lateness
 
 
 def _await_looks(run: Run, names: Sequence[str]) -> None:

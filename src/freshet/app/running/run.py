@@ -25,6 +25,7 @@ from freshet.engine import Observer, Undrained
 from freshet.log import Receipt, Retention
 from freshet.model import ARRIVAL, Curve, Expectation, FreshetError, Missing, Shed, UserError
 from freshet.model.expectation import measure_of
+from freshet.model.promises import Late, Missed
 from freshet.policies import Reason, create
 from freshet.policies.ageing import aged
 from freshet.quality.history import HistoryRecord
@@ -193,12 +194,14 @@ class Run:
         value: str | None = None,
         quality: QualityLike = "proportional",
         strategy: str | None = None,
+        late: Late = "finish",
+        missed: Missed = "skip",
     ) -> None:
         """Adds a query; see :meth:`App.query`. It belongs to this run: declare it in the application to keep it."""
         # A query that was dropped may come back; if it is still there, the installer says so.
         taken = {other: kind for other, kind in self._names().items() if (other, kind) != (name, "query")}
         more = sinks, retention, curve, expect, self.app.settings, overload, value, quality, strategy, subscribers
-        spec = declare_query(taken, name, sql, weight, start, on_error, *more)
+        spec = declare_query(taken, name, sql, weight, start, on_error, *more, late, missed)
         query = self._parts.loop.ask(lambda: self._parts.installer.make(spec))
         self._parts.outlets.check(spec, query.columns)
         self._parts.loop.ask(lambda: self._parts.installer.add(spec))

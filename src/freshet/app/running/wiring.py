@@ -36,7 +36,9 @@ from freshet.log import Intake, Log
 from freshet.model import ARRIVAL, FreshetError, Query, UserError
 from freshet.policies import FreshnessAware, create
 from freshet.policies.ageing import aged
+from freshet.policies.periodic import PeriodicFirst, create_periodic
 from freshet.quality.history import History
+from freshet.quality.periodic import create_levels
 from freshet.sources import Feeder, PushSource
 from freshet.sources.mirror.source import MirrorSource
 from freshet.spark.driver.suspects import Suspects
@@ -114,7 +116,10 @@ def _open(
     queues = LogQueues(log)
     decisions, rows = DecisionKeeper(), app.settings.max_train_rows
     told: list[Observer] = [decisions, QuarantineTeller(), *map(Guarded, observers)]
-    engine = Engine(queues, executor, clock, made, most_rows=rows, observers=told)
+    periodic = PeriodicFirst(
+        create_periodic(app.settings.periodic), made, app.settings.reserve, create_levels(app.settings.levels)
+    )
+    engine = Engine(queues, executor, clock, made, most_rows=rows, observers=told, periodic=periodic)
     history = HistoryKeeper(History(), engine)
     if app.report is not None:
         engine.observers.append(history)

@@ -11,20 +11,17 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from freshet.bench.freshness.queries import chain
-from freshet.bench.optimizer.load import WINDOW_S
+from freshet.bench.optimizer.load import WINDOW_S, first, fitting, large, second, shown, third
 from freshet.model import ARRIVAL
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 BATCH = f"""
-SELECT A.id, {chain("A.v", "T.v", 128, 7.03)} AS x
+SELECT A.id, {shown("A.v", "T.v")} AS x
 FROM s0 A JOIN s1 B ON A.id = B.id JOIN s2 T ON A.id = T.id
 WHERE greatest(A.{ARRIVAL}, B.{ARRIVAL}, T.{ARRIVAL}) - least(A.{ARRIVAL}, B.{ARRIVAL}, T.{ARRIVAL}) < {WINDOW_S}000000
-  AND {chain("A.v", "A.w", 4, 3.01)} < 0.5 AND {chain("B.v", "B.w", 8, 5.02)} < 0.5
-  AND {chain("T.v", "T.w", 4, 4.01)} < 0.5 AND {chain("A.v", "B.v", 256, 6.01)} < 0.8
-  AND {chain("A.v", "T.v", 128, 8.04)} < 0.9
+  AND {first("A")} AND {second("B")} AND {third("T")} AND {fitting("A.v", "B.v")} AND {large("A.v", "T.v")}
 """
 """Rows join if all of them are valid at one moment: if they came within less than the window."""
 

@@ -19,26 +19,77 @@ SCHEMA: Final = "id bigint, v double, w double, note string"
 SHARES: Final = {"s0": 20 / 60, "s1": 18 / 60, "s2": 22 / 60}
 """Share of each stream in all rows: as 2000, 1800 and 2200 (MAV §5)."""
 WINDOW_S: Final = 2
+_LONGEST: Final = 256
+"""Maximum number of links in one chain: a sum of more would be nested too deeply."""
+
+
+def arithmetic(column: str, other: str, links: int, factor: float) -> str:
+    """A chain of any length, as a sum of chains.
+
+    >>> arithmetic("v", "w", 1, 3.01), arithmetic("v", "w", 512, 3.01).count("%")
+    ('(v * 3.01 + w) % 1.0', 515)
+    """
+    pieces = [
+        chain(column, other, min(_LONGEST, links - first), factor + first * 1e-3) for first in range(0, links, _LONGEST)
+    ]
+    return pieces[0] if len(pieces) == 1 else f"({' + '.join(pieces)}) % 1.0"
+
+
+def first(table: str) -> str:
+    """The selection of the stream s0; others likewise."""
+    return f"{arithmetic(f'{table}.v', f'{table}.w', 128, 3.01)} < 0.5"
+
+
+def second(table: str) -> str:
+    """The selection of s1."""
+    return f"{arithmetic(f'{table}.v', f'{table}.w', 160, 5.02)} < 0.5"
+
+
+def third(table: str) -> str:
+    """The selection of s2."""
+    return f"{arithmetic(f'{table}.v', f'{table}.w', 128, 4.01)} < 0.5"
+
+
+def fitting(x: str, y: str) -> str:
+    """The expensive selection between the joins."""
+    return f"{arithmetic(x, y, 896, 6.01)} < 0.8"
+
+
+def large(x: str, y: str) -> str:
+    """The selection behind the joins."""
+    return f"{arithmetic(x, y, 192, 8.04)} < 0.9"
+
+
+def shown(x: str, y: str) -> str:
+    """What is shown."""
+    return arithmetic(x, y, 192, 7.03)
+
+
 SQL: Final = f"""
-SELECT P.id, {chain("P.x", "T.v", 128, 7.03)} AS x
+SELECT P.id, {shown("P.x", "T.v")} AS x
 FROM (SELECT A.id, A.v AS x, B.v AS y
       FROM s0 [RANGE {WINDOW_S} SECONDS] A, s1 [RANGE {WINDOW_S} SECONDS] B
-      WHERE A.id = B.id AND {chain("A.v", "A.w", 4, 3.01)} < 0.5 AND {chain("B.v", "B.w", 8, 5.02)} < 0.5) P,
+      WHERE A.id = B.id AND {first("A")} AND {second("B")}) P,
      s2 [RANGE {WINDOW_S} SECONDS] T
-WHERE P.id = T.id AND {chain("T.v", "T.w", 4, 4.01)} < 0.5 AND {chain("P.x", "P.y", 256, 6.01)} < 0.8
-  AND {chain("P.x", "T.v", 128, 8.04)} < 0.9
+WHERE P.id = T.id AND {third("T")} AND {fitting("P.x", "P.y")} AND {large("P.x", "T.v")}
 """
-"""Three cheap selections, two joins, an expensive selection between them and one behind them, and a projection. In
-front of each join, tuples lose the columns that nobody needs."""
+"""Three selections, two joins, an expensive selection between them and one behind them, and a projection. In front of
+each join, tuples lose the columns that nobody needs. All of it is expensive, so that a full train takes about ten times
+as long as the overhead of a step; with cheaper operators, strategies that need more steps are only slower."""
 NOTE_BYTES: Final = 100
 """Bytes of the column that no operator reads: a tuple is wide until it has passed the first selection."""
 CHUNKS: Final = 20.0
 """At a load of 1, rows come on each stream so many times per second, as a Poisson process."""
-LOOK_S: Final = 1.0
-"""Seconds between looks."""
+LOOK_S: Final = 0.25
+"""Seconds between looks. What is left out makes up for the load of the future alone: what has piled up before a look
+notices stays for long."""
 OVERLOAD: Final = "overload"
-RELAXED: Final = 10.0
-"""From the phase with little memory on, answers may take so many times as long."""
+RELAXED: Final = 1000.0
+"""From the phase with little memory on, answers may take so many times as long: only memory counts then."""
+ROOM: Final = 1.3
+"""Then, so many times the memory between what PCS and Segment had in a burst is expected."""
+CALM, LOW, BURST, FLOOD = 0.5, 0.3, 1.8, 1.5
+"""Loads: of the calm, around bursts, of a burst and of the overload."""
 _SLOTLESS: Final = -1
 
 
@@ -55,17 +106,18 @@ class LoadPhase(NamedTuple):
 
 
 def phases(seconds: float) -> tuple[LoadPhase, ...]:
-    """The phases of a run; each lasts so many seconds.
+    """The phases of a run, which lasts so many seconds: a calm, a burst, three bursts, an overload.
 
-    >>> [(phase.name, phase.seconds) for phase in phases(10.0)]
-    [('calm', 10.0), ('burst', 10.0), ('tight', 10.0), ('overload', 10.0)]
+    >>> [(phase.name, phase.seconds) for phase in phases(44.0)]
+    [('calm', 14.0), ('burst', 5.0), ('tight', 15.0), ('overload', 10.0)]
     """
-    burst = ((0.2 * seconds, 0.6), (0.3 * seconds, 1.5), (0.5 * seconds, 0.6))
+    unit = seconds / 44.0
+    burst = ((0.75 * unit, LOW), (1.25 * unit, BURST), (3.0 * unit, LOW))
     return (
-        LoadPhase("calm", ((seconds, 0.6),)),
+        LoadPhase("calm", ((14.0 * unit, CALM),)),
         LoadPhase("burst", burst),
-        LoadPhase("tight", burst),
-        LoadPhase(OVERLOAD, ((seconds, 1.5),)),
+        LoadPhase("tight", 3 * burst),
+        LoadPhase(OVERLOAD, ((10.0 * unit, FLOOD),)),
     )
 
 
@@ -76,19 +128,17 @@ class LoadWishes:
     latency: float
     memory: float
 
-    def expectations(self, phase_s: float, lead: float = 0.0) -> Expectations:
-        """Both are of the class must. In the first two phases a low latency is expected, and hardly anything of
-        memory; from the third on it is the other way around.
+    def expectations(self, change: float) -> Expectations:
+        """Both are of the class must. Before the change a low latency is expected, and hardly anything of memory; after
+        it, it is the other way around.
 
         Args:
-            phase_s: Seconds of a phase.
-            lead: The query's age when the first phase begins.
+            change: The query's age then, in seconds.
 
-        >>> wishes = LoadWishes(0.5, 1e6).expectations(10.0)
+        >>> wishes = LoadWishes(0.5, 1e6).expectations(20.0)
         >>> [[each.at(age) for each in wishes] for age in (5.0, 25.0)]
-        [[0.5, 100000000.0], [5.0, 1000000.0]]
+        [[0.5, 100000000.0], [500.0, 1000000.0]]
         """
-        change = lead + 2.0 * phase_s
 
         def step(before: float, after: float) -> dict[str, Any]:
             return {"class": "must", "points": [(0.0, before), (change, before), (change, after)]}
@@ -128,7 +178,7 @@ def backlog(rows: int, seed: int) -> dict[str, pa.Table]:
 def arrivals(played: Sequence[LoadPhase], capacity: float, seed: int) -> list[Arrival]:
     """What comes when in these phases, if the machine can do ``capacity`` rows per second.
 
-    Rows meet a partner as often at any load: there are as many ids in a slot as rows are expected there.
+    Rows meet a partner as often at any load: there are as many ids in a slot as rows of a stream are expected there.
     """
     pieces = [piece for phase in played for piece in phase.pieces]
     found = []
@@ -139,28 +189,30 @@ def arrivals(played: Sequence[LoadPhase], capacity: float, seed: int) -> list[Ar
         rows = max(1, round(share * capacity / CHUNKS))
         for time in times.tolist():
             slot = int(time // WINDOW_S)
-            spread = max(1, round(capacity * WINDOW_S * load_at(pieces, slot * WINDOW_S) / len(SHARES)))
+            spread = max(
+                1, round(capacity * load_between(pieces, slot * WINDOW_S, (slot + 1) * WINDOW_S) / len(SHARES))
+            )
             found.append((time, {stream: make_rows(rows, slot, spread, draw)}))
     return sorted(found, key=lambda each: each[0])
 
 
-def load_at(pieces: Sequence[tuple[float, float]], time: float) -> float:
-    """The load of the piece in which a moment lies; of the last one if it is later.
+def load_between(pieces: Sequence[tuple[float, float]], begin: float, end: float) -> float:
+    """The work that comes between two moments, in seconds.
 
-    >>> [load_at(((1.0, 0.5), (2.0, 1.5)), time) for time in (0.5, 1.0, 9.0)]
-    [0.5, 1.5, 1.5]
+    >>> [load_between(((1.0, 0.5), (2.0, 1.5)), *span) for span in ((0.0, 1.0), (0.5, 2.0), (2.0, 9.0))]
+    [0.5, 1.75, 1.5]
     """
+    found, start = 0.0, 0.0
     for seconds, load in pieces:
-        if time < seconds:
-            return load
-        time -= seconds
-    return pieces[-1][1]
+        found += load * max(0.0, min(end, start + seconds) - max(begin, start))
+        start += seconds
+    return found
 
 
 def phase_at(played: Sequence[LoadPhase], time: float) -> str | None:
     """The phase in which a moment lies; None: before the first or after the last.
 
-    >>> [phase_at(phases(10.0), time) for time in (-1.0, 5.0, 10.0, 99.0)]
+    >>> [phase_at(phases(44.0), time) for time in (-1.0, 5.0, 14.0, 99.0)]
     [None, 'calm', 'burst', None]
     """
     for phase, begin, end in _spans(played):

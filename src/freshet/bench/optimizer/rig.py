@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+import numpy as np
 import pyarrow as pa
 
 from freshet.bench.optimizer.answers import batch_answer, rows_wrong
@@ -77,7 +78,7 @@ class SideRun:
         wrong: Number of output rows that the batch answer lacks, or has beyond them.
         excess: Number of rows of the overload for which there is no time within :data:`KEPT_BUSY`, by what a row took
             in this run.
-        thinned: Number of rows that were left out.
+        thinned: Number of rows of the overload that were left out.
     """
 
     latency: float
@@ -131,7 +132,7 @@ class OptimizerRig(EngineRig):
         """Plays phases, and works off what is left."""
         seconds = sum(phase.seconds for phase in played)
         before, spent = self._totals(), self._optimizer.seconds
-        start = self._begin(wishes, played[0].seconds)
+        start = self._begin(wishes, sum(phase.seconds for phase in played[:2]))
         counter = time.perf_counter() + start - time.time()
         steps, _ = self.play(came, start, seconds)
         spent = self._optimizer.seconds - spent
@@ -141,8 +142,9 @@ class OptimizerRig(EngineRig):
         given = self.read(QUERY).drop_columns([ARRIVAL])
         left = {name: self._left(name) for name in SHARES}
         right = batch_answer(self._session, left, self._folder)
-        thinned = sum(self.log.end(name) - table.num_rows for name, table in left.items())
+        lacking = sum(self.log.end(name) - table.num_rows for name, table in left.items())
         rows = sum(map(rows_of, came))
+        flood = [start + sum(phase.seconds for phase in played[:-1]), start + seconds]
         return SideRun(
             latency=totals.seconds / max(1, totals.answers),
             memory=_mean_memory(looks, start),
@@ -154,16 +156,16 @@ class OptimizerRig(EngineRig):
             rows=rows,
             answers=given.num_rows,
             wrong=rows_wrong(given, right),
-            excess=excess_rows(played, came, sum(step.seconds for step in steps) / (rows - thinned)),
-            thinned=thinned,
+            excess=excess_rows(played, came, sum(step.seconds for step in steps) / (rows - lacking)),
+            thinned=sum(rows_between(self.read(name), *flood) - rows_between(left[name], *flood) for name in SHARES),
         )
 
-    def _begin(self, wishes: LoadWishes, phase_s: float) -> float:
+    def _begin(self, wishes: LoadWishes, change: float) -> float:
         """Expects something of the query from now on, and says when the first phase begins."""
         if self._side in STRATEGIES:
             self._optimizer.pin(QUERY, self._side)
         overload = ("defer", "thin") if self._side == THINNED else ("defer",)
-        self.engine.set_promises(QUERY, Promises(expect=wishes.expectations(phase_s, _LEAD), overload=overload))
+        self.engine.set_promises(QUERY, Promises(expect=wishes.expectations(_LEAD + change), overload=overload))
         return time.time() + _LEAD
 
     def _left(self, stream: str) -> pa.Table:
@@ -178,6 +180,12 @@ class OptimizerRig(EngineRig):
 def rows_of(arrival: Arrival) -> int:
     """Number of rows that come together."""
     return sum(table.num_rows for table in arrival[1].values())
+
+
+def rows_between(table: pa.Table, begin: float, end: float) -> int:
+    """Number of rows that arrived between two moments, in seconds since the epoch."""
+    arrivals = table[ARRIVAL].to_numpy()
+    return int(np.count_nonzero((arrivals >= begin * 1e6) & (arrivals < end * 1e6)))
 
 
 def excess_rows(played: Sequence[LoadPhase], came: Sequence[Arrival], seconds_per_row: float) -> float:

@@ -98,6 +98,7 @@ def _lines(query: Query, app: App, checked: Checked) -> Iterator[str]:
     from freshet.cli.explaining.jobs import explain_jobs
     from freshet.cli.explaining.overload import explain_overload
     from freshet.cli.explaining.paths import explain_paths
+    from freshet.cli.explaining.periodic import explain_periodic
     from freshet.cli.explaining.state import explain_joins, explain_times
     from freshet.sql import describe
 
@@ -118,6 +119,7 @@ def _lines(query: Query, app: App, checked: Checked) -> Iterator[str]:
         explain_jobs(query, checked, app.settings.resident),
         explain_joins(query),
         explain_overload(query, checked.schemas),
+        explain_periodic(query, app.settings.periodic),
     ):
         yield from (f"  {line}" for line in more)
     yield f"  output {query.name}: {_columns(checked.schemas[query.name])}"

@@ -15,7 +15,7 @@ _CORES = (8, 16, 64)
 
 def explain_times(query: Query, streams: Mapping[str, StreamSpec], checked: Checked) -> Iterator[str]:
     """Yields a line for each stream: by which time its windows go, and up to when that time is complete."""
-    for name in timed_streams(query.graph):
+    for name in () if query.is_periodic else timed_streams(query.graph):
         time = checked.times.get(name) or "its arrival"
         yield f"time of {name} is {time}{_complete(streams.get(name))}"
 

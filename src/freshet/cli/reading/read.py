@@ -37,6 +37,7 @@ Examples:
   freshet read state hot --as arrow > hot.arrows       from the state folder, without the file
   freshet read app.toml hosts                          a table
   freshet read app.toml hot --missing                  what its answers lack, and why
+  freshet read app.toml speeds --instances             the releases of a PERIOD query, and what came of each
 """
 
 
@@ -85,6 +86,9 @@ def read(
     missing: Annotated[
         bool, typer.Option("--missing", help="Print what the answers of a query lack, instead of its answers.")
     ] = False,
+    instances: Annotated[
+        bool, typer.Option("--instances", help="Print the releases of a PERIOD query, instead of its answers.")
+    ] = False,
     form: Annotated[
         ReadForm,
         typer.Option("--as", help="table for people; jsonl or csv for programs; arrow is an Arrow IPC stream, binary."),
@@ -101,6 +105,9 @@ def read(
 
     With --missing it prints the ledger: for each range of an input, how many of its tuples are missing in the answers
     of a query, why, and by which rule others were kept.
+
+    With --instances it prints each release of a PERIOD query: when its answer was due and when it came, where it lies
+    in the output, what was kept for it, and what it is worth.
     """
     from freshet.app.running.followers import following
     from freshet.log import LogReader
@@ -108,10 +115,10 @@ def read(
     wanted = WantedRows(first, last, since, limit, follow)
     _check_options(wanted)
     state, declared = state_of(app)
-    counted = following(state, query) if follow and not missing else nullcontext()
+    counted = following(state, query) if follow and not (missing or instances) else nullcontext()
     with LogReader(state) as reader, suppress(KeyboardInterrupt), counted:  # the way to end --follow
-        if missing:
-            _print_missing(reader, query, app, declared, wanted, form)
+        if missing or instances:
+            _print_entries(reader, query, app, declared, wanted, form, "--missing" if missing else "--instances")
             return
         waited = _check_stream(reader, query, app, declared, follow)
         if query not in reader.streams():
@@ -124,22 +131,29 @@ def read(
             _tell_the_newest(reader, query, app)
 
 
-def _print_missing(
-    reader: LogReader, query: str, app: Path, declared: frozenset[str], wanted: WantedRows, form: ReadForm
+def _print_entries(
+    reader: LogReader, query: str, app: Path, declared: frozenset[str], wanted: WantedRows, form: ReadForm, what: str
 ) -> None:
+    """Prints what the store knows of the answers of a query: the ledger, or instances."""
+    from freshet.cli.reading.instances import instances_table
     from freshet.cli.reading.missing import missing_table
     from freshet.model import UserError
 
     _check_stream(reader, query, app, declared, follow=False)
     wrong = [*wanted.given(), *(["--follow"] if wanted.follow else [])]
     if wrong:
-        raise UserError(f"{app}: --missing shows the whole ledger of {query}: leave {wrong[0]} out")
+        raise UserError(f"{app}: {what} shows everything that is known of {query}: leave {wrong[0]} out")
     if query not in reader.streams() or reader.kind(query) != "output":
-        raise UserError(f"{app}: {query} is not a query, and only answers can lack something")
-    entries = [entry for entry in reader.ledger() if entry.query == query]
-    if not entries:
-        print(f"{app}: nothing is missing in the answers of {query}", file=sys.stderr)
-    print_tables(iter([missing_table(entries).slice(0, wanted.limit)]), form)
+        raise UserError(f"{app}: {query} is not a query, and only queries have answers")
+    if what == "--missing":
+        entries = [entry for entry in reader.ledger() if entry.query == query]
+        table, nothing = missing_table(entries), f"nothing is missing in the answers of {query}"
+    else:
+        found = [each for each in reader.instances() if each.query == query]
+        table, nothing = instances_table(found), f"{query} has had no release (only queries with a PERIOD have some)"
+    if not table.num_rows:
+        print(f"{app}: {nothing}", file=sys.stderr)
+    print_tables(iter([table.slice(0, wanted.limit)]), form)
 
 
 def _check_options(wanted: WantedRows) -> None:

@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from freshet.kernels.folds.folded import CompiledFold, CompiledRows
 from freshet.kernels.folds.join import CompiledJoin
+from freshet.kernels.folds.last import CompiledLast
 from freshet.kernels.folds.moving import CompiledMoving
 from freshet.kernels.folds.own import CompiledOwnFold
 from freshet.kernels.folds.panes.panes import CompiledPanes
@@ -16,7 +17,7 @@ from freshet.kernels.folds.running import CompiledRunning
 from freshet.kernels.own_operator import CompiledOwn
 from freshet.kernels.table_join import CompiledLookup
 from freshet.model import Join, Lookup, Moving, Operator, Panes
-from freshet.model.operators import Own, OwnFold
+from freshet.model.operators import Last, Own, OwnFold
 
 
 def compile_fold(operator: Operator, *inputs: pa.Schema) -> CompiledFold:
@@ -77,6 +78,7 @@ KERNELS: Final[dict[type[Operator], Callable[..., Any]]] = {
     Own: CompiledOwn,
     Panes: CompiledPanes,
     Moving: _moving,
+    Last: CompiledLast,
     Join: CompiledJoin,
     OwnFold: CompiledOwnFold,
 }

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import Final
 
 from freshet.log.segments.retention import Limits, keep_from
 from freshet.log.segments.storage import Storage
 from freshet.log.store import ledger
 from freshet.log.store.state import LogState, ReaderState, StreamState
 from freshet.log.store.store import Store, Transaction
+
+_EVERYTHING: Final = 2**63 - 1
+"""An offset behind all tuples."""
 
 
 @dataclass(slots=True)
@@ -52,6 +56,8 @@ def _forget(tx: Transaction, state: LogState, now_us: int, pressure: bool, done:
         if floor > stream.index.oldest:
             floors[stream.name] = floor
             _raise(tx, stream, floor, now_us, pressure, done)
+    if floors:
+        _trim_ledger(tx, state, floors, now_us)
     spent = state.spent(floors)
     tx.executemany("DELETE FROM segments WHERE sequence = ?", [(row,) for row in spent])
     # The newest watermark at or below the oldest offset still holds for that offset.
@@ -59,6 +65,15 @@ def _forget(tx: Transaction, state: LogState, now_us: int, pressure: bool, done:
     kept = [(stream.id, at) for stream, floor in raised if (at := stream.marks.last_before(floor)) is not None]
     tx.executemany("DELETE FROM heartbeats WHERE stream = ? AND at < ?", kept)
     tx.after(lambda: _forgotten(state, floors, spent, done))
+
+
+def _trim_ledger(tx: Transaction, state: LogState, floors: Mapping[str, int], now_us: int) -> None:
+    """The ledger is kept as long as the tuples that it is about, and the answers that lack them."""
+    for query, name in tx.execute("SELECT DISTINCT query, stream FROM ledger").fetchall():
+        stream, output = state.streams.get(name), state.streams.get(query)
+        oldest = _EVERYTHING if stream is None else floors.get(name, stream.index.oldest)
+        since = None if output is None else output.index.appended_at(floors.get(query, output.index.oldest))
+        ledger.trim(tx, query, name, oldest, now_us if since is None else since)
 
 
 def _floor(stream: StreamState, now_us: int, pressure: bool) -> int:

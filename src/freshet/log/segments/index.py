@@ -71,6 +71,16 @@ class StreamIndex:
         place = bisect_left(self._appended, time_us)
         return self._ends[place - 1] if place else self.oldest
 
+    def appended_at(self, offset: int) -> int | None:
+        """When the segment that holds an offset was appended; None: there is none yet."""
+        place = bisect_right(self._ends, offset)
+        return self._appended[place] if place < len(self._appended) else None
+
+    def reaching(self, time_us: int) -> Segment | None:
+        """The first segment with a tuple that arrived at a time or later, if arrivals never go back."""
+        place = bisect_left(self.segments, time_us, key=lambda segment: segment.last_arrival)
+        return self.segments[place] if place < len(self.segments) else None
+
     def whole(self, offset: int) -> int:
         """The last segment boundary at or below an offset."""
         if offset >= self.end:

@@ -5,16 +5,17 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Final
 
 from freshet.log.cursors import Cursors
 from freshet.log.errors import NotSynced
 from freshet.log.segments.storage import PosixStorage
-from freshet.log.store import ledger
+from freshet.log.store import instances, ledger
 from freshet.log.store.state import StreamState
 from freshet.log.store.store import Member, Transaction, pack_members
 from freshet.log.store.tail import stamped
-from freshet.model import Commit, FreshetError, SegmentFile
+from freshet.model import Commit, FreshetError, Instance, SegmentFile
 
 _SEQUENCE: Final = ("sequence", "")
 
@@ -57,12 +58,21 @@ class Commits(Cursors):
             now = round(self.now() * 1e6)
             for entry in (entry for result in results for entry in result.missing):
                 ledger.enter(tx, entry, now)
+            for each in (each for result in results for each in result.instances):
+                self._enter(tx, each)
             moved = {str(name): cursor for (kind, name), cursor in tx.draft.items() if kind == "cursor"}
             tx.executemany("UPDATE readers SET next = ? WHERE name = ?", [(at, name) for name, at in moved.items()])
             tx.after(lambda: self._moved(moved))
 
         with self._about_to_commit(files):
             self._store.write(work)
+
+    def _enter(self, tx: Transaction, instance: Instance) -> None:
+        """Enters what became of an instance; its answer, if there is one, is what was appended last to its output."""
+        output = self._state.stream(instance.query)
+        end = tx.draft.get(("next", output.id), output.index.end)
+        instances.write(tx, replace(instance, first=end - instance.rows))
+        instances.forget_old(tx, instance, output.index.oldest)
 
     @contextmanager
     def _about_to_commit(self, files: Sequence[SegmentFile]) -> Iterator[None]:

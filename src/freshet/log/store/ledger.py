@@ -16,6 +16,11 @@ _SAME: Final = (
     "AND rule IS ? AND reason = ?"
 )
 
+_OLD: Final = (
+    "DELETE FROM ledger WHERE query = ? AND stream = ? AND end <= ? AND time < ? "
+    "AND rowid NOT IN (SELECT max(rowid) FROM ledger GROUP BY edge, stream)"
+)
+
 
 def enter(tx: Transaction, entry: Missing, now: int) -> None:
     """Enters what is missing. If units leave tuples out by the same rule, one after the other, their entry grows: so
@@ -48,6 +53,20 @@ def lost(query: str, edge: str, stream: str, first: int, end: int, why: str) -> 
 def forget(tx: Transaction, query: str) -> None:
     """Removes what is known of a query that starts anew: its new answers lack nothing."""
     tx.execute("DELETE FROM ledger WHERE query = ?", (query,))
+
+
+def trim(tx: Transaction, query: str, stream: str, oldest: int, since: int) -> None:
+    """Removes entries that nobody can use any more: the tuples of their ranges are gone, and so are the answers of that
+    time. The latest entry of an edge stays, because it says up to where the edge lacks something.
+
+    Args:
+        tx: The transaction: that of the collection.
+        query: Whose answers lack the tuples.
+        stream: What it reads.
+        oldest: The oldest offset that the stream keeps.
+        since: When the oldest answers that are kept were written, in microseconds.
+    """
+    tx.execute(_OLD, (query, stream, oldest, since))
 
 
 def entries(rows: Callable[[str], Iterable[tuple[Any, ...]]]) -> list[Missing]:

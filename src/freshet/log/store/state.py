@@ -77,7 +77,7 @@ class StreamState:
 
     def waiting_bytes(self) -> int:
         """Bytes that a reader at work has not consumed yet."""
-        cursors = [reader.next for reader in self.readers.values() if reader.needed]
+        cursors = [reader.next for reader in self.readers.values() if reader.needed and reader.kind != "window"]
         return self.index.bytes(min(cursors), self.index.end) if cursors else 0
 
 

@@ -14,6 +14,13 @@ LEDGER: Final = {
     "reason": "TEXT NOT NULL", "since": "INTEGER NOT NULL", "time": "INTEGER NOT NULL",
 }  # fmt: skip
 """Columns of the table ``ledger``."""
+INSTANCES: Final = {
+    "query": "TEXT NOT NULL", "release": "INTEGER NOT NULL", "deadline": "INTEGER NOT NULL", "ends": "TEXT NOT NULL",
+    "state": "TEXT NOT NULL", "kept": "TEXT NOT NULL", "quality": "REAL NOT NULL", "first": "INTEGER NOT NULL",
+    "rows": "INTEGER NOT NULL", "started": "INTEGER NOT NULL", "finished": "INTEGER NOT NULL",
+    "reason": "TEXT NOT NULL",
+}  # fmt: skip
+"""Columns of the table ``instances``."""
 
 
 def upgrade(connection: sqlite3.Connection) -> None:
@@ -30,6 +37,9 @@ def upgrade(connection: sqlite3.Connection) -> None:
     if not _has(connection, "ledger", "kind"):
         _add_ledger(connection)
         _forget_digest(connection)
+    if not _has(connection, "instances", "release"):
+        _add_instances(connection)
+        _forget_digest(connection)
 
 
 def _forget_digest(connection: sqlite3.Connection) -> None:
@@ -42,6 +52,13 @@ def _add_records(connection: sqlite3.Connection) -> None:
         "CREATE TABLE records (stream INTEGER NOT NULL, key TEXT NOT NULL, value TEXT NOT NULL, "
         "PRIMARY KEY (stream, key)) WITHOUT ROWID"
     )
+
+
+def _add_instances(connection: sqlite3.Connection) -> None:
+    """Upgrades from version 7, in which no periodic query ran."""
+    columns = ", ".join(f"{name} {kind}" for name, kind in INSTANCES.items())
+    connection.execute(f"CREATE TABLE instances ({columns}, PRIMARY KEY (query, release)) WITHOUT ROWID")
+    connection.execute("CREATE TABLE releases (query TEXT PRIMARY KEY, last INTEGER NOT NULL) WITHOUT ROWID")
 
 
 def _add_ledger(connection: sqlite3.Connection) -> None:

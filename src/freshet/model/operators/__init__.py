@@ -9,6 +9,7 @@ from freshet.model.operators.base import Operator, Time, Typer, earliest, latest
 from freshet.model.operators.filter import Filter
 from freshet.model.operators.fold import AggregateFunction, Call, Fold, Lifetime
 from freshet.model.operators.join import FROM, UNTIL, Join
+from freshet.model.operators.last import Last
 from freshet.model.operators.lookup import Lookup
 from freshet.model.operators.moving import Moving
 from freshet.model.operators.own import Own, OwnFold
@@ -26,6 +27,7 @@ __all__ = [
     "Filter",
     "Fold",
     "Join",
+    "Last",
     "Lifetime",
     "Lookup",
     "Moving",

@@ -10,6 +10,7 @@ from freshet.model.operators.base import Operator
 from freshet.model.operators.filter import Filter
 from freshet.model.operators.fold import Call, Lifetime
 from freshet.model.operators.join import Join
+from freshet.model.operators.last import Last
 from freshet.model.operators.lookup import Lookup
 from freshet.model.operators.moving import Moving
 from freshet.model.operators.own import Own, OwnFold
@@ -18,7 +19,7 @@ from freshet.model.operators.project import Project
 from freshet.model.operators.union import Union
 
 KINDS: Final[dict[str, type[Operator]]] = {
-    each.tag: each for each in (Filter, Project, Union, Lookup, Own, OwnFold, Panes, Moving, Join)
+    each.tag: each for each in (Filter, Project, Union, Lookup, Own, OwnFold, Panes, Moving, Join, Last)
 }
 """Operators by the tag of their stored form; a new kind is entered here."""
 

@@ -70,9 +70,11 @@ class SlopeSlack(SchedulePolicy):
         return [number for _, _, number in keys]
 
     def _looks(self, view: View) -> int:
-        """How many waiting tuples and operators behind them the p-tuples are computed from."""
-        operators, behind = view.operators, self.through.of
-        return sum(operators[number].pending + len(behind(view, number)) for number in view.ready)
+        """How many queues the p-tuples are computed from. Push-through leaves nothing further on, and the cost of the
+        way to the output is kept, so it looks at one queue. A box at a time also asks what waits on the way."""
+        if self.push:
+            return len(view.ready)
+        return sum(len(self.through.of(view, number)) for number in view.ready)
 
     def _by_loop(self, view: View) -> list[tuple[float, float, int]]:
         p_tuples = ((number, *self.p_tuple(view, number)) for number in view.ready)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import Final, Literal, NamedTuple
 
@@ -202,8 +202,17 @@ class Walk(NamedTuple):
         return self.memory[-1][1]
 
 
-def walk(traversal: Sequence[int], boxes: Boxes, waiting: Mapping[int, float], overhead: float = 0.0) -> Walk:
+def walk(
+    traversal: Sequence[int],
+    boxes: Boxes,
+    waiting: Mapping[int, float],
+    overhead: float = 0.0,
+    step: float = 0.0,
+    begins: Container[int] = (),
+) -> Walk:
     """Computes the result of a traversal from the waiting tuples and the overhead of a call.
+
+    ``begins`` has the places in the traversal at which a step begins; a step that finds tuples costs ``step``.
 
     The example of CAR Tables 3.1 and 3.2 (:data:`EXAMPLE`), processing 1 per tuple and no overhead:
 
@@ -218,12 +227,12 @@ def walk(traversal: Sequence[int], boxes: Boxes, waiting: Mapping[int, float], o
     now = processing = outputs = moments = 0.0
     calls = 0
     memory = [(0.0, _bytes(boxes, queues))]
-    for number in traversal:
+    for place, number in enumerate(traversal):
         rows, box = queues[number], boxes[number]
         if not rows:
             continue
         calls += 1
-        begin = now + overhead
+        begin = now + overhead + (step if place in begins else 0.0)
         now = begin + rows * box.cost
         processing += rows * box.cost
         queues[number] = 0.0

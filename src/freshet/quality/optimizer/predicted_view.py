@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from freshet.model import OperatorView, QueryView, View
+from freshet.model import InstanceView, OperatorView, QueryView, View
 
 _LEAST: Final = 0.5
 """Expected number of tuples from which on an operator is ready."""
@@ -99,6 +99,7 @@ class PredictedView:
         self.ready: dict[int, None] = {}
         self.workers = self.idle_workers = present.workers
         self._overhead = present.overhead
+        self.instances: Sequence[InstanceView] = ()
 
     def overhead(self, nodes: Collection[int] = ()) -> float:
         return self._overhead(nodes)

@@ -6,13 +6,16 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from freshet.reproduce.aurora.measures import BUCKETS, FIXED, PUSHED, ROBIN, SLOPE
+from freshet.reproduce.aurora.measures import BUCKETS, FIXED, PUSHED, ROBIN, SLOPE, least
+from freshet.reproduce.aurora.overload import HEAVIES, LOADS, in_storms, leads
 from freshet.reproduce.aurora.runs import (
     CAPACITIES,
+    CHAPTER_3,
     COSTS,
     LARGE_RATES,
     PARTITIONS,
     RATES,
+    SHARES,
     SIZES,
     AuroraRun,
     deep,
@@ -24,6 +27,7 @@ from freshet.reproduce.aurora.runs import (
     varied,
 )
 from freshet.reproduce.aurora.scale import large_runs
+from freshet.reproduce.aurora.superboxes import average_overhead, tree_runs
 from freshet.reproduce.plotting import PlotTable, draw_all, draw_lines
 from freshet.reproduce.trial import Trial
 
@@ -39,11 +43,14 @@ def plot(trial: Trial, folder: Path) -> None:
     figures: PlotTable = {
         "fig3.6": ("Fig. 3.6: latency by load, five application trees", _latency_by_load),
         "fig3.7": ("Fig. 3.7: latency by the cost of a box", _latency_by_cost),
+        "fig3.9": ("Fig. 3.9: average overhead by the size of trains", _by_trains),
         "fig4.4": ("Fig. 4.4 and 4.14(a): average QoS by rate, 20 queries of 5 boxes", _small),
         "fig4.6": ("Fig. 4.6: average QoS by schedule size, 1,200 tuples/s", _sizes),
         "fig4.12": ("Fig. 4.12: average QoS by partitions", _partitions),
         "fig4.14b": ("Fig. 4.14(b): average QoS by rate, 20 queries of 20 boxes", _deep),
         "fig4.15": ("Fig. 4.15: average QoS by rate, 10,000 boxes", _large),
+        "table4.6": ("Table 4.6: where both published orders come out", _sustained_overload),
+        "fig4.19": ("Fig. 4.19: QoS of each 1,000 tuples, load 60 % and 130 % in turn", _storms),
     }
     draw_all(trial, folder, "aurora", figures)
 
@@ -63,18 +70,25 @@ def _qos(axes: Axes, trial: Trial, places: Sequence[float], lines: RunLines) -> 
 
 def _latency_by_load(axes: Axes, trial: Trial) -> None:
     policies = {"a box at a time": ROBIN, "application trees": "aaat-min-cost"}
-    beds = [trees(trial, 5, capacity) for capacity in CAPACITIES]
     axes.set(xlabel="share of the ideal capacity")
-    _latency(
-        axes, trial, CAPACITIES, {label: [AuroraRun(bed, name) for bed in beds] for label, name in policies.items()}
-    )
+    _latency(axes, trial, CAPACITIES, {label: tree_runs(trial, name) for label, name in policies.items()})
 
 
 def _latency_by_cost(axes: Axes, trial: Trial) -> None:
     beds = [trees(trial, 1, 0.5, cost_range=None, cost=cost, process="even") for cost in COSTS]
-    lines = {name: [AuroraRun(bed, f"aaat-{name}") for bed in beds] for name in ("min-cost", "min-latency")}
+    names = ("min-cost", "min-latency")
+    lines = {name: [AuroraRun(bed, f"aaat-{name}", prices=CHAPTER_3) for bed in beds] for name in names}
     axes.set(xlabel="cost of a box (µs per tuple)", xscale="log")
     _latency(axes, trial, [1e6 * cost for cost in COSTS], lines)
+
+
+def _by_trains(axes: Axes, trial: Trial) -> None:
+    lines = {
+        f"bursts of {burst}": [[1e3 * value for value in average_overhead(trial, burst, share)] for share in SHARES]
+        for burst in (1, 2, 4)
+    }
+    axes.set(xlabel="train, as a share of the queue", ylabel="latency beyond processing (ms)")
+    draw_lines(axes, SHARES, lines)
 
 
 def _small(axes: Axes, trial: Trial) -> None:
@@ -109,3 +123,22 @@ def _partitions(axes: Axes, trial: Trial) -> None:
 def _large(axes: Axes, trial: Trial) -> None:
     axes.set(xlabel="tuples/s")
     _qos(axes, trial, LARGE_RATES, {policy: large_runs(trial, policy) for policy in PUSHED})
+
+
+def _sustained_overload(axes: Axes, trial: Trial) -> None:
+    """A line for each share of the overloaded application: the smaller one of both leads; above 0 both orders hold."""
+    lines = {
+        f"share {heavy:g}": [least(leads(trial, load, heavy)) for load in LOADS] for heavy in HEAVIES
+    }  # fmt: skip
+    leading = "the smaller lead\n(slope-slack's in average QoS,\nfixed-priority's per tuple)"
+    axes.set(xlabel="load, as a share of the ideal capacity", ylabel=leading)
+    axes.axhline(0.0, color="#888888", linewidth=0.8)
+    draw_lines(axes, LOADS, lines)
+
+
+def _storms(axes: Axes, trial: Trial) -> None:
+    found = {policy: [each.recent for each in in_storms(trial, policy)] for policy in PUSHED[:2]}
+    count = min(len(each) for every in found.values() for each in every)
+    lines = {policy: [[each[place][1] for each in every] for place in range(count)] for policy, every in found.items()}
+    axes.set(xlabel="tuples put out (thousands)", ylabel="QoS of 1,000 tuples")
+    draw_lines(axes, range(1, count + 1), lines)

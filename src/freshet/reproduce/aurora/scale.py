@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from freshet.reproduce.aurora.measures import BUCKETS, LARGE_SIZE, PUSHED, SLOPE, minus, over
 from freshet.reproduce.aurora.runs import (
     LARGE_RATES,
@@ -33,6 +35,7 @@ def large_runs(trial: Trial, policy: str) -> list[AuroraRun]:
     "by it",
     low=3250.0,
     high=3750.0,
+    kind="check",
 )
 def _(trial: Trial) -> Measured:
     return Measured(sustained(trial, large_runs(trial, PUSHED[0])))
@@ -43,31 +46,35 @@ def _(trial: Trial) -> Measured:
     source="CAR §4.5.1, Fig. 4.15",
     published=1.29,
     how="tuples/s that bucketing push-through sustains over the more that one of the other two does",
-    low=1.0,
+    low=1.0001,
 )
 def _(trial: Trial) -> Measured:
     rates = {policy: sustained(trial, large_runs(trial, policy)) for policy in PUSHED}
     others = [max(pair) for pair in zip(rates[PUSHED[0]], rates[PUSHED[1]], strict=True)]
-    return Measured(over(rates[PUSHED[2]], others), {f"{policy} sustains": each for policy, each in rates.items()})
+    readings = {f"{policy} sustains": each for policy, each in rates.items()}
+    return Measured(over(rates[PUSHED[2]], others), readings, grid=250.0 / others[0])
 
 
 @claim(
     "aurora.fig4.15.slope-slack-keeps-up-with-fixed",
     source="CAR §4.5.1, Fig. 4.15",
     published=1.0,
-    how="tuples/s that slope-slack push-through sustains over what fixed-priority push-through does; 0: it sustains "
-    "none of the rates from 1,500 on",
+    how="tuples/s that slope-slack push-through sustains over what fixed-priority push-through does; readings: also "
+    "with a charge for a look at each box behind a ready one, with which the ratio of Table 4.5 comes out",
     low=0.9,
 )
 def _(trial: Trial) -> Measured:
     slope, fixed = (large_runs(trial, policy) for policy in (PUSHED[1], PUSHED[0]))
-    readings = {f"QoS of slope-slack at {run.bed.rate:g}/s": qos(runs(trial, run)) for run in slope}
-    return Measured(over(sustained(trial, slope), sustained(trial, fixed)), readings)
+    charged = replace(slope[0], paths=True)
+    readings = {f"QoS of slope-slack at {run.bed.rate:g}/s": qos(runs(trial, run)) for run in (slope[0], slope[5])}
+    readings[f"QoS of slope-slack at {charged.bed.rate:g}/s, paths charged"] = qos(runs(trial, charged))
+    rates = sustained(trial, fixed)
+    return Measured(over(sustained(trial, slope), rates), readings, grid=250.0 / rates[0])
 
 
-def scheduling_share(trial: Trial, policy: str) -> list[float]:
+def scheduling_share(trial: Trial, policy: str, *, paths: bool = False) -> list[float]:
     """Share of the run time spent scheduling at 4,000 tuples/s."""
-    found = runs(trial, AuroraRun(large(trial, 4000.0), policy, LARGE_SIZE, partitions=7))
+    found = runs(trial, AuroraRun(large(trial, 4000.0), policy, LARGE_SIZE, partitions=7, paths=paths))
     return [each.outcome.work.scheduling / each.outcome.seconds for each in found]
 
 
@@ -79,6 +86,7 @@ def scheduling_share(trial: Trial, policy: str) -> list[float]:
     "set by it",
     low=0.07,
     high=0.08,
+    kind="check",
 )
 def _(trial: Trial) -> Measured:
     return Measured(scheduling_share(trial, PUSHED[0]))
@@ -89,12 +97,18 @@ def _(trial: Trial) -> Measured:
     source="CAR §4.5.1, Table 4.5",
     published=2.13,
     how="scheduling share of slope-slack push-through over that of fixed-priority push-through at 4,000/s (0.16 and "
-    "0.075 published)",
-    low=1.0,
+    "0.075 published); readings: also with a charge for a look at each box behind a ready one",
+    low=1.5,
+    reason="one price per operation cannot give both this and Fig. 4.15. Push-through looks at one queue for each "
+    "ready box, so sorting, which both schedulers do, is nearly all of the count. If looks at all boxes behind "
+    "are charged, the ratio is about 2, but then the first look at 1,000 tuples takes 22 ms and slope-slack sustains "
+    "no rate",
 )
 def _(trial: Trial) -> Measured:
     shares = {policy: scheduling_share(trial, policy) for policy in PUSHED}
-    return Measured(over(shares[PUSHED[1]], shares[PUSHED[0]]), {f"{name}": each for name, each in shares.items()})
+    charged = scheduling_share(trial, PUSHED[1], paths=True)
+    readings = {**shares, "ratio with paths charged": over(charged, shares[PUSHED[0]])}
+    return Measured(over(shares[PUSHED[1]], shares[PUSHED[0]]), readings)
 
 
 @claim(
@@ -102,7 +116,7 @@ def _(trial: Trial) -> Measured:
     source="CAR §4.5.1, Table 4.5",
     published=0.53,
     how="scheduling share of bucketing push-through over that of fixed-priority push-through at 4,000/s (0.04, 0.075)",
-    high=1.0,
+    high=0.9999,
 )
 def _(trial: Trial) -> Measured:
     return Measured(over(scheduling_share(trial, PUSHED[2]), scheduling_share(trial, PUSHED[0])))
@@ -119,7 +133,7 @@ def by_partitions(trial: Trial) -> dict[int, list[AuroraResult]]:
     source="CAR §4.4.3, Fig. 4.12",
     published=0.42,
     how="average QoS with 20 partitions minus that with one (0.85, 0.43); 200 applications of 5 boxes",
-    low=0.0,
+    low=0.0001,
 )
 def _(trial: Trial) -> Measured:
     found = by_partitions(trial)
@@ -129,16 +143,30 @@ def _(trial: Trial) -> Measured:
 
 
 @claim(
-    "aurora.fig4.12.too-many-buckets",
+    "aurora.fig4.12.best-near-20",
     source="CAR §4.4.3, Fig. 4.12",
-    published="a maximum near 20 partitions, below slope-slack from 260 on",
-    how="best average QoS of 2 to 100 partitions minus that of 260",
-    low=0.0,
+    published=20.0,
+    how="number of partitions (of 1, 2, 5, 10, 20, 50, 100, 260) with the best average QoS",
+    low=10.0,
+    high=50.0,
 )
 def _(trial: Trial) -> Measured:
     found = {count: qos(each) for count, each in by_partitions(trial).items()}
-    best = [max(values) for values in zip(*(found[count] for count in PARTITIONS[1:-1]), strict=True)]
-    return Measured(minus(best, found[260]))
+    best = [float(max(found, key=lambda count: found[count][place])) for place in range(len(trial.seeds))]
+    return Measured(best, grid=10.0)
+
+
+@claim(
+    "aurora.fig4.12.too-many-buckets",
+    source="CAR §4.4.3, Fig. 4.12",
+    published="steadily declines from its maximum",
+    how="average QoS with 20 partitions minus that with 260",
+    low=0.0001,
+)
+def _(trial: Trial) -> Measured:
+    found = by_partitions(trial)
+    slope = qos(runs(trial, AuroraRun(varied(trial), SLOPE, 100)))
+    return Measured(minus(qos(found[20]), qos(found[260])), {"slope-slack minus 260": minus(slope, qos(found[260]))})
 
 
 @claim(
@@ -146,7 +174,7 @@ def _(trial: Trial) -> Measured:
     source="CAR §4.4.3, Fig. 4.12",
     published=0.05,
     how="average QoS of bucketing with 20 partitions minus that of slope-slack (0.85, 0.80)",
-    low=0.0,
+    low=0.0001,
 )
 def _(trial: Trial) -> Measured:
     return Measured(minus(qos(by_partitions(trial)[20]), qos(runs(trial, AuroraRun(varied(trial), SLOPE, 100)))))
@@ -157,7 +185,7 @@ def _(trial: Trial) -> Measured:
     source="CAR §4.4.3, Fig. 4.13",
     published="grows beyond about 30 partitions",
     how="seconds of scheduling with 260 partitions over those with 20",
-    low=1.0,
+    low=1.0001,
 )
 def _(trial: Trial) -> Measured:
     found = by_partitions(trial)

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Sequence
+from typing import Final
+
+import numpy as np
 
 from freshet.reproduce.aurora.measures import FIXED, PUSHED, ROBIN, SLOPE, least, mean, minus, over
 from freshet.reproduce.aurora.runs import (
+    GOOD,
     RATES,
     SIZES,
     AuroraResult,
@@ -13,9 +18,11 @@ from freshet.reproduce.aurora.runs import (
     ahead,
     branching,
     deep,
+    departures_of,
     qos,
     runs,
     scheduling,
+    seeded,
     small,
     unbranched,
 )
@@ -54,7 +61,7 @@ def poisson(trial: Trial, rate: float) -> AuroraWorkload:
     source="CAR §4.3.2, Fig. 4.4",
     published="round robin is lowest",
     how="average QoS over rates from 800 to 1,800/s: the lower one of fixed-priority and slope-slack minus round robin",
-    low=0.0,
+    low=0.0001,
 )
 def _(trial: Trial) -> Measured:
     def gap(make: Callable[..., AuroraWorkload]) -> list[float]:
@@ -69,7 +76,7 @@ def _(trial: Trial) -> Measured:
     source="CAR §4.3.2, Fig. 4.4",
     published="fixed-priority is above slope-slack",
     how="average QoS over the rates: fixed-priority minus slope-slack, both a box at a time",
-    low=0.0,
+    low=0.0001,
 )
 def _(trial: Trial) -> Measured:
     values = {text: minus(curve_of(trial, FIXED, make), curve_of(trial, SLOPE, make)) for text, make in MAKES.items()}
@@ -79,33 +86,53 @@ def _(trial: Trial) -> Measured:
 MAKES = {"even arrivals": small, "Poisson arrivals": poisson}
 
 
+KNEE_RATES: Final = tuple(float(rate) for rate in range(1000, 2001, 50))
+"""Rates at which the knee of a curve is looked for."""
+
+
+def knee(
+    trial: Trial, policy: str, make: Callable[..., AuroraWorkload] = small, rates: Sequence[float] = KNEE_RATES
+) -> list[float]:
+    """The highest rate that keeps an average QoS of 0.95, for each seed; QoS falls with the rate, so it is bisected."""
+
+    def is_bad(rate: float) -> bool:
+        return min(qos(runs(trial, AuroraRun(make(trial, rate), policy, 10)))) < GOOD
+
+    place = bisect_left(rates, True, key=is_bad)
+    return [rates[place - 1] if place else 0.0] * len(trial.seeds)
+
+
+def lifts(trial: Trial) -> dict[str, list[float]]:
+    """Tuples/s by which push-through moves the knee of each scheduler."""
+    return {policy: minus(knee(trial, f"{policy}-push"), knee(trial, policy)) for policy in (FIXED, SLOPE)}
+
+
 @claim(
     "aurora.fig4.14a.push-lifts-slope-slack",
     source="CAR §4.5, Fig. 4.14(a)",
     published="a significant improvement",
-    how="average QoS over the rates: slope-slack with push-through minus without",
-    low=0.0,
+    how="tuples/s that slope-slack sustains (average QoS at least 0.95) with push-through over those without",
+    low=1.05,
 )
 def _(trial: Trial) -> Measured:
-    values = {
-        text: minus(curve_of(trial, f"{SLOPE}-push", make), curve_of(trial, SLOPE, make))
-        for text, make in MAKES.items()
-    }
-    return Measured(values["even arrivals"], values | by_rate(trial, PUSHED[:2]))
+    knees = {policy: knee(trial, policy) for policy in (FIXED, SLOPE, *PUSHED[:2])}
+    readings = {f"{policy} sustains": values for policy, values in knees.items()}
+    ratio = over(knees[PUSHED[1]], knees[SLOPE])
+    return Measured(ratio, readings | by_rate(trial, PUSHED[:2]), grid=50.0 / knees[SLOPE][0])
 
 
 @claim(
     "aurora.fig4.14a.push-lifts-fixed-less",
     source="CAR §4.5, Fig. 4.14(a)",
     published="not much of an improvement for fixed-priority",
-    how="gain of average QoS by push-through: slope-slack's minus fixed-priority's",
-    low=0.0,
+    how="tuples/s that push-through adds to what is sustained: slope-slack's minus fixed-priority's",
+    low=1.0001,
 )
 def _(trial: Trial) -> Measured:
-    def gain(policy: str) -> list[float]:
-        return minus(curve_of(trial, f"{policy}-push"), curve_of(trial, policy))
-
-    return Measured(minus(gain(SLOPE), gain(FIXED)))
+    found = lifts(trial)
+    return Measured(
+        minus(found[SLOPE], found[FIXED]), {f"{name} gains": each for name, each in found.items()}, grid=50.0
+    )
 
 
 @claim(
@@ -114,7 +141,7 @@ def _(trial: Trial) -> Measured:
     published="box at a time falls with depth, push-through does not",
     how="average QoS over the rates lost by queries four times as deep: the less of fixed-priority's and slope-slack's "
     "a box at a time, minus the more of theirs with push-through; a call costs the same in a cheaper box",
-    low=0.0,
+    low=0.0001,
 )
 def _(trial: Trial) -> Measured:
     loss = {
@@ -137,11 +164,51 @@ def ten_boxes(trial: Trial, policy: str) -> list[AuroraResult]:
     published=0.99,
     how="the lower one of the average QoS of fixed-priority and of slope-slack, ten one-box applications, 8,000/s in "
     "rounds of ten tuples each",
-    low=0.95,
+    low=0.98,
 )
 def _(trial: Trial) -> Measured:
     found = {policy: qos(ten_boxes(trial, policy)) for policy in (FIXED, SLOPE)}
     return Measured(least(found.values()), found)
+
+
+def places_taken(trial: Trial, policy: str) -> list[float]:
+    """In how many places of a round an application is served, the mean over applications, for each seed.
+
+    A place counts if at least one round in fifty has it. Tuples come to all inputs at once, ten in the mean, each input
+    a number of its own.
+    """
+    return [_places(seeded(AuroraRun(_batches(trial), policy, 10), seed)) for seed in trial.seeds]
+
+
+def _batches(trial: Trial) -> AuroraWorkload:
+    return small(
+        trial, 8000.0, applications=10, depth=1, deadlines=(0.01, 0.02), burst=10, process="batches", tuples=20_000
+    )
+
+
+def _places(run: AuroraRun) -> float:
+    departed = departures_of(run)
+    firsts = []
+    for arrivals, departures in departed.values():
+        begins = np.flatnonzero(np.diff(arrivals, prepend=-1.0) > 0.0)
+        firsts.append(np.minimum.reduceat(departures, begins))
+    rounds = min(map(len, firsts))
+    places = np.argsort(np.argsort(np.stack([each[:rounds] for each in firsts]), axis=0), axis=0)
+    return float(np.mean([np.count_nonzero(np.bincount(each) >= rounds / 50) for each in places]))
+
+
+@claim(
+    "aurora.fig4.3.clusters",
+    source="CAR §4.3.1, Fig. 4.2-4.3",
+    published=5.0,
+    how="number of places in a round at which slope-slack serves an application (five: any of those with the same "
+    "curve may be first), minus that of fixed-priority (one) plus one; rounds of ten tuples in the mean",
+    low=4.0,
+    high=6.0,
+)
+def _(trial: Trial) -> Measured:
+    found = {policy: places_taken(trial, policy) for policy in (FIXED, SLOPE)}
+    return Measured([slope - fixed + 1.0 for slope, fixed in zip(found[SLOPE], found[FIXED], strict=True)], found)
 
 
 def by_size(trial: Trial, policy: str, make: Callable[..., AuroraWorkload] = small) -> dict[int, list[AuroraResult]]:
@@ -155,7 +222,7 @@ def by_size(trial: Trial, policy: str, make: Callable[..., AuroraWorkload] = sma
     source="CAR §4.4.1, Fig. 4.5",
     published="falls",
     how="seconds of scheduling at size 100 over those at size 1, the greater one of fixed-priority and slope-slack",
-    high=1.0,
+    high=0.9999,
 )
 def _(trial: Trial) -> Measured:
     ratios = []
@@ -171,7 +238,7 @@ def _(trial: Trial) -> Measured:
     published="best near 10, low at 1 and from 20 on",
     how="best average QoS of sizes 2 to 50 minus the better one of sizes 1 and 100, the less of fixed-priority and "
     "slope-slack",
-    low=0.0,
+    low=0.0001,
 )
 def _(trial: Trial) -> Measured:
     gaps: list[list[float]] = []
@@ -184,7 +251,8 @@ def _(trial: Trial) -> Measured:
     return Measured(least(gaps), readings)
 
 
-TOPOLOGY_RATES = (1200.0, 1600.0, 1800.0, 2000.0, 2200.0)
+TOPOLOGY_RATES: Final = (1200.0, 1800.0, 2200.0)
+BRANCHING_RATES: Final = tuple(float(rate) for rate in range(1800, 2801, 20))
 
 
 @claim(
@@ -192,8 +260,9 @@ TOPOLOGY_RATES = (1200.0, 1600.0, 1800.0, 2000.0, 2200.0)
     source="CAR §4.7, Fig. 4.25-4.26",
     published=0.0,
     how="greatest difference of the average QoS between 10 trees with 8 inputs each and 80 straight queries, over "
-    "rates and the three push-through schedulers; a tree merges tuples on the way, so it needs fewer calls",
+    "rates and the three push-through schedulers; both make the same calls, so it says that the simulator is right",
     high=0.1,
+    kind="check",
 )
 def _(trial: Trial) -> Measured:
     differences, readings = [], {}
@@ -206,3 +275,21 @@ def _(trial: Trial) -> Measured:
             readings[f"{policy}, {rate:g}/s, straight"] = straight
             readings[f"{policy}, {rate:g}/s, tree"] = tree
     return Measured([max(values) for values in zip(*differences, strict=True)], readings)
+
+
+@claim(
+    "aurora.fig4.25.bucketing-sustains-most",
+    source="CAR §4.7, Fig. 4.25",
+    published="a higher load than both others",
+    how="tuples/s that bucketing push-through sustains (average QoS at least 0.95) over the more that one of the other "
+    "two does; 10 trees with 8 inputs each",
+    low=1.0001,
+    reason="bucketing keeps a QoS of 1.00 up to 2,200/s, where fixed-priority has 0.97 and slope-slack 0.92. Beyond "
+    "that it falls faster than fixed-priority, and both pass 0.95 at 2,280/s, near the capacity of the boxes with "
+    "their calls; all that bucketing saves there is the 5 % of the time that fixed-priority spends scheduling",
+)
+def _(trial: Trial) -> Measured:
+    rates = {policy: knee(trial, policy, branching, BRANCHING_RATES) for policy in PUSHED}
+    others = [max(pair) for pair in zip(rates[PUSHED[0]], rates[PUSHED[1]], strict=True)]
+    readings = {f"{policy} sustains": each for policy, each in rates.items()}
+    return Measured(over(rates[PUSHED[2]], others), readings, grid=20.0 / others[0])

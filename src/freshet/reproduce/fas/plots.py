@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from freshet.plots import plain_numbers
-from freshet.reproduce.fas.claims import Measure, at, gains, ratios, response, skewed
+from freshet.reproduce.fas.measures import Measure, at, gains, ratios, response
 from freshet.reproduce.fas.runs import (
     BETAS,
     BURSTY,
@@ -22,6 +22,7 @@ from freshet.reproduce.fas.runs import (
     for_seeds,
     on_traces,
 )
+from freshet.reproduce.fas.streams import skewed
 from freshet.reproduce.plotting import PlotTable, draw_all, draw_lines, mark
 from freshet.reproduce.trial import Trial
 from freshet.simulation.workloads.fas import FasWorkload

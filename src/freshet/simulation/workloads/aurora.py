@@ -13,7 +13,7 @@ from freshet.simulation.executor import Profile
 from freshet.simulation.outcome import Floats
 from freshet.simulation.world import SimulatedQuery
 
-Process = Literal["even", "staggered", "poisson"]
+Process = Literal["even", "staggered", "poisson", "batches"]
 """How tuples arrive; see :class:`AuroraWorkload`."""
 DROP: Final = 1e-4
 """Seconds from a curve's first critical point to its second (CAR §4.3.2)."""
@@ -32,7 +32,9 @@ class AuroraWorkload:
 
     *Arrivals* are evenly spaced, as CAR §3.4.4 says of its workload, or Poisson. Evenly spaced tuples come to all
     inputs at once (``even``), as the clusters of its Fig. 4.2 and the deadlines of its Table 4.4 suggest, or to one
-    input after the other (``staggered``). ``burst`` tuples are gathered and delivered together (CAR §3.4.4).
+    input after the other (``staggered``). ``burst`` tuples are gathered and delivered together (CAR §3.4.4). With
+    ``batches`` all inputs get tuples at the same moments, too, but each a number of its own: ``burst`` in the mean, at
+    least one ("tuples will appear at inputs in batches", CAR §4.6).
 
     Args:
         rate: Tuples per second, all inputs together.
@@ -77,6 +79,9 @@ class AuroraWorkload:
         for number, share in enumerate(self._shares()):
             for place in range(inputs):
                 times = self._times(number * inputs + place, share / inputs)
+                if self.process == "batches":
+                    found[f"a{number}.{place}.in"] = self._batched(times, number * inputs + place)
+                    continue
                 # Each ``burst`` tuples come with the first of them.
                 found[f"a{number}.{place}.in"] = times[np.arange(len(times)) // self.burst * self.burst]
         return found
@@ -132,8 +137,9 @@ class AuroraWorkload:
         """Arrivals of one input: first by a clock of its own, in tuples, then in seconds by the periods' rates."""
         count = max(1, round(share * self.tuples))
         if self.process != "poisson":
-            # One input after the other, or all at once.
-            first = number / (self.applications * self._inputs) if self.process == "staggered" else 0.0
+            # One input after the other, each with all of a burst, or all at once.
+            inputs = self.applications * self._inputs
+            first = self.burst * number / inputs if self.process == "staggered" else 0.0
             marks: Floats = (np.arange(count, dtype=np.float64) + first) / share
         else:
             marks = Poisson(share, seed=100_003 * self.seed + number).first(count)
@@ -143,6 +149,13 @@ class AuroraWorkload:
         which = np.searchsorted(places, marks, side="right") - 1
         times: Floats = begins[which] + (marks - places[which]) / rates[which]
         return times
+
+    def _batched(self, times: Floats, number: int) -> Floats:
+        """At each moment of a burst comes a drawn number of tuples, at least one; at most as many in all as before."""
+        moments = times[:: self.burst]
+        draws = 1 + np.random.default_rng([self.seed, 0xBA, number]).poisson(self.burst - 1.0, len(moments))
+        batched: Floats = np.repeat(moments, draws)[: len(times)]
+        return batched
 
     def _drawn(self) -> list[tuple[tuple[Profile, ...], Curve]]:
         """Boxes and curve of each application."""

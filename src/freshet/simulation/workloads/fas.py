@@ -39,6 +39,7 @@ class FasWorkload:
     Args:
         trace_seconds: Use the first seconds of the two real traces as the streams instead, if not 0.
         light_weight: Weight of half of the queries; the others have 1 (FAS §4.4).
+        of_query: Whether the drawn selectivity is that of all predicates of a query together.
 
     >>> bed = FasWorkload(queries=20, tuples=100, utilization=0.5)
     >>> streams = bed.streams_of()
@@ -58,6 +59,7 @@ class FasWorkload:
     equal_costs: bool = False
     trace_seconds: float = 0.0
     light_weight: float = 1.0
+    of_query: bool = False
     seed: int = 0
 
     def streams_of(self) -> dict[str, Floats]:
@@ -112,6 +114,8 @@ class FasWorkload:
         # Inverse transform: a change of skew moves the same draws.
         drawn = np.searchsorted(np.cumsum(chances) / chances.sum(), generator.random(self.queries))
         selectivities = (10 - np.minimum(drawn, 9)) / 10.0
+        if self.of_query:
+            selectivities = selectivities ** (1.0 / (self.operators - 1))
         return (np.zeros_like(classes) if self.equal_costs else classes), selectivities
 
     def _unit_costs(self, classes: NDArray[np.int64], selectivities: Floats) -> Floats:

@@ -116,7 +116,7 @@ class Course:
         def bound(each: Input) -> Input:
             return each if isinstance(each, Train) else places[each] if each in places else self._given[each]
 
-        return Chain(chain.nodes, tuple(map(bound, chain.inputs)), writes)
+        return replace(chain, inputs=tuple(map(bound, chain.inputs)), writes=writes)
 
     def _name(self, number: int) -> str:
         return f"{self._unit.id}.{number}"

@@ -91,7 +91,8 @@ class Planner:
                 inputs = tuple([last[each] if isinstance(each, int) else each for each in chain.inputs])
                 for number, (form, nodes) in enumerate(cut, 1):
                     whole = len(cut) == 1 and inputs == chain.inputs
-                    some = chain if whole else Chain(nodes, inputs, chain.writes if number == len(cut) else ())
+                    ends = (chain.writes, chain.arrival) if number == len(cut) else ((), None)
+                    some = chain if whole else Chain(nodes, inputs, *ends)
                     level = 0 if whole and not folds else _level(form, inputs, pieces)
                     apart = not folds.isdisjoint(nodes)
                     pieces.append(Piece(form, place, some, level, number == 1 and place in parted, apart))

@@ -94,7 +94,7 @@ class Assignment:
             if key not in places:
                 places[key] = len(places)
                 inputs.append([each if isinstance(each, int) else train_fields(each) for each in chain.inputs])
-            chains.append((chain.nodes, places[key], chain.writes))
+            chains.append((chain.nodes, places[key], chain.writes, chain.arrival))
         states = [
             (each.fold, _fields(each.ranges), each.before, each.after, each.rewrites, each.parts, each.becomes)
             for each in self.states
@@ -112,7 +112,7 @@ class Assignment:
         """From the list that :meth:`text` writes."""
         state, unit, spec, parts, inputs, chains, states, tables, parted, checks, synced_from = fields
         read = [tuple(each if isinstance(each, int) else train_of(each) for each in some) for some in inputs]
-        bound = tuple([Chain(tuple(nodes), read[number], tuple(writes)) for nodes, number, writes in chains])
+        bound = tuple([Chain(tuple(nodes), read[number], tuple(writes), at) for nodes, number, writes, at in chains])
         kept, versions = tuple([_state(*each) for each in states]), _ranges(tables)
         return cls(Path(state), unit, spec, parts, bound, kept, versions, tuple(parted), Checks(checks), synced_from)
 

@@ -14,7 +14,7 @@ from freshet.kernels.keeping import kept_rows
 from freshet.log.segments.segment import SegmentWriter, read_train
 from freshet.log.segments.sums import Checks
 from freshet.model import SegmentFile, Train
-from freshet.model.schema import with_arrival
+from freshet.model.schema import with_arrival, with_one_arrival
 from freshet.model.unit import Worths, given_by
 from freshet.spark.driver.failures import no_blame
 from freshet.spark.worker.assignment import PROPERTY, Assignment, told
@@ -92,6 +92,7 @@ class Task:
         if output is not None and output.num_rows and writes:
             began = time.perf_counter_ns()
             self._outputs.append(len(self.reports))
+            output = with_one_arrival(output, self.assignment.chains[report.chain].arrival)
             self._writer.add(writes[0], output)
             arrivals = sample(output.column(output.num_columns - 1).to_numpy())
             spent = time.perf_counter_ns() - began

@@ -65,7 +65,7 @@ def run_task(task: Task, between: Callable[[], None] = lambda: None) -> TaskRepo
         if made.failure is not None:
             setting.fail(task.assignment.chains[place])
             failed = True
-        entered = made.entered if task.assignment.chains[place].is_thinned else ()
+        entered = made.entered if task.assignment.chains[place].tells_ports else ()
         task.add(ChainReport(place, None, made.passed, made.nanos, (), made.errors, made.failure, entered), made.table)
         between()
     for number, table in runner.shared.items() if failed else ():

@@ -9,7 +9,8 @@ from typing import Final, Literal, TypeVar
 
 from sqlglot import exp
 
-from freshet.model.operators import WINDOW_END, WINDOW_START, Filter, Project
+from freshet.model.instance import InputWindow
+from freshet.model.operators import WINDOW_END, WINDOW_START, Filter, Operator, Project
 from freshet.sql.flows.wiring import Wiring
 from freshet.sql.parse.errors import SqlError, fail
 from freshet.sql.parse.limits import as_filters
@@ -108,12 +109,14 @@ class Want:
         columns: ``(name, expression)`` over the flow's columns.
         filters: ``(name, predicate)`` over the flow's columns.
         time: Column of the flow whose times the reader goes by; None: the flow's own time.
+        window: What an instance of a periodic query sees of the stream; None: there is no such window.
     """
 
     name: str
     columns: tuple[tuple[str, exp.Expr], ...]
     filters: tuple[tuple[str, exp.Expr], ...] = ()
     time: str | None = None
+    window: InputWindow | None = None
 
     def inlined(self, values: Mapping[str, exp.Expr]) -> Want:
         """The same in terms of what the columns are made of."""
@@ -134,9 +137,15 @@ class Want:
         """Puts its filters and its projection behind an operator or a stream; returns the last of them."""
         conditions = as_filters([value for _, value in self.filters])
         # If several conditions share the last filter, the first of them names it.
-        for (name, _), value in zip(self.filters, conditions, strict=False):
-            source = wiring.add(Filter(name, to_sql(value)), source)
-        return wiring.add(Project(self.name, tuple((name, to_sql(value)) for name, value in self.columns)), source)
+        operators: list[Operator] = [
+            Filter(name, to_sql(value)) for (name, _), value in zip(self.filters, conditions, strict=False)
+        ]
+        operators.append(Project(self.name, tuple((name, to_sql(value)) for name, value in self.columns)))
+        for number, operator in enumerate(operators):
+            source = wiring.add(operator, source)
+            if not number and self.window is not None:
+                wiring.windows[source] = self.window
+        return source
 
 
 class Inputs:

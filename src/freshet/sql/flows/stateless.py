@@ -79,17 +79,17 @@ class ProjectFlow(Flow):
     """Columns computed from a flow's."""
 
     def __init__(self, columns: Sequence[tuple[str, exp.Expr]], child: Flow) -> None:
-        self._child = child
+        self.child = child
         self._values = {name.lower(): value for name, value in columns}
         plain = {name: value.name.lower() for name, value in self._values.items() if isinstance(value, exp.Column)}
         super().__init__(child.traits.renamed(tuple(name for name, _ in columns), plain), child.place)
 
     def emit(self, want: Want, wiring: Wiring) -> str:
-        return self._child.emit(want.inlined(self._values), wiring)
+        return self.child.emit(want.inlined(self._values), wiring)
 
     def lag(self, name: str) -> int:
         value = self._values.get(name.lower())
-        return self._child.lag(name if value is None else value.name)
+        return self.child.lag(name if value is None else value.name)
 
 
 class UnionFlow(Flow):

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Final
 
 from freshet.model.graph import QueryGraph
+from freshet.model.instance import InputWindow
 from freshet.model.operators import Operator
 
 AGAIN: Final = "~"
@@ -27,6 +28,8 @@ class Wiring:
     def __init__(self) -> None:
         self.operators: dict[str, Operator] = {}
         self.inputs: dict[str, tuple[str, ...]] = {}
+        self.windows: dict[str, InputWindow] = {}
+        """What an instance of a periodic query sees at operators that read a stream."""
 
     def add(self, operator: Operator, *inputs: str) -> str:
         """Adds an operator; returns its name."""

@@ -16,7 +16,7 @@ from typing import Literal
 
 import pyarrow as pa
 
-from freshet.model.errors import NotRunnable, UserError
+from freshet.model.errors import UserError
 from freshet.model.graph import QueryGraph
 from freshet.model.promises import Promises
 from freshet.model.query import Query
@@ -24,8 +24,9 @@ from freshet.sql.check.safe import check_growth
 from freshet.sql.functions import OwnFunctions
 from freshet.sql.lower.graph import GraphBuilder
 from freshet.sql.lower.lower import lower
+from freshet.sql.lower.periodic import lower_periodic
 from freshet.sql.lower.select import SelectBuilder
-from freshet.sql.parse.errors import NotRunYet, SqlError
+from freshet.sql.parse.errors import SqlError
 from freshet.sql.parse.limits import TOO_DEEP
 from freshet.sql.parse.text import parse_query
 
@@ -44,6 +45,7 @@ def build_query(
     ends: Collection[str] = (),
     functions: OwnFunctions | None = None,
     in_pairs: bool = False,
+    whole_windows: bool = False,
 ) -> Query:
     """A continuous query from its text.
 
@@ -63,6 +65,8 @@ def build_query(
         ends: Those of these queries whose event time is the end of a window (:attr:`Query.ends`).
         functions: What it may call besides Spark's functions.
         in_pairs: Whether streams are joined two at a time, as earlier versions did; the answer is the same.
+        whole_windows: Whether a periodic aggregate reads its whole window at each release instead of keeping panes; the
+            answer is the same.
 
     Raises:
         SqlError: The text is wrong; the message shows where and says what would be right.
@@ -83,33 +87,17 @@ def build_query(
         tree = own.find(parse_query(text))
         graph = GraphBuilder(streams, tables, own.operators)
         output = SelectBuilder(graph).query(tree, name)
-        promised = replace(promises or Promises(), period=tree.meta.get("period"), deadline=tree.meta.get("deadline"))
+        period = tree.meta.get("period")
+        promised = replace(promises or Promises(), period=period, deadline=tree.meta.get("deadline", period))
         asked = QueryGraph({}, {}, output.node)
         query = Query(name, text, asked, promised, start, on_error, output.names, has_time=False, order=None)
-        # What a periodic query sees is decided at its release.
-        if promised.period is None:
+        if period is None:
             query = lower(query, graph, times, orders or {}, ends, tree.meta.get("emit"), in_pairs)
+        else:
+            query = lower_periodic(query, graph, tree.meta.get("emit"), whole_windows)
         check_growth(query.graph)
     except SqlError as error:
         raise error.within(name, text) from None
     except RecursionError:
         raise SqlError(TOO_DEEP, None, text, name) from None
     return query
-
-
-def not_run_yet(query: Query) -> NotRunYet | None:
-    """Why a query that is right cannot run, at the place in its text; None: it can.
-
-    >>> from freshet.model import parse_schema
-    >>> print(not_run_yet(build_query("q", "SELECT v FROM s PERIOD 5 SECONDS", {"s": parse_schema("v int")})))
-    query q, line 1: PERIOD is parsed and checked, but not run by this version
-      SELECT v FROM s PERIOD 5 SECONDS
-                      ^^^^^^
-    """
-    try:
-        query.check_runnable()
-    except NotRunnable as error:
-        start = query.text.upper().rfind("PERIOD")
-        place = (start, start + len("PERIOD") - 1)
-        return NotRunYet(str(error).removeprefix(f"query {query.name}: "), place, query.text, query.name)
-    return None

@@ -49,7 +49,7 @@ def lower(
     Raises:
         SqlError: A part has no meaning without a bound, or is not run.
     """
-    flow = _Lowering(graph, times, orders, ends, in_pairs).flow(query.graph.root)
+    flow = Lowering(graph, times, orders, ends, in_pairs).flow(query.graph.root)
     refuse_table(
         flow,
         "a continuous query reads a stream; join one with it, as in FROM s JOIN {0} ON s.k = {0}.k",
@@ -81,7 +81,7 @@ def _run_graph(
 
 
 @dataclass(frozen=True, slots=True)
-class _Lowering:
+class Lowering:
     """Flows of the nodes of a graph."""
 
     graph: GraphBuilder
@@ -107,7 +107,7 @@ class _Lowering:
                 return UnionFlow(node, inputs, place)
             case Window():
                 name = "the sub-query" if sources[0] in self.graph.operators else sources[0]
-                return WindowFlow(operator, inputs[0], name, place)
+                return self.window(operator, inputs[0], name)
             case Aggregate():
                 return aggregate_flow(operator, inputs[0], place)
             case Distinct():
@@ -118,6 +118,10 @@ class _Lowering:
                 return OwnFlow(operator, self.graph.relations[sources[0]].columns, inputs[0], place)
             case LogicalJoin():
                 return self._join(operator, (inputs[0], inputs[1]))
+
+    def window(self, window: Window, child: Flow, source: str) -> Flow:
+        """The flow of a window; ``source`` is what people call what it is over."""
+        return WindowFlow(window, child, source, self.graph.places[window.name])
 
     def _stream(self, name: str) -> Flow:
         columns = self.graph.relations[name].columns

@@ -8,7 +8,7 @@ from typing import Final
 
 from sqlglot import exp
 
-from freshet.model.errors import NotRunnable, UserError
+from freshet.model.errors import UserError
 
 TextPlace = tuple[int, int]
 
@@ -62,10 +62,6 @@ class SqlError(UserError):
         # Tabs stay tabs under the text, so that the mark is where the eye expects it.
         indent = "".join("\t" if char == "\t" else " " for char in shown[:at])
         return f"{name}, line {self.line}: {self.problem}\n  {shown}\n  {indent}{'^' * max(1, past - at)}"
-
-
-class NotRunYet(SqlError, NotRunnable):
-    """The text is right, but a part of it is left to a later version."""
 
 
 def _cut(line: str, start: int, end: int) -> tuple[str, int, int]:

@@ -1,0 +1,160 @@
+"""What became of a query's instances: quality, misses, lateness, and how good the predictions were."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import TypedDict
+
+import numpy as np
+
+from freshet.quality.histogram import Histogram
+
+
+@dataclass(frozen=True, slots=True)
+class InstanceFigures:
+    """What became of an instance.
+
+    Args:
+        query: Its query.
+        release: When it was released, in seconds.
+        due: When its answer was due.
+        finished: When its answer was committed; None: it was abandoned or skipped.
+        quality: Of its answer, by what was kept (RT §5.2.2); 0 if it was late.
+        level: That it was given.
+        predicted: Seconds that it was expected to take at its level; None: nothing was predicted.
+        took: Seconds that it took.
+        waited: Seconds from its release until it began.
+        sampling: Seconds of its sampler.
+        skipped: Whether it was never begun.
+        selectivity_error: Mean relative error of the selectivities that its sample gave; None: nothing was sampled.
+    """
+
+    query: str
+    release: float
+    due: float
+    finished: float | None
+    quality: float
+    level: float = 1.0
+    predicted: float | None = None
+    took: float = 0.0
+    waited: float = 0.0
+    sampling: float = 0.0
+    skipped: bool = False
+    selectivity_error: float | None = None
+
+    @property
+    def missed(self) -> bool:
+        """Whether it was not answered in time."""
+        return self.finished is None or self.finished > self.due
+
+    @property
+    def lateness(self) -> float:
+        """Seconds by which its answer was late."""
+        return 0.0 if self.finished is None else max(0.0, self.finished - self.due)
+
+    @property
+    def time_error(self) -> float | None:
+        """Relative error of the predicted time."""
+        return None if self.predicted is None or self.took <= 0.0 else abs(self.predicted - self.took) / self.took
+
+
+class PeriodicSnapshot(TypedDict):
+    """The figures of a query's instances."""
+
+    instances: int
+    missed: int
+    skipped: int
+    abandoned: int
+    quality: float | None
+    """Mean quality of all instances; those that were missed have 0 (RT Eq. 3)."""
+    deviation: float | None
+    """Standard deviation of the quality over the instances."""
+    level: float | None
+    """Level of the last instance."""
+    lateness_s: float | None
+    """Mean seconds by which late answers were late."""
+    time_error_p50: float | None
+    """Median relative error of the predicted times."""
+    selectivity_error_p50: float | None
+    """Median relative error of the selectivities that samples gave."""
+    sampling_share: float | None
+    """Share of the time of instances that their samplers took."""
+
+
+@dataclass(slots=True)
+class InstanceMeter:
+    """Counts what became of instances.
+
+    >>> meter = InstanceMeter()
+    >>> meter.add(InstanceFigures("q", 0.0, 1.0, 0.5, quality=0.8, predicted=0.22, took=0.2))
+    >>> meter.add(InstanceFigures("q", 1.0, 2.0, 2.5, quality=0.0))
+    >>> figures = meter.snapshot()
+    >>> figures["quality"], figures["missed"], figures["lateness_s"], round(figures["time_error_p50"], 2)
+    (0.4, 1, 0.5, 0.1)
+    """
+
+    instances: int = 0
+    missed: int = 0
+    skipped: int = 0
+    abandoned: int = 0
+    level: float | None = None
+    took: float = 0.0
+    sampling: float = 0.0
+    _quality: float = 0.0
+    _squares: float = 0.0
+    _late: int = 0
+    _lateness: float = 0.0
+    _errors: Histogram = field(default_factory=Histogram)
+    _shares: Histogram = field(default_factory=Histogram)
+
+    def add(self, outcome: InstanceFigures) -> None:
+        """Takes in an instance."""
+        self.instances += 1
+        self.missed += outcome.missed
+        self.skipped += outcome.skipped
+        self.abandoned += outcome.finished is None and not outcome.skipped
+        self.level = outcome.level
+        self.took += outcome.took
+        self.sampling += outcome.sampling
+        self._quality += outcome.quality
+        self._squares += outcome.quality**2
+        if outcome.lateness > 0.0:
+            self._late += 1
+            self._lateness += outcome.lateness
+        if outcome.time_error is not None:
+            self._errors.add(np.array([outcome.time_error]))
+        if outcome.selectivity_error is not None:
+            self._shares.add(np.array([outcome.selectivity_error]))
+
+    @property
+    def quality(self) -> float | None:
+        """Mean quality (RT Eq. 3)."""
+        return self._quality / self.instances if self.instances else None
+
+    @property
+    def deviation(self) -> float | None:
+        """Standard deviation of the quality (RT Fig. 10b)."""
+        mean = self.quality
+        return None if mean is None else math.sqrt(max(0.0, self._squares / self.instances - mean * mean))
+
+    def snapshot(self) -> PeriodicSnapshot:
+        """The figures; JSON-ready."""
+        spent = self.took + self.sampling
+        return {
+            "instances": self.instances,
+            "missed": self.missed,
+            "skipped": self.skipped,
+            "abandoned": self.abandoned,
+            "quality": self.quality,
+            "deviation": self.deviation,
+            "level": self.level,
+            "lateness_s": self._lateness / self._late if self._late else None,
+            "time_error_p50": _median(self._errors),
+            "selectivity_error_p50": _median(self._shares),
+            "sampling_share": self.sampling / spent if spent > 0.0 else None,
+        }
+
+
+def _median(values: Histogram) -> float | None:
+    return values.quantiles([0.5])[0] if values.counts.any() else None

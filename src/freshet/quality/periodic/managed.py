@@ -1,0 +1,226 @@
+"""The manager of levels: what an engine asks at every release and completion (RT §3-4)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple, Protocol
+
+from freshet.model import InstanceView, View
+from freshet.model.quality_table import QualityTable
+from freshet.policies.outcome import InstanceOutcome
+from freshet.policies.periodic.levels import InstanceLevel
+from freshet.quality.periodic.answer_quality import answer_quality
+from freshet.quality.periodic.instance_meter import InstanceFigures, InstanceMeter
+from freshet.quality.periodic.level_rule import LEAST, LevelRule, PlannedLevel, ReadyInstance
+from freshet.quality.periodic.plan_time import PlanTime
+from freshet.quality.periodic.profiled import planned_operators, profiled_runs
+from freshet.quality.periodic.query_model import ProfiledRun, QueryModel
+from freshet.quality.periodic.sample_sizes import Sampling, dynamic_sizes, fixed_sizes
+
+InstanceKey = tuple[str, int]
+"""Name of the query, and the release in microseconds."""
+
+
+class Sampled(NamedTuple):
+    """What a sampler found: what each operator did to its sample, and the seconds that the sampler took."""
+
+    runs: tuple[ProfiledRun, ...]
+    seconds: float
+
+
+class InstanceSampler(Protocol):
+    """Runs a query's own operators over random samples of an instance's windows (RT §4.2)."""
+
+    def sample(self, view: View, instance: InstanceView, sizes: Mapping[str, int]) -> Sampled | None:
+        """What operators do to so many tuples each, by their numbers as texts; None: only Spark can evaluate them."""
+
+
+@dataclass(slots=True)
+class _Managed:
+    """A waiting instance: its sample, and what it was given last."""
+
+    instance: InstanceView
+    selectivities: Mapping[str, float] | None = None
+    sampled: frozenset[str] = frozenset()
+    sampling: float = 0.0
+    given: PlannedLevel = field(default_factory=PlannedLevel)
+    predicted: float | None = None
+    """Seconds that it was expected to take; None: nothing was known of its query."""
+
+
+class ManagedLevels:
+    """Profiles operators, samples windows and asks a rule for levels. It has no clock: the view says when.
+
+    Args:
+        rule: Gives levels.
+        sampling: How samples are sized.
+        sampler: Takes them; None: selectivities are those of earlier instances.
+        models: What is known of queries beforehand, by name.
+        ahead: Whether releases that come before the last deadline count (RT §7).
+    """
+
+    def __init__(
+        self,
+        rule: LevelRule,
+        sampling: Sampling = "off",
+        sampler: InstanceSampler | None = None,
+        models: Mapping[str, QueryModel] | None = None,
+        *,
+        ahead: bool = False,
+    ) -> None:
+        self.rule, self._sampling, self._sampler, self._ahead = rule, sampling, sampler, ahead
+        self._models: dict[str, QueryModel] = dict(models or {})
+        self._waiting: dict[InstanceKey, _Managed] = {}
+        self._last: dict[str, InstanceView] = {}
+        self.charged = 0.0
+        """Seconds of samplers that are still to pass in simulated time."""
+        self._since, self._spent = 0.0, 0.0
+        """Time of the last view, and seconds that samplers have taken since."""
+        self.meters: dict[str, InstanceMeter] = {}
+        """What became of the instances of each query."""
+
+    # What happens
+
+    def released(self, view: View, instances: Sequence[InstanceView]) -> None:
+        """Samples the windows of new instances."""
+        self._now(view)
+        for instance in instances:
+            self._waiting[instance.key] = managed = _Managed(instance)
+            self._last[instance.key[0]] = instance
+            model = self._known(view, instance)
+            if self._sampler is not None and self._sampling != "off" and model.learned:
+                self._sample(view, managed, model, self._sampler)
+
+    def _sample(self, view: View, managed: _Managed, model: QueryModel, sampler: InstanceSampler) -> None:
+        rows = _rows(managed.instance)
+        sizes = dynamic_sizes if self._sampling == "dynamic" else fixed_sizes
+        found = sampler.sample(view, managed.instance, sizes(self._plan(view, managed.instance, None), rows))
+        if found is not None:
+            managed.selectivities = model.selectivities(found.runs)
+            managed.sampled = frozenset(run.name for run in found.runs)
+            managed.sampling = found.seconds
+            self.charged += found.seconds
+            self._spent += found.seconds
+
+    def answered(self, view: View, outcome: InstanceOutcome) -> None:
+        """Learns from an instance that ended."""
+        name = outcome.instance.query
+        managed = self._waiting.pop(outcome.instance.key, None)
+        if managed is None:
+            return
+        model = self._model(view, managed.instance)
+        own = {each.name for each in model.operators}
+        runs = [run for run in profiled_runs(outcome.chains) if run.name in own]
+        figures = self._figures(view, outcome, managed, model, runs)
+        model.observe(runs)
+        self.meters.setdefault(name, InstanceMeter()).add(figures)
+        self.rule.finished(figures)
+
+    def _figures(
+        self, view: View, outcome: InstanceOutcome, managed: _Managed, model: QueryModel, runs: Sequence[ProfiledRun]
+    ) -> InstanceFigures:
+        record, given = outcome.instance, managed.given
+        finished = record.finished / 1e6 if record.state == "answered" else None
+        due = record.deadline / 1e6
+        table = _table_of(view, managed.instance)
+        in_time = finished is not None and finished <= due
+        kept = {each.reader: record.kept.get(each.reader, 1.0) for each in managed.instance.inputs}
+        shares, actual = managed.selectivities, model.selectivities(runs)
+        return InstanceFigures(
+            query=record.query,
+            release=record.release / 1e6,
+            due=due,
+            finished=finished,
+            quality=answer_quality(table, kept, in_time=in_time),
+            level=given.level,
+            predicted=managed.predicted,
+            took=outcome.seconds / outcome.together,
+            waited=(record.started - record.release) / 1e6 if record.started >= 0 else 0.0,
+            sampling=managed.sampling,
+            skipped=record.state == "skipped",
+            selectivity_error=None if shares is None else _error(shares, actual, managed.sampled),
+        )
+
+    # Levels
+
+    def assign(self, view: View) -> dict[InstanceKey, InstanceLevel]:
+        """The levels of the instances that wait."""
+        there = {each.key for each in view.instances}
+        self._waiting = {key: managed for key, managed in self._waiting.items() if key in there}
+        keys = {str(number): each.instance.key for number, each in enumerate(self._waiting.values())}
+        ready = [self._ready(view, key, self._waiting[keys[key]]) for key in keys]
+        found = self.rule.assign(self._now(view), ready, self._coming(view, ready) if self._ahead else ())
+        levels = {}
+        for each in ready:
+            managed, given = self._waiting[keys[each.key]], found[each.key]
+            kept = given.kept if given.level > 0.0 else dict.fromkeys(each.rows, LEAST) if each.thin else {}
+            if not managed.instance.running:
+                managed.given = given
+                managed.predicted = given.seconds if self._model(view, managed.instance).learned else None
+            shares = {reader: kept.get(reader, 1.0) for reader in each.rows}
+            levels[managed.instance.key] = InstanceLevel(kept, answer_quality(each.table, shares), given.seconds or 0.0)
+        return levels
+
+    def _ready(self, view: View, key: str, managed: _Managed) -> ReadyInstance:
+        instance, promises = managed.instance, view.queries[managed.instance.query].promises
+        plan = self._plan(view, instance, managed.selectivities)
+        thin = "thin" in promises.overload and not instance.running
+        rows = _rows(instance)
+        table, weight = _table_of(view, instance), promises.weight
+        return ReadyInstance(key, instance.deadline, rows, plan, table, thin, instance.running, weight)
+
+    def _coming(self, view: View, ready: Sequence[ReadyInstance]) -> list[ReadyInstance]:
+        """Instances whose release comes before the last deadline of those that wait, as large as the last ones."""
+        last = max((each.due for each in ready), default=view.now)
+        found = []
+        for name, instance in self._last.items():
+            promises = view.queries[instance.query].promises
+            period, within = promises.period or 0.0, instance.deadline - instance.release
+            release = instance.release + period
+            while period and release < last:
+                plan, thin = self._plan(view, instance, None), "thin" in promises.overload
+                rows, table = _rows(instance), _table_of(view, instance)
+                found.append(ReadyInstance(f"{name} {release}", release + within, rows, plan, table, thin))
+                release += period
+        return found
+
+    # What is known
+
+    def _now(self, view: View) -> float:
+        """The time: samplers take some of it after the view was made."""
+        if view.now != self._since:
+            self._since, self._spent = view.now, 0.0
+        return view.now + self._spent
+
+    def _known(self, view: View, instance: InstanceView) -> QueryModel:
+        """What is known of a query; nothing, if its operators are other ones than before."""
+        name, operators = instance.key[0], tuple(planned_operators(view, instance))
+        if name not in self._models or self._models[name].operators != operators:
+            self._models[name] = QueryModel(operators)
+        return self._models[name]
+
+    def _model(self, view: View, instance: InstanceView) -> QueryModel:
+        return self._models.get(instance.key[0]) or self._known(view, instance)
+
+    def _plan(self, view: View, instance: InstanceView, selectivities: Mapping[str, float] | None) -> PlanTime:
+        overhead = view.overhead(view.queries[instance.query].operators)
+        return self._model(view, instance).plan(selectivities, overhead)
+
+
+def _rows(instance: InstanceView) -> dict[str, float]:
+    return {each.reader: float(each.rows) for each in instance.inputs}
+
+
+def _table_of(view: View, instance: InstanceView) -> QualityTable:
+    """The quality table of a query, by the edges of an instance."""
+    table = view.queries[instance.query].promises.quality
+    if not table.inputs:
+        return table
+    return QualityTable(inputs=tuple((each.reader, table.of(each.stream)) for each in instance.inputs))
+
+
+def _error(estimated: Mapping[str, float], actual: Mapping[str, float], sampled: Iterable[str]) -> float | None:
+    """Mean relative error of the selectivities that were sampled."""
+    errors = [abs(estimated[name] / actual[name] - 1.0) for name in sampled if actual[name] > 0.0]
+    return sum(errors) / len(errors) if errors else None

@@ -1,0 +1,71 @@
+"""The table of measured claims, for a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from rich.table import Column, Table
+
+PlainResult = Mapping[str, Any]
+"""What :func:`freshet.reproduce.registry.run` returns."""
+
+
+def table_of(results: Sequence[PlainResult]) -> Table:
+    """One table for all papers: a row for each claim, below it a row for each other reading."""
+    table = Table(Column("claim", overflow="fold", min_width=34), "published", "ours", "spread", "accepted", "holds")
+    table.title = "\n".join(map(title_of, results))
+    for result in results:
+        for each in result["claims"]:
+            table.add_row(each["id"], str(each["published"]), *figures(each), band(each), verdict(each))
+            for text, value in each.get("readings", {}).items():
+                table.add_row(f"    {text}", "", f"{value:.3g}", "", "", "")
+        table.add_section()
+    return table
+
+
+def title_of(result: PlainResult) -> str:
+    """What was measured, and how many claims hold.
+
+    >>> title_of({"paper": "fas", "mode": "quick", "seeds": 3, "runs": 9, "held": 2, "failed": 1})
+    'fas, quick mode, 3 seeds, 9 runs: 2 claims hold, 1 does not'
+    """
+    failed = result["failed"]
+    fails = f"{failed} does not" if failed == 1 else f"{failed} do not"
+    head = f"{result['paper']}, {result['mode']} mode, {result['seeds']} seeds, {result['runs']} runs"
+    return f"{head}: {result['held']} claims hold, {fails}"
+
+
+def figures(claim: PlainResult) -> tuple[str, str]:
+    """The measured value and its spread."""
+    if claim["ok"] is None:
+        return "", ""
+    return f"{claim['ours']:.3g}", "{:.3g} to {:.3g}".format(*claim["spread"])
+
+
+def verdict(claim: PlainResult) -> str:
+    """Whether it holds, with what a reader must know about that.
+
+    >>> verdict({"ok": True, "kind": "check", "hangs_on_a_step": True})
+    'yes (a check); hangs on one step of its grid'
+    """
+    if claim["ok"] is None:
+        return f"not measured: {claim['skipped']}"
+    said = "yes" if claim["ok"] else "NO"
+    if claim["kind"] == "check":
+        said += " (a check)"
+    if claim.get("hangs_on_a_step"):
+        said += "; hangs on one step of its grid"
+    return f"{said}: {claim['reason']}" if "reason" in claim else said
+
+
+def band(claim: PlainResult) -> str:
+    """The accepted values.
+
+    >>> band({"low": 0.5, "high": None}), band({"low": 0.0, "high": 1.0})
+    ('at least 0.5', '0 to 1')
+    """
+    low, high = claim["low"], claim["high"]
+    if low is not None and high is not None:
+        return f"{low:g} to {high:g}"
+    return f"at least {low:g}" if low is not None else f"at most {high:g}"

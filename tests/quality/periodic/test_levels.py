@@ -1,0 +1,171 @@
+"""Levels by every deadline in order (RT §4.3, Fig. 6-7)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from freshet.model.quality_table import QualityTable
+from freshet.quality.periodic import (
+    LevelDemand,
+    OperatorCost,
+    PlanStep,
+    PlanTime,
+    PredictedLevels,
+    ReadyInstance,
+    average_levels,
+    fair_levels,
+    pseudo_deadlines,
+)
+
+LINES = {"tolerant": [[0.25, 0.7], [1, 1]], "proportional": [[0.7, 0.7], [1, 1]], "strict": [[0.97, 0.7], [1, 1]]}
+"""Straight lines through (0, 0), the points of RT Fig. 6 and (1, 1)."""
+
+
+def linear(seconds: float) -> Callable[[float], float]:
+    return lambda level: seconds * level
+
+
+def with_overhead(seconds: float) -> Callable[[float], float]:
+    return lambda level: seconds + level
+
+
+def by_table(table: QualityTable, seconds: float) -> Callable[[float], float]:
+    return lambda level: seconds * table.kept(level)
+
+
+def stepped(demands: Sequence[LevelDemand], available: float, delta: float = 1e-3) -> float:
+    """RT Fig. 7 as corrected: the level falls while the estimate is above the time available."""
+    level = 1.0
+    while sum(demand.seconds(level) for demand in demands) > available:
+        level -= delta
+    return level
+
+
+def dealt(load: float, tables: dict[str, QualityTable]) -> list[LevelDemand]:
+    """Table 2's 10, 10 and 4 queries of equal cost, all due in a second."""
+    counts = {"tolerant": 10, "proportional": 10, "strict": 4}
+    names = [name for name, count in counts.items() for _ in range(count)]
+    return [LevelDemand(f"q{i}", 1.0, by_table(tables[name], load / 24)) for i, name in enumerate(names)]
+
+
+PRESETS = {name: QualityTable.parse(name) for name in LINES}
+
+
+def test_every_deadline_counts_in_order() -> None:
+    found = fair_levels([LevelDemand("a", 0.5, linear(0.8)), LevelDemand("b", 2.0, linear(0.2))])
+    assert found == pytest.approx({"a": 0.625, "b": 1.0}, abs=1e-4)
+    # With one time available for all, both would have level 1, and the first would be late.
+    assert stepped([LevelDemand("a", 0.5, linear(0.8)), LevelDemand("b", 2.0, linear(0.2))], 2.0) == 1.0
+
+
+def test_fair_or_average() -> None:
+    demands = [LevelDemand("a", 5.0, linear(1.0)), LevelDemand("b", 5.0, linear(9.0))]
+    assert fair_levels(demands) == pytest.approx({"a": 0.5, "b": 0.5}, abs=1e-4)
+    assert average_levels(demands) == pytest.approx({"a": 1.0, "b": 4 / 9}, abs=1e-4)
+
+
+@pytest.mark.parametrize(("load", "level"), [(1.2, 0.910), (1.5, 0.796)])
+def test_the_common_level_of_the_presets(load: float, level: float) -> None:
+    assert list(fair_levels(dealt(load, PRESETS)).values()) == pytest.approx([level] * 24, abs=1e-3)
+
+
+@pytest.mark.parametrize(("load", "quality"), [(1.2, 0.765), (1.5, 0.655)])
+def test_a_uniform_drop_is_worth_less(load: float, quality: float) -> None:
+    """What an ideal feedback controller reaches: the same share of everything."""
+    worths = [PRESETS[name].worth(1.0 / load) for name in ("tolerant", "proportional", "strict")]
+    assert (10 * worths[0] + 10 * worths[1] + 4 * worths[2]) / 24 == pytest.approx(quality, abs=1e-3)
+
+
+def test_straight_lines_through_the_points_of_fig_6() -> None:
+    tables = {name: QualityTable.parse(points) for name, points in LINES.items()}
+    assert fair_levels(dealt(1.5, tables))["q0"] == pytest.approx(137 / 177, abs=1e-4)
+
+
+@given(
+    st.lists(
+        st.tuples(st.floats(0.01, 3.0), st.sampled_from(sorted(PRESETS))),
+        min_size=1,
+        max_size=12,
+    ),
+    st.floats(0.05, 10.0),
+)
+def test_bisection_finds_what_stepping_finds(instances: list[tuple[float, str]], available: float) -> None:
+    demands = [
+        LevelDemand(str(number), available, by_table(PRESETS[name], seconds))
+        for number, (seconds, name) in enumerate(instances)
+    ]
+    wanted = stepped(demands, available)
+    assert all(wanted - 1e-5 <= level <= wanted + 1.1e-3 for level in fair_levels(demands).values())
+
+
+demand_lists = st.lists(st.tuples(st.floats(0.2, 2.0), st.floats(0.05, 3.0)), min_size=1, max_size=8)
+
+
+@given(demand_lists)
+def test_everybody_is_in_time_and_nobody_can_rise_alone(given_: list[tuple[float, float]]) -> None:
+    demands = [LevelDemand(str(i), due, linear(seconds)) for i, (seconds, due) in enumerate(given_)]
+    found = fair_levels(demands)
+
+    def in_time(levels: dict[str, float]) -> bool:
+        taken = 0.0
+        for demand in sorted(demands, key=lambda each: each.due):
+            taken += demand.seconds(levels[demand.key])
+            if taken > demand.due + 1e-6:
+                return False
+        return True
+
+    assert in_time(found)
+    for key, level in found.items():
+        others = {other: min(value, level) for other, value in found.items()}
+        assert level > 0.99 or not in_time(others | {key: level + 0.002})
+
+
+@given(demand_lists)
+def test_the_average_is_at_least_that_of_fair_levels(given_: list[tuple[float, float]]) -> None:
+    demands = [LevelDemand(str(i), due, linear(seconds)) for i, (seconds, due) in enumerate(given_)]
+    assert sum(average_levels(demands).values()) >= sum(fair_levels(demands).values()) - 1e-3 * len(demands)
+
+
+def test_what_cannot_be_in_time_gives_way_to_the_others() -> None:
+    """Their overheads alone do not fit: the longest is left out."""
+    demands = [LevelDemand(str(number), 1.0, with_overhead(0.3 + 0.1 * number)) for number in range(3)]
+    found = fair_levels(demands)
+    assert found["2"] == 0.0
+    assert found["0"] == pytest.approx(0.15, abs=1e-3)
+
+
+def test_pseudo_deadlines_add_up() -> None:
+    assert pseudo_deadlines([1.0, 2.0, 3.0], [6.0] * 3) == [1.0, 3.0, 6.0]
+    assert pseudo_deadlines([0.5, 0.2], [0.5, 2.0]) == [0.5, 0.7]
+
+
+def ready(key: str, seconds: float, due: float, **more: object) -> ReadyInstance:
+    plan = PlanTime((PlanStep("sum", ("s",), OperatorCost.given([seconds / 1000], 0.0)),))
+    return ReadyInstance(key, due, {"s": 1000}, plan, **more)  # type: ignore[arg-type]
+
+
+def test_releases_ahead_take_part_of_the_time() -> None:
+    rule = PredictedLevels()
+    now, later = ready("now", 1.0, 2.0), ready("later", 1.0, 1.5)
+    assert rule.assign(0.0, [now])["now"].level == 1.0
+    found = rule.assign(0.0, [now], [ready("later", 1.5, 1.9)])
+    assert found.keys() == {"now"}
+    assert found["now"].level == pytest.approx(0.8, abs=1e-3)
+    assert rule.assign(0.0, [now], [later])["now"].level == pytest.approx(1.0)
+
+
+def test_what_may_not_be_thinned_takes_its_time_from_the_others() -> None:
+    found = PredictedLevels().assign(0.0, [ready("firm", 0.5, 1.0, thin=False), ready("soft", 1.0, 1.0)])
+    assert found["firm"].level == 1.0
+    assert found["soft"].level == pytest.approx(0.5, abs=1e-3)
+    assert found["soft"].kept["s"] == pytest.approx(0.5, abs=1e-3)
+
+
+def test_what_has_begun_goes_first() -> None:
+    running = ready("running", 0.4, 5.0, begun=True, thin=False)
+    found = PredictedLevels().assign(0.0, [ready("soft", 1.0, 1.0), running])
+    assert found["soft"].level == pytest.approx(0.6, abs=1e-3)
