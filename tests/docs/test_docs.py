@@ -146,7 +146,10 @@ def test_the_page_of_the_report_is_made_from_its_types() -> None:
 def test_the_page_of_the_report_has_every_key_of_a_report(tmp_path: Path) -> None:
     import freshet
 
-    app = freshet.App("keys", state=tmp_path / "state", master="local[2]", spark={"spark.ui.enabled": "false"})
+    app = freshet.App(
+        "keys", state=tmp_path / "state", master="local[2]", spark={"spark.ui.enabled": "false"}, policy="fas-mcq",
+        expect={"response": "1 s"},
+    )  # fmt: skip
     app.stream("s", "v int", source={"kind": "generator", "rate": 1000, "limit": 100})
     (tmp_path / "names.csv").write_text("v,name\n1,one\n")
     app.table("names", tmp_path / "names.csv", schema="v int, name string")

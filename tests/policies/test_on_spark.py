@@ -36,7 +36,7 @@ def test_same_answers_and_fewer_jobs(tmp_path: Path) -> None:
         "odd": Counter((id_ % 101 * 2,) for id_ in range(ROWS) if id_ % 101 % 2 == 1 and id_ % 101 < 90),
     }
     units = {}
-    for policy in ("aaat-min-cost", "baat", "slope-slack-fused", "bucketing-push", "segment(200)"):
+    for policy in ("aaat-min-cost", "baat", "slope-slack-fused", "bucketing-push", "segment(200)", "share-of-time"):
         rows, meters = run_with(policy, tmp_path)
         assert rows == expected, policy
         units[policy] = meters["workers"]["units"]

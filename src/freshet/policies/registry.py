@@ -30,6 +30,7 @@ _MODULES: Final = (
     "mavstream.pcs",
     "mavstream.segment",
     "mavstream.simplified_segment",
+    "share_of_time",
 )
 """Modules with policies, in the order of their listing. Each names its own in ``POLICIES``."""
 POLICIES: Final = Registry[Callable[..., Policy]](

@@ -62,7 +62,9 @@ class Judgement:
     def of(self, report: Mapping[str, Any], promises: Mapping[str, Promises]) -> list[FeasibleSnapshot]:
         """The verdicts, at most some seconds old."""
         if report["time"] >= self._due:
-            self._found, self._due = judged(situation_of(report, promises)), report["time"] + EVERY
+            situation = situation_of(report, promises)
+            # Without figures it looks again at the next report.
+            self._found, self._due = judged(situation), report["time"] + (EVERY if situation is not None else 0.0)
         return self._found
 
 
