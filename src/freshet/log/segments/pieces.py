@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Final
-
 import pyarrow as pa
 
-_ALIGNMENT: Final = 64
+from freshet.log.segments.blocks import ALIGNMENT
 
 
 class Pieces:
@@ -24,7 +22,7 @@ class Pieces:
 
     def add(self, *buffers: pa.Buffer | bytes) -> int:
         """Adds a segment; returns its place."""
-        padding = -self.size % _ALIGNMENT
+        padding = -self.size % ALIGNMENT
         place = self.size + padding
         self.buffers += (bytes(padding), *buffers)
         self.size = place + sum(map(len, buffers))

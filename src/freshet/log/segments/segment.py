@@ -8,14 +8,13 @@ from typing import Final, Self
 
 import pyarrow as pa
 
+from freshet.log.segments.blocks import Blocks
 from freshet.log.segments.pieces import Pieces
 from freshet.log.segments.storage import PosixStorage, Storage
 from freshet.log.segments.sums import Checks, checked, damaged, sum_of
 from freshet.model import ARRIVAL, Segment, SegmentFile, Train
 
 SUFFIX: Final = ".arrows"
-_OPTIONS: Final = pa.ipc.IpcWriteOptions()
-"""Arrow's defaults; without them each new stream looks into the environment twice."""
 Mapped = dict[str, pa.Buffer]
 """Contents of segment files by name: ranges that are read together often lie in the same few files."""
 
@@ -42,7 +41,7 @@ class SegmentWriter:
         self._storage = _storage(folder)
         self._sums = sums
         self._name = name + SUFFIX
-        self._pieces = Pieces()
+        self._pieces, self._blocks = Pieces(), Blocks()
         self._members: list[tuple[str, int, int, int, int, int]] = []
 
     def __enter__(self) -> Self:
@@ -58,10 +57,7 @@ class SegmentWriter:
         if not batch.num_rows:
             return
         arrivals = _arrivals(stream, batch)
-        sink = pa.BufferOutputStream()
-        with pa.ipc.new_stream(sink, batch.schema, options=_OPTIONS) as writer:
-            writer.write(batch)
-        content = sink.getvalue()
+        content = self._blocks.stream(batch)
         position = self._pieces.add(content, sum_of(content) if self._sums else b"")
         length = self._pieces.size - position
         first, last = arrivals[0].as_py(), arrivals[-1].as_py()
@@ -77,11 +73,14 @@ class SegmentWriter:
         synced = self._pieces.size >= synced_from
         if self._members:
             self._storage.put(self._name, self._pieces.buffers, sync=synced)
-        return SegmentFile(self._name, self._pieces.size, tuple(self._members), synced)
+        file = SegmentFile(self._name, self._pieces.size, tuple(self._members), synced)
+        self.abort()
+        return file
 
     def abort(self) -> None:
         """Discards what was added and not yet finished; it is harmless after :meth:`finish`."""
         self._members, self._pieces = [], Pieces()
+        self._blocks.release()
 
 
 def read_segment(folder: Path | Storage, segment: Segment, first: int, end: int) -> pa.Table:

@@ -33,7 +33,7 @@ class Storage(Protocol):
 
     def put(self, name: str, pieces: Sequence[pa.Buffer | bytes], *, sync: bool = True) -> None:
         """Writes a new file: pieces, one after the other. It is durable when this returns, or else after :meth:`sync`;
-        if this raises, nothing is left behind."""
+        if this raises, nothing is left behind. Do not keep the pieces: their memory is used again."""
 
     def sync(self, names: Iterable[str]) -> None:
         """Makes files durable. If this raises, some of them may be damaged, and trying again would not tell."""
