@@ -175,5 +175,9 @@ def _effort(chains: Sequence[Chain]) -> int:
     """Tuples times chains, as if no filter dropped any."""
     rows: list[int] = []
     for chain in chains:
-        rows.append(chain.rows + sum(rows[each] for each in chain.inputs if isinstance(each, int)))
+        # A loop: a unit may have a thousand chains, and this is asked for each unit.
+        count = 0
+        for each in chain.inputs:
+            count += rows[each] if isinstance(each, int) else each.end - each.first
+        rows.append(count)
     return sum(rows)

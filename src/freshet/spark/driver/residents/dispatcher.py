@@ -51,6 +51,8 @@ class _InHand:
     course: JobCourse
     job: Job
     """The one that runs now, or comes next."""
+    tasks: int
+    """How many tasks pay for that job."""
     queries: str
     """Names of its queries, as JSON."""
     started: float = field(default_factory=time.time)
@@ -135,9 +137,9 @@ class Dispatcher:
             return False
         course = Course(unit, pieces, self._installation, strict).jobs()
         job = next(course, None)
-        if job is None or self._jobs.tasks(job) > len(self.residents.seats):
+        if job is None or (tasks := self._jobs.tasks(job)) > len(self.residents.seats):
             return False
-        mine = _InHand(unit, spec, course, job, self._names(unit), began=began)
+        mine = _InHand(unit, spec, course, job, tasks, self._names(unit), began=began)
         mine.spend("plan", time.perf_counter() - began)
         self._units[unit.id] = mine
         self._due.append(mine)
@@ -158,12 +160,12 @@ class Dispatcher:
 
     def _start_due(self) -> None:
         while self._due and (idle := self.residents.idle()):
-            mine, tasks = self._due[0], self._jobs.tasks(self._due[0].job)
-            if _is_split(mine.job) and len(idle) < min(tasks, self.residents.present):
+            mine = self._due[0]
+            if _is_split(mine.job) and len(idle) < min(mine.tasks, self.residents.present):
                 return  # its parts are worth waiting for the residents that have kept them
             self._due.popleft()
             began = time.perf_counter()
-            seats = self._homes.first(mine.job, idle, tasks)
+            seats = self._homes.first(mine.job, idle, mine.tasks)
             text = self._told(mine, seats)
             mine.sent = time.perf_counter()
             mine.spend("plan", mine.sent - began)
@@ -253,6 +255,7 @@ class Dispatcher:
         began = time.perf_counter()
         try:
             mine.job = mine.course.send(reports)
+            mine.tasks = self._jobs.tasks(mine.job)
             self._due.appendleft(mine)
         except StopIteration as end:
             mine.spend("report", time.perf_counter() - began)
