@@ -33,7 +33,9 @@ _EARLIER: Final = struct.Struct("<I")
 _WORDS: Final = 64
 """Words of eight bytes in a row."""
 _PADDING: Final = 8
-_MOST_REMEMBERED: Final = 65_536
+_MOST_REMEMBERED: Final = 4096
+"""Number of segments whose sums count as checked: who reads a segment again does so soon. A resident reads a segment or
+more in each step, so that a large number looks like a leak for many minutes."""
 _seen: set[object] = set()
 
 
