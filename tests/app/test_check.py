@@ -293,7 +293,7 @@ weight = 2
 [queries.none]
 sinks = [{kind = "jsonl"}]
 [queries.later]
-sql = "SELECT v, ts AS n FROM a PERIOD 10 SECONDS EMIT"
+sql = "SELECT v, ts AS n FROM a PERIOD 10 SECONDS"
 [queries.on_later]
 sql = "SELECT m FROM later"
 [queries.unknowable]
@@ -314,7 +314,6 @@ sql = "SELECT anything FROM b"
         "queries.none.sinks[0].path",
         "queries.weight.sql",
         "queries.later.sql",
-        "queries.on_later.sql",
         "streams.a.source.rate",
         "app.report",
     ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,7 +21,7 @@ from freshet.kernels.keeping import kept_mask
 from freshet.model import ARRIVAL, Instance, InstanceView, Train, UserError, View, parse_schema
 from freshet.policies.outcome import InstanceOutcome
 from freshet.policies.periodic.levels import InstanceLevel
-from freshet.testing import LocalRun
+from freshet.testing import Faults, Killed, LocalRun
 from freshet.testing.local_run import START
 
 QUERIES = {
@@ -115,6 +115,14 @@ def answers(run: LocalRun, name: str) -> dict[int, Counter[tuple[Any, ...]]]:
     return found
 
 
+def survived(run: LocalRun, act: Callable[[], object]) -> None:
+    """Does something; if the process dies meanwhile, starts it again."""
+    try:
+        act()
+    except Killed:
+        run.crash()
+
+
 def check(seed: int) -> int:
     """Runs a random case under a random schedule with crashes; returns the number of rows compared."""
     windows, texts, rows = drawn(seed)
@@ -124,16 +132,18 @@ def check(seed: int) -> int:
         app.stream(stream, columns)
     for name, text in texts.items():
         app.query(name, text, missed="catch-up")
-    compared = 0
-    with LocalRun(app, workers=rng.choice((1, 2, 3)), seed=seed, resplits=rng.choice((0.0, 0.5))) as run:
+    compared, faults = 0, Faults.at_random(seed, share=rng.choice((0.0, 0.05)))
+    workers, resplits = rng.choice((1, 2, 3)), rng.choice((0.0, 0.5))
+    with LocalRun(app, workers=workers, seed=seed, faults=faults, resplits=resplits) as run:
         for row in rows:
             run.push(row.stream, [row.row], at=row.at / 1e6)
             for _ in range(rng.choice((0, 0, 1, 3))):
-                run.turn()
+                survived(run, run.turn)
             if rng.random() < 0.05:
                 run.crash(seed=rng.randint(0, 99))
             if rng.random() < 0.1:
                 run.tidy()
+        faults.end()
         assert run.drain()
         assert not run.stopped
         for name, text in texts.items():

@@ -188,7 +188,6 @@ class Admission:
     def quarantine(self, name: str, reason: str) -> None:
         """Stops a query that cannot continue; the others do."""
         number, state = self._find(name)
-        self.releases.look()
         for operator in self.board.deactivate(state, reason):
             for reader in _readers(operator):
                 self.log.set_need(reader, False)

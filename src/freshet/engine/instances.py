@@ -9,6 +9,7 @@ from freshet.engine.clock import Clock
 from freshet.engine.events import Answered, Observer, Released
 from freshet.engine.protocols import Executor, QueueLog
 from freshet.engine.states import QueryState, WaitingInstance
+from freshet.log.errors import LogFull
 from freshet.model import Abandon, Chain, Commit, UnitResult
 from freshet.policies import Policy
 from freshet.policies.outcome import InstanceOutcome
@@ -51,7 +52,10 @@ class InstanceKeeping(Admission):
     def _take_releases(self) -> None:
         """Takes the releases that are due; while it drains, no new ones."""
         if self._stop is None and self.releases.queries:
-            new = self.releases.take()
+            try:
+                new = self.releases.take()
+            except LogFull:
+                return  # it is tried again with the next turn: an instance sees the same then
             if new:
                 self.policy.released(self.board, new)
                 self._tell(Released(self.clock.now(), tuple(each.record for each in new)))

@@ -180,7 +180,10 @@ class Releases:
             seen.add(each.query)
 
     def runnable(self) -> bool:
-        """Whether an instance may run."""
+        """Whether an instance may run. Outputs may have been held back or let go since the last look."""
+        if not self._board.instances:
+            return False
+        self.look()
         return any(each.may_run for each in self._board.instances)
 
     def find(self, key: tuple[str, int]) -> WaitingInstance | None:

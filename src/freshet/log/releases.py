@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
 
 from freshet.log.intake.appends import Appends
 from freshet.log.store import instances, ledger
@@ -31,11 +30,7 @@ class Releasing(Appends):
         Returns:
             The instances.
         """
-        with ExitStack() as held:
-            with self._lock:
-                intakes = [self._intakes[name] for name in sorted(self._intakes)]
-            for intake in intakes:
-                held.enter_context(intake.lock)
+        with self._no_appends():
             found = made()
             floor = max([self._floor, *(each.release for each in found)])
             self._store.write(lambda tx: self._release(tx, upto, found, missed, floor))

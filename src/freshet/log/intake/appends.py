@@ -188,11 +188,7 @@ class Appends(Commits):
         Raises:
             LogFull: The disk is full; nothing was taken in.
         """
-        with ExitStack() as held:
-            with self._lock:
-                intakes = [self._intakes[name] for name in sorted(self._intakes)]
-            for intake in intakes:
-                held.enter_context(intake.lock)
+        with self._no_appends():
             why = self.held_back(stream)
             if why is not None:
                 raise LogFull(why)
@@ -278,6 +274,16 @@ class Appends(Commits):
         if bound is not None and waiting >= bound:
             return f"{stream} is held back: {waiting:,} bytes wait for its readers, the bound is {bound:,}"
         return None
+
+    @contextmanager
+    def _no_appends(self) -> Iterator[None]:
+        """Nothing comes into any stream meanwhile."""
+        with ExitStack() as held:
+            with self._lock:
+                intakes = [self._intakes[name] for name in sorted(self._intakes)]
+            for intake in intakes:
+                held.enter_context(intake.lock)
+            yield
 
     @contextmanager
     def _intake(self, stream: str) -> Iterator[Asides]:
