@@ -411,8 +411,9 @@ class Engine(InstanceKeeping):
         now, running = self.clock.now(), self.running_since()
         meters = snapshot_of(self.board, self.meters, self.log, self.time, now, running)
         ways = {way: overhead_snapshot(each) for way, each in self.board.calls_by_way.items()}
-        if self.optimizer is not None:
-            for name, query in meters["queries"].items():
+        for name, query in meters["queries"].items():
+            query["instances"] = self._instances_of(name)
+            if self.optimizer is not None:
                 query["promise"] = self.optimizer.promise(name)
         optimizer = None if self.optimizer is None else self.optimizer.snapshot(now)
         return {**meters, "ways": ways, "trouble": self._trouble, "optimizer": optimizer}

@@ -15,6 +15,8 @@ from freshet.policies import Policy
 from freshet.policies.outcome import InstanceOutcome
 from freshet.policies.periodic.earliest_deadline import EarliestDeadline
 from freshet.policies.periodic.first import PeriodicFirst
+from freshet.quality.periodic.managed import ManagedLevels
+from freshet.quality.snapshots import PeriodicSnapshot
 
 
 class InstanceKeeping(Admission):
@@ -66,6 +68,10 @@ class InstanceKeeping(Admission):
         seconds = result.finished - result.started
         self.policy.answered(self.board, InstanceOutcome(record, seconds, result.overhead, chains, max(1, together)))
         self._tell(Answered(now, record))
+
+    def _instances_of(self, query: str) -> PeriodicSnapshot | None:
+        levels = self._periodic.levels
+        return levels.snapshot(query) if isinstance(levels, ManagedLevels) else None
 
     def _abandon(self, action: Abandon) -> None:
         instance = self.releases.abandon(action.key, action.reason)

@@ -176,6 +176,7 @@ class QueryMeter:
             "response": self.response.times().snapshot(recent or self.recent.seen(now)),
             "qos": None if self.qos is None else self.qos.snapshot(),
             "promise": None,
+            "instances": None,
             "throughput": {
                 "in_per_s": self.tuples_in / lived if lived else None,
                 "out_per_s": self.tuples_out / lived if lived else None,

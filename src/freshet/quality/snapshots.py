@@ -110,6 +110,22 @@ class FeasibleSnapshot(TypedDict):
     advice: Annotated[str, "what would help"]
 
 
+class PeriodicSnapshot(TypedDict):
+    """The instances of a periodic query in this run."""
+
+    instances: Annotated[Counted, "number of instances that ended"]
+    missed: Annotated[Counted, "number of those that were not answered by their deadline"]
+    skipped: Annotated[Counted, "number of those that never began"]
+    abandoned: Annotated[Counted, "number of those that were given up"]
+    quality: Annotated[Share | None, "mean worth of the answers by the quality table; 0 for those missed (RT Eq. 3)"]
+    deviation: Annotated[float | None, "standard deviation of the worth over the instances"]
+    level: Annotated[Share | None, "worth that the last instance was to have"]
+    lateness_s: Annotated[Seconds | None, "how late the late answers were, on average"]
+    time_error_p50: Annotated[float | None, "median relative error of the predicted times"]
+    selectivity_error_p50: Annotated[float | None, "median relative error of sampled selectivities"]
+    sampling_share: Annotated[Share | None, "share of the time of instances that samplers took"]
+
+
 class QuerySnapshot(TypedDict):
     """A query."""
 
@@ -145,6 +161,9 @@ class QuerySnapshot(TypedDict):
     ]
     promise: Annotated[
         PromiseSnapshot | None, "how it stands with what is expected of it; `null` if nothing is, otherwise:"
+    ]
+    instances: Annotated[
+        PeriodicSnapshot | None, "what became of its instances; `null` if it has no PERIOD or none ended, otherwise:"
     ]
     throughput: Annotated[ThroughputSnapshot, ""]
     operators: Annotated[dict[str, OperatorSnapshot], ""]

@@ -9,7 +9,7 @@ from freshet.quality.periodic.create import create_levels
 from freshet.quality.periodic.error_bounds import Estimate, avg_estimate, count_estimate, sum_estimate
 from freshet.quality.periodic.feasible import Fit, PeriodicLoad, WhenFull, fit
 from freshet.quality.periodic.feedback import FeedbackController, FeedbackLevels, Gains
-from freshet.quality.periodic.instance_meter import InstanceFigures, InstanceMeter, PeriodicSnapshot
+from freshet.quality.periodic.instance_meter import InstanceFigures, InstanceMeter
 from freshet.quality.periodic.level_rule import BestEffort, LevelRule, PlannedLevel, ReadyInstance, uniform
 from freshet.quality.periodic.levels import LevelDemand, average_levels, fair_levels, pseudo_deadlines
 from freshet.quality.periodic.managed import InstanceSampler, ManagedLevels, Sampled
@@ -40,7 +40,6 @@ __all__ = [
     "OperatorCost",
     "Pane",
     "PeriodicLoad",
-    "PeriodicSnapshot",
     "PlanStep",
     "PlanTime",
     "PlannedLevel",

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import TypedDict
 
 import numpy as np
 
 from freshet.quality.histogram import Histogram
+from freshet.quality.snapshots import PeriodicSnapshot
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,29 +57,6 @@ class InstanceFigures:
     def time_error(self) -> float | None:
         """Relative error of the predicted time."""
         return None if self.predicted is None or self.took <= 0.0 else abs(self.predicted - self.took) / self.took
-
-
-class PeriodicSnapshot(TypedDict):
-    """The figures of a query's instances."""
-
-    instances: int
-    missed: int
-    skipped: int
-    abandoned: int
-    quality: float | None
-    """Mean quality of all instances; those that were missed have 0 (RT Eq. 3)."""
-    deviation: float | None
-    """Standard deviation of the quality over the instances."""
-    level: float | None
-    """Level of the last instance."""
-    lateness_s: float | None
-    """Mean seconds by which late answers were late."""
-    time_error_p50: float | None
-    """Median relative error of the predicted times."""
-    selectivity_error_p50: float | None
-    """Median relative error of the selectivities that samples gave."""
-    sampling_share: float | None
-    """Share of the time of instances that their samplers took."""
 
 
 @dataclass(slots=True)

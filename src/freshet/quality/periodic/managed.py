@@ -17,6 +17,7 @@ from freshet.quality.periodic.plan_time import PlanTime
 from freshet.quality.periodic.profiled import planned_operators, profiled_runs
 from freshet.quality.periodic.query_model import ProfiledRun, QueryModel
 from freshet.quality.periodic.sample_sizes import Sampling, dynamic_sizes, fixed_sizes
+from freshet.quality.snapshots import PeriodicSnapshot
 
 InstanceKey = tuple[str, int]
 """Name of the query, and the release in microseconds."""
@@ -141,6 +142,10 @@ class ManagedLevels:
             skipped=record.state == "skipped",
             selectivity_error=None if shares is None else _error(shares, actual, managed.sampled),
         )
+
+    def snapshot(self, query: str) -> PeriodicSnapshot | None:
+        """What became of the instances of a query; None: none has ended."""
+        return self.meters[query].snapshot() if query in self.meters else None
 
     # Levels
 
