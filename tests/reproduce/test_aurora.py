@@ -125,9 +125,9 @@ def test_late_tuples_are_counted_by_period_and_kind() -> None:
 def test_recent_utilities_fall_in_a_storm() -> None:
     bed = replace(fluctuating(Trial(quick=True)), calm=4000, storm=4000, tuples=8000)
     recent = simulate(AuroraRun(bed, "fixed-priority-push", 10)).recent
-    assert [came for came, _ in recent] == sorted(came for came, _ in recent)
+    assert len(recent) == 8
     assert recent[0][1] == 1.0
-    assert recent[-1][1] < 0.7
+    assert min(utility for _, utility in recent[4:]) < 0.7
 
 
 def test_batches_bring_random_numbers_of_tuples_at_the_same_moments() -> None:

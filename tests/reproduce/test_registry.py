@@ -6,10 +6,13 @@ import json
 from pathlib import Path
 
 import pytest
+import typer
+from typer.testing import CliRunner
 
 from freshet.model import UserError
 from freshet.reproduce import Claim, Measured, Trial, claims, papers, run
 from freshet.reproduce import registry as registry_module
+from freshet.reproduce.command import reproduce
 from freshet.reproduce.page import page_of
 from freshet.reproduce.registry import claim
 
@@ -83,6 +86,19 @@ def test_the_page_has_every_claim_and_every_plot(tmp_path: Path) -> None:
     assert "r: 7" in page
     assert page.count("data:image/png") == 1
     assert 'src="http' not in page
+
+
+def test_the_command_measures_one_claim_and_writes_a_page(tmp_path: Path) -> None:
+    app = typer.Typer()
+    app.command()(reproduce)
+    page = tmp_path / "page.html"
+    result = CliRunner().invoke(app, ["aurora", "table3.1.min-cost", "--json", "--html", str(page)])
+    assert result.exit_code == 0
+    [found] = json.loads(result.stdout)["claims"]
+    assert (found["id"], found["ok"]) == ("aurora.table3.1.min-cost", True)
+    assert "aurora.table3.1.min-cost" in page.read_text()
+    wrong = CliRunner().invoke(app, ["aurora", "--all"])
+    assert isinstance(wrong.exception, UserError)
 
 
 def test_a_claim_must_be_able_to_fail(own: dict[str, list[Claim]]) -> None:

@@ -44,10 +44,11 @@ def reproduce(
         _list(names, as_json)
         return
     with TemporaryDirectory() as scratch:
-        folder = plots or (Path(scratch) if html is not None else None)
+        # A page of one claim has no plots: they would take all runs of the paper.
+        folder = plots or (Path(scratch) if html is not None and name is None else None)
         results = [_measure(each, name, quick=quick, plots=folder, seeds=seeds, jobs=jobs) for each in names]
-        if html is not None and folder is not None:
-            html.write_text(page_of(results, folder))
+        if html is not None:
+            html.write_text(page_of(results, folder or Path(scratch)))
     if as_json:
         typer.echo(json.dumps({"papers": results} if all_ else results[0]))
     else:
