@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Unpack
 
 from freshet.app.declared.checking import Catalog, Checked
 from freshet.app.declared.endpoints import check_options, check_sinks, placed
@@ -15,16 +15,12 @@ from freshet.app.declared.optimizing import Ranks, check_mode, ranks_of
 from freshet.app.declared.own import OwnCode
 from freshet.app.declared.problems import InvalidApp, noted, refuse
 from freshet.app.declared.spec import (
-    CurveLike,
-    ExpectationLike,
-    QualityLike,
+    QueryOptions,
     QuerySpec,
     Settings,
-    SinkLike,
     SourceLike,
     StreamSpec,
     TableSpec,
-    WeightLike,
     age_limit,
     balance_of,
     check_free,
@@ -40,7 +36,6 @@ from freshet.model.balance import BalanceBound
 from freshet.model.level_settings import LevelAim, LevelMode, LevelSettings
 from freshet.model.look_settings import LookSettings, OptimizerMode
 from freshet.model.places import check_local
-from freshet.model.promises import Late, Missed
 from freshet.policies import create
 from freshet.policies.periodic import check_periodic
 from freshet.policies.sharing import Mode as ShareMode
@@ -297,26 +292,7 @@ class App(OwnCode):
             raise UserError(f"table {name}: needs either a file or a source")
         self.tables[name] = TableSpec(name, None if file is None else Path(file), columns, format, source)
 
-    def query(
-        self,
-        name: str,
-        sql: str,
-        *,
-        weight: WeightLike = 1.0,
-        subscribers: bool = False,
-        start: Literal["earliest", "latest"] = "earliest",
-        on_error: Literal["null", "fail"] = "null",
-        sinks: Sequence[SinkLike] = (),
-        retention: Retention | None = None,
-        curve: CurveLike | None = None,
-        expect: Mapping[str, ExpectationLike | float | None] | None = None,
-        overload: Sequence[str] = ("defer",),
-        value: str | None = None,
-        quality: QualityLike = "proportional",
-        strategy: str | None = None,
-        late: Late = "finish",
-        missed: Missed = "skip",
-    ) -> None:
+    def query(self, name: str, sql: str, **options: Unpack[QueryOptions]) -> None:
         """Declares a query over streams and over the outputs of other queries; see :class:`~freshet.model.Query`.
 
         Args:
@@ -343,8 +319,7 @@ class App(OwnCode):
             late: With PERIOD: whether an instance whose deadline has passed runs (``finish``) or not (``abandon``).
             missed: With PERIOD: whether releases at which nothing ran are skipped (``skip``) or not (``catch-up``).
         """
-        more = sinks, retention, curve, expect, self.settings, overload, value, quality, strategy, subscribers
-        self.queries[name] = declare_query(self.names(), name, sql, weight, start, on_error, *more, late, missed)
+        self.queries[name] = declare_query(self.names(), name, sql, self.settings, **options)
 
     def names(self) -> dict[str, str]:
         """All that is declared, with its kind.

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Literal, cast, get_args
+from typing import TYPE_CHECKING, Any, Final, Literal, TypedDict, cast, get_args
 
 import pyarrow as pa
 
@@ -149,23 +149,43 @@ def check_free(name: str, kind: str, taken: Mapping[str, str]) -> None:
             raise UserError(f"{kind} {name}: there is a {what} {other} already; choose another name")
 
 
+class QueryOptions(TypedDict, total=False):
+    """What can be said of a query besides its name and its text; see :meth:`App.query`."""
+
+    weight: WeightLike
+    subscribers: bool
+    start: Literal["earliest", "latest"]
+    on_error: Literal["null", "fail"]
+    sinks: Sequence[SinkLike]
+    retention: Retention | None
+    curve: CurveLike | None
+    expect: Mapping[str, ExpectationLike | float | None] | None
+    overload: Sequence[str]
+    value: str | None
+    quality: QualityLike
+    strategy: str | None
+    late: Late
+    missed: Missed
+
+
 def declare_query(
     taken: Mapping[str, str],
     name: str,
     sql: str,
+    settings: Settings | None = None,
+    *,
     weight: WeightLike = 1.0,
+    subscribers: bool = False,
     start: Literal["earliest", "latest"] = "earliest",
     on_error: Literal["null", "fail"] = "null",
     sinks: Sequence[SinkLike] = (),
     retention: Retention | None = None,
     curve: CurveLike | None = None,
     expect: Mapping[str, ExpectationLike | float | None] | None = None,
-    settings: Settings | None = None,
     overload: Sequence[str] = ("defer",),
     value: str | None = None,
     quality: QualityLike = "proportional",
     strategy: str | None = None,
-    subscribers: bool = False,
     late: Late = "finish",
     missed: Missed = "skip",
 ) -> QuerySpec:

@@ -5,15 +5,15 @@ from __future__ import annotations
 import math
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from datetime import datetime
-from typing import TYPE_CHECKING, Final, Literal, Self
+from typing import TYPE_CHECKING, Final, Literal, Self, Unpack
 
 import pyarrow as pa
 
 from freshet.app.app import App
 from freshet.app.declared.problems import did_you_mean
-from freshet.app.declared.spec import CurveLike, ExpectationLike, QualityLike, SinkLike, WeightLike, declare_query
+from freshet.app.declared.spec import CurveLike, ExpectationLike, QueryOptions, declare_query
 from freshet.app.remembered.sharing import write_figures
 from freshet.app.reports.report import report_of, snapshot, write
 from freshet.app.reports.types import Report
@@ -22,10 +22,9 @@ from freshet.app.running.loop import Rounds
 from freshet.app.running.observers import Guarded
 from freshet.app.running.parts import Parts
 from freshet.engine import Observer, Undrained
-from freshet.log import Receipt, Retention
+from freshet.log import Receipt
 from freshet.model import ARRIVAL, Curve, Expectation, FreshetError, Missing, Shed, UserError
 from freshet.model.expectation import measure_of
-from freshet.model.promises import Late, Missed
 from freshet.policies import Reason, create
 from freshet.policies.ageing import aged
 from freshet.quality.history import HistoryRecord
@@ -177,31 +176,11 @@ class Run:
 
     # Changes while running
 
-    def add_query(
-        self,
-        name: str,
-        sql: str,
-        *,
-        weight: WeightLike = 1.0,
-        subscribers: bool = False,
-        start: Literal["earliest", "latest"] = "earliest",
-        on_error: Literal["null", "fail"] = "null",
-        sinks: Sequence[SinkLike] = (),
-        retention: Retention | None = None,
-        curve: CurveLike | None = None,
-        expect: Mapping[str, ExpectationLike | float | None] | None = None,
-        overload: Sequence[str] = ("defer",),
-        value: str | None = None,
-        quality: QualityLike = "proportional",
-        strategy: str | None = None,
-        late: Late = "finish",
-        missed: Missed = "skip",
-    ) -> None:
+    def add_query(self, name: str, sql: str, **options: Unpack[QueryOptions]) -> None:
         """Adds a query; see :meth:`App.query`. It belongs to this run: declare it in the application to keep it."""
         # A query that was dropped may come back; if it is still there, the installer says so.
         taken = {other: kind for other, kind in self._names().items() if (other, kind) != (name, "query")}
-        more = sinks, retention, curve, expect, self.app.settings, overload, value, quality, strategy, subscribers
-        spec = declare_query(taken, name, sql, weight, start, on_error, *more, late, missed)
+        spec = declare_query(taken, name, sql, self.app.settings, **options)
         query = self._parts.loop.ask(lambda: self._parts.installer.make(spec))
         self._parts.outlets.check(spec, query.columns)
         self._parts.loop.ask(lambda: self._parts.installer.add(spec))
