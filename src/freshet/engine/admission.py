@@ -8,6 +8,7 @@ from typing import Final
 
 import pyarrow as pa
 
+from freshet.engine.binding import queued, trains_of
 from freshet.engine.board import Board
 from freshet.engine.clock import Clock
 from freshet.engine.events import Added, Arrived, Dropped, Event, Held, Observer, Promised, Quarantined, Thinned
@@ -247,6 +248,21 @@ class Admission:
 
     def _look_at_head(self, edge: EdgeState) -> None:
         edge.head_arrival = self.log.arrival(edge.edge.stream, edge.head) if edge.waiting else math.inf
+
+    def _release(self, unit: Unit, effect: set[int]) -> None:
+        """Takes the tuples of a unit out of what is in progress: they are done if their chain is among those that took
+        effect, else they wait again."""
+        board = self.board
+        for chain in unit.chains:
+            for edge, train in queued(trains_of(board, chain)):
+                edge.in_flight -= train.rows
+                if id(chain) in effect:
+                    edge.cursor += train.rows
+                    edge.apart = edge.apart and not train.rows
+                elif board.operators[edge.edge.node].queries:
+                    edge.waiting += train.rows
+                    self._look_at_head(edge)
+            board.count(chain, -1)
 
     def _freed(self, nodes: Sequence[int]) -> None:
         """Tells the policy which operators are ready again because a fold has ended."""

@@ -9,12 +9,12 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import replace
 from itertools import count
-from queue import Empty, SimpleQueue
 from typing import Any, Final
 
 from freshet.engine.admission import LOOK_AGAIN, MOST_ASKS
 from freshet.engine.binding import bind, by_themselves, fed_by_running, next_train, queued, trains_of
 from freshet.engine.clock import Clock
+from freshet.engine.commands import Commands
 from freshet.engine.events import Began, Committed, Decided, Failed, Observer, Returned, Submitted
 from freshet.engine.instances import InstanceKeeping
 from freshet.engine.lines import CANCELLED, Line
@@ -76,7 +76,7 @@ class Engine(InstanceKeeping):
         self._stopwatch = stopwatch
         self._steps: deque[Step | RunInstances] = deque()
         self._units = count(1)
-        self._commands: SimpleQueue[tuple[Callable[[], Any], Future[Any]]] = SimpleQueue()
+        self._commands = Commands()
         self._begun = False
         self._at_rest: Callable[[], None] | None = None
         self._ask_again: float | None = None
@@ -126,7 +126,7 @@ class Engine(InstanceKeeping):
 
     def turn(self) -> None:
         """One turn of the loop: arrivals, results, decisions. On the loop's thread."""
-        self._obey()
+        self._commands.obey()
         self._take_arrivals()
         self._take_results()
         self._take_releases()
@@ -163,25 +163,13 @@ class Engine(InstanceKeeping):
 
     def call(self, function: Callable[[], Any]) -> Future[Any]:
         """Runs a function on the loop's own thread, between two decisions."""
-        future: Future[Any] = Future()
-        self._commands.put((function, future))
+        future = self._commands.add(function)
         self.clock.wake()
         return future
 
     def at_rest(self, function: Callable[[], None]) -> None:
         """Runs a function as soon as nothing is running; until then nothing begins. On the loop's thread."""
         self._at_rest = function
-
-    def _obey(self) -> None:
-        while True:
-            try:
-                function, future = self._commands.get_nowait()
-            except Empty:
-                return
-            try:
-                future.set_result(function())
-            except Exception as error:
-                future.set_exception(error)
 
     def _is_done(self, now: float, until: float) -> bool:
         if now >= until:
@@ -293,19 +281,6 @@ class Engine(InstanceKeeping):
             self._tell(Committed(departure, result, chains))
         self.policy.completed(board, nodes)
         board.free(nodes)
-
-    def _release(self, unit: Unit, effect: set[int]) -> None:
-        board = self.board
-        for chain in unit.chains:
-            for edge, train in queued(trains_of(board, chain)):
-                edge.in_flight -= train.rows
-                if id(chain) in effect:
-                    edge.cursor += train.rows
-                    edge.apart = edge.apart and not train.rows
-                elif board.operators[edge.edge.node].queries:
-                    edge.waiting += train.rows
-                    self._look_at_head(edge)
-            board.count(chain, -1)
 
     def _back(self, result: UnitResult, now: float) -> None:
         """Nothing of a unit was committed. Gives the executor time to recover; a cancelled unit is nobody's fault."""
