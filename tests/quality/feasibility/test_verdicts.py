@@ -74,11 +74,12 @@ def test_a_query_without_tuples_is_unknown() -> None:
 def test_more_load_never_gives_better_answers(drawn: list[tuple[float, float, float | None]], overhead: float) -> None:
     whole = Situation(tuple(load(f"q{at}", *each) for at, each in enumerate(drawn)), overhead)
     situation = whole.scaled(0.4 / whole.load)
-    for way in (apart, together):
-        calm, busy = way(situation), way(situation.scaled(2.0))
-        for name, latencies in calm.items():
-            assert math.isfinite(latencies.wait)
-            assert latencies.quantile(0.95) <= busy[name].quantile(0.95) * 1.001
+    # One way alone may gain: with more tuples, steps of one query have longer trains, and less of the time is overhead.
+    calm, busy = ([way(each) for way in (apart, together)] for each in (situation, situation.scaled(2.0)))
+    for query in situation.queries:
+        assert all(math.isfinite(found[query.name].wait) for found in calm)
+        before, after = (min(found[query.name].quantile(0.95) for found in each) for each in (calm, busy))
+        assert before <= after * 1.001
 
 
 def test_endless_waits_are_worth_what_the_curve_ends_with() -> None:

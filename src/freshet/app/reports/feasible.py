@@ -31,7 +31,7 @@ def situation_of(report: Mapping[str, Any], promises: Mapping[str, Promises], lo
     shared = Counter(name for each in queries.values() for name in each["operators"])
     loads = tuple(_load(name, queries[name], promises[name], shared, recent) for name in promises if name in queries)
     overhead = report["overhead"]["per_call_s"]
-    if overhead is None or not any(each.rate for each in loads):
+    if overhead is None or not any(each.rate or each.instance for each in loads):
         return None
     return Situation(loads, overhead, report["workers"]["workers"]).scaled(load)
 
@@ -43,7 +43,8 @@ def _load(name: str, query: QuerySnapshot, promises: Promises, shared: Mapping[s
     seconds = sum(
         (each["cost_s"] or 0.0) * each["tuples_in"] / shared[operator] for operator, each in query["operators"].items()
     )
-    return QueryDemand(name, rate, seconds / read if read else 0.0, promises)
+    answered = query["instances"]["instances"] if query["instances"] is not None else 0
+    return QueryDemand(name, rate, seconds / read if read else 0.0, promises, seconds / answered if answered else None)
 
 
 def judged(situation: Situation | None) -> list[FeasibleSnapshot]:

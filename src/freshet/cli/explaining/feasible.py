@@ -26,7 +26,7 @@ def feasible_text(
     if as_json:
         return json.dumps({"load": situation.load, "room": knee(situation), "verdicts": list(map(asdict, found))})
     if not found:
-        return "nothing is promised that could be broken: give a query a latency curve"
+        return "nothing is promised that could be broken: give a query a latency curve or a PERIOD"
     return "\n".join([_summary(situation), "", *_table(found), *_advice(found)])
 
 

@@ -9,11 +9,12 @@ from __future__ import annotations
 from typing import Final
 
 from freshet.quality.feasibility.curves import curves, knee, qos_of
+from freshet.quality.feasibility.deadlines import deadlines
 from freshet.quality.feasibility.latencies import Latencies, apart, together
 from freshet.quality.feasibility.situation import QueryDemand, Situation
 from freshet.quality.feasibility.verdict import Feasible, PromiseJudge, Verdict
 
-JUDGES: Final[list[PromiseJudge]] = [curves]
+JUDGES: Final[list[PromiseJudge]] = [curves, deadlines]
 """The judges, one for each kind of promise."""
 
 
@@ -40,6 +41,7 @@ __all__ = [
     "Verdict",
     "apart",
     "curves",
+    "deadlines",
     "knee",
     "qos_of",
     "together",

@@ -16,17 +16,24 @@ class QueryDemand:
         rate: Tuples per second that come in for it.
         work: Seconds of work per such tuple, through all of its operators. What queries share is dealt out among them.
         promises: What was promised to it.
+        instance: Seconds of work of one of its instances, if it is periodic; None: it is not, or none was answered yet.
     """
 
     name: str
     rate: float
     work: float
     promises: Promises
+    instance: float | None = None
 
     @property
     def load(self) -> float:
         """Seconds of work that come in per second."""
         return self.rate * self.work
+
+    def scaled(self, factor: float) -> QueryDemand:
+        """The same at another rate."""
+        instance = None if self.instance is None else factor * self.instance
+        return replace(self, rate=factor * self.rate, instance=instance)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +61,7 @@ class Situation:
 
     def scaled(self, factor: float) -> Situation:
         """The same at other rates."""
-        return replace(self, queries=tuple(replace(each, rate=factor * each.rate) for each in self.queries))
+        return replace(self, queries=tuple(each.scaled(factor) for each in self.queries))
 
     def without(self, name: str) -> Situation:
         """The same without a query."""
