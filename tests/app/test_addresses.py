@@ -88,7 +88,8 @@ def test_every_kind_with_a_path_refuses_an_address(tmp_path: Path, monkeypatch: 
 def test_every_path_of_the_file_is_checked() -> None:
     """Keys that are texts in the file and become paths are among those tried above."""
     texts = {f"{section}.{name}" for section in ("app", "tables") for name in _texts(section)}
-    assert texts == {"app.name", "app.state", "app.policy", "app.report", "tables.file", "tables.schema"}
+    files = {"app.state", "app.report", "tables.file"}
+    assert texts == files | {"app.name", "app.policy", "app.periodic", "tables.schema"}
 
 
 def _texts(section: str) -> list[str]:

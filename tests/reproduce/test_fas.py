@@ -64,7 +64,7 @@ def test_the_command_prints_one_object_and_draws(tmp_path: Path) -> None:
     result = json.loads(text)
     assert code in (0, 1)  # tiny workloads need not show what the paper shows
     assert set(result["claims"][0]) == {
-        "id", "kind", "source", "published", "ours", "spread", "low", "high", "ok",
+        "id", "kind", "source", "published", "ours", "spread", "interval_90", "low", "high", "ok",
     }  # fmt: skip
     skipped = [each for each in result["claims"] if each["ok"] is None]
     assert [each["id"] for each in skipped] == [

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
+from freshet.log.errors import LogFull
 from freshet.log.segments.retention import Limits, keep_from
 from freshet.log.segments.storage import Storage
 from freshet.log.store import ledger
@@ -34,7 +35,12 @@ def collect(store: Store, state: LogState, storage: Storage, limits: Limits, now
     done = Collected()
     pressure = storage.free_bytes() < limits.min_free_bytes
     now_us = round(now * 1e6)
-    store.write(lambda tx: _forget(tx, state, now_us, pressure, done), alone=True)
+    try:
+        store.write(lambda tx: _forget(tx, state, now_us, pressure, done), alone=True)
+    except LogFull:
+        # The store has made room for itself meanwhile, and this is what frees the disk.
+        done = Collected()
+        store.write(lambda tx: _forget(tx, state, now_us, pressure, done), alone=True)
     # A crash in between leaves files that the store does not know; the next collection deletes them as orphans.
     for name in done.files:
         storage.delete(name)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 import threading
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final, Generic, TypeVar
 
@@ -114,6 +115,8 @@ class Store:
             self._connection.close()
             raise
         self._tail.write(self.commits)
+        # From now on the database has its pages, so that making room needs hardly any.
+        self._make_room()
         self.lock = threading.RLock()
         """Guards the mirror in memory; effects run under it."""
         self._leader = threading.Lock()
@@ -260,6 +263,7 @@ class Store:
         if isinstance(error, sqlite3.Error):
             code = getattr(error, "sqlite_errorcode", 0) & 0xFF
             if code == sqlite3.SQLITE_FULL:
+                self._make_room()
                 return LogFull("the disk of the state folder is full")
             self._failure = StoreFailed(f"the store failed ({error}); open the log again to go on")
             self._failure.__cause__ = error
@@ -271,6 +275,12 @@ class Store:
         if isinstance(error, Deposed):
             self._failure = error
         return error
+
+    def _make_room(self) -> None:
+        """Moves what the write-ahead log holds into the database, and gives its space back: most of it are versions of
+        pages that newer ones have replaced. The next write, which may delete something, finds room there."""
+        with suppress(sqlite3.Error):
+            self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
 
     def _stored_epoch(self) -> int:
         return int(self._connection.execute("SELECT value FROM meta WHERE key = 'epoch'").fetchone()[0])
