@@ -74,7 +74,7 @@ def test_a_query_without_tuples_is_unknown() -> None:
 def test_more_load_never_gives_better_answers(drawn: list[tuple[float, float, float | None]], overhead: float) -> None:
     whole = Situation(tuple(load(f"q{at}", *each) for at, each in enumerate(drawn)), overhead)
     situation = whole.scaled(0.4 / whole.load)
-    # One way alone may gain: with more tuples, steps of one query have longer trains, and less of the time is overhead.
+    # A weakness of the model: in steps of one query, the last class may wait less at more load; the better way not.
     calm, busy = ([way(each) for way in (apart, together)] for each in (situation, situation.scaled(2.0)))
     for query in situation.queries:
         assert all(math.isfinite(found[query.name].wait) for found in calm)
