@@ -115,9 +115,7 @@ def test_a_crash_before_the_commit_leaves_the_state_as_it_was(start: Any, wanted
     before = app.states()
     wanted.update(parts=2)
     app.append("s", [(6, key, 2) for key in "abc"])
-    app.engine._obey()
-    app.engine._take_arrivals()
-    app.engine._dispatch()  # the unit has run, and nobody has committed it
+    app.engine.turn()  # the unit has run, and nobody has committed it
     wanted.update(parts=1)
     app.crash(Everything(), 1)
     assert {stream: rows for stream, rows in app.states().items() if rows} == before

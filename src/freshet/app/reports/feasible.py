@@ -43,7 +43,8 @@ def _load(name: str, query: QuerySnapshot, promises: Promises, shared: Mapping[s
     seconds = sum(
         (each["cost_s"] or 0.0) * each["tuples_in"] / shared[operator] for operator, each in query["operators"].items()
     )
-    answered = query["instances"]["instances"] if query["instances"] is not None else 0
+    instances = query.get("instances")  # a report of an older version has none
+    answered = instances["instances"] if instances is not None else 0
     return QueryDemand(name, rate, seconds / read if read else 0.0, promises, seconds / answered if answered else None)
 
 
