@@ -140,3 +140,24 @@ def test_a_query_that_fails_in_one_task_fails_as_a_whole(start: Any, wanted: Wan
     app.drain()
     assert "sums" in app.stopped
     assert app.states() == before
+
+
+def test_answers_tuple_by_tuple_keep_the_order_of_the_tuples(start: Any, wanted: Wanted) -> None:
+    """A window of rows over them goes by their order, however many parts and tasks there are."""
+    queries = {
+        "fresh": "SELECT DISTINCT k FROM s [RANGE 2 SECONDS]",
+        "lately": "SELECT k, count(*) AS n FROM fresh [ROWS 3] GROUP BY k",
+    }
+    given = [[(3 * chunk + place / 10, key, 1) for place, key in enumerate("badcafe")] for chunk in range(3)]
+    found = []
+    for count in (1, 2, 3):
+        app = start(queries)
+        wanted.update(parts=count, tasks=count)
+        for rows in given:
+            app.append("s", rows)
+            app.run()
+        assert [fold.parts for fold in folds(app) if fold.node.name.startswith("fresh")] == [count]
+        found.append([app.tuples(name) for name in queries])
+        app.close()
+    assert found[0] == found[1] == found[2]
+    assert [key for (key,) in found[0][0]] == list("badcfe" * 3)

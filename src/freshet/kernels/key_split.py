@@ -150,7 +150,7 @@ def division(
             if not operator.remembers:
                 continue
             state = states(operator.name)
-            if state is None or state.parts == 1 or state.is_resplit:
+            if operator.ordered or state is None or state.parts == 1 or state.is_resplit:
                 return None
             counts.add(state.parts)
             compiled = fold(nodes[at])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 import pyarrow as pa
 
@@ -100,3 +100,11 @@ class CompiledFold(Protocol):
 
     def live(self, states: Sequence[pa.Table]) -> LiveFold:
         """The fold with what it remembers: the live rows of each state stream, in their order."""
+
+
+@runtime_checkable
+class OrderedFold(Protocol):
+    """A compiled fold that answers tuple by tuple, in their order: its operator is ``ordered``."""
+
+    def answered(self, table: pa.Table) -> pa.Table:
+        """The tuples that it answers, of those that it is given: for each of them one row."""

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+import numpy as np
 import pyarrow as pa
 
 from freshet.kernels.folds.arrays import flat, select
-from freshet.kernels.folds.folded import CompiledFold, Folded, LiveFold, Watermarks
+from freshet.kernels.folds.folded import CompiledFold, Folded, LiveFold, OrderedFold, Watermarks
 from freshet.kernels.folds.states.hashing import PartNumbers, parts_of_rows
 from freshet.model import Fold
 
@@ -83,14 +84,20 @@ class KeyedFold:
         return sum(live.nbytes for live in self.lives)
 
     def run(self, table: pa.Table, before: Watermarks, after: Watermarks, port: int = 0) -> tuple[Folded, KeyedFold]:
+        if ordered := isinstance(self.fold, OrderedFold):
+            table = self.fold.answered(table)
         columns = [flat(table, name) for name in key_columns(self.fold, port)]
         numbers = part_numbers(columns, key_kinds(self.fold), table.num_rows, self.parts)
         done = [
             live.run(select(table, numbers == part), before, after, port)
             for part, live in enumerate(self.lives, self.first)
         ]
-        folded = [each for each, _ in done]
-        return _together(folded), self._with([live for _, live in done])
+        folded = _together([each for each, _ in done])
+        if ordered:
+            here = numbers[(numbers >= self.first) & (numbers < self.first + len(self.lives))]
+            back = np.argsort(np.argsort(here, kind="stable"))
+            folded = replace(folded, output=folded.output.take(back))
+        return folded, self._with([live for _, live in done])
 
     def moved(self, dropped: Sequence[int], appended: Sequence[pa.Table]) -> KeyedFold:
         size = len(self.fold.states)

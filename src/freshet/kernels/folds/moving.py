@@ -74,13 +74,15 @@ class CompiledMoving:
         """Columns of the state by which tuples are grouped."""
         return tuple(f"column_{self._columns.index(key)}" for key in self.operator.keys)
 
+    def answered(self, table: pa.Table) -> pa.Table:
+        """The tuples that have a time; windows of ROWS need none."""
+        _, known = micros(table, self.operator.time)
+        return table if known is None or self.operator.rows is not None else select(table, known)
+
     def fresh(self, table: pa.Table) -> tuple[pa.Table, pa.Table]:
         """The tuples that have a time, and the same as rows of the state."""
-        times, known = micros(table, self.operator.time)
-        if self.operator.rows is not None:
-            known = None
-        elif known is not None:
-            table, times = select(table, known), times[known]
+        table = self.answered(table)
+        times, _ = micros(table, self.operator.time)
         columns = [flat(table, name) for name in self._columns]
         columns += [arrow(times, pa.int64()), flat(table, ARRIVAL)]
         return table, pa.Table.from_arrays(columns, schema=self.states[0])

@@ -95,6 +95,12 @@ class Operator(ABC):
         return ()
 
     @property
+    def ordered(self) -> bool:
+        """Whether what it remembers by key is worked on in the order of all tuples, so that readers may count on the
+        order of its output. Tasks that have some keys each would break it: one task runs such an operator."""
+        return False
+
+    @property
     def reads_table(self) -> str | None:
         """The table that it reads besides."""
         return None

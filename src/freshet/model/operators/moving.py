@@ -44,6 +44,11 @@ class Moving(Fold):
         keys = self.partition if self.rows is not None else self.keys
         return (keys,) if keys else ()
 
+    @property
+    def ordered(self) -> bool:
+        # It answers tuple by tuple, and windows of ROWS over its answers go by their order.
+        return True
+
     def output(self, inputs: Sequence[pa.Schema], typer: Typer) -> pa.Schema:
         schema = inputs[0]
         carried = [(name, schema.field(name).type) for name in self.carried]

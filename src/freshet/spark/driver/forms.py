@@ -89,7 +89,7 @@ class Forms:
         """Whether tasks can share the work of a fold by key: its keys follow, by compiled expressions, from each tuple
         that it or another fold gets."""
         node = next((each for each in self.network.nodes if each.name == fold), None)
-        if node is None or not node.operator.split_keys:
+        if node is None or node.operator.ordered or not node.operator.split_keys:
             return False
         sources = list(node.inputs)
         while sources:
