@@ -10,6 +10,7 @@ import pytest
 
 from freshet.kernels import CompiledFold, compile_fold
 from freshet.kernels.columns import NetworkColumns
+from freshet.kernels.key_split import KeyedTrain, KeyPath
 from freshet.kernels.running import Made, Runner
 from freshet.kernels.superbox.pipeline import Memory
 from freshet.kernels.superbox.superbox import Operators, Superbox
@@ -74,7 +75,8 @@ class World:
         self.reads.append(train.stream)
         rows = ROWS[train.stream][train.first : train.end]
         arrays = [pa.array([row[place] for row in rows], pa.int64()) for place in range(2)]
-        return pa.table([*arrays, pa.array(range(len(rows)), pa.int64())], names=["ts", "v", ARRIVAL])
+        table = pa.table([*arrays, pa.array(range(len(rows)), pa.int64())], names=["ts", "v", ARRIVAL])
+        return train.select(table) if isinstance(train, KeyedTrain) else table
 
     def memory(self, fold: str, compiled: CompiledFold) -> Memory:
         assert fold not in self.memories, f"{fold} runs twice"
@@ -114,6 +116,16 @@ def test_what_several_chains_read_is_computed_once_and_they_run_as_one_superbox(
     assert [column(made[place], "w") for place in (1, 2, 3)] == [[2, 3, 4], [4, 6, 8], [2, 0, 1]]
     assert (world.reads, world.boxes) == (["s"], [1, 3])
     assert (made[0].entered, made[0].passed, made[1].entered, made[1].passed) == ((4,), (3,), (3,), (3,))
+
+
+def test_chains_over_other_divisions_of_a_train_do_not_run_together() -> None:
+    world = World(*((name, QueryGraph.straight("s", [Project(f"{name}.project", (("w", "v"),))])) for name in "ab"))
+    path = KeyPath((), ("v",), (pa.int64(),))
+    two, three = (KeyedTrain("s", 0, 4, path=path, own=range(1), parts=parts) for parts in (2, 3))
+    alone = [column(world.run(Chain((node,), (train,)))[0], "w") for node, train in enumerate((two, three))]
+    assert alone[0] != alone[1]
+    made = world.run(Chain((0,), (two,)), Chain((1,), (three,)))
+    assert [column(made[place], "w") for place in range(2)] == alone
 
 
 def test_a_join_takes_what_comes_in_at_both_ports_and_runs_once() -> None:

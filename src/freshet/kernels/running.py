@@ -229,7 +229,7 @@ def fold_ports(tables: Sequence[pa.Table], memory: Memory) -> tuple[pa.Table, in
 
 def _key(each: Input) -> Hashable:
     if isinstance(each, KeyedTrain):
-        return each.stream, each.first, each.end, each.keep, each.path, each.own
+        return each.stream, each.first, each.end, each.keep, each.path, each.own, each.parts
     return (each.stream, each.first, each.end, each.keep) if isinstance(each, Train) else each
 
 
