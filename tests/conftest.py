@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -14,6 +15,10 @@ if TYPE_CHECKING:
 # A slow machine is no reason to fail.
 settings.register_profile("patient", deadline=None)
 settings.load_profile("patient")
+
+QUICK_JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+"""Options of a JVM that soon ends: Java would spend a third of its time on code that is fast, and hardly ever run."""
+os.environ.setdefault("SPARK_SUBMIT_OPTS", QUICK_JAVA)
 
 LONGEST = (
     "tests/engine/test_invariance.py",
