@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
+Command = Callable[..., subprocess.CompletedProcess[str]]
+"""Runs the command with arguments."""
 FRESHET = [sys.executable, "-m", "freshet"]
 
 APP = """
@@ -22,7 +25,5 @@ sinks = [{kind = "console"}]
 """
 
 
-def freshet_command(*arguments: str | Path, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [*FRESHET, *map(str, arguments)], capture_output=True, text=True, check=False, cwd=cwd, timeout=250
-    )
+def freshet_command(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([*FRESHET, *map(str, arguments)], capture_output=True, text=True, check=False, timeout=250)

@@ -1,9 +1,13 @@
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
-from tests.cli.commands import APP
+from tests.cli.commands import APP, Command
+
+from freshet.cli import main
 
 
 @pytest.fixture
@@ -11,3 +15,16 @@ def app(tmp_path: Path) -> Path:
     path = tmp_path / "app.toml"
     path.write_text(APP)
     return path
+
+
+@pytest.fixture
+def command(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Command:
+    """The command in this process, which is quicker, for what starts nothing."""
+
+    def call(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
+        monkeypatch.setattr(sys, "argv", ["freshet", *map(str, arguments)])
+        with pytest.raises(SystemExit) as end:
+            main()
+        return subprocess.CompletedProcess(sys.argv, int(end.value.code or 0), *capsys.readouterr())
+
+    return call

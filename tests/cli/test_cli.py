@@ -8,32 +8,15 @@ import re
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from tests.cli.commands import APP, FRESHET, freshet_command
+from tests.cli.commands import APP, FRESHET, Command, freshet_command
 
 import freshet
-from freshet.cli import main
 from freshet.log import Log, TableVersions
 from freshet.model import ARRIVAL
-
-Command = Callable[..., subprocess.CompletedProcess[str]]
-
-
-@pytest.fixture
-def command(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Command:
-    """The command in this process, which is quicker, for what starts nothing."""
-
-    def call(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
-        monkeypatch.setattr(sys, "argv", ["freshet", *map(str, arguments)])
-        with pytest.raises(SystemExit) as end:
-            main()
-        return subprocess.CompletedProcess(sys.argv, int(end.value.code or 0), *capsys.readouterr())
-
-    return call
 
 
 @pytest.fixture
@@ -54,7 +37,7 @@ def test_version() -> None:
     assert (done.returncode, done.stdout) == (0, f"freshet {freshet.__version__}\n")
 
 
-def test_help_teaches_by_examples_and_imports_little() -> None:
+def test_help_teaches_by_examples_and_imports_little(command: Command) -> None:
     code = (
         "import sys; from freshet.cli.main import app\n"
         "try: app(['--help'])\n"
@@ -63,11 +46,11 @@ def test_help_teaches_by_examples_and_imports_little() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=120)
     assert done.stdout.endswith("[]\n"), done.stdout
-    for command in ("run", "check", "explain", "read", "verify", "policies", "demo", "bench"):
-        assert f"\n  {command}  " in done.stdout
+    for name in ("run", "check", "explain", "read", "verify", "policies", "demo", "bench"):
+        assert f"\n  {name}  " in done.stdout
     assert "freshet read app.toml hot --follow" in done.stdout
-    for command in ("run", "check", "explain", "read", "policies"):
-        assert f"freshet {command if command != 'policies' else 'run'} " in freshet_command(command, "--help").stdout
+    for name in ("run", "check", "explain", "read", "policies"):
+        assert f"freshet {name if name != 'policies' else 'run'} " in command(name, "--help").stdout
 
 
 def test_check_loads_neither_spark_nor_anything_else_that_only_a_run_needs(tmp_path: Path) -> None:
@@ -195,22 +178,25 @@ def test_every_command_helps_by_h(name: str, command: Command) -> None:
     assert re.match(rf"Usage: .*freshet {name}", short.stdout)
 
 
-def test_exit_codes_are_told() -> None:
-    lines = freshet_command("--help").stdout.split("Exit codes:\n")[1].splitlines()
+def test_exit_codes_are_told(command: Command) -> None:
+    lines = command("--help").stdout.split("Exit codes:\n")[1].splitlines()
     assert [line.split()[0] for line in lines if line.strip()] == ["0", "1", "2", "130"]
 
 
-def test_read_says_that_an_application_is_starting(app: Path) -> None:
+def test_read_says_that_an_application_is_starting(
+    app: Path, command: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(app.parent)
     with Log.open(app.parent / "state") as log:
         log.declare("packets")
-        done = freshet_command("read", app.name, "large", cwd=app.parent)
+        done = command("read", app.name, "large")
         assert done.returncode == 2
         assert done.stderr == (
             "app.toml: large has nothing to read yet: the application is starting, "
             "or has not run since large was added\n"
         )
-        command = [*FRESHET, "read", str(app), "large", "--follow", "--as", "jsonl", "--limit", "1"]
-        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as reading:
+        follow = [*FRESHET, "read", str(app), "large", "--follow", "--as", "jsonl", "--limit", "1"]
+        with subprocess.Popen(follow, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as reading:
             assert reading.stderr is not None
             assert "waiting for the application to start" in reading.stderr.readline()
             log.declare("large")
@@ -219,9 +205,9 @@ def test_read_says_that_an_application_is_starting(app: Path) -> None:
     assert (reading.returncode, rest, errors) == (0, '{"k": 7}\n', "")
 
 
-def test_read_needs_no_more_of_the_file_than_its_state(app: Path, state: Path) -> None:
+def test_read_needs_no_more_of_the_file_than_its_state(app: Path, state: Path, command: Command) -> None:
     app.write_text(APP.replace("sql =", "slq ="))
-    assert len(freshet_command("read", app, "hot", "--as", "jsonl").stdout.splitlines()) == 3
+    assert len(command("read", app, "hot", "--as", "jsonl").stdout.splitlines()) == 3
 
 
 def test_public_names_are_listed_before_they_are_used() -> None:

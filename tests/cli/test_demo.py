@@ -18,6 +18,7 @@ import pyarrow.compute as pc
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.cli.commands import Command
 
 import freshet
 from freshet.cli.demo import play_demo
@@ -46,16 +47,11 @@ def recorded() -> dict[str, Any]:
     return found
 
 
-def run_demo(*arguments: str | Path, cwd: Path, **options: Any) -> subprocess.CompletedProcess[str]:
-    command = [*DEMO, *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, check=False, cwd=cwd, **options)
-
-
 # The application
 
 
-def test_the_file_is_right_and_can_be_copied(tmp_path: Path) -> None:
-    done = run_demo("--show", cwd=tmp_path)
+def test_the_file_is_right_and_can_be_copied(tmp_path: Path, command: Command) -> None:
+    done = command("demo", "--show")
     assert (done.returncode, done.stdout) == (0, text())
     (tmp_path / "monitor.toml").write_text(done.stdout)
     app = freshet.App.from_toml(tmp_path / "monitor.toml")
@@ -268,7 +264,10 @@ def test_the_small_picture_names_every_group(recorded: dict[str, Any], tmp_path:
 # The command
 
 
-def test_wrong_arguments_are_said_before_anything_starts(tmp_path: Path) -> None:
+def test_wrong_arguments_are_said_before_anything_starts(
+    tmp_path: Path, command: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
     (tmp_path / "taken").mkdir()
     (tmp_path / "taken" / "file").touch()
     for arguments, words in (
@@ -277,19 +276,19 @@ def test_wrong_arguments_are_said_before_anything_starts(tmp_path: Path) -> None
         (("--out", "none/demo.png"), "there is no such folder"),
         (("--state", "taken"), "already exists"),
     ):
-        done = run_demo(*arguments, cwd=tmp_path)
+        done = command("demo", *arguments)
         assert done.returncode == 2, done.stderr
         assert words in done.stderr
         assert len(done.stderr.splitlines()) == 1
     assert (tmp_path / "taken" / "file").exists()
 
 
-def test_the_stories_are_listed_and_shown_by_name(tmp_path: Path) -> None:
-    done = run_demo("--list", cwd=tmp_path)
+def test_the_stories_are_listed_and_shown_by_name(command: Command) -> None:
+    done = command("demo", "--list")
     assert done.returncode == 0, done.stderr
     assert [line.split()[0] for line in done.stdout.splitlines()] == list(cards())
     assert flood.CARD.summary in done.stdout
-    assert run_demo("flood", "--show", cwd=tmp_path).stdout == text()
+    assert command("demo", "flood", "--show").stdout == text()
 
 
 def test_a_story_is_one_new_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -337,8 +336,8 @@ def test_the_flood_is_told_from_calibration_to_picture(
         assert words in told
 
 
-def test_help_teaches(tmp_path: Path) -> None:
-    done = run_demo("--help", cwd=tmp_path)
+def test_help_teaches(command: Command) -> None:
+    done = command("demo", "--help")
     assert done.returncode == 0
     for words in (
         "25 continuous SQL queries",
@@ -355,7 +354,8 @@ def test_help_teaches(tmp_path: Path) -> None:
 @pytest.mark.spark
 @pytest.mark.timeout(900)
 def test_a_short_run_answers_everything_and_draws_it(tmp_path: Path) -> None:
-    done = run_demo("--quick", "--seconds", "5", "--state", "kept", "--keep", "--out", "seen.png", cwd=tmp_path)
+    options = ["--quick", "--seconds", "5", "--state", "kept", "--keep", "--out", "seen.png"]
+    done = subprocess.run([*DEMO, *options], capture_output=True, text=True, check=False, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert "0 rows were lost" in " ".join(done.stdout.split())
     assert (tmp_path / "seen.png").read_bytes().startswith(PNG)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from tests.app.watched import APP, written
-from tests.cli.commands import freshet_command
+from tests.cli.commands import Command, freshet_command
 
 from freshet.app.remembered.looks import LookWriter
 from freshet.cli.explaining.decisions import decisions_text
@@ -60,18 +60,18 @@ def test_only_the_latest_looks_are_kept_and_a_line_that_was_cut_off_is_left_out(
         ("ranks = {latency = {pcs = 2, segment = 1}}", "queries.alarm", "the decision table has no ranks for memory"),
     ],
 )
-def test_what_is_wrong_is_one_line(app: Path, line: str, place: str, text: str) -> None:
+def test_what_is_wrong_is_one_line(app: Path, line: str, place: str, text: str, command: Command) -> None:
     app.write_text(APP.replace("[app]\n", f"[app]\n{line}\n"))
-    done = freshet_command("check", app)
+    done = command("check", app)
     assert done.returncode == 2
     [told] = done.stderr.splitlines()
     assert f": {place}: " in told
     assert text in told
 
 
-def test_a_strategy_that_is_no_policy_is_refused(app: Path) -> None:
+def test_a_strategy_that_is_no_policy_is_refused(app: Path, command: Command) -> None:
     app.write_text(APP.replace('strategy = "segment"', 'strategy = "fastest"'))
-    done = freshet_command("check", app)
+    done = command("check", app)
     assert (done.returncode, len(done.stderr.splitlines())) == (2, 1)
     assert "queries.archive.strategy: there is no policy 'fastest'" in done.stderr
 
@@ -83,6 +83,6 @@ def test_measured_ranks_must_have_been_measured(app: Path) -> None:
     assert "nothing was measured: run `freshet calibrate APP.toml`" in done.stderr
 
 
-def test_json_is_for_decisions(app: Path) -> None:
-    done = freshet_command("explain", app, "--json")
+def test_json_is_for_decisions(app: Path, command: Command) -> None:
+    done = command("explain", app, "--json")
     assert (done.returncode, done.stderr) == (2, "--json is for --decisions and --feasible: use one of them, too\n")

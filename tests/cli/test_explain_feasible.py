@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.cli.commands import freshet_command
+from tests.cli.commands import Command
 from tests.cli.test_live import report, shown
 
 from freshet.app.reports.feasible import situation_of
@@ -57,16 +57,16 @@ def test_rates_of_the_last_seconds_while_it_runs_and_shared_work_once() -> None:
     assert situation_of(measured(0.0, 0.001, 0.01), promises) is None
 
 
-def test_it_says_what_is_feasible_and_what_would_help(tmp_path: Path) -> None:
+def test_it_says_what_is_feasible_and_what_would_help(tmp_path: Path, command: Command) -> None:
     app = tmp_path / "app.toml"
     app.write_text(APP)
     (tmp_path / "report.json").write_text(json.dumps(measured(100.0, 0.001, 0.01)))
-    done = freshet_command("explain", app, "--feasible")
+    done = command("explain", app, "--feasible")
     assert done.returncode == 0, done.stderr
     assert "alarm  curve, full worth up to 20 ms  no" in done.stdout
     assert "let its worth last for" in done.stdout
     assert "30 % of the workers' time, and 10 ms for each step" in done.stdout
-    less = freshet_command("explain", app, "alarm", "--feasible", "--load", "0.05", "--json")
+    less = command("explain", app, "alarm", "--feasible", "--load", "0.05", "--json")
     assert [each["feasible"] for each in json.loads(less.stdout)["verdicts"]] == ["yes"]
 
 
@@ -82,11 +82,11 @@ def test_without_figures_it_says_so(tmp_path: Path, text: str | None, told: str)
         feasible_text(path, {"alarm": Promises(curve=Curve.deadline(1.0))}, ["alarm"], 1.0, False)
 
 
-def test_bad_options_are_one_line(tmp_path: Path) -> None:
+def test_bad_options_are_one_line(tmp_path: Path, command: Command) -> None:
     app = tmp_path / "app.toml"
     app.write_text(APP)
     for arguments, told in ((("--load", "2"), "--load is for --feasible"), (("--feasible", "--load", "0"), "above 0")):
-        done = freshet_command("explain", app, *arguments)
+        done = command("explain", app, *arguments)
         assert (done.returncode, len(done.stderr.splitlines())) == (2, 1)
         assert told in done.stderr
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.cli.commands import freshet_command
+from tests.cli.commands import Command
 
 from freshet.policies import FirstComeFirstServed
 from freshet.quality.history import History
@@ -25,8 +25,8 @@ def history(tmp_path: Path) -> Path:
     return path
 
 
-def test_a_page_of_a_simulated_run(history: Path) -> None:
-    done = freshet_command("report", history, "--html", "--to", history.parent / "night.html")
+def test_a_page_of_a_simulated_run(history: Path, command: Command) -> None:
+    done = command("report", history, "--html", "--to", history.parent / "night.html")
     assert done.returncode == 0, done.stderr
     assert "freshness of alerts" in (history.parent / "night.html").read_text()
 
@@ -43,16 +43,19 @@ def test_a_page_of_a_simulated_run(history: Path) -> None:
         ("{}", ("--to", "x.html"), "--to is for --html"),
     ],
 )
-def test_bad_input_is_one_line(tmp_path: Path, text: str, arguments: tuple[str, ...], told: str) -> None:
+def test_bad_input_is_one_line(
+    tmp_path: Path, text: str, arguments: tuple[str, ...], told: str, command: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
     path = tmp_path / "report.json"
     path.write_text(text)
-    done = freshet_command("report", path, *arguments, cwd=tmp_path)
+    done = command("report", path, *arguments)
     assert done.returncode == 2
     assert told in done.stderr
     assert len(done.stderr.splitlines()) == 1
 
 
-def test_a_file_that_is_not_there(tmp_path: Path) -> None:
-    done = freshet_command("report", tmp_path / "no.json")
+def test_a_file_that_is_not_there(tmp_path: Path, command: Command) -> None:
+    done = command("report", tmp_path / "no.json")
     assert (done.returncode, done.stderr.count("\n")) == (2, 1)
     assert "No such file" in done.stderr

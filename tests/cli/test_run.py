@@ -9,11 +9,11 @@ import time
 from pathlib import Path
 
 import pytest
-from tests.cli.commands import APP, FRESHET, freshet_command
+from tests.cli.commands import APP, FRESHET, Command, freshet_command
 
 
 @pytest.mark.spark
-def test_what_only_spark_can_refuse_is_refused_at_once_for_all_queries(app: Path) -> None:
+def test_what_only_spark_can_refuse_is_refused_at_once_for_all_queries(app: Path, command: Command) -> None:
     app.write_text(
         APP
         + """
@@ -25,7 +25,7 @@ sql = "SELECT named_struct(host, size) AS x FROM packets"
 sql = "SELECT x FROM two"
 """
     )
-    assert freshet_command("check", app).returncode == 0
+    assert command("check", app).returncode == 0
     done = freshet_command("run", app, "--json")
     assert done.returncode == 2
     assert done.stdout == ""
@@ -48,7 +48,7 @@ def test_a_spark_that_does_not_start_is_one_line_that_names_its_output(app: Path
 
 
 @pytest.mark.spark
-def test_run_prints_the_report_alone_and_read_sees_the_output(app: Path) -> None:
+def test_run_prints_the_report_alone_and_read_sees_the_output(app: Path, command: Command) -> None:
     done = freshet_command("run", app, "--json", "--policy", "fcfs")
     assert done.returncode == 0, done.stderr
     report = json.loads(done.stdout)
@@ -56,9 +56,9 @@ def test_run_prints_the_report_alone_and_read_sees_the_output(app: Path) -> None
     assert report["status"] == "stopped"
     assert report["streams"]["packets"]["tuples"] == 1000
     assert json.loads((app.parent / "report.json").read_text()) == report
-    shown = freshet_command("report", app.parent / "report.json")
+    shown = command("report", app.parent / "report.json")
     assert "large" in shown.stdout
-    page = freshet_command("report", app.parent / "report.json", "--html")
+    page = command("report", app.parent / "report.json", "--html")
     assert page.returncode == 0, page.stderr
     assert "waiting tuples of large" in (app.parent / "report.html").read_text()
     history = json.loads((app.parent / "report.history.json").read_text())
@@ -66,15 +66,15 @@ def test_run_prints_the_report_alone_and_read_sees_the_output(app: Path) -> None
     assert any(history["decisions"])
     # The report of a run without curves is enough to judge a curve that the file has by now.
     app.write_text(APP + 'curve = [[0, 1.0], ["10 s", 1.0], ["20 s", 0.0]]\n')
-    judged = json.loads(freshet_command("explain", app, "--feasible", "--json").stdout)
+    judged = json.loads(command("explain", app, "--feasible", "--json").stdout)
     assert [each["feasible"] for each in judged["verdicts"]] == ["yes"]
     assert 0.0 < judged["load"] < 1.0 < judged["room"]
-    lines = freshet_command("read", app, "large", "--as", "jsonl").stdout.splitlines()
+    lines = command("read", app, "large", "--as", "jsonl").stdout.splitlines()
     assert len(lines) == report["queries"]["large"]["tuples_out"] > 0
     assert all(json.loads(line)["size"] > 50 for line in lines)
     # The console sink spoke, but not on standard output.
     assert f"large 0 {lines[0]}" in done.stderr
-    assert len(freshet_command("read", app, "packets", "--as", "jsonl").stdout.splitlines()) == 1000
+    assert len(command("read", app, "packets", "--as", "jsonl").stdout.splitlines()) == 1000
 
 
 @pytest.mark.spark

@@ -9,11 +9,14 @@ CHUNKS = 3
 ROWS = 120_000
 """In a chunk, which is one train."""
 
+LATE = ROWS
+"""The first number of the second chunk."""
+
 STREAM = "id bigint, v int, w double, name string"
 
 
-def queries() -> dict[str, str]:
-    """By name; SQL that means the same to DuckDB."""
+def queries(has_late_part: bool = False) -> dict[str, str]:
+    """By name; SQL that means the same to DuckDB, where a function ``late`` gives back what it is given."""
     found = {}
     for number in range(8):
         found[f"low{number}"] = f"SELECT id, v * 2 AS v FROM s WHERE v < {40 + 10 * number} AND w > 0.5"
@@ -21,6 +24,8 @@ def queries() -> dict[str, str]:
         found[f"name{number}"] = f"SELECT id, upper(name) AS name FROM s WHERE name = 'yz' AND v % 16 = {number}"
     # It is not compiled, so that Spark's own form computes it.
     found["hexed"] = "SELECT id, bit_length(name) AS bits FROM s WHERE v > 900"
+    if has_late_part:
+        found["late"] = "SELECT late(id) AS id FROM s WHERE v < 500"
     return found
 
 

@@ -55,9 +55,10 @@ class Application:
 
 
 @contextmanager
-def running(folder: Path, master: str, settings: dict[str, str]) -> Iterator[Application]:
+def running(folder: Path, master: str, settings: dict[str, str], has_late_part: bool = False) -> Iterator[Application]:
     """Runs it; at the end it must have been sent all chunks."""
-    command = [sys.executable, "-m", "tests.cluster.large_driver", str(folder), master, json.dumps(settings)]
+    given = [json.dumps(settings), json.dumps(has_late_part)]
+    command = [sys.executable, "-m", "tests.cluster.large_driver", str(folder), master, *given]
     place = Path(__file__).parents[2]
     with (folder / "driver.err").open("wb") as errors:
         process = subprocess.Popen(
@@ -71,12 +72,13 @@ def running(folder: Path, master: str, settings: dict[str, str]) -> Iterator[App
         process.communicate()
 
 
-def check(folder: Path) -> None:
+def check(folder: Path, has_late_part: bool = False) -> None:
     """Every query is well, and has answered as DuckDB does over all rows, in the same order."""
     assert set(json.loads((folder / "states.json").read_text()).values()) == {"active"}
     with duckdb.connect(config={"threads": "1"}) as connection:
         connection.register("s", pa.concat_tables(chunk(number) for number in range(CHUNKS)))
-        for name, sql in queries().items():
+        connection.execute("CREATE MACRO late(number) AS number")
+        for name, sql in queries(has_late_part).items():
             expected = connection.execute(f"{sql} ORDER BY id").fetchall()
             answer = feather.read_table(folder / f"{name}.arrow")
             assert list(zip(*(column.to_pylist() for column in answer.columns), strict=True)) == expected, name

@@ -7,6 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import duckdb
@@ -78,19 +79,18 @@ def drawn(seed: int) -> tuple[dict[str, str], dict[str, str], list[Arrival]]:
 
 def batch(name: str, text: str, windows: dict[str, str], rows: list[Arrival], release: int) -> Counter[tuple[Any, ...]]:
     """What DuckDB answers over the windows at a release."""
-    with duckdb.connect() as connection:
-        for stream, columns in COLUMNS.items():
-            seen = [row for row in rows if row.stream == stream and row.at < release]
-            window = windows[f"{name} {stream}"]
-            seen = within(window, seen, release)
-            declared = columns.replace("string", "varchar")
-            connection.execute(f"CREATE TABLE {stream} ({declared})")
-            for row in seen:
-                connection.execute(
-                    f"INSERT INTO {stream} VALUES ({', '.join('?' * len(row.row))})", list(row.row.values())
-                )
-            text = text.replace(f"{stream} {window}", stream)
-        return Counter(connection.execute(text.split(" PERIOD")[0]).fetchall())
+    connection = _duck()
+    for stream, columns in COLUMNS.items():
+        window = windows[f"{name} {stream}"]
+        seen = within(window, [row for row in rows if row.stream == stream and row.at < release], release)
+        connection.register(stream, pa.Table.from_pylist([row.row for row in seen], parse_schema(columns)))
+        text = text.replace(f"{stream} {window}", stream)
+    return Counter(connection.execute(text.split(" PERIOD")[0]).fetchall())
+
+
+@cache
+def _duck() -> duckdb.DuckDBPyConnection:
+    return duckdb.connect(config={"threads": "1"})
 
 
 def within(window: str, seen: list[Arrival], release: int) -> list[Arrival]:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import itertools
-import math
 import random
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -38,42 +37,18 @@ FORMS = ("boundaries", "moving", "join", "counted", "distinct", "set", "union", 
 """What a query may be at its outside."""
 
 
-LARGEST = 200_000
-"""Maximum number of rows that a query may be expected to make."""
-_ROWS, _MATCHING = 60, 8
-"""Tuples of a stream, and the share of all combinations, one of so many, that a join usually lets through."""
-
-
 def queries(draw: random.Random, streams: Sequence[Named], form: str) -> list[Query]:
-    """One to three queries, of which one has a form; a later one may read those before it.
-
-    A query that may make too much, such as a join of a join with itself, reads streams only.
-    """
-    pool, made, rows = list(streams), [], dict[str, float]()
+    """One to three queries, of which one has a form; a later one may read those before it."""
+    pool, made = list(streams), []
     forms = [*draw.choices(FORMS, k=draw.randint(0, 2)), form]
     draw.shuffle(forms)
     for number, each in enumerate(forms):
         query = Query(f"q{number}", Grammar(draw, pool, f"q{number}").query(each))
-        if _expected(query.body, rows) > LARGEST:
-            query = Query(f"q{number}", Grammar(draw, streams, f"q{number}").query(each))
         made.append(query)
-        rows[query.name] = _expected(query.body, rows)
         if not (isinstance(query.body, Select) and query.body.changes):
             # As often as all streams together, so that there are chains of queries.
             pool += [Named(query.name, output_shape(query.body))] * len(streams)
     return made
-
-
-def _expected(body: Body, rows: Mapping[str, float]) -> float:
-    """About how many rows a query makes if the others make as many as given."""
-    if isinstance(body, Combined):
-        return sum(_expected(member, rows) for member in body.members)
-    sources = (member.source for member in body.members)
-    sizes = [
-        rows.get(source.name, _ROWS) if isinstance(source, Named) else _expected(source.body, rows)
-        for source in sources
-    ]
-    return math.prod(sizes) / float(_MATCHING ** (len(sizes) - 1))
 
 
 @dataclass

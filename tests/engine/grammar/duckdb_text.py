@@ -63,7 +63,7 @@ def _ends(members: Sequence[Member]) -> str:
     return f"least({', '.join(f'{member.alias}.u_' for member in members)})"
 
 
-def _from(select: Select) -> str:
+def joined(select: Select) -> str:
     """All members, of which those are joined that count at the same time and, with a slide, at the same boundary."""
     members, slide = select.members, slide_of(select)
     parts = [f"{_member(members[0])} AS {members[0].alias}"]
@@ -107,7 +107,7 @@ def _plain(select: Select) -> str:
     items = _items(select.items, {"end": last, "start": f"{last} - {slide.length if slide else 0}"})
     return (
         f"SELECT {items}, {time} AS us_, {place} AS pos_, {start} AS f_, {end} AS u_ "
-        f"FROM {_from(select)} WHERE {_where(select.where)}"
+        f"FROM {joined(select)} WHERE {_where(select.where)}"
     )
 
 
@@ -123,7 +123,7 @@ def _at_boundaries(select: Select) -> str:
     return (
         f"SELECT {_items(select.items, {'end': 'b_', 'start': f'b_ - {size}'})}, "
         f"b_ AS us_, NULL::BIGINT AS pos_, b_ - 1 AS f_, b_ AS u_ "
-        f"FROM {_from(select)}, LATERAL (SELECT {boundaries} AS b_) WHERE {_where(select.where)} "
+        f"FROM {joined(select)}, LATERAL (SELECT {boundaries} AS b_) WHERE {_where(select.where)} "
         f"GROUP BY {keys} HAVING {select.having.duck if select.having else 'true'}"
     )
 

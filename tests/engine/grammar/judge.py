@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import cache
 from typing import Literal
 from unittest.mock import patch
 
-import duckdb
-import pyarrow as pa
+from tests.engine.grammar.batch import answers
 from tests.engine.grammar.cases import Case, Play
 from tests.engine.grammar.compare import plain, same, within
-from tests.engine.grammar.duckdb_text import output
 from tests.engine.grammar.forms import Body, Combined, Derived, Kind, Member, Named, Query, Select
-from tests.engine.grammar.logs import NAMED, STREAMS
+from tests.engine.grammar.logs import STREAMS
 from tests.engine.grammar.shapes import body_shape, with_each_tuple
 
 from freshet.engine import fold_states
@@ -33,26 +30,24 @@ def check(case: Case) -> tuple[int, int]:
     try:
         with patch.object(fold_states, "MOST_PIECES", case.pieces):
             play.play()
-        for name, expected in play.expected.items():
-            held, came = (
-                [tuple(map(plain, row)) for row in rows] for rows in (play.app.tuples(name), expected.contents)
-            )
-            assert held == came, f"{case}\n{name} holds {held}, not {came}"
-        answers = batch(play)
-        _judge(play, answers, closed=False)
+        for name, held in play.held.items():
+            found, came = ([tuple(map(plain, row)) for row in rows] for rows in (play.app.tuples(name), held.contents))
+            assert found == came, f"{case}\n{name} holds {found}, not {came}"
+        expected = answers(case.queries, play.held)
+        _judge(play, expected, closed=False)
         play.end_time()
-        _judge(play, answers, closed=True)
-        return len(answers), sum(map(bool, answers.values()))
+        _judge(play, expected, closed=True)
+        return len(expected), sum(map(bool, expected.values()))
     finally:
         play.app.close()
 
 
-def _judge(play: Play, answers: Mapping[str, Sequence[Row]], closed: bool) -> None:
+def _judge(play: Play, batch: Mapping[str, Sequence[Row]], closed: bool) -> None:
     when = dict.fromkeys(STREAMS, "at once") | _when(play.case.queries)
     for query in play.case.queries:
         kinds: list[Kind] = [kind for _, kind in body_shape(query.body).columns]
         found: Sequence[Row] = play.app.tuples(query.name)
-        expected = list(answers[query.name])
+        expected = list(batch[query.name])
         changes = isinstance(query.body, Select) and query.body.changes
         if changes and not closed:
             continue
@@ -60,38 +55,13 @@ def _judge(play: Play, answers: Mapping[str, Sequence[Row]], closed: bool) -> No
             found = _last(found, query)
         judge = within if when[query.name] == "later" and not closed else same
         if when[query.name] == "closed" and not closed:
-            marks = [play.expected[name].watermark for name in _streams(query.body)]
+            marks = [play.held[name].watermark for name in _streams(query.body)]
             known = [mark for mark in marks if mark is not None]
             expected = [row for row in expected if len(known) == len(marks) and row[-1] <= min(known)]
         shown = [row[:-1] for row in expected]
         if not judge(found, shown, kinds):
             moment = "after all windows have closed" if closed else f"while windows are open ({when[query.name]})"
             raise AssertionError(f"{play.case}\n{query.name} {moment}\n{_difference(found, shown)}")
-
-
-def batch(play: Play) -> dict[str, list[Row]]:
-    """The rows of all queries in one batch, each followed by its time."""
-    connection = _duck()
-    kinds = {"text": pa.string(), "int": pa.int32(), "float": pa.float64(), "time": pa.int64()}
-    for named in NAMED:
-        rows = [(*row[1:], row[0], place, None, None) for place, row in enumerate(play.expected[named.name].rows)]
-        fields = [(name, kinds[kind]) for name, kind in named.shape.columns]
-        schema = pa.schema([*fields, *((name, pa.int64()) for name in ("us_", "pos_", "f_", "u_"))])
-        columns = zip(*rows, strict=True) if rows else [()] * len(schema)
-        arrays = [pa.array(column, each.type) for column, each in zip(columns, schema, strict=True)]
-        connection.register(named.name, pa.Table.from_arrays(arrays, schema=schema))
-    answers = {}
-    for query in play.case.queries:
-        connection.execute(f"CREATE OR REPLACE TEMP TABLE {query.name} AS {output(query.body)}")
-        shown = ", ".join(name for name, _ in body_shape(query.body).columns)
-        answers[query.name] = connection.execute(f"SELECT {shown}, at_ FROM {query.name}").fetchall()
-    return answers
-
-
-@cache
-def _duck() -> duckdb.DuckDBPyConnection:
-    # By default it would take four fifths of the machine's memory before it says that a case is too large.
-    return duckdb.connect(config={"threads": "1", "memory_limit": "2GB", "temp_directory": ""})
 
 
 def _when(queries: Sequence[Query]) -> dict[str, Due]:

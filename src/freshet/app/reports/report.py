@@ -19,7 +19,7 @@ from freshet.quality.snapshots import EngineSnapshot
 
 if TYPE_CHECKING:
     from freshet.app.app import App
-    from freshet.app.running.parts import Parts
+    from freshet.app.running.run_parts import Parts
 
 _PACKAGES: Final = ("pyspark", "pyarrow", "numpy", "sqlglot")
 FORMAT: Final = 1

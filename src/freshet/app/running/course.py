@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from freshet.app.reports.report import history_path, write
 
 if TYPE_CHECKING:
-    from freshet.app.running.parts import Parts
+    from freshet.app.running.run_parts import Parts
     from freshet.quality.history import HistoryRecord
 
 HISTORY: Final = 15.0

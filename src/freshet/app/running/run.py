@@ -20,7 +20,7 @@ from freshet.app.reports.types import Report
 from freshet.app.running.course import HISTORY, CourseWriter
 from freshet.app.running.loop import Rounds
 from freshet.app.running.observers import Guarded
-from freshet.app.running.parts import Parts
+from freshet.app.running.run_parts import Parts
 from freshet.engine import Observer, Undrained
 from freshet.log import Receipt
 from freshet.model import ARRIVAL, Curve, Expectation, FreshetError, Missing, Shed, UserError

@@ -25,8 +25,8 @@ from freshet.app.running.loop import Loop
 from freshet.app.running.observers import DecisionKeeper, Guarded, QuarantineTeller, Resharing
 from freshet.app.running.optimizing import table_of
 from freshet.app.running.outlets import Outlets, check_files
-from freshet.app.running.parts import Parts
 from freshet.app.running.run import Run
+from freshet.app.running.run_parts import Parts
 from freshet.app.running.tables import TableFeeds
 from freshet.engine import Engine, LogQueues, RealClock
 from freshet.engine.beta_keeper import BetaKeeper
