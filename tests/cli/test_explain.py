@@ -97,7 +97,7 @@ def test_an_aggregate_says_when_its_windows_close_and_what_it_remembers(told: di
     ) in lines
     assert (
         "merges a train on all cores if it has enough tuples to make that quicker "
-        "(1.4 million on 2 cores, 0.82 million on 8 cores, 0.73 million on 64 cores)"
+        "(0.29 million on 2 cores, 0.16 million on 8 cores, 0.15 million on 64 cores)"
     ) in lines
     assert not any(line.startswith("merges a train") for line in told["rows"] + told["three"] + told["staged"])
     assert "(remembers a partial answer of each k and the different values of v for every 10 s, for 100 s)" in lines

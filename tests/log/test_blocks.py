@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pyarrow as pa
 import pytest
 from hypothesis import given
@@ -9,6 +11,7 @@ from hypothesis import strategies as st
 
 from freshet.log.segments import blocks
 from freshet.log.segments.blocks import ALIGNMENT, MOST_SPARE, SIZE, Blocks
+from freshet.log.segments.sums import sum_of
 
 
 @pytest.fixture(autouse=True)
@@ -23,8 +26,26 @@ def table(rows: int, first: int = 0) -> pa.Table:
     return pa.table({"v": range(first, first + rows), "name": [str(each % 7) for each in range(rows)]})
 
 
-def read(stream: pa.Buffer) -> pa.Table:
-    return pa.ipc.open_stream(stream).read_all()
+def bytes_of(made: Blocks) -> bytes:
+    return b"".join([bytes(memoryview(each)) for each in made.buffers])
+
+
+def read(made: Blocks, *places: tuple[int, int]) -> list[pa.Table]:
+    """The rows at some places of a file, whose checksums must fit."""
+    content = pa.py_buffer(bytes_of(made))
+    assert content.size == made.size
+    found = []
+    for position, length in places:
+        assert position % ALIGNMENT == 0
+        stream = content.slice(position, length - len(sum_of(content)))
+        assert content.slice(position + stream.size, length - stream.size).to_pybytes() == sum_of(stream)
+        found.append(pa.ipc.open_stream(stream).read_all())
+    return found
+
+
+def address(made: Blocks) -> int:
+    place: int = pa.py_buffer(made.buffers[0]).address
+    return place
 
 
 @given(st.lists(st.lists(st.integers(0, 120_000), max_size=6), max_size=4))
@@ -32,8 +53,9 @@ def test_streams_hold_their_rows_until_they_are_released(files: list[list[int]])
     for sizes in files:
         made = Blocks()
         tables = [table(rows, first) for first, rows in enumerate(sizes)]
-        streams = [made.stream(each) for each in tables]
-        assert [read(each) for each in streams] == tables
+        places = [made.add(each) for each in tables]
+        assert read(made, *places) == tables
+        assert all(sum(place) <= after for place, (after, _) in pairwise(places))
         made.release()
 
 
@@ -41,19 +63,21 @@ def test_rows_of_several_batches_are_one_stream() -> None:
     whole = pa.concat_tables([table(10), table(5, 10)])
     assert whole.column("v").num_chunks == 2
     made = Blocks()
-    assert read(made.stream(whole)).column("v").to_pylist() == list(range(15))
-    assert read(made.stream(table(3).to_batches()[0].slice(1))).column("v").to_pylist() == [1, 2]
+    places = made.add(whole), made.add(table(3).to_batches()[0].slice(1))
+    assert [each.column("v").to_pylist() for each in read(made, *places)] == [list(range(15)), [1, 2]]
 
 
 def test_memory_is_used_again(spare: list[pa.Buffer]) -> None:
     first = Blocks()
-    place = first.stream(table(10)).address
+    first.add(table(10))
+    place = address(first)
     first.release()
     assert len(spare) == 1
     second, third = Blocks(), Blocks()
-    assert second.stream(table(10)).address == place
-    assert third.stream(table(10)).address != place  # the block is not free yet
-    assert second.stream(table(10)).address % ALIGNMENT == 0
+    second.add(table(10))
+    third.add(table(10))
+    assert address(second) == place
+    assert address(third) != place  # the block is not free yet
     second.release()
     second.release()
     assert len(spare) == 1
@@ -63,23 +87,36 @@ def test_only_so_many_blocks_are_kept(spare: list[pa.Buffer]) -> None:
     made = Blocks()
     large = pa.table({"v": range(SIZE // 16)})
     for _ in range(2 * MOST_SPARE + 6):
-        made.stream(large)
+        made.add(large)
     made.release()
     assert len(spare) == MOST_SPARE
 
 
-def test_a_stream_that_no_block_can_hold_has_memory_of_its_own(spare: list[pa.Buffer]) -> None:
+@pytest.mark.parametrize("first", [0, 10])
+def test_a_stream_that_no_block_can_hold_has_memory_of_its_own(spare: list[pa.Buffer], first: int) -> None:
     made = Blocks()
-    long = pa.table({"v": range(SIZE // 8)})
-    assert read(made.stream(long)) == long
+    tables = [table(first), pa.table({"v": range(SIZE // 8)}), table(3)]
+    places = [made.add(each) for each in tables]
+    assert read(made, *places) == tables
+    assert len(made.buffers) == 5
     made.release()
-    assert not spare
+    assert len(spare) == 2
 
 
-def test_a_stream_with_more_around_its_rows_than_was_thought_is_whole() -> None:
+def test_a_stream_with_few_rows_and_more_bytes_than_a_block_is_whole() -> None:
     made = Blocks()
-    wide = pa.table({"n" * 3 * SIZE: [1]})
-    small = made.stream(table(10))
-    assert read(made.stream(wide)) == wide
-    assert read(made.stream(table(3))) == table(3)
-    assert read(small) == table(10)
+    tables = [table(10), pa.table({"n" * 3 * SIZE: [1]}), table(3), pa.table({"v": ["x" * SIZE]}), table(1)]
+    places = [made.add(each) for each in tables]
+    assert read(made, *places) == tables
+
+
+def test_bytes_between_streams_are_zero(spare: list[pa.Buffer]) -> None:
+    """Memory that is used again holds what others wrote."""
+    spare += [pa.py_buffer(bytearray(b"x" * SIZE)), pa.py_buffer(bytearray(b"x" * SIZE))]
+    made = Blocks()
+    places = [made.add(table(rows)) for rows in (5, 200_000, 150_000, 7)]
+    content = bytearray(bytes_of(made))
+    for position, length in places:
+        content[position : position + length] = bytes(length)
+    assert not any(content)
+    assert len(made.buffers) == 2

@@ -19,10 +19,13 @@ from freshet.model import Operator
 from freshet.model.names import MOST_PARTS
 
 # Measured with 1,500,000 tuples and 1,000 groups: a train took 150 to 170 ms in one task, 50 ms of which are the job's
-# own, and as long in two parts with a second job.
+# own, and as long in two parts with a second job. Two residents were 0.64 times as fast as one with 100,000 tuples, and
+# 1.5 times as fast with 500,000 (``freshet bench constants``).
 _KERNEL_SECONDS: Final = 0.07e-6
 OVERHEAD: Final = 0.05
-"""Seconds that a second job takes."""
+"""Seconds that a second Spark job takes."""
+RESIDENT_OVERHEAD: Final = 0.01
+"""Seconds that it takes to hand work to residents a second time."""
 
 # Measured: to find the tuples of one's own keys takes 20 ns for each tuple of the train. Panes take 50 ns for each
 # tuple with 1,000 groups, 200 ns or more with a million. So the fold of two workers takes 0.75 of the time of one with
@@ -92,10 +95,14 @@ def parts_pay(rows: int, cores: int, queries: int = 1, overhead: float = OVERHEA
     return queries * (overhead + rows * _KERNEL_SECONDS / cores) < alone
 
 
-def rows_for_parts(cores: int) -> int | None:
+def rows_for_parts(cores: int, overhead: float = OVERHEAD) -> int | None:
     """The number of tuples from which on parts are quicker, for one query; None: they never are.
+
+    Args:
+        cores: Number of cores of the cluster.
+        overhead: Seconds that a second job takes.
 
     >>> rows_for_parts(1) is None, parts_pay(rows_for_parts(2), 2), parts_pay(rows_for_parts(2) - 1, 2)
     (True, True, False)
     """
-    return None if cores < 2 else math.floor(OVERHEAD / (_KERNEL_SECONDS * (1.0 - 1.0 / cores))) + 1
+    return None if cores < 2 else math.floor(overhead / (_KERNEL_SECONDS * (1.0 - 1.0 / cores))) + 1

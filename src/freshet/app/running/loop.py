@@ -8,6 +8,8 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from typing import TYPE_CHECKING, Final, TypeVar
 
+from freshet.app.running.lasting import lasting
+
 if TYPE_CHECKING:
     from freshet.engine import Engine, Event
 
@@ -35,7 +37,8 @@ class Loop:
 
     def _run(self) -> None:
         try:
-            self.engine.run()
+            with lasting():
+                self.engine.run()
         except BaseException as error:
             self.error = error
 

@@ -15,7 +15,6 @@ import pyarrow as pa
 from freshet.bench.rig.feed import Arrival, Chunk, feed
 from freshet.bench.rig.notes import NotingClock, StepNote, StepNotes
 from freshet.engine import Engine, LogQueues
-from freshet.kernels.task_split import OVERHEAD
 from freshet.log import Intake, Log, Retention
 from freshet.model import Stream
 from freshet.policies import Everything, Policy
@@ -44,7 +43,8 @@ class EngineRig:
         most_rows: Maximum number of rows of a train.
         retention: Retention of streams and outputs.
         resident: How many residents, as an application declares it.
-        part_overhead: Seconds that a second job takes, to judge whether an aggregate merges a train in parts.
+        part_overhead: Seconds that a second job takes, to judge whether an aggregate merges a train in parts; None: as
+            measured.
     """
 
     def __init__(
@@ -57,7 +57,7 @@ class EngineRig:
         most_rows: int = 500_000,
         retention: Retention = KEEP,
         resident: ResidentSetting = "auto",
-        part_overhead: float = OVERHEAD,
+        part_overhead: float | None = None,
     ) -> None:
         self._clock = NotingClock()
         self._notes = StepNotes(self._clock)

@@ -15,7 +15,7 @@ from freshet.engine.binding import MadeUp, bind
 from freshet.engine.board import Board
 from freshet.kernels import why_not
 from freshet.kernels.superbox.program import Program
-from freshet.kernels.task_split import KEYED_ROWS, KEYED_STATE, rows_for_parts
+from freshet.kernels.task_split import KEYED_ROWS, KEYED_STATE, OVERHEAD, RESIDENT_OVERHEAD, rows_for_parts
 from freshet.model import Operator, Query, State, Step
 from freshet.model.unit import components
 from freshet.spark.driver.forms import Form, Forms
@@ -43,8 +43,9 @@ def explain_jobs(query: Query, checked: Checked, resident: ResidentSetting) -> I
         for number, (names, form) in enumerate(told, start=1):
             yield f"  job {number}: {names}: {form}"
     yield f"way: {_way(pieces, resident)}"
-    rows = {cores: rows_for_parts(cores) or 0 for cores in _CORES}
-    if any(piece.parted for piece in _pieces(board, forms, rows[_CORES[0]])):
+    overhead = OVERHEAD if resident == "off" else RESIDENT_OVERHEAD
+    rows = {cores: rows_for_parts(cores, overhead) or 0 for cores in _CORES}
+    if any(piece.parted for piece in _pieces(board, forms, rows[_CORES[0]], overhead)):
         quicker = ", ".join(f"{least / 1e6:.2g} million on {cores} cores" for cores, least in rows.items())
         yield f"merges a train on all cores if it has enough tuples to make that quicker ({quicker})"
     for fold in board.folds(range(len(board.operators))) if resident != "off" else ():
@@ -63,15 +64,16 @@ def _way(pieces: Sequence[Piece], resident: ResidentSetting) -> str:
     return "a resident, if one is there; else Spark jobs"
 
 
-def _pieces(board: Board, forms: Forms, rows: int) -> list[Piece]:
-    """The pieces of a step that runs all operators of a board over trains of ``rows`` rows."""
+def _pieces(board: Board, forms: Forms, rows: int, overhead: float = OVERHEAD) -> list[Piece]:
+    """The pieces of a step that runs all operators of a board over trains of ``rows`` rows, if a second job takes this
+    overhead."""
     for operator in board.operators:
         for edge in operator.edges:
             edge.waiting = rows if edge.edge.source is None else 0
     step = Step(tuple(range(len(board.operators))))
     unit = bind(board, step, "explained", rows, MadeUp(), lambda chains: _states(board))
     assert unit is not None
-    return Planner(unit, forms, TaskLimits(_CORES[0])).pieces(components(unit.chains))
+    return Planner(unit, forms, TaskLimits(_CORES[0], part_overhead=overhead)).pieces(components(unit.chains))
 
 
 def _states(board: Board) -> tuple[State, ...]:

@@ -1,4 +1,4 @@
-"""The content of a segment file before it is written: in pieces, so that nothing is copied to join them."""
+"""The content of a file with segments of other files: in pieces, so that nothing is copied to join them."""
 
 from __future__ import annotations
 

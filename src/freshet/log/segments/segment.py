@@ -6,15 +6,17 @@ from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from freshet.log.segments.blocks import Blocks
-from freshet.log.segments.pieces import Pieces
 from freshet.log.segments.storage import PosixStorage, Storage
-from freshet.log.segments.sums import Checks, checked, damaged, sum_of
+from freshet.log.segments.sums import Checks, checked, damaged
 from freshet.model import ARRIVAL, Segment, SegmentFile, Train
 
 SUFFIX: Final = ".arrows"
+Arrivals = npt.NDArray[np.int64]
 Mapped = dict[str, pa.Buffer]
 """Contents of segment files by name: ranges that are read together often lie in the same few files."""
 
@@ -30,8 +32,8 @@ class SegmentWriter:
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     writer = SegmentWriter(Path(folder), "unit-1-0")
-    ...     writer.add("a", pa.table({"v": [1, 2], ARRIVAL: [10, 20]}))
-    ...     writer.add("b", pa.table({"w": ["x"], ARRIVAL: [20]}))
+    ...     _ = writer.add("a", pa.table({"v": [1, 2], ARRIVAL: [10, 20]}))
+    ...     _ = writer.add("b", pa.table({"w": ["x"], ARRIVAL: [20]}))
     ...     file = writer.finish()
     >>> file.name, [(stream, rows, first, last) for stream, rows, _, _, first, last in file.members]
     ('unit-1-0.arrows', [('a', 2, 10, 20), ('b', 1, 20, 20)])
@@ -41,7 +43,7 @@ class SegmentWriter:
         self._storage = _storage(folder)
         self._sums = sums
         self._name = name + SUFFIX
-        self._pieces, self._blocks = Pieces(), Blocks()
+        self._blocks = Blocks()
         self._members: list[tuple[str, int, int, int, int, int]] = []
 
     def __enter__(self) -> Self:
@@ -52,16 +54,14 @@ class SegmentWriter:
     ) -> None:
         self.abort()
 
-    def add(self, stream: str, batch: pa.RecordBatch | pa.Table) -> None:
-        """Adds a segment of a stream; a batch without rows adds none. The last column must be the arrival."""
-        if not batch.num_rows:
-            return
+    def add(self, stream: str, batch: pa.RecordBatch | pa.Table) -> Arrivals:
+        """Adds a segment of a stream; a batch without rows adds none. The last column must be the arrival, which is
+        returned."""
         arrivals = _arrivals(stream, batch)
-        content = self._blocks.stream(batch)
-        position = self._pieces.add(content, sum_of(content) if self._sums else b"")
-        length = self._pieces.size - position
-        first, last = arrivals[0].as_py(), arrivals[-1].as_py()
-        self._members.append((stream, batch.num_rows, position, length, first, last))
+        if len(arrivals):
+            place = self._blocks.add(batch, sums=self._sums)
+            self._members.append((stream, len(arrivals), *place, int(arrivals[0]), int(arrivals[-1])))
+        return arrivals
 
     def finish(self, synced_from: int = 0) -> SegmentFile:
         """Writes the file. Without segments no file is written.
@@ -70,16 +70,16 @@ class SegmentWriter:
             synced_from: It is durable when this returns if it has at least this number of bytes; a smaller one must be
                 synced before it is committed.
         """
-        synced = self._pieces.size >= synced_from
+        synced = self._blocks.size >= synced_from
         if self._members:
-            self._storage.put(self._name, self._pieces.buffers, sync=synced)
-        file = SegmentFile(self._name, self._pieces.size, tuple(self._members), synced)
+            self._storage.put(self._name, self._blocks.buffers, sync=synced)
+        file = SegmentFile(self._name, self._blocks.size, tuple(self._members), synced)
         self.abort()
         return file
 
     def abort(self) -> None:
         """Discards what was added and not yet finished; it is harmless after :meth:`finish`."""
-        self._members, self._pieces = [], Pieces()
+        self._members = []
         self._blocks.release()
 
 
@@ -164,11 +164,12 @@ def _cut(content: pa.Buffer, segment: Segment, first: int, end: int, storage: St
     return table if (low, high) == (0, segment.rows) else table.slice(low, max(high - low, 0))
 
 
-def _arrivals(stream: str, batch: pa.RecordBatch | pa.Table) -> pa.Array | pa.ChunkedArray:
+def _arrivals(stream: str, batch: pa.RecordBatch | pa.Table) -> Arrivals:
     last = batch.schema.field(batch.num_columns - 1) if batch.num_columns else None
     if last is None or last.name != ARRIVAL or last.type != pa.int64():
         raise ValueError(f"segment of {stream}: the last column must be {ARRIVAL} (int64), not {last}")
     arrivals = batch.column(batch.num_columns - 1)
     if arrivals.null_count:
         raise ValueError(f"segment of {stream}: {ARRIVAL} holds NULL")
-    return arrivals
+    found: Arrivals = arrivals.to_numpy()
+    return found

@@ -30,6 +30,7 @@ _SUM: Final = struct.Struct("<BII")
 _KIND: Final = 1
 """The first byte of a sum."""
 _EARLIER: Final = struct.Struct("<I")
+_WORD: Final = np.dtype("<u8")
 _WORDS: Final = 64
 """Words of eight bytes in a row."""
 _PADDING: Final = 8
@@ -64,15 +65,16 @@ def _earlier_sums(content: pa.Buffer) -> Iterator[bytes]:
     yield _EARLIER.pack(zlib.crc32(content))
 
 
-def _words(content: pa.Buffer) -> tuple[npt.NDArray[np.uint64], pa.Buffer]:
+def _words(content: pa.Buffer) -> tuple[npt.NDArray[np.uint64], memoryview]:
     """All full rows of words, and the bytes behind them."""
     rows = content.size // (8 * _WORDS)
-    return np.frombuffer(content, "<u8", rows * _WORDS).reshape(rows, _WORDS), content.slice(rows * 8 * _WORDS)
+    words = np.frombuffer(content, _WORD, rows * _WORDS).reshape(rows, _WORDS)
+    return words, memoryview(content)[rows * 8 * _WORDS :]
 
 
-def _totals(words: npt.NDArray[np.uint64], axis: int) -> bytes:
-    totals: npt.NDArray[np.uint64] = np.add.reduce(words, axis=axis, dtype=np.uint64)
-    return totals.astype("<u8", copy=False).tobytes()
+def _totals(words: npt.NDArray[np.uint64], axis: int) -> memoryview:
+    totals: npt.NDArray[np.uint64] = np.add.reduce(words, axis)
+    return totals.astype(_WORD, copy=False).data
 
 
 def _size(segment: Segment) -> int:

@@ -8,6 +8,7 @@ from collections import deque
 from collections.abc import Callable, Collection, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import AbstractContextManager, nullcontext, suppress
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -17,7 +18,7 @@ from pyspark.sql import SparkSession
 
 from freshet.engine.clock import Waker
 from freshet.kernels.shuffling import MOST_BYTES
-from freshet.kernels.task_split import OVERHEAD, parts_by_key
+from freshet.kernels.task_split import OVERHEAD, RESIDENT_OVERHEAD, parts_by_key
 from freshet.model import Chain, FreshetError, Network, Unit, UnitResult
 from freshet.model.unit import components
 from freshet.quality.snapshots import ResidentsSnapshot
@@ -55,7 +56,8 @@ class SparkExecutor:
         clock: The engine's; it is woken when a unit has finished.
         vectorise: Whether to compile chains where possible; False runs all of them in Spark's own form.
         most_join_bytes: Maximum bytes that a join reads in one task; larger joins go through a shuffle.
-        part_overhead: Seconds that a second job takes, to judge whether an aggregate merges a train in parts.
+        part_overhead: Seconds that a second job takes, to judge whether an aggregate merges a train in parts; None: as
+            measured, for Spark jobs and residents.
         time_limit: Maximum seconds of a job; None: unlimited. A query that takes longer fails.
         rows_out: Maximum rows that a unit of a query gives out for each row that it reads; None: unlimited.
         kept_bytes: Maximum memory in which each worker keeps what it has made of states.
@@ -73,7 +75,7 @@ class SparkExecutor:
         clock: Waker,
         vectorise: bool = True,
         most_join_bytes: int = MOST_BYTES,
-        part_overhead: float = OVERHEAD,
+        part_overhead: float | None = None,
         time_limit: float | None = None,
         rows_out: int | None = None,
         kept_bytes: int = 2**30,
@@ -102,10 +104,14 @@ class SparkExecutor:
         free = free_slots(self._context)
         pool = open_residents(session, residents, clock, resident_port)
         self.jobs.cores = max(1, min(self.jobs.cores, most_parts(free, pool)))
-        self._limits = TaskLimits(self.jobs.cores, most_join_bytes, part_overhead)
+        overhead = OVERHEAD if part_overhead is None else part_overhead
+        self._limits = TaskLimits(self.jobs.cores, most_join_bytes, overhead)
         self._dispatcher: Dispatcher | None = None
         if pool is not None:
-            self._dispatcher = Dispatcher(pool, self.jobs, self._installation, self._limits, self._notes, time_limit)
+            # With fewer residents than cores, what goes in parts runs as Spark jobs.
+            quick = part_overhead is None and len(pool.seats) >= self.jobs.cores
+            limits = replace(self._limits, part_overhead=RESIDENT_OVERHEAD) if quick else self._limits
+            self._dispatcher = Dispatcher(pool, self.jobs, self._installation, limits, self._notes, time_limit)
         self._threads = [
             threading.Thread(target=self._work, name=f"freshet-worker-{number}", daemon=True) for number in range(slots)
         ]

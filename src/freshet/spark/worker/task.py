@@ -93,8 +93,7 @@ class Task:
             began = time.perf_counter_ns()
             self._outputs.append(len(self.reports))
             output = with_one_arrival(output, self.assignment.chains[report.chain].arrival)
-            self._writer.add(writes[0], output)
-            arrivals = sample(output.column(output.num_columns - 1).to_numpy())
+            arrivals = sample(self._writer.add(writes[0], output))
             spent = time.perf_counter_ns() - began
             report = report._replace(nanos=(*report.nanos[:-1], report.nanos[-1] + spent), arrivals=arrivals)
         self.reports.append(report)
