@@ -18,8 +18,18 @@ def overlapping() -> list[SimulatedQuery]:
     """Two queries that share their first box, one that joins, one apart."""
     shared, box = Profile(0.002, 0.5), Profile(0.001)
     return [
-        SimulatedQuery("tight", {"first": shared, "for_tight": box}, {"first": ("s",), "for_tight": ("first",)}, Promises(curve=TIGHT)),
-        SimulatedQuery("loose", {"first": shared, "for_loose": box}, {"first": ("s",), "for_loose": ("first",)}, Promises(curve=LOOSE)),
+        SimulatedQuery(
+            "tight",
+            {"first": shared, "for_tight": box},
+            {"first": ("s",), "for_tight": ("first",)},
+            Promises(curve=TIGHT),
+        ),
+        SimulatedQuery(
+            "loose",
+            {"first": shared, "for_loose": box},
+            {"first": ("s",), "for_loose": ("first",)},
+            Promises(curve=LOOSE),
+        ),
         SimulatedQuery(
             "pairs", {"a": box, "b": box, "u": box}, {"a": ("s",), "b": ("t",), "u": ("a", "b")}, Promises(curve=LOOSE)
         ),
