@@ -58,6 +58,7 @@ _KNOWN: Final = {
     "rows": ("tuples to take from a queue at once", 1, None, True),
     "beta": ("1: best freshness, 0: best response time", 0, 1, False),
     "size": ("number of operators (in aaat and baat: superboxes) that one decision puts in order", 1, None, True),
+    "boxes": ("best-ranked operators that a superbox is to span", 1, None, True),
     "partitions": ("parts into which slopes and slacks are divided", 1, None, True),
     "quantum": ("seconds of work that an operator gets in its turn", 1e-6, None, False),
     "leaf": ("quanta of an operator that reads a stream", 0.01, None, False),

@@ -26,6 +26,8 @@ _MODULES: Final = (
     "aurora.slope_slack",
     "aurora.bucketing",
     "aurora.two_level",
+    "aurora.superbox_priority",
+    "aurora.spanner",
     "mavstream.wrr",
     "mavstream.pcs",
     "mavstream.segment",

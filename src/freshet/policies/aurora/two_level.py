@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import random
 from collections import ChainMap
-from collections.abc import Collection, Iterable, MutableMapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, MutableMapping, Sequence
 from typing import ClassVar, Final, Literal, TypeVar
 
 from freshet.model import Decision, Step, UserError, View, push_through
@@ -107,6 +107,11 @@ class TwoLevel(Policy):
         owner = self._owner
         for number in view.ready:
             members.setdefault(owner[number], []).append(number)
+        turns = self._turns(view, members)
+        return Decision.run(*(step for turn in turns for step in self._steps(view, turn, members[turn])))
+
+    def _turns(self, view: View, members: Mapping[int, Sequence[int]]) -> list[int]:
+        """The superboxes to run, in order; ``members`` has the ready operators of each that has some."""
         turns = sorted(members)
         if turns:
             self.operations += 1 + len(turns) + int(len(turns) * math.log2(len(turns)))
@@ -114,7 +119,7 @@ class TwoLevel(Policy):
             after = [turn for turn in turns if turn > self._last]
             turns = (after + turns)[: self.size]
             self._last = turns[-1]
-        return Decision.run(*(step for turn in turns for step in self._steps(view, turn, members[turn])))
+        return turns
 
     def weighs(self, view: View, operator: int) -> dict[str, float]:
         """The turn of its superbox, and the figure by which the traversal ranks boxes."""

@@ -50,11 +50,21 @@ def knee(situation: Situation) -> float:
     >>> round(knee(Situation((query,), overhead=0.0)), 1)
     8.0
     """
-    low, high = 0.0, min(_MOST, 1.5 / situation.load if situation.load else _MOST)
+    most = min(_MOST, 1.5 / situation.load if situation.load else _MOST)
+
+    def is_good(factor: float) -> bool:
+        return _average(qos_of(situation.scaled(factor))) >= GOOD
+
+    # Steps of one query starve the last of them by overhead alone, and less so when trains grow: QoS need not fall all
+    # the way. What counts is where it falls for the first time.
+    factors = [most * step / _STEPS for step in range(1, _STEPS + 1)]
+    bad = next((place for place, factor in enumerate(factors) if not is_good(factor)), None)
+    if bad is None:
+        return most
+    low, high = factors[bad - 1] if bad else 0.0, factors[bad]
     while high - low > 0.002 * high:
         middle = 0.5 * (low + high)
-        good = _average(qos_of(situation.scaled(middle))) >= GOOD
-        low, high = (middle, high) if good else (low, middle)
+        low, high = (middle, high) if is_good(middle) else (low, middle)
     return low
 
 

@@ -14,7 +14,9 @@ from freshet.model import Curve
 from freshet.quality.feasibility.situation import QueryDemand, Situation
 
 Floats = NDArray[np.float64]
-_ROUNDS: Final = 400
+_ROUNDS: Final = 100
+_HALVINGS: Final = 40
+"""Number of times that a range is halved in search of a figure."""
 _RELATED: Final = 0.5
 """A step never waits behind another of its own query. But trains that come one after the other are related by the work
 that the one before left: this share of it counts."""
@@ -112,7 +114,8 @@ def _settled(
 
     It is a queue without pre-emption (Cobham's mean waits by class) with one more idea: while the first tuple of a
     train waits, others join it, and all of them pay for one step. So trains grow with the load, the overhead of a tuple
-    shrinks, and a query never has two steps waiting. That makes it a fixed point, which is found by iteration.
+    shrinks, and a query never has two steps waiting. That makes it a fixed point. Mostly some rounds of iteration find
+    it. Where overhead takes nearly all of the time, they swing from one end to the other: then it is bisected.
 
     Args:
         situation: Overhead and workers.
@@ -121,32 +124,110 @@ def _settled(
         squares: Mean square of the work of its tuples.
         classes: Nondecreasing; queries of equal classes are served in the order in which they wait.
     """
-    overhead, workers = situation.overhead, situation.workers
-    _, begins, which = np.unique(classes, return_index=True, return_inverse=True)
-    ends = np.append(begins[1:], len(rates))
-    waits = np.zeros(len(rates))
-    for _ in range(_ROUNDS):
-        trains = 1.0 + rates * waits
-        steps = overhead + trains * works
-        shares = rates / trains * steps / workers
-        # The number of tuples that join a train varies, and so does their work.
-        seconds = steps**2 + (trains - 1.0) * squares + (squares - works**2)
-        running = float((rates / trains * seconds).sum()) / (2.0 * workers**2)
-        sums = np.append(0.0, np.cumsum(shares))
-        own = 1.0 - _RELATED * trains * works / np.maximum(steps, 1e-300)
-        better, mine = sums[begins][which], sums[ends][which] - own * shares
-        left = np.clip(1.0 - better, 0.0, None) * np.clip(1.0 - mine, 0.0, None)
-        new = np.minimum(_LONG, running / np.maximum(left, 1e-12))
-        if np.abs(new - waits).max() < 1e-9 * (1.0 + waits.max()):
-            break
-        # Waits grow by one another: half a step at a time.
-        waits = 0.5 * (waits + new)
-    busy, loads = float(min(1.0, shares.sum())), np.cumsum(rates * works) / workers
+    demand = _Demand(rates, works, squares, np.unique(classes, return_index=True)[1], situation)
+    waits = demand.iterated()
+    if waits is None:
+        waits = demand.bisected()
+    trains, steps = demand.trains(waits), demand.steps(waits)
+    busy, loads = float(min(1.0, demand.shares(waits).sum())), np.cumsum(rates * works) / situation.workers
     means = waits * (1.0 + _JOINING * (trains - 1.0)) / trains / max(busy, 1e-12)
-    means[loads[ends - 1][which] >= 1.0] = math.inf
-    even = overhead / np.maximum(steps, 1e-300) if len(rates) == 1 else np.zeros(len(rates))
+    means[np.repeat(loads[demand.ends - 1], demand.ends - demand.begins) >= 1.0] = math.inf
+    even = situation.overhead / np.maximum(steps, 1e-300) if len(rates) == 1 else np.zeros(len(rates))
     columns = zip(steps.tolist(), means.tolist(), even.tolist(), strict=True)
     return [Latencies(step, busy, mean, share) for step, mean, share in columns]
+
+
+class _Demand:
+    """What comes in, class by class, and the waits that follow from what is left of a running step."""
+
+    def __init__(
+        self, rates: Floats, works: Floats, squares: Floats, begins: NDArray[np.intp], situation: Situation
+    ) -> None:
+        self.rates, self.works, self.squares = rates, works, squares
+        self.overhead, self.workers = situation.overhead, situation.workers
+        self.begins, self.ends = begins, np.append(begins[1:], len(rates))
+
+    def trains(self, waits: Floats) -> Floats:
+        """Mean tuples of a train: its first, and those that come while it waits."""
+        return 1.0 + self.rates * waits
+
+    def steps(self, waits: Floats) -> Floats:
+        """Mean seconds of a step."""
+        return self.overhead + self.trains(waits) * self.works
+
+    def shares(self, waits: Floats) -> Floats:
+        """Share of the workers' time that each query takes; the longer it waits, the less overhead."""
+        return self.rates / self.trains(waits) * self.steps(waits) / self.workers
+
+    def residual(self, waits: Floats) -> float:
+        """Mean seconds left of what runs when a train begins to wait."""
+        trains = self.trains(waits)
+        # The number of tuples that join a train varies, and so does their work.
+        seconds = self.steps(waits) ** 2 + (trains - 1.0) * self.squares + (self.squares - self.works**2)
+        return float((self.rates / trains * seconds).sum()) / (2.0 * self.workers**2)
+
+    def iterated(self) -> Floats | None:
+        """The waits of the fixed point, if iteration finds it."""
+        counts = self.ends - self.begins
+        waits = np.zeros(len(self.rates))
+        for _ in range(_ROUNDS):
+            trains, shares, steps = self.trains(waits), self.shares(waits), self.steps(waits)
+            sums = np.append(0.0, np.cumsum(shares))
+            own = 1.0 - _RELATED * trains * self.works / np.maximum(steps, 1e-300)
+            better, mine = np.repeat(sums[self.begins], counts), np.repeat(sums[self.ends], counts) - own * shares
+            left = np.clip(1.0 - better, 0.0, None) * np.clip(1.0 - mine, 0.0, None)
+            new = np.minimum(_LONG, self.residual(waits) / np.maximum(left, 1e-12))
+            if np.abs(new - waits).max() < 1e-9 * (1.0 + waits.max()):
+                return waits
+            # Waits grow by one another: half a step at a time.
+            waits = 0.5 * (waits + new)
+        return None
+
+    def bisected(self) -> Floats:
+        """The waits of the fixed point, by what is left of a running step: waits follow from it, and it from waits."""
+        low, high = 0.0, _LONG
+        for _ in range(_HALVINGS):
+            middle = math.sqrt(low * high) if low else high * 1e-3
+            low, high = (middle, high) if self.residual(self.waits(middle)) > middle else (low, middle)
+        return self.waits(high)
+
+    def waits(self, residual: float) -> Floats:
+        """Mean wait of the first tuple of a train, class by class: the share that the better classes take is known."""
+        waits, better = np.full(len(self.rates), _LONG), 0.0
+        for begin, end in zip(self.begins.tolist(), self.ends.tolist(), strict=True):
+            if better >= 1.0:
+                break
+            members = slice(begin, end)
+            waits[members], better = self._in_class(members, residual / (1.0 - better), better)
+        return waits
+
+    def _in_class(self, members: slice, ahead: float, better: float) -> tuple[Floats, float]:
+        """Waits of the queries of a class, and the share of time that they and all better ones take.
+
+        The longer they wait, the less time they take, and the more time they take, the longer they wait: so there is
+        one share that fits, which is bisected.
+        """
+        rates = self.rates[members]
+        calls, loads = rates * self.overhead / self.workers, rates * self.works[members] / self.workers
+        low = better + float(loads.sum())
+        high = low + float(calls.sum())
+        for _ in range(_HALVINGS):
+            middle = 0.5 * (low + high)
+            waits = _waits(rates, calls, 1.0 - middle + _RELATED * loads, ahead)
+            taken = better + float((calls / (1.0 + rates * waits) + loads).sum())
+            low, high = (middle, high) if taken > middle else (low, middle)
+        return _waits(rates, calls, 1.0 - high + _RELATED * loads, ahead), high
+
+
+def _waits(rates: Floats, calls: Floats, left: Floats, ahead: float) -> Floats:
+    """The wait x of each query with x (left + calls / (1 + rate x)) = ahead: a step does not wait for the overhead of
+    its own query, which is ``calls`` at trains of one tuple. Endless where nothing is left."""
+    a, b = left * rates, left + calls - ahead * rates
+    root = np.sqrt(np.maximum(b * b + 4.0 * a * ahead, 0.0))
+    # Of the two forms of the root, the one that does not take the difference of nearly equal numbers.
+    with np.errstate(divide="ignore", invalid="ignore"):
+        found = np.where(b > 0.0, 2.0 * ahead / (b + root), (root - b) / (2.0 * a))
+    return np.where(left > 0.0, np.minimum(found, _LONG), _LONG)
 
 
 def promised(query: QueryDemand) -> float:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from freshet.reproduce.aurora.measures import BUCKETS, FIXED, PUSHED, ROBIN, SLOPE, least
+from freshet.reproduce.aurora.overlap import DEPTH, OVERLAPS, SELECTIONS, by_overlap
 from freshet.reproduce.aurora.overload import HEAVIES, LOADS, in_storms, leads
 from freshet.reproduce.aurora.runs import (
     CAPACITIES,
@@ -51,6 +52,7 @@ def plot(trial: Trial, folder: Path) -> None:
         "fig4.15": ("Fig. 4.15: average QoS by rate, 10,000 boxes", _large),
         "table4.6": ("Table 4.6: where both published orders come out", _sustained_overload),
         "fig4.19": ("Fig. 4.19: QoS of each 1,000 tuples, load 60 % and 130 % in turn", _storms),
+        "sec6.3.5": ("§6.3.5: overhead by the degree of overlap, ten queries of five boxes", _overlap),
     }
     draw_all(trial, folder, "aurora", figures)
 
@@ -142,3 +144,11 @@ def _storms(axes: Axes, trial: Trial) -> None:
     lines = {policy: [[each[place][1] for each in every] for place in range(count)] for policy, every in found.items()}
     axes.set(xlabel="tuples put out (thousands)", ylabel="QoS of 1,000 tuples")
     draw_lines(axes, range(1, count + 1), lines)
+
+
+def _overlap(axes: Axes, trial: Trial) -> None:
+    lines = {
+        label: [[1e3 * overhead for overhead, _ in found] for found in by_overlap(trial, label)] for label in SELECTIONS
+    }
+    axes.set(xlabel="common boxes, as a share of all", ylabel="overhead per output tuple (ms)")
+    draw_lines(axes, [count / DEPTH for count in OVERLAPS], lines)
