@@ -32,6 +32,7 @@ from freshet.engine import Engine, LogQueues, RealClock
 from freshet.engine.beta_keeper import BetaKeeper
 from freshet.engine.history_keeper import HistoryKeeper
 from freshet.engine.weight_keeper import WeightKeeper
+from freshet.engine.window_sampler import WindowSampler
 from freshet.log import Intake, Log
 from freshet.model import ARRIVAL, FreshetError, Query, UserError
 from freshet.policies import FreshnessAware, create
@@ -116,10 +117,10 @@ def _open(
     queues = LogQueues(log)
     decisions, rows = DecisionKeeper(), app.settings.max_train_rows
     told: list[Observer] = [decisions, QuarantineTeller(), *map(Guarded, observers)]
-    periodic = PeriodicFirst(
-        create_periodic(app.settings.periodic), made, app.settings.reserve, create_levels(app.settings.levels)
-    )
+    periodic = PeriodicFirst(create_periodic(app.settings.periodic), made, app.settings.reserve)
     engine = Engine(queues, executor, clock, made, most_rows=rows, observers=told, periodic=periodic)
+    sampler = WindowSampler(engine.board.network, queues, log.folder)
+    periodic.levels = create_levels(app.settings.levels, sampler)
     history = HistoryKeeper(History(), engine)
     if app.report is not None:
         engine.observers.append(history)

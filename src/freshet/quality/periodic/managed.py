@@ -16,7 +16,7 @@ from freshet.quality.periodic.level_rule import LEAST, LevelRule, PlannedLevel, 
 from freshet.quality.periodic.plan_time import PlanTime
 from freshet.quality.periodic.profiled import planned_operators, profiled_runs
 from freshet.quality.periodic.query_model import ProfiledRun, QueryModel
-from freshet.quality.periodic.sample_sizes import Sampling, dynamic_sizes, fixed_sizes
+from freshet.quality.periodic.sample_sizes import BUDGET, Sampling, dynamic_sizes, fixed_sizes
 from freshet.quality.snapshots import PeriodicSnapshot
 
 InstanceKey = tuple[str, int]
@@ -78,6 +78,8 @@ class ManagedLevels:
         """Seconds of samplers that are still to pass in simulated time."""
         self._since, self._spent = 0.0, 0.0
         """Time of the last view, and seconds that samplers have taken since."""
+        self._sampled, self._took = 0.0, 0.0
+        """Seconds of all samplers, and of all instances."""
         self.meters: dict[str, InstanceMeter] = {}
         """What became of the instances of each query."""
 
@@ -90,8 +92,14 @@ class ManagedLevels:
             self._waiting[instance.key] = managed = _Managed(instance)
             self._last[instance.key[0]] = instance
             model = self._known(view, instance)
-            if self._sampler is not None and self._sampling != "off" and model.learned:
+            if self._sampler is not None and model.learned and self._may_sample():
                 self._sample(view, managed, model, self._sampler)
+
+    def _may_sample(self) -> bool:
+        """Whether samples took no more than their share of the time so far: the smallest one takes some, too."""
+        if self._sampling != "dynamic":
+            return self._sampling == "fixed"
+        return self._sampled <= BUDGET * (self._sampled + self._took)
 
     def _sample(self, view: View, managed: _Managed, model: QueryModel, sampler: InstanceSampler) -> None:
         rows = _rows(managed.instance)
@@ -103,6 +111,7 @@ class ManagedLevels:
             managed.sampling = found.seconds
             self.charged += found.seconds
             self._spent += found.seconds
+            self._sampled += found.seconds
 
     def answered(self, view: View, outcome: InstanceOutcome) -> None:
         """Learns from an instance that ended."""
@@ -115,6 +124,7 @@ class ManagedLevels:
         runs = [run for run in profiled_runs(outcome.chains) if run.name in own]
         figures = self._figures(view, outcome, managed, model, runs)
         model.observe(runs)
+        self._took += figures.took
         self.meters.setdefault(name, InstanceMeter()).add(figures)
         self.rule.finished(figures)
 

@@ -68,6 +68,5 @@ class PredictedLevels(LevelRule):
         return {each.key: given[each.key] for each in instances}
 
     def _demand(self, instance: ReadyInstance, due: float) -> LevelDemand:
-        stretch = 1.0 + self.margin
-        seconds = instance.seconds if stretch == 1.0 else lambda level: stretch * instance.seconds(level)
+        seconds = instance.by_level(1.0 + self.margin)
         return LevelDemand(instance.key, due, seconds, 0.0 if instance.thin else 1.0, instance.weight)
