@@ -21,7 +21,7 @@ from freshet.kernels.typer import KernelTyper
 from freshet.kernels.union import unite
 from freshet.log import StoredVersion, read_train
 from freshet.log.segments.sums import Checks
-from freshet.model import Fold, InstanceInput, InstanceView, Network, Operator, View, version_stream
+from freshet.model import Fold, InstanceInput, InstanceView, Network, Operator, Project, View, version_stream
 from freshet.model.schema import without_arrival
 from freshet.quality.periodic.managed import Sampled
 from freshet.quality.periodic.profiled import planned_operators
@@ -68,11 +68,12 @@ class WindowSampler:
     ) -> list[ProfiledRun]:
         windows = {each.reader: each for each in instance.inputs}
         comes: dict[str, pa.Table] = {}
-        runs = []
-        for each in operators:
-            operator = self._network.nodes[int(each.name)].operator
-            known = all(name in windows or name in comes for name in each.inputs)
-            if each.name not in sizes or not known or (operator.remembers and len(each.inputs) == 1):
+        runs: list[ProfiledRun] = []
+        chosen = self._chosen(operators, sizes)
+        if all(isinstance(operator, Project) for operator in chosen.values()):
+            return runs  # a projection gives out what it reads
+        for each, operator in chosen.items():
+            if not all(name in windows or name in comes for name in each.inputs):
                 continue
             rows = [windows[name].rows if name in windows else comes[name].num_rows for name in each.inputs]
             if not all(rows):
@@ -85,6 +86,20 @@ class WindowSampler:
             run, comes[each.name] = self._run(each.name, operator, tables)
             runs.append(run)
         return runs
+
+    def _chosen(
+        self, operators: Sequence[PlannedOperator], sizes: Mapping[str, int]
+    ) -> dict[PlannedOperator, Operator]:
+        """The operators that are to be sampled, without aggregates and all behind them."""
+        found: dict[PlannedOperator, Operator] = {}
+        ended: set[str] = set()
+        for each in operators:
+            operator = self._network.nodes[int(each.name)].operator
+            if ended.isdisjoint(each.inputs) and not (operator.remembers and len(each.inputs) == 1):
+                found |= {each: operator} if each.name in sizes else {}
+            else:
+                ended.add(each.name)
+        return found
 
     def _window(self, window: InstanceInput, share: float) -> pa.Table:
         # Whoever answers the instance checks the segments.

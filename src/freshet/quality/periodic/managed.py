@@ -172,7 +172,7 @@ class ManagedLevels:
             kept = given.kept if given.level > 0.0 else dict.fromkeys(each.rows, LEAST) if each.thin else {}
             if not managed.instance.running:
                 managed.given = given
-                managed.predicted = given.seconds if self._model(view, managed.instance).learned else None
+                managed.predicted = _predicted(each, given) if self._model(view, managed.instance).learned else None
             shares = {reader: kept.get(reader, 1.0) for reader in each.rows}
             levels[managed.instance.key] = InstanceLevel(kept, answer_quality(each.table, shares), given.seconds or 0.0)
         return levels
@@ -221,6 +221,11 @@ class ManagedLevels:
     def _plan(self, view: View, instance: InstanceView, selectivities: Mapping[str, float] | None) -> PlanTime:
         overhead = view.overhead(view.queries[instance.query].operators)
         return self._model(view, instance).plan(selectivities, overhead)
+
+
+def _predicted(instance: ReadyInstance, given: PlannedLevel) -> float | None:
+    """Seconds that an instance is expected to take; one that cannot be in time reads the least that it may."""
+    return given.seconds if given.level > 0.0 or given.seconds is None else instance.seconds(0.0)
 
 
 def _rows(instance: InstanceView) -> dict[str, float]:
