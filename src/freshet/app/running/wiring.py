@@ -18,6 +18,7 @@ from freshet.app.declared.mirror_readers import readers_of
 from freshet.app.declared.problems import Problem, refuse
 from freshet.app.declared.spec import check_master
 from freshet.app.remembered.restart import check_owner, check_stream, claim
+from freshet.app.reports.feasible import Judgement
 from freshet.app.reports.types import ResidentsReport
 from freshet.app.running.followers import followers_of
 from freshet.app.running.installing import Installer
@@ -149,6 +150,7 @@ def _open(
     engine.observers.append(weights)
     parts = Parts(log, queues, session, engine, loop, installer, outlets, tables, policy,
                   master_of(session), decisions, history, weights, lambda: _residents(executor, none))  # fmt: skip
+    parts.judgement = Judgement(app.settings.reserve)
     if app.settings.balance is not None and isinstance(chosen, FreshnessAware):
         parts.balance = BetaKeeper(engine, app.settings.balance, chosen, app.settings.looks.every)
         engine.observers.append(parts.balance)

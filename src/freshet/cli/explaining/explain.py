@@ -72,7 +72,8 @@ def explain(
         if not 0.0 < load < float("inf"):
             raise UserError(f"--load is a factor above 0, such as 1.5, not {load:g}")
         promises = {name: each.promises for name, each in checked.queries.items()}
-        print(feasible_text(made.report, promises, [query] if query else list(promises), load, json))
+        names = [query] if query else list(promises)
+        print(feasible_text(made.report, promises, names, load, json, made.settings.reserve))
         return
     if decisions:
         from freshet.cli.explaining.decisions import decisions_text

@@ -16,10 +16,15 @@ _TITLES: Final = ("query", "promise", "feasible", "expected", "room")
 
 
 def feasible_text(
-    path: Path | None, promises: Mapping[str, Promises], queries: Sequence[str], load: float, as_json: bool
+    path: Path | None,
+    promises: Mapping[str, Promises],
+    queries: Sequence[str],
+    load: float,
+    as_json: bool,
+    reserve: float = 0.0,
 ) -> str:
     """The verdicts on queries, as a table or as JSON, from the figures of a report."""
-    situation = situation_of(_figures(path), promises, load)
+    situation = situation_of(_figures(path), promises, load, reserve)
     if situation is None:
         raise UserError(f"{path}: it has no figures yet: run the application until tuples have come")
     found = [each for each in verdicts(situation) if each.query in queries]

@@ -4,7 +4,7 @@ Nothing here has a clock: whoever asks says when. The same code decides in simul
 """
 
 from freshet.model.level_settings import LevelAim, LevelMode, LevelSettings
-from freshet.quality.periodic.answer_quality import Pane, answer_quality, kept_along, kept_at, kept_of_panes
+from freshet.quality.periodic.answer_quality import answer_quality, kept_along, kept_at
 from freshet.quality.periodic.create import create_levels
 from freshet.quality.periodic.error_bounds import Estimate, avg_estimate, count_estimate, sum_estimate
 from freshet.quality.periodic.feasible import Fit, PeriodicLoad, WhenFull, fit
@@ -38,7 +38,6 @@ __all__ = [
     "LevelSettings",
     "ManagedLevels",
     "OperatorCost",
-    "Pane",
     "PeriodicLoad",
     "PlanStep",
     "PlanTime",
@@ -63,7 +62,6 @@ __all__ = [
     "fixed_sizes",
     "kept_along",
     "kept_at",
-    "kept_of_panes",
     "largest_ratio",
     "pseudo_deadlines",
     "selectivity_error",

@@ -134,16 +134,14 @@ class ManagedLevels:
         record, given = outcome.instance, managed.given
         finished = record.finished / 1e6 if record.state == "answered" else None
         due = record.deadline / 1e6
-        table = _table_of(view, managed.instance)
         in_time = finished is not None and finished <= due
-        kept = {each.reader: record.kept.get(each.reader, 1.0) for each in managed.instance.inputs}
         shares, actual = managed.selectivities, model.selectivities(runs)
         return InstanceFigures(
             query=record.query,
             release=record.release / 1e6,
             due=due,
             finished=finished,
-            quality=answer_quality(table, kept, in_time=in_time),
+            quality=record.quality if in_time else 0.0,
             level=given.level,
             predicted=managed.predicted,
             took=outcome.seconds / outcome.together,
@@ -173,7 +171,7 @@ class ManagedLevels:
             if not managed.instance.running:
                 managed.given = given
                 managed.predicted = _predicted(each, given) if self._model(view, managed.instance).learned else None
-            shares = {reader: kept.get(reader, 1.0) for reader in each.rows}
+            shares = {one.reader: one.window_kept(kept.get(one.reader, 1.0)) for one in managed.instance.inputs}
             levels[managed.instance.key] = InstanceLevel(kept, answer_quality(each.table, shares), given.seconds or 0.0)
         return levels
 
