@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple, Protocol
+from typing import Final, NamedTuple, Protocol
 
-from freshet.model import InstanceView, View
+from freshet.model import Instance, InstanceView, View
 from freshet.model.quality_table import QualityTable
 from freshet.policies.outcome import InstanceOutcome
 from freshet.policies.periodic.levels import InstanceLevel
@@ -18,6 +19,9 @@ from freshet.quality.periodic.profiled import planned_operators, profiled_runs
 from freshet.quality.periodic.query_model import ProfiledRun, QueryModel
 from freshet.quality.periodic.sample_sizes import BUDGET, Sampling, dynamic_sizes, fixed_sizes
 from freshet.quality.snapshots import PeriodicSnapshot
+
+_RAN: Final = 500
+"""Number of instances that are remembered, to say which of them blocked others."""
 
 InstanceKey = tuple[str, int]
 """Name of the query, and the release in microseconds."""
@@ -80,6 +84,8 @@ class ManagedLevels:
         """Time of the last view, and seconds that samplers have taken since."""
         self._sampled, self._took = 0.0, 0.0
         """Seconds of all samplers, and of all instances."""
+        self._ran: deque[Instance] = deque(maxlen=_RAN)
+        """Instances that ran last."""
         self.meters: dict[str, InstanceMeter] = {}
         """What became of the instances of each query."""
 
@@ -123,6 +129,8 @@ class ManagedLevels:
         own = {each.name for each in model.operators}
         runs = [run for run in profiled_runs(outcome.chains) if run.name in own]
         figures = self._figures(view, outcome, managed, model, runs)
+        if outcome.instance.started >= 0:
+            self._ran.append(outcome.instance)
         model.observe(runs)
         self._took += figures.took
         self.meters.setdefault(name, InstanceMeter()).add(figures)
@@ -148,8 +156,22 @@ class ManagedLevels:
             waited=(record.started - record.release) / 1e6 if record.started >= 0 else 0.0,
             sampling=managed.sampling,
             skipped=record.state == "skipped",
+            dropped=1.0 - min(record.kept.values(), default=1.0),
+            blocked_by=self._blocked(record),
             selectivity_error=None if shares is None else _error(shares, actual, managed.sampled),
         )
+
+    def _blocked(self, record: Instance) -> dict[str, float]:
+        """Seconds for which each other query ran while an instance waited; nothing if it was in time."""
+        if record.state == "answered" and record.finished <= record.deadline:
+            return {}
+        until = record.started if record.started >= 0 else record.finished
+        found: dict[str, float] = {}
+        for other in self._ran:
+            seconds = (min(until, other.finished) - max(record.release, other.started)) / 1e6
+            if seconds > 0.0 and other.query != record.query:
+                found[other.query] = found.get(other.query, 0.0) + seconds
+        return found
 
     def snapshot(self, query: str) -> PeriodicSnapshot | None:
         """What became of the instances of a query; None: none has ended."""
