@@ -20,6 +20,7 @@ from freshet.app.declared.spec import check_master
 from freshet.app.remembered.restart import check_owner, check_stream, claim
 from freshet.app.reports.feasible import Judgement
 from freshet.app.reports.types import ResidentsReport
+from freshet.app.running.admitting import check_admission, last_figures
 from freshet.app.running.followers import followers_of
 from freshet.app.running.installing import Installer
 from freshet.app.running.loop import Loop
@@ -95,6 +96,8 @@ def _open(
 
     chosen = create(policy)
     checked, made = app.checked(), aged(chosen, app.settings.ageing)
+    wished = {name: query.promises for name, query in checked.queries.items()}
+    check_admission(app.settings.levels.admission, last_figures(app.report), wished, app.settings.reserve)
     table_of(app)  # refuses ranks that are not there before Spark starts
     if asked := master or os.environ.get("SPARK_MASTER"):
         check_master(asked)  # nothing has checked yet what the environment says

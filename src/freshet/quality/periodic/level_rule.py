@@ -95,6 +95,8 @@ class LevelRule(ABC):
     """Gives levels to instances, at every release and every completion. It has no clock and runs nothing."""
 
     name: ClassVar[str]
+    predicts: ClassVar[bool] = False
+    """Whether it needs to know what instances cost: those of which nobody knows it read everything."""
 
     @abstractmethod
     def assign(

@@ -18,8 +18,13 @@ from freshet.quality.periodic.plan_time import PlanTime
 from freshet.quality.periodic.profiled import planned_operators, profiled_runs
 from freshet.quality.periodic.query_model import ProfiledRun, QueryModel
 from freshet.quality.periodic.sample_sizes import BUDGET, Sampling, dynamic_sizes, fixed_sizes
+from freshet.quality.smoothing import Smoothed
 from freshet.quality.snapshots import PeriodicSnapshot
 
+_REST: Final = 0.3
+"""Share of the newest instance in what instances take besides their operators."""
+_WARM: Final = 0.75
+"""An instance that takes less than this share of that shows that those before it were cold."""
 _RAN: Final = 500
 """Number of instances that are remembered, to say which of them blocked others."""
 
@@ -84,6 +89,8 @@ class ManagedLevels:
         """Time of the last view, and seconds that samplers have taken since."""
         self._sampled, self._took = 0.0, 0.0
         """Seconds of all samplers, and of all instances."""
+        self._rests: dict[str, Smoothed] = {}
+        """Seconds of each query's instances besides their operators: reading windows takes some, too."""
         self._ran: deque[Instance] = deque(maxlen=_RAN)
         """Instances that ran last."""
         self.meters: dict[str, InstanceMeter] = {}
@@ -132,9 +139,17 @@ class ManagedLevels:
         if outcome.instance.started >= 0:
             self._ran.append(outcome.instance)
         model.observe(runs)
+        if runs and outcome.together == 1:
+            self._learn_rest(name, max(0.0, outcome.seconds - sum(run.seconds for run in runs)))
         self._took += figures.took
         self.meters.setdefault(name, InstanceMeter()).add(figures)
         self.rule.finished(figures)
+
+    def _learn_rest(self, query: str, seconds: float) -> None:
+        known = self._rests.get(query)
+        if known is None or seconds < _WARM * known.value:  # the first instances compile, and say nothing
+            known = self._rests[query] = Smoothed(_REST)
+        known.observe(seconds)
 
     def _figures(
         self, view: View, outcome: InstanceOutcome, managed: _Managed, model: QueryModel, runs: Sequence[ProfiledRun]
@@ -200,7 +215,8 @@ class ManagedLevels:
     def _ready(self, view: View, key: str, managed: _Managed) -> ReadyInstance:
         instance, promises = managed.instance, view.queries[managed.instance.query].promises
         plan = self._plan(view, instance, managed.selectivities)
-        thin = "thin" in promises.overload and not instance.running
+        known = self._model(view, instance).learned
+        thin = "thin" in promises.overload and not instance.running and (known or not self.rule.predicts)
         rows = _rows(instance)
         table, weight = _table_of(view, instance), promises.weight
         return ReadyInstance(key, instance.deadline, rows, plan, table, thin, instance.running, weight)
@@ -239,7 +255,8 @@ class ManagedLevels:
         return self._models.get(instance.key[0]) or self._known(view, instance)
 
     def _plan(self, view: View, instance: InstanceView, selectivities: Mapping[str, float] | None) -> PlanTime:
-        overhead = view.overhead(view.queries[instance.query].operators)
+        rest = self._rests.get(instance.key[0])
+        overhead = view.overhead(view.queries[instance.query].operators) if rest is None else rest.value
         return self._model(view, instance).plan(selectivities, overhead)
 
 

@@ -14,7 +14,8 @@ from freshet.quality.periodic.levels import LevelDemand, average_levels, fair_le
 _RECENT: Final = 50
 """Number of instances from which the margin is learned."""
 _SURE: Final = 0.9
-_MOST: Final = 1.0
+_RANGE: Final = (-0.5, 1.0)
+"""Margins are between these."""
 _AIMS: Final = {"fair": fair_levels, "average": average_levels}
 
 
@@ -38,17 +39,19 @@ class PredictedLevels(LevelRule):
     """
 
     name = "predicted"
+    predicts = True
 
     def __init__(self, aim: LevelAim = "fair") -> None:
         self._levels = _AIMS[aim]
         self._excess: deque[float] = deque(maxlen=_RECENT)
         self.margin = 0.0
-        """Share by which instances are taken to last longer than predicted."""
+        """Share by which instances are taken to last longer than predicted; below 0: less long."""
 
     def finished(self, outcome: InstanceFigures) -> None:
         if outcome.predicted and outcome.finished is not None:
             self._excess.append(outcome.took / outcome.predicted - 1.0)
-            self.margin = min(_MOST, max(0.0, sorted(self._excess)[int(_SURE * len(self._excess))]))
+            low, high = _RANGE
+            self.margin = min(high, max(low, sorted(self._excess)[int(_SURE * len(self._excess))]))
 
     def assign(
         self, now: float, instances: Sequence[ReadyInstance], ahead: Sequence[ReadyInstance] = ()

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from freshet.quality.periodic.operator_cost import OperatorCost
 from freshet.quality.periodic.plan_time import PlanStep, PlanTime
 from freshet.quality.smoothing import Smoothed
+
+_COLD: Final = 3
+"""Number of instances until the costs of a query are known."""
 
 
 class PlannedOperator(NamedTuple):
@@ -70,8 +73,9 @@ class QueryModel:
 
     @property
     def learned(self) -> bool:
-        """Whether an instance was seen, or all costs are given."""
-        return all(each.name in self._given or self._costs[each.name].learned for each in self.operators)
+        """Whether some instances were seen, or all costs are given. The first ones compile and fill caches: what they
+        say of costs would make levels fall, and small windows could never show that it was wrong."""
+        return all(each.name in self._given or self._costs[each.name].runs >= _COLD for each in self.operators)
 
     def observe(self, runs: Iterable[ProfiledRun]) -> None:
         """Takes in what an instance did, when it has ended."""
