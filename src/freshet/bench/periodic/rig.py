@@ -28,8 +28,9 @@ from freshet.sql import build_query
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-WARM_S: Final = 6.0
-"""Seconds of a run until windows are full and costs are known: what is released before does not count."""
+WARM_S: Final = 12.0
+"""Seconds of a run until windows are full and costs are known, so that three instances of each query ran before levels
+fall, and levels have settled: what is released before does not count."""
 _LEAD: Final = 0.3
 """Seconds from the start of the feeder to the first tuple, at least."""
 DEALINGS: Final = 10
