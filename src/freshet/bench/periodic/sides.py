@@ -15,6 +15,7 @@ from freshet.quality.periodic import (
     PredictedLevels,
     Sampling,
 )
+from freshet.quality.periodic.create import COLD
 from freshet.reproduce.rtstream.runs import RecordedRule
 
 Side = Literal["dynamic", "fixed", "feedback", "best-effort", "shortest-first"]
@@ -39,7 +40,7 @@ def rule_of(side: Side, gains: Gains) -> RecordedRule:
 def manager_of(side: Side, rule: RecordedRule, sampler: InstanceSampler) -> ManagedLevels:
     """The manager of levels."""
     sampling = _SAMPLING.get(side, "off")
-    return ManagedLevels(rule, sampling, None if sampling == "off" else sampler)
+    return ManagedLevels(rule, sampling, None if sampling == "off" else sampler, cold=COLD)
 
 
 def scheduler_of(side: Side) -> EarliestDeadline:

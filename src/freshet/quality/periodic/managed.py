@@ -68,6 +68,7 @@ class ManagedLevels:
         sampler: Takes them; None: selectivities are those of earlier instances.
         models: What is known of queries beforehand, by name.
         ahead: Whether releases that come before the last deadline count (RT §7).
+        cold: Number of instances of a query until its costs are known; until then its instances read everything.
     """
 
     def __init__(
@@ -78,7 +79,9 @@ class ManagedLevels:
         models: Mapping[str, QueryModel] | None = None,
         *,
         ahead: bool = False,
+        cold: int = 1,
     ) -> None:
+        self._cold = cold
         self.rule, self._sampling, self._sampler, self._ahead = rule, sampling, sampler, ahead
         self._models: dict[str, QueryModel] = dict(models or {})
         self._waiting: dict[InstanceKey, _Managed] = {}
@@ -248,7 +251,7 @@ class ManagedLevels:
         """What is known of a query; nothing, if its operators are other ones than before."""
         name, operators = instance.key[0], tuple(planned_operators(view, instance))
         if name not in self._models or self._models[name].operators != operators:
-            self._models[name] = QueryModel(operators)
+            self._models[name] = QueryModel(operators, cold=self._cold)
         return self._models[name]
 
     def _model(self, view: View, instance: InstanceView) -> QueryModel:

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from freshet.quality.periodic.operator_cost import OperatorCost
 from freshet.quality.periodic.plan_time import PlanStep, PlanTime
 from freshet.quality.smoothing import Smoothed
-
-_COLD: Final = 3
-"""Number of instances until the costs of a query are known."""
 
 
 class PlannedOperator(NamedTuple):
@@ -50,6 +47,7 @@ class QueryModel:
         operators: Its operators, each after those that it reads.
         costs: What they cost, if it is known; otherwise it is learned.
         alpha: Share of the newest instance in smoothed selectivities (RT §4.1.3).
+        cold: Number of instances until costs are known.
 
     >>> model = QueryModel([PlannedOperator("select", ("s",)), PlannedOperator("count", ("select",))])
     >>> model.observe([ProfiledRun("select", (1000,), 200, 180e-6), ProfiledRun("count", (200,), 1, 80e-6)])
@@ -65,7 +63,9 @@ class QueryModel:
         operators: Sequence[PlannedOperator],
         costs: Mapping[str, OperatorCost] | None = None,
         alpha: float = 0.3,
+        cold: int = 1,
     ) -> None:
+        self._cold = cold
         self.operators = tuple(operators)
         self._costs = {each.name: OperatorCost(len(each.inputs)) for each in operators} | dict(costs or {})
         self._shares = {each.name: Smoothed(alpha, 1.0) for each in operators}
@@ -75,7 +75,7 @@ class QueryModel:
     def learned(self) -> bool:
         """Whether some instances were seen, or all costs are given. The first ones compile and fill caches: what they
         say of costs would make levels fall, and small windows could never show that it was wrong."""
-        return all(each.name in self._given or self._costs[each.name].runs >= _COLD for each in self.operators)
+        return all(each.name in self._given or self._costs[each.name].runs >= self._cold for each in self.operators)
 
     def observe(self, runs: Iterable[ProfiledRun]) -> None:
         """Takes in what an instance did, when it has ended."""
