@@ -41,9 +41,10 @@ def test_a_query_without_figures_is_not_judged_yet() -> None:
 
 def test_the_reserve_counts_if_there_are_continuous_queries() -> None:
     told = figures(0.4)
+    check_admission("refuse", told, PROMISES, 0.9)
     told["queries"]["c"] = {**told["queries"]["q"], "instances": None}
     with pytest.raises(UserError, match="cannot be in time"):
-        check_admission("refuse", told, {**PROMISES, "c": Promises()}, 0.5)
+        check_admission("refuse", told, {**PROMISES, "c": Promises()}, 0.9)
 
 
 def test_a_report_that_is_none_says_nothing(tmp_path: Path) -> None:
