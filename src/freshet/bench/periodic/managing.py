@@ -12,7 +12,7 @@ import numpy as np
 from freshet.bench.figures import Spread, mean, over, quartiles
 from freshet.bench.periodic.answers import AnswersChecked
 from freshet.bench.periodic.rig import WARM_S, PeriodicRig, PeriodicRun
-from freshet.bench.periodic.sides import GRID, SIDES, Side, rule_of
+from freshet.bench.periodic.sides import GRID, SIDES, QualitySide, rule_of
 from freshet.bench.periodic.table2 import CHUNKS, PAIRS, Table2
 from freshet.bench.stage import Stage
 from freshet.quality.periodic import Gains
@@ -29,7 +29,7 @@ PROBES: Final = (10_000.0, 20_000.0)
 _LEAST: Final = 0.01
 """A quality below it counts as this much in a ratio."""
 
-Runs = Mapping[tuple[Side, float], Sequence[PeriodicRun]]
+Runs = Mapping[tuple[QualitySide, float], Sequence[PeriodicRun]]
 """By side and load, one run of each repetition."""
 
 
@@ -76,8 +76,10 @@ class ManagingBench:
     def repeat(self, rate: float, gains: Gains, repetitions: int) -> Runs:
         """All repetitions. Controllers and margins go on from one to the next: none begins anew."""
         cells = [(side, load) for load in LOADS for side in SIDES]
-        rules: dict[tuple[Side, float], RecordedRule] = {(side, load): rule_of(side, gains) for side, load in cells}
-        found: dict[tuple[Side, float], list[PeriodicRun]] = {cell: [] for cell in cells}
+        rules: dict[tuple[QualitySide, float], RecordedRule] = {
+            (side, load): rule_of(side, gains) for side, load in cells
+        }
+        found: dict[tuple[QualitySide, float], list[PeriodicRun]] = {cell: [] for cell in cells}
         with self.stage.steps("runs", repetitions * len(cells)) as advance:
             for number in range(repetitions):
                 with self.rig(rate) as rig:

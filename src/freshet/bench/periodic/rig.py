@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from freshet.bench.periodic.answers import AnswerCheck, AnswersChecked
-from freshet.bench.periodic.sides import Side, manager_of, scheduler_of
+from freshet.bench.periodic.sides import QualitySide, manager_of, scheduler_of
 from freshet.bench.periodic.table2 import PERIOD_S, TABLE, THIN, Table2, dealt
 from freshet.bench.rig.engine import EngineRig
 from freshet.engine import Engine
@@ -123,7 +123,7 @@ class PeriodicRig(EngineRig):
         self.engine.observers.append(self._dealer)
         self._sampler = WindowSampler(self.engine.board.network, self.queues, self.log.folder)
 
-    def side(self, side: Side, rule: RecordedRule, load: float, seconds: float, seed: int) -> PeriodicRun:
+    def side(self, side: QualitySide, rule: RecordedRule, load: float, seconds: float, seed: int) -> PeriodicRun:
         """Plays a load; the dealings of a seed begin with four times its number."""
         came = list(self._bed.arrivals(load, WARM_S + seconds, seed))
         self._order.levels, self._order.scheduler = manager_of(side, rule, self._sampler), scheduler_of(side)

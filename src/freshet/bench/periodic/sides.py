@@ -18,15 +18,15 @@ from freshet.quality.periodic import (
 from freshet.quality.periodic.create import COLD
 from freshet.reproduce.rtstream.runs import RecordedRule
 
-Side = Literal["dynamic", "fixed", "feedback", "best-effort", "shortest-first"]
-SIDES: Final[tuple[Side, ...]] = ("dynamic", "fixed", "feedback", "best-effort", "shortest-first")
+QualitySide = Literal["dynamic", "fixed", "feedback", "best-effort", "shortest-first"]
+SIDES: Final[tuple[QualitySide, ...]] = ("dynamic", "fixed", "feedback", "best-effort", "shortest-first")
 """``shortest-first`` is best effort that runs the shortest of the instances with the same deadline first."""
 GRID: Final = tuple(Gains(integral, change) for integral in (0.1, 0.3, 1.0) for change in (0.0, 0.5))
 """Gains among which those of feedback are searched."""
-_SAMPLING: Final[dict[Side, Sampling]] = {"dynamic": "dynamic", "fixed": "fixed"}
+_SAMPLING: Final[dict[QualitySide, Sampling]] = {"dynamic": "dynamic", "fixed": "fixed"}
 
 
-def rule_of(side: Side, gains: Gains) -> RecordedRule:
+def rule_of(side: QualitySide, gains: Gains) -> RecordedRule:
     """What gives levels, with notes of all instances.
 
     >>> rule_of("feedback", Gains()).inner.name, rule_of("fixed", Gains()).inner.name
@@ -37,12 +37,12 @@ def rule_of(side: Side, gains: Gains) -> RecordedRule:
     return RecordedRule(FeedbackLevels(FeedbackController(gains)) if side == "feedback" else BestEffort())
 
 
-def manager_of(side: Side, rule: RecordedRule, sampler: InstanceSampler) -> ManagedLevels:
+def manager_of(side: QualitySide, rule: RecordedRule, sampler: InstanceSampler) -> ManagedLevels:
     """The manager of levels."""
     sampling = _SAMPLING.get(side, "off")
     return ManagedLevels(rule, sampling, None if sampling == "off" else sampler, cold=COLD)
 
 
-def scheduler_of(side: Side) -> EarliestDeadline:
+def scheduler_of(side: QualitySide) -> EarliestDeadline:
     """Which instance runs first."""
     return EarliestDeadline("shortest" if side == "shortest-first" else "hash")

@@ -14,8 +14,8 @@ from freshet.quality.periodic.levels import LevelDemand, average_levels, fair_le
 
 _RECENT: Final = 50
 """Number of instances from which the margin is learned."""
-_SURE: Final = 1.28
-"""Standard deviations that nine of ten cases do not exceed."""
+_SURE: Final = 2.0
+"""Standard deviations that 97 of 100 cases do not exceed."""
 _RANGE: Final = (-0.5, 1.0)
 """Margins are between these."""
 _AIMS: Final = {"fair": fair_levels, "average": average_levels}
@@ -29,7 +29,7 @@ class PredictedLevels(LevelRule):
     Args:
         aim: Whether the worst answer or the average is made as good as possible.
 
-    Predicted times are stretched by a margin: what as many instances together would not exceed in nine of ten cases, by
+    Predicted times are stretched by a margin: what as many instances together would not exceed in 97 of 100 cases, by
     the errors of recent predictions.
 
     >>> from freshet.quality.periodic import OperatorCost, PlanStep, PlanTime
@@ -55,7 +55,7 @@ class PredictedLevels(LevelRule):
             self._recent.append((outcome.predicted, outcome.took))
 
     def _margin(self, instances: int) -> float:
-        """By how much longer so many instances together last than predicted, in nine of ten cases: they run one after
+        """By how much longer so many instances together last than predicted, in 97 of 100 cases: they run one after
         the other, so the errors of many of them even out, and those of long ones count most."""
         predicted = sum(each for each, _ in self._recent)
         if not predicted or not instances:
