@@ -29,13 +29,13 @@ PROBES: Final = (10_000.0, 20_000.0)
 _LEAST: Final = 0.01
 """A quality below it counts as this much in a ratio."""
 
-Runs = Mapping[tuple[QualitySide, float], Sequence[PeriodicRun]]
+SideRuns = Mapping[tuple[QualitySide, float], Sequence[PeriodicRun]]
 """By side and load, one run of each repetition."""
 
 
 @dataclass(slots=True)
 class ManagingBench:
-    """Runs all sides in each repetition, in alternating order, each at every load.
+    """SideRuns all sides in each repetition, in alternating order, each at every load.
 
     Args:
         stage: Where.
@@ -73,7 +73,7 @@ class ManagingBench:
         texts = {f"{each.integral:g}, {each.proportional:g}": quality for each, quality in found.items()}
         return max(found, key=lambda each: found[each]), texts
 
-    def repeat(self, rate: float, gains: Gains, repetitions: int) -> Runs:
+    def repeat(self, rate: float, gains: Gains, repetitions: int) -> SideRuns:
         """All repetitions. Controllers and margins go on from one to the next: none begins anew."""
         cells = [(side, load) for load in LOADS for side in SIDES]
         rules: dict[tuple[QualitySide, float], RecordedRule] = {
@@ -90,7 +90,7 @@ class ManagingBench:
         return found
 
 
-def figures_of(found: Runs) -> dict[str, float | Spread]:
+def figures_of(found: SideRuns) -> dict[str, float | Spread]:
     """The figures, with a suffix for each load."""
     figures: dict[str, float | Spread] = {}
     for load in LOADS:
