@@ -35,7 +35,7 @@ SideRuns = Mapping[tuple[QualitySide, float], Sequence[PeriodicRun]]
 
 @dataclass(slots=True)
 class ManagingBench:
-    """SideRuns all sides in each repetition, in alternating order, each at every load.
+    """Runs all sides in each repetition, in alternating order, each at every load.
 
     Args:
         stage: Where.
