@@ -85,4 +85,7 @@ def test_measured_ranks_must_have_been_measured(app: Path) -> None:
 
 def test_json_is_for_decisions(app: Path, command: Command) -> None:
     done = command("explain", app, "--json")
-    assert (done.returncode, done.stderr) == (2, "--json is for --decisions and --feasible: use one of them, too\n")
+    assert (done.returncode, done.stderr) == (
+        2,
+        "--json is for --decisions, --feasible and --misses: use one of them, too\n",
+    )

@@ -116,7 +116,7 @@ def test_the_configuration_reference_has_every_option(options: type[BaseModel]) 
 
 NAMED = (
     "queries", "operators", "streams", "sources", "mirrors", "failing_examples", "sinks", "tables", "changes",
-    "versions", "spark", "ways", "classes", "missing", "measures",
+    "versions", "spark", "ways", "classes", "missing", "measures", "blocked_by",
 )  # fmt: skip
 """Tables of the report whose keys are names."""
 
@@ -161,7 +161,7 @@ def test_the_page_of_the_report_has_every_key_of_a_report(tmp_path: Path) -> Non
     app.query("promised", "SELECT v FROM s", curve=[(0, 1.0), (1, 0.0)], sinks=memory)
     app.stream("p", "v int")
     app.query("watched", "SELECT v FROM p", expect={"latency": "1 s"}, overload=["thin"], sinks=memory)
-    app.query("often", "SELECT count(*) AS n FROM p [RANGE 1 s] PERIOD 500 ms", sinks=memory)
+    app.query("often", "SELECT count(*) AS n FROM p [RANGE 1 s] PERIOD 500 ms DEADLINE 1 ms", sinks=memory)
     with app.start() as run:
         run.thin("watched", 0.5)
         run.push("p", [{"v": number} for number in range(1000)])

@@ -33,7 +33,7 @@ from freshet.app.declared.spec import (
 from freshet.log import Retention
 from freshet.model import Stream, UserError, parse_bytes, parse_duration, parse_schema, priority_classes
 from freshet.model.balance import BalanceBound
-from freshet.model.level_settings import LevelAim, LevelMode, LevelSettings
+from freshet.model.level_settings import LevelAim, LevelMode, LevelSettings, WhenFull
 from freshet.model.look_settings import LookSettings, OptimizerMode
 from freshet.model.places import check_local
 from freshet.policies import create
@@ -65,6 +65,8 @@ class App(OwnCode):
             ``predicted``, ``feedback``, or ``off``.
         aim: Whether levels make the worst answer (``fair``) or the ``average`` as good as possible.
         ahead: Whether levels leave time for the releases that come before the last deadline.
+        admission: What happens to PERIOD queries that cannot all be in time, by what their instances took before:
+            their levels fall (``degrade``), or they are refused (``refuse``).
         unit_timeout: How long a job of a unit may take; None: any time. The query that takes longer is quarantined.
         max_rows_out_per_row: Maximum number of rows that a unit of a query may output for each row that it reads.
         kept_state: Maximum memory in which each worker keeps what it has made of the states of windows and joins.
@@ -107,6 +109,7 @@ class App(OwnCode):
         levels: LevelMode = "predicted",
         aim: LevelAim = "fair",
         ahead: bool = False,
+        admission: WhenFull = "degrade",
         workers: int = 2,
         max_train_rows: int = 500_000,
         unit_timeout: str | float | None = 600.0,
@@ -148,7 +151,7 @@ class App(OwnCode):
             parse_bytes(kept_state), priority_classes(classes or {}),
             LookSettings(parse_duration(look_every), parse_duration(look_ahead), stay),
             check_mode(optimizer), ranks_of(ranks), age_limit(ageing), balance_of(expect, policy), periodic, reserve,
-            LevelSettings.checked(levels, aim, ahead),
+            LevelSettings.checked(levels, aim, ahead, admission),
         )  # fmt: skip
         self.streams: dict[str, StreamSpec] = {}
         self.tables: dict[str, TableSpec] = {}

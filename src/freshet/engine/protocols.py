@@ -91,6 +91,9 @@ class QueueLog(TrainSource, Protocol):
     def waiting_instances(self, query: str) -> Sequence[Instance]:
         """Instances of a query that were released and not answered, by release."""
 
+    def answered_instances(self, query: str) -> Sequence[Instance]:
+        """Answered instances of a query that are remembered, by release."""
+
 
 class Executor(Protocol):
     """Runs units."""

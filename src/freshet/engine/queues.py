@@ -182,6 +182,9 @@ class LogQueues:
     def waiting_instances(self, query: str) -> Sequence[Instance]:
         return [each for each in self.log.instances("WHERE state = 'waiting'") if each.query == query]
 
+    def answered_instances(self, query: str) -> Sequence[Instance]:
+        return [each for each in self.log.instances("WHERE state = 'answered'") if each.query == query]
+
     def _make_queues(self, streams: Sequence[str]) -> None:
         known = self.log.streams()
         for stream in streams:

@@ -8,11 +8,12 @@ Its commit takes in the answer, moves the cursors to where the next window begin
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from freshet.engine.binding import shape_of
 from freshet.engine.board import Board
+from freshet.engine.kept_panes import KeptPane, KeptPanes
 from freshet.engine.protocols import QueueLog
 from freshet.engine.states import EdgeState, FoldState, QueryState, WaitingInstance
 from freshet.engine.timekeeper import Timekeeper
@@ -56,6 +57,8 @@ class PeriodicQuery:
     number: int
     edges: tuple[EdgeState, ...]
     last: int
+    panes: dict[str, KeptPanes] = field(default_factory=dict)
+    """What the panes of its windows kept, by edge."""
 
     @property
     def period(self) -> int:
@@ -97,6 +100,7 @@ class Releases:
         edges = tuple(edge for each in self._board.of(state) for edge in each.edges if edge.window is not None)
         query = PeriodicQuery(state, self._board.numbers[state.name], edges, now if last is None else last)
         self.queries[state.name] = query
+        self._recall_panes(query)
         if last is None:
             self._log.release({state.name: now}, lambda: (), ())
         for record in self._log.waiting_instances(state.name):
@@ -104,6 +108,17 @@ class Releases:
         if state.promises.missed == "skip":
             self._skip(query, now, 0, "the application did not run")
         self._sort()
+
+    def _recall_panes(self, query: PeriodicQuery) -> None:
+        """Finds out what the panes of a query kept, from its answers so far."""
+        folds = (fold.node.operator for fold in self._board.folds(query.state.operators))
+        sizes = [fold.validity.size or 0 for fold in folds if isinstance(fold, Panes) and fold.slide > _MOMENT]
+        readers = [edge.edge.reader for edge in query.edges if edge.window is not None and edge.window.passes]
+        if sizes and readers:
+            query.panes = {reader: KeptPanes(max(sizes)) for reader in readers}
+            answered = self._log.answered_instances(query.state.name)
+            for reader, panes in query.panes.items():
+                panes.recall(reader, answered)
 
     def _skip(self, query: PeriodicQuery, now: int, kept: int, why: str) -> None:
         """Skips the releases up to now, except for the last ones; the ledger says so."""
@@ -153,7 +168,7 @@ class Releases:
 
     def _add(self, query: PeriodicQuery, record: Instance) -> WaitingInstance:
         windows = tuple((edge, self._first(edge, record.release, record.ends)) for edge in query.edges)
-        self._board.instances.append(instance := WaitingInstance(record, query.number, windows))
+        self._board.instances.append(instance := WaitingInstance(record, query.number, windows, panes=query.panes))
         return instance
 
     def _first(self, edge: EdgeState, release: int, ends: Mapping[str, int]) -> int:
@@ -311,6 +326,9 @@ class Releases:
         del self._units[unit.id]
         for each in answered:
             for edge, at in list(self._moves(each)):
+                if (panes := each.panes.get(edge.edge.reader)) is not None:
+                    kept = dict(each.run.kept).get(edge.edge.reader, 1.0) if each.run else 1.0
+                    panes.add(KeptPane(each.record.release, max(0, at - edge.cursor), kept))
                 edge.cursor = max(edge.cursor, at)
         for each in instances:
             each.running = False

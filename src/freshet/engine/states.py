@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+from freshet.engine.kept_panes import KeptPanes
 from freshet.model import (
     Edge,
     InputWindow,
@@ -179,6 +180,8 @@ class WaitingInstance:
     may_run: bool = False
     run: InstanceRun | None = None
     """How it runs now, or ran at last."""
+    panes: Mapping[str, KeptPanes] = field(default_factory=dict)
+    """What the panes of its windows kept, by the names of edges that lead to them."""
 
     @property
     def key(self) -> tuple[str, int]:
@@ -195,7 +198,9 @@ class WaitingInstance:
     @property
     def inputs(self) -> tuple[InstanceInput, ...]:
         """What it sees of each edge."""
-        found = ((edge.edge, max(first, edge.cursor)) for edge, first in self.windows)
-        ends = self.record.ends
-        return tuple(InstanceInput(each.reader, each.stream, each.node, min(at, ends[each.reader]), ends[each.reader])
-                     for each, at in found)  # fmt: skip
+        return tuple(self._input(edge.edge, max(first, edge.cursor)) for edge, first in self.windows)
+
+    def _input(self, edge: Edge, at: int) -> InstanceInput:
+        end, panes = self.record.ends[edge.reader], self.panes.get(edge.reader)
+        earlier, kept = (0, 1.0) if panes is None else panes.before(self.record.release)
+        return InstanceInput(edge.reader, edge.stream, edge.node, min(at, end), end, earlier, kept)

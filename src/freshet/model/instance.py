@@ -98,18 +98,30 @@ class Instance:
 @dataclass(frozen=True, slots=True)
 class InstanceInput:
     """What an instance sees of one edge, by the name of its cursor and the number of the node that it leads to: the
-    range [first, end) of a stream."""
+    range [first, end) of a stream. Where a fold keeps panes, its window also has ``earlier`` tuples that instances
+    before it have read, and of which they kept a share.
+
+    >>> InstanceInput("q.edge", "s", 0, 0, 10, earlier=30, earlier_kept=1.0).window_kept(0.5)
+    0.875
+    """
 
     reader: str
     stream: str
     node: int
     first: int
     end: int
+    earlier: int = 0
+    earlier_kept: float = 1.0
 
     @property
     def rows(self) -> int:
         """Number of tuples."""
         return self.end - self.first
+
+    def window_kept(self, kept: float) -> float:
+        """The share of its window's tuples that is kept if this share of the new ones is: the mean by their rows."""
+        rows = self.rows + self.earlier
+        return (self.rows * kept + self.earlier * self.earlier_kept) / rows if rows else kept
 
 
 def releases_between(after: int, until: int, period: int) -> range:

@@ -17,6 +17,9 @@ LevelMode = Literal["predicted", "feedback", "off"]
 LevelAim = Literal["fair", "average"]
 """What is made as good as possible: the worst answer, then the next one (RT Fig. 7), or the average (RT §4.4)."""
 
+WhenFull = Literal["degrade", "refuse"]
+"""What happens to periodic queries that cannot all be in time: their levels fall, or they are refused."""
+
 
 @dataclass(frozen=True, slots=True)
 class LevelSettings:
@@ -26,6 +29,7 @@ class LevelSettings:
         mode: Who says the levels.
         aim: What they make as good as possible.
         ahead: Whether releases that come before the last deadline count (RT §7).
+        admission: What happens to queries that cannot all be in time.
 
     >>> LevelSettings.checked("predicted", "mean")
     Traceback (most recent call last):
@@ -35,16 +39,23 @@ class LevelSettings:
     mode: LevelMode = "predicted"
     aim: LevelAim = "fair"
     ahead: bool = False
+    admission: WhenFull = "degrade"
 
     @classmethod
-    def checked(cls, mode: str = "predicted", aim: str = "fair", ahead: bool = False) -> LevelSettings:
+    def checked(
+        cls, mode: str = "predicted", aim: str = "fair", ahead: bool = False, admission: str = "degrade"
+    ) -> LevelSettings:
         """The settings that a user writes.
 
         Raises:
-            UserError: There is no such mode or aim.
+            UserError: There is no such mode, aim or admission.
         """
-        for key, given, words in (("levels", mode, get_args(LevelMode)), ("aim", aim, get_args(LevelAim))):
+        for key, given, words in (
+            ("levels", mode, get_args(LevelMode)),
+            ("aim", aim, get_args(LevelAim)),
+            ("admission", admission, get_args(WhenFull)),
+        ):
             if given not in words:
                 known = " or ".join(f'"{word}"' for word in words)
                 raise UserError(f"{key} must be {known}, not {given!r}")
-        return cls(mode, aim, bool(ahead))  # type: ignore[arg-type]
+        return cls(mode, aim, bool(ahead), admission)  # type: ignore[arg-type]

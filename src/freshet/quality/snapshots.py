@@ -110,6 +110,18 @@ class FeasibleSnapshot(TypedDict):
     advice: Annotated[str, "what would help"]
 
 
+class MissSnapshot(TypedDict):
+    """An instance of a periodic query that was not answered by its deadline."""
+
+    release: Annotated[Seconds, "when it was released, in seconds since the epoch"]
+    late_s: Annotated[Seconds | None, "how late its answer was; `null`: it was given up"]
+    waited_s: Annotated[Seconds, "how long it waited until it began"]
+    predicted_s: Annotated[Seconds | None, "how long it was expected to take; `null`: nothing was known of its query"]
+    took_s: Annotated[Seconds, "how long it took"]
+    dropped: Annotated[Share, "share of its tuples that was left out, of the input that lost most"]
+    blocked_by: Annotated[dict[str, float], "seconds for which instances of other queries ran while it waited"]
+
+
 class PeriodicSnapshot(TypedDict):
     """The instances of a periodic query in this run."""
 
@@ -124,6 +136,7 @@ class PeriodicSnapshot(TypedDict):
     time_error_p50: Annotated[float | None, "median relative error of the predicted times"]
     selectivity_error_p50: Annotated[float | None, "median relative error of sampled selectivities"]
     sampling_share: Annotated[Share | None, "share of the time of instances that samplers took"]
+    misses: Annotated[list[MissSnapshot], "the last of those missed, the newest last, each with:"]
 
 
 class QuerySnapshot(TypedDict):

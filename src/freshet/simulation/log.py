@@ -231,6 +231,10 @@ class SimulatedLog(MadeUp):
         """None: the engine knows all of them."""
         return ()
 
+    def answered_instances(self, query: str) -> Sequence[Instance]:
+        """None: a run begins without any."""
+        return ()
+
     def _queue(self, stream: str) -> _Queue:
         queue = self._streams.setdefault(stream, _Queue())
         assert isinstance(queue, _Queue), f"{stream} is a source"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from freshet.model import InstanceInput
 from freshet.model.errors import UserError
 from freshet.model.quality_table import QualityTable
 from freshet.quality.periodic import (
@@ -14,7 +15,6 @@ from freshet.quality.periodic import (
     InstanceFigures,
     InstanceMeter,
     OperatorCost,
-    Pane,
     PlanStep,
     PlanTime,
     ReadyInstance,
@@ -23,7 +23,6 @@ from freshet.quality.periodic import (
     count_estimate,
     kept_along,
     kept_at,
-    kept_of_panes,
     largest_ratio,
     sum_estimate,
 )
@@ -43,8 +42,8 @@ def test_fig_6_as_drop_ratios() -> None:
 
 
 def test_panes_that_were_thinned_at_different_times() -> None:
-    assert kept_of_panes([Pane(100, 1.0), Pane(300, 0.5)]) == pytest.approx(0.625)
-    assert kept_of_panes([]) == 1.0
+    assert InstanceInput("q.e", "s", 0, 0, 300, 100, 1.0).window_kept(0.5) == pytest.approx(0.625)
+    assert InstanceInput("q.e", "s", 0, 0, 0).window_kept(0.5) == 0.5
 
 
 @pytest.mark.parametrize("wrong", [{"s": {"t": "strict"}}, {}, [[0.5, 0.9], [0.7, 0.8], [1, 1]], [[0.5, 0.5]], "steep"])

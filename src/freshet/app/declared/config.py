@@ -28,7 +28,7 @@ from freshet.log.segments.retention import Retention
 from freshet.model import Curve, Expectation, UserError, parse_bytes, parse_duration, priority_classes
 from freshet.model.balance import BalanceBound
 from freshet.model.decision_table import DecisionTable
-from freshet.model.level_settings import LevelAim, LevelMode
+from freshet.model.level_settings import LevelAim, LevelMode, WhenFull
 from freshet.model.look_settings import LookSettings
 from freshet.model.places import check_local
 from freshet.model.promises import overload_of
@@ -331,6 +331,9 @@ class AppSection(Section):
     """Whether levels make the worst answer or the average as good as possible: "fair" or "average"."""
     ahead: bool = False
     """Whether levels leave time for releases that come before the last deadline."""
+    admission: WhenFull = "degrade"
+    """What happens to PERIOD queries that cannot all be in time, by what their instances took before: their levels
+    fall ("degrade"), or the application or the added query is refused ("refuse")."""
     workers: int = Field(default=2, ge=1, le=64)
     """How many units may run at once."""
     max_train_rows: int = Field(default=500_000, ge=1)

@@ -16,7 +16,9 @@ EVERY: Final = 10.0
 _ENDED: Final = ("stopped", "failed")
 
 
-def situation_of(report: Mapping[str, Any], promises: Mapping[str, Promises], load: float = 1.0) -> Situation | None:
+def situation_of(
+    report: Mapping[str, Any], promises: Mapping[str, Promises], load: float = 1.0, reserve: float = 0.0
+) -> Situation | None:
     """What a report says of rates and costs; None if it says too little.
 
     Rates are those of the last seconds, or of the whole run if it has ended. What several queries share is dealt out.
@@ -25,6 +27,7 @@ def situation_of(report: Mapping[str, Any], promises: Mapping[str, Promises], lo
         report: A report, or the meters of a run.
         promises: Of the queries that are to be judged.
         load: Factor of all rates.
+        reserve: Share of the time that continuous queries keep.
     """
     queries: Mapping[str, QuerySnapshot] = report["queries"]
     recent = report.get("status", "running") not in _ENDED
@@ -33,7 +36,7 @@ def situation_of(report: Mapping[str, Any], promises: Mapping[str, Promises], lo
     overhead = report["overhead"]["per_call_s"]
     if overhead is None or not any(each.rate or each.instance for each in loads):
         return None
-    return Situation(loads, overhead, report["workers"]["workers"]).scaled(load)
+    return Situation(loads, overhead, report["workers"]["workers"], reserve).scaled(load)
 
 
 def _load(name: str, query: QuerySnapshot, promises: Promises, shared: Mapping[str, int], recent: bool) -> QueryDemand:
@@ -55,16 +58,21 @@ def judged(situation: Situation | None) -> list[FeasibleSnapshot]:
 
 
 class Judgement:
-    """Judges a run now and then, and keeps what it found: judging takes some milliseconds."""
+    """Judges a run now and then, and keeps what it found: judging takes some milliseconds.
 
-    def __init__(self) -> None:
+    Args:
+        reserve: Share of the time that continuous queries keep.
+    """
+
+    def __init__(self, reserve: float = 0.0) -> None:
+        self._reserve = reserve
         self._found: list[FeasibleSnapshot] = []
         self._due = 0.0
 
     def of(self, report: Mapping[str, Any], promises: Mapping[str, Promises]) -> list[FeasibleSnapshot]:
         """The verdicts, at most some seconds old."""
         if report["time"] >= self._due:
-            situation = situation_of(report, promises)
+            situation = situation_of(report, promises, reserve=self._reserve)
             # Without figures it looks again at the next report.
             self._found, self._due = judged(situation), report["time"] + (EVERY if situation is not None else 0.0)
         return self._found

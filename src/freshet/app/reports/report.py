@@ -50,7 +50,7 @@ def report_of(app: App, parts: Parts, status: str) -> Report:
     settings = {"state": str(app.state)} | asdict(app.settings) | {"master": parts.master}
     del settings["policy"], settings["looks"], settings["balance"]
     looks, bound, levels = app.settings.looks, app.settings.balance, app.settings.levels
-    settings |= {"levels": levels.mode, "aim": levels.aim, "ahead": levels.ahead}
+    settings |= {"levels": levels.mode, "aim": levels.aim, "ahead": levels.ahead, "admission": levels.admission}
     settings["expect"] = None if bound is None else bound.text()
     settings |= {"look_every": looks.every, "look_ahead": looks.ahead, "least_stay": looks.stay}
     settings["classes"] = {name: each.weight for name, each in app.settings.classes.items()}

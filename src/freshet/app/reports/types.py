@@ -125,6 +125,7 @@ class SettingsReport(TypedDict):
     levels: Annotated[str, "as declared"]
     aim: Annotated[str, "as declared"]
     ahead: Annotated[bool, "as declared"]
+    admission: Annotated[str, "as declared"]
     spark: Annotated[dict[str, str], "Spark settings, as declared"]
     resident: Annotated[int | str, "as declared"]
     resident_port: Annotated[int, "as declared"]

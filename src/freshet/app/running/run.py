@@ -17,6 +17,7 @@ from freshet.app.declared.spec import CurveLike, ExpectationLike, QueryOptions, 
 from freshet.app.remembered.sharing import write_figures
 from freshet.app.reports.report import report_of, snapshot, write
 from freshet.app.reports.types import Report
+from freshet.app.running.admitting import check_admission
 from freshet.app.running.course import HISTORY, CourseWriter
 from freshet.app.running.loop import Rounds
 from freshet.app.running.observers import Guarded
@@ -183,6 +184,10 @@ class Run:
         spec = declare_query(taken, name, sql, self.app.settings, **options)
         query = self._parts.loop.ask(lambda: self._parts.installer.make(spec))
         self._parts.outlets.check(spec, query.columns)
+        if query.promises.period is not None:
+            promises = self._parts.loop.ask(self._parts.engine.promises)
+            figures = self._parts.loop.ask(lambda: snapshot(self.app, self._parts))
+            check_admission(self.app.settings.levels.admission, figures, promises, self.app.settings.reserve)
         self._parts.loop.ask(lambda: self._parts.installer.add(spec))
         self._parts.loop.ask(lambda: self._parts.weights.add(name, spec.weighing))
         try:

@@ -18,7 +18,9 @@ from freshet.app.declared.mirror_readers import readers_of
 from freshet.app.declared.problems import Problem, refuse
 from freshet.app.declared.spec import check_master
 from freshet.app.remembered.restart import check_owner, check_stream, claim
+from freshet.app.reports.feasible import Judgement
 from freshet.app.reports.types import ResidentsReport
+from freshet.app.running.admitting import check_admission, last_figures
 from freshet.app.running.followers import followers_of
 from freshet.app.running.installing import Installer
 from freshet.app.running.loop import Loop
@@ -32,6 +34,7 @@ from freshet.engine import Engine, LogQueues, RealClock
 from freshet.engine.beta_keeper import BetaKeeper
 from freshet.engine.history_keeper import HistoryKeeper
 from freshet.engine.weight_keeper import WeightKeeper
+from freshet.engine.window_sampler import WindowSampler
 from freshet.log import Intake, Log
 from freshet.model import ARRIVAL, FreshetError, Query, UserError
 from freshet.policies import FreshnessAware, create
@@ -93,6 +96,8 @@ def _open(
 
     chosen = create(policy)
     checked, made = app.checked(), aged(chosen, app.settings.ageing)
+    wished = {name: query.promises for name, query in checked.queries.items()}
+    check_admission(app.settings.levels.admission, last_figures(app.report), wished, app.settings.reserve)
     table_of(app)  # refuses ranks that are not there before Spark starts
     if asked := master or os.environ.get("SPARK_MASTER"):
         check_master(asked)  # nothing has checked yet what the environment says
@@ -116,10 +121,10 @@ def _open(
     queues = LogQueues(log)
     decisions, rows = DecisionKeeper(), app.settings.max_train_rows
     told: list[Observer] = [decisions, QuarantineTeller(), *map(Guarded, observers)]
-    periodic = PeriodicFirst(
-        create_periodic(app.settings.periodic), made, app.settings.reserve, create_levels(app.settings.levels)
-    )
+    periodic = PeriodicFirst(create_periodic(app.settings.periodic), made, app.settings.reserve)
     engine = Engine(queues, executor, clock, made, most_rows=rows, observers=told, periodic=periodic)
+    sampler = WindowSampler(engine.board.network, queues, log.folder)
+    periodic.levels = create_levels(app.settings.levels, sampler)
     history = HistoryKeeper(History(), engine)
     if app.report is not None:
         engine.observers.append(history)
@@ -148,6 +153,7 @@ def _open(
     engine.observers.append(weights)
     parts = Parts(log, queues, session, engine, loop, installer, outlets, tables, policy,
                   master_of(session), decisions, history, weights, lambda: _residents(executor, none))  # fmt: skip
+    parts.judgement = Judgement(app.settings.reserve)
     if app.settings.balance is not None and isinstance(chosen, FreshnessAware):
         parts.balance = BetaKeeper(engine, app.settings.balance, chosen, app.settings.looks.every)
         engine.observers.append(parts.balance)

@@ -93,6 +93,8 @@ class Victims:
 
     folder: Path
     rate: float
+    program: str = application.__file__
+    """The application."""
     kills: list[Kill] = field(default_factory=list)
     starts: list[float] = field(default_factory=list)
     """Seconds from the start of each process until it ran."""
@@ -151,7 +153,7 @@ class Victims:
     def _start(self, policy: str, *more: str) -> subprocess.Popen[bytes]:
         self._number += 1
         # By its path: an older version has it elsewhere, or another one.
-        command = [sys.executable, "-P", application.__file__, str(self.folder), str(self._number), policy]
+        command = [sys.executable, "-P", self.program, str(self.folder), str(self._number), policy]
         settings = dict(os.environ)
         if self.sources is not None:
             settings["PYTHONPATH"] = str(self.sources.resolve())

@@ -18,6 +18,7 @@ from freshet.engine import Engine, LogQueues
 from freshet.log import Intake, Log, Retention
 from freshet.model import Stream
 from freshet.policies import Everything, Policy
+from freshet.policies.periodic import PeriodicFirst
 from freshet.policies.sharing import Mode, share
 from freshet.spark.driver.executor import SparkExecutor
 from freshet.spark.driver.residents.slots import residents_for
@@ -45,6 +46,7 @@ class EngineRig:
         resident: How many residents, as an application declares it.
         part_overhead: Seconds that a second job takes, to judge whether an aggregate merges a train in parts; None: as
             measured.
+        periodic: Decides on instances of periodic queries; None: the earliest deadline first.
     """
 
     def __init__(
@@ -58,6 +60,7 @@ class EngineRig:
         retention: Retention = KEEP,
         resident: ResidentSetting = "auto",
         part_overhead: float | None = None,
+        periodic: PeriodicFirst | None = None,
     ) -> None:
         self._clock = NotingClock()
         self._notes = StepNotes(self._clock)
@@ -77,7 +80,13 @@ class EngineRig:
             self._intakes = {name: Intake(self.log, stream) for name, stream in self._streams.items()}
             self.queues = LogQueues(self.log)
             self.engine = Engine(
-                self.queues, self.executor, self._clock, Everything(), most_rows=most_rows, observers=[self._notes]
+                self.queues,
+                self.executor,
+                self._clock,
+                Everything(),
+                most_rows=most_rows,
+                observers=[self._notes],
+                periodic=periodic,
             )
             self._notes.board = self.engine.board
             self._stack = stack.pop_all()

@@ -25,6 +25,7 @@ Examples:
   freshet explain app.toml --decisions   what the optimizer saw and did
   freshet explain app.toml --feasible    can the promises be kept?
   freshet explain app.toml --feasible --load 1.5   ... with half as much again?
+  freshet explain app.toml --misses      which deadlines were missed, and why?
 """
 
 
@@ -36,7 +37,10 @@ def explain(
         bool, typer.Option("--feasible", help="Show whether promises can be kept, by the figures of the last report.")
     ] = False,
     load: Annotated[float, typer.Option(metavar="FACTOR", help="With --feasible: at other rates.")] = 1.0,
-    json: Annotated[bool, typer.Option("--json", help="Print decisions or verdicts as JSON.")] = False,
+    misses: Annotated[
+        bool, typer.Option("--misses", help="Show why instances of PERIOD queries were late, by the last report.")
+    ] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print decisions, verdicts or misses as JSON.")] = False,
 ) -> None:
     """Show how queries run.
 
@@ -50,6 +54,9 @@ def explain(
     With --feasible it says of each promise whether it can be kept: by the rates and costs in the report of the
     application, while it runs or after it, and by the promises in the file as it is now. It says what to expect, how
     much rates may grow, what is overloaded, and which promise to loosen or which query to move.
+
+    With --misses it shows the last instances of PERIOD queries that were late: how long they waited and took, what was
+    predicted, which share of their tuples was left out, and which instances ran meanwhile.
     """
     from freshet.app import App
     from freshet.app.declared.problems import did_you_mean
@@ -62,8 +69,8 @@ def explain(
         hint = did_you_mean(query, checked.queries)
         wrong = f"{query} is a {kind}, and explain shows queries" if kind else f"there is no query {query!r}{hint}"
         raise UserError(f"{app}: {wrong}; it has: {', '.join(checked.queries)}")
-    if json and not (decisions or feasible):
-        raise UserError("--json is for --decisions and --feasible: use one of them, too")
+    if json and not (decisions or feasible or misses):
+        raise UserError("--json is for --decisions, --feasible and --misses: use one of them, too")
     if load != 1.0 and not feasible:
         raise UserError("--load is for --feasible: use both")
     if feasible:
@@ -72,7 +79,13 @@ def explain(
         if not 0.0 < load < float("inf"):
             raise UserError(f"--load is a factor above 0, such as 1.5, not {load:g}")
         promises = {name: each.promises for name, each in checked.queries.items()}
-        print(feasible_text(made.report, promises, [query] if query else list(promises), load, json))
+        names = [query] if query else list(promises)
+        print(feasible_text(made.report, promises, names, load, json, made.settings.reserve))
+        return
+    if misses:
+        from freshet.cli.explaining.misses import misses_text
+
+        print(misses_text(made.report, [query] if query else list(checked.queries), json))
         return
     if decisions:
         from freshet.cli.explaining.decisions import decisions_text

@@ -16,10 +16,15 @@ _TITLES: Final = ("query", "promise", "feasible", "expected", "room")
 
 
 def feasible_text(
-    path: Path | None, promises: Mapping[str, Promises], queries: Sequence[str], load: float, as_json: bool
+    path: Path | None,
+    promises: Mapping[str, Promises],
+    queries: Sequence[str],
+    load: float,
+    as_json: bool,
+    reserve: float = 0.0,
 ) -> str:
     """The verdicts on queries, as a table or as JSON, from the figures of a report."""
-    situation = situation_of(_figures(path), promises, load)
+    situation = situation_of(figures_of(path, "--feasible"), promises, load, reserve)
     if situation is None:
         raise UserError(f"{path}: it has no figures yet: run the application until tuples have come")
     found = [each for each in verdicts(situation) if each.query in queries]
@@ -30,9 +35,14 @@ def feasible_text(
     return "\n".join([_summary(situation), "", *_table(found), *_advice(found)])
 
 
-def _figures(path: Path | None) -> Mapping[str, Any]:
+def figures_of(path: Path | None, option: str) -> Mapping[str, Any]:
+    """The figures of a report, for an option that shows them.
+
+    Raises:
+        UserError: There is no such report.
+    """
     if path is None:
-        raise UserError("--feasible takes its figures from a report, and the application has none")
+        raise UserError(f"{option} takes its figures from a report, and the application has none")
     try:
         told: Mapping[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     except OSError:

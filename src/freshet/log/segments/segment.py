@@ -16,7 +16,7 @@ from freshet.log.segments.sums import Checks, checked, damaged
 from freshet.model import ARRIVAL, Segment, SegmentFile, Train
 
 SUFFIX: Final = ".arrows"
-Arrivals = npt.NDArray[np.int64]
+ArrivalColumn = npt.NDArray[np.int64]
 Mapped = dict[str, pa.Buffer]
 """Contents of segment files by name: ranges that are read together often lie in the same few files."""
 
@@ -54,7 +54,7 @@ class SegmentWriter:
     ) -> None:
         self.abort()
 
-    def add(self, stream: str, batch: pa.RecordBatch | pa.Table) -> Arrivals:
+    def add(self, stream: str, batch: pa.RecordBatch | pa.Table) -> ArrivalColumn:
         """Adds a segment of a stream; a batch without rows adds none. The last column must be the arrival, which is
         returned."""
         arrivals = _arrivals(stream, batch)
@@ -164,12 +164,12 @@ def _cut(content: pa.Buffer, segment: Segment, first: int, end: int, storage: St
     return table if (low, high) == (0, segment.rows) else table.slice(low, max(high - low, 0))
 
 
-def _arrivals(stream: str, batch: pa.RecordBatch | pa.Table) -> Arrivals:
+def _arrivals(stream: str, batch: pa.RecordBatch | pa.Table) -> ArrivalColumn:
     last = batch.schema.field(batch.num_columns - 1) if batch.num_columns else None
     if last is None or last.name != ARRIVAL or last.type != pa.int64():
         raise ValueError(f"segment of {stream}: the last column must be {ARRIVAL} (int64), not {last}")
     arrivals = batch.column(batch.num_columns - 1)
     if arrivals.null_count:
         raise ValueError(f"segment of {stream}: {ARRIVAL} holds NULL")
-    found: Arrivals = arrivals.to_numpy()
+    found: ArrivalColumn = arrivals.to_numpy()
     return found

@@ -64,7 +64,7 @@ def _fit(situation: Situation, queries: Sequence[QueryDemand], factor: float) ->
         )
         for each in queries
     ]
-    return fit(loads, blocking=overhead, capacity=float(situation.workers))
+    return fit(loads, blocking=overhead, capacity=situation.for_instances)
 
 
 def _room(situation: Situation, queries: Sequence[QueryDemand]) -> float:

@@ -44,6 +44,7 @@ class Situation:
         queries: In any order.
         overhead: Seconds that a step takes besides its tuples.
         workers: Number of steps that run at once.
+        reserve: Share of the time that continuous queries keep, whatever periodic ones need.
 
     >>> one = QueryDemand("q", rate=100.0, work=0.004, promises=Promises())
     >>> Situation((one,), overhead=0.01).load, round(Situation((one,), 0.01).scaled(2.0).load, 3)
@@ -53,6 +54,19 @@ class Situation:
     queries: tuple[QueryDemand, ...]
     overhead: float
     workers: int = 1
+    reserve: float = 0.0
+
+    @property
+    def for_instances(self) -> float:
+        """Seconds per second that instances of periodic queries can have: continuous queries keep a reserve, if there
+        are any.
+
+        >>> one, other = (QueryDemand("q", 10.0, 0.01, Promises(period=each)) for each in (None, 1.0))
+        >>> Situation((other,), 0.0, reserve=0.25).for_instances, Situation((one, other), 0.0, 2, 0.25).for_instances
+        (1.0, 1.5)
+        """
+        shared = any(each.promises.period is None for each in self.queries)
+        return self.workers * (1.0 - self.reserve if shared else 1.0)
 
     @property
     def load(self) -> float:

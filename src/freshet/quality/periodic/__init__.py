@@ -3,11 +3,11 @@
 Nothing here has a clock: whoever asks says when. The same code decides in simulated time and on Spark.
 """
 
-from freshet.model.level_settings import LevelAim, LevelMode, LevelSettings
-from freshet.quality.periodic.answer_quality import Pane, answer_quality, kept_along, kept_at, kept_of_panes
+from freshet.model.level_settings import LevelAim, LevelMode, LevelSettings, WhenFull
+from freshet.quality.periodic.answer_quality import answer_quality, kept_along, kept_at
 from freshet.quality.periodic.create import create_levels
 from freshet.quality.periodic.error_bounds import Estimate, avg_estimate, count_estimate, sum_estimate
-from freshet.quality.periodic.feasible import Fit, PeriodicLoad, WhenFull, fit
+from freshet.quality.periodic.feasible import Fit, PeriodicLoad, fit
 from freshet.quality.periodic.feedback import FeedbackController, FeedbackLevels, Gains
 from freshet.quality.periodic.instance_meter import InstanceFigures, InstanceMeter
 from freshet.quality.periodic.level_rule import BestEffort, LevelRule, PlannedLevel, ReadyInstance, uniform
@@ -38,7 +38,6 @@ __all__ = [
     "LevelSettings",
     "ManagedLevels",
     "OperatorCost",
-    "Pane",
     "PeriodicLoad",
     "PlanStep",
     "PlanTime",
@@ -63,7 +62,6 @@ __all__ = [
     "fixed_sizes",
     "kept_along",
     "kept_at",
-    "kept_of_panes",
     "largest_ratio",
     "pseudo_deadlines",
     "selectivity_error",

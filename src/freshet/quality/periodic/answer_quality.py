@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
 
 from freshet.model.quality_table import QualityTable
 
@@ -34,23 +33,6 @@ def answer_quality(table: QualityTable, kept: Mapping[str, float], *, in_time: b
     if not in_time:
         return 0.0
     return min((table.of(stream).worth(share) for stream, share in kept.items()), default=1.0)
-
-
-class Pane(NamedTuple):
-    """Part of a window: its tuples, and the share of them that was kept."""
-
-    rows: int
-    kept: float
-
-
-def kept_of_panes(panes: Sequence[Pane]) -> float:
-    """What was kept of a window whose panes were thinned at different times: the mean by their rows.
-
-    >>> kept_of_panes([Pane(100, 1.0), Pane(300, 0.5)])
-    0.625
-    """
-    rows = sum(pane.rows for pane in panes)
-    return sum(pane.rows * pane.kept for pane in panes) / rows if rows else 1.0
 
 
 def kept_at(table: QualityTable, level: float, streams: Sequence[str]) -> dict[str, float]:

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from freshet.model.level_settings import LevelSettings
 from freshet.quality.periodic.feedback import FeedbackLevels
 from freshet.quality.periodic.level_rule import BestEffort
 from freshet.quality.periodic.managed import InstanceSampler, ManagedLevels
 from freshet.quality.periodic.predicted import PredictedLevels
 from freshet.quality.periodic.sample_sizes import Sampling
+
+COLD: Final = 3
+"""Number of first instances of a query that compile and fill caches."""
 
 
 def create_levels(settings: LevelSettings, sampler: InstanceSampler | None = None) -> ManagedLevels:
@@ -25,4 +30,4 @@ def create_levels(settings: LevelSettings, sampler: InstanceSampler | None = Non
     if settings.mode == "feedback":
         return ManagedLevels(FeedbackLevels())
     sampling: Sampling = "off" if sampler is None else "dynamic"
-    return ManagedLevels(PredictedLevels(settings.aim), sampling, sampler, ahead=settings.ahead)
+    return ManagedLevels(PredictedLevels(settings.aim), sampling, sampler, ahead=settings.ahead, cold=COLD)

@@ -10,15 +10,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Final, Literal, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from freshet.quality.periodic.refinement import largest_ratio
 
-WhenFull = Literal["degrade", "refuse"]
-"""What happens to a query that does not fit at level 1: all levels fall, or it is refused."""
 _DEADLINES: Final = 10_000
 """Maximum number of deadlines that are looked at; beyond them the share of the time says enough."""
 

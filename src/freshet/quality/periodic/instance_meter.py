@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import math
+from collections import deque
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Final
 
 import numpy as np
 
 from freshet.quality.histogram import Histogram
-from freshet.quality.snapshots import PeriodicSnapshot
+from freshet.quality.snapshots import MissSnapshot, PeriodicSnapshot
+
+_MISSES: Final = 20
+"""Number of misses of a query that are remembered."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +33,8 @@ class InstanceFigures:
         waited: Seconds from its release until it began.
         sampling: Seconds of its sampler.
         skipped: Whether it was never begun.
+        dropped: Share of its tuples that was left out, of the input that lost most.
+        blocked_by: Seconds for which instances of other queries ran while it waited, if it was late.
         selectivity_error: Mean relative error of the selectivities that its sample gave; None: nothing was sampled.
     """
 
@@ -42,6 +50,8 @@ class InstanceFigures:
     sampling: float = 0.0
     skipped: bool = False
     selectivity_error: float | None = None
+    dropped: float = 0.0
+    blocked_by: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def missed(self) -> bool:
@@ -57,6 +67,18 @@ class InstanceFigures:
     def time_error(self) -> float | None:
         """Relative error of the predicted time."""
         return None if self.predicted is None or self.took <= 0.0 else abs(self.predicted - self.took) / self.took
+
+    def miss(self) -> MissSnapshot:
+        """Why it was late; JSON-ready."""
+        return {
+            "release": self.release,
+            "late_s": None if self.finished is None else self.lateness,
+            "waited_s": self.waited,
+            "predicted_s": self.predicted,
+            "took_s": self.took,
+            "dropped": self.dropped,
+            "blocked_by": dict(self.blocked_by),
+        }
 
 
 @dataclass(slots=True)
@@ -84,6 +106,7 @@ class InstanceMeter:
     _lateness: float = 0.0
     _errors: Histogram = field(default_factory=Histogram)
     _shares: Histogram = field(default_factory=Histogram)
+    _misses: deque[MissSnapshot] = field(default_factory=lambda: deque(maxlen=_MISSES))
 
     def add(self, outcome: InstanceFigures) -> None:
         """Takes in an instance."""
@@ -94,6 +117,8 @@ class InstanceMeter:
         self.level = outcome.level
         self.took += outcome.took
         self.sampling += outcome.sampling
+        if outcome.missed:
+            self._misses.append(outcome.miss())
         self._quality += outcome.quality
         self._squares += outcome.quality**2
         if outcome.lateness > 0.0:
@@ -130,6 +155,7 @@ class InstanceMeter:
             "time_error_p50": _median(self._errors),
             "selectivity_error_p50": _median(self._shares),
             "sampling_share": self.sampling / spent if spent > 0.0 else None,
+            "misses": list(self._misses),
         }
 
 

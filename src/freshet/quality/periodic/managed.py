@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple, Protocol
+from typing import Final, NamedTuple, Protocol
 
-from freshet.model import InstanceView, View
+from freshet.model import Instance, InstanceView, View
 from freshet.model.quality_table import QualityTable
 from freshet.policies.outcome import InstanceOutcome
 from freshet.policies.periodic.levels import InstanceLevel
@@ -16,8 +17,16 @@ from freshet.quality.periodic.level_rule import LEAST, LevelRule, PlannedLevel, 
 from freshet.quality.periodic.plan_time import PlanTime
 from freshet.quality.periodic.profiled import planned_operators, profiled_runs
 from freshet.quality.periodic.query_model import ProfiledRun, QueryModel
-from freshet.quality.periodic.sample_sizes import Sampling, dynamic_sizes, fixed_sizes
+from freshet.quality.periodic.sample_sizes import BUDGET, Sampling, dynamic_sizes, fixed_sizes
+from freshet.quality.smoothing import Smoothed
 from freshet.quality.snapshots import PeriodicSnapshot
+
+_REST: Final = 0.3
+"""Share of the newest instance in what instances take besides their operators."""
+_WARM: Final = 0.75
+"""An instance that takes less than this share of that shows that those before it were cold."""
+_RAN: Final = 500
+"""Number of instances that are remembered, to say which of them blocked others."""
 
 InstanceKey = tuple[str, int]
 """Name of the query, and the release in microseconds."""
@@ -59,6 +68,7 @@ class ManagedLevels:
         sampler: Takes them; None: selectivities are those of earlier instances.
         models: What is known of queries beforehand, by name.
         ahead: Whether releases that come before the last deadline count (RT §7).
+        cold: Number of instances of a query until its costs are known; until then its instances read everything.
     """
 
     def __init__(
@@ -69,7 +79,9 @@ class ManagedLevels:
         models: Mapping[str, QueryModel] | None = None,
         *,
         ahead: bool = False,
+        cold: int = 1,
     ) -> None:
+        self._cold = cold
         self.rule, self._sampling, self._sampler, self._ahead = rule, sampling, sampler, ahead
         self._models: dict[str, QueryModel] = dict(models or {})
         self._waiting: dict[InstanceKey, _Managed] = {}
@@ -78,6 +90,12 @@ class ManagedLevels:
         """Seconds of samplers that are still to pass in simulated time."""
         self._since, self._spent = 0.0, 0.0
         """Time of the last view, and seconds that samplers have taken since."""
+        self._sampled, self._took = 0.0, 0.0
+        """Seconds of all samplers, and of all instances."""
+        self._rests: dict[str, Smoothed] = {}
+        """Seconds of each query's instances besides their operators: reading windows takes some, too."""
+        self._ran: deque[Instance] = deque(maxlen=_RAN)
+        """Instances that ran last."""
         self.meters: dict[str, InstanceMeter] = {}
         """What became of the instances of each query."""
 
@@ -90,8 +108,14 @@ class ManagedLevels:
             self._waiting[instance.key] = managed = _Managed(instance)
             self._last[instance.key[0]] = instance
             model = self._known(view, instance)
-            if self._sampler is not None and self._sampling != "off" and model.learned:
+            if self._sampler is not None and model.learned and self._may_sample():
                 self._sample(view, managed, model, self._sampler)
+
+    def _may_sample(self) -> bool:
+        """Whether samples took no more than their share of the time so far: the smallest one takes some, too."""
+        if self._sampling != "dynamic":
+            return self._sampling == "fixed"
+        return self._sampled <= BUDGET * (self._sampled + self._took)
 
     def _sample(self, view: View, managed: _Managed, model: QueryModel, sampler: InstanceSampler) -> None:
         rows = _rows(managed.instance)
@@ -103,6 +127,7 @@ class ManagedLevels:
             managed.sampling = found.seconds
             self.charged += found.seconds
             self._spent += found.seconds
+            self._sampled += found.seconds
 
     def answered(self, view: View, outcome: InstanceOutcome) -> None:
         """Learns from an instance that ended."""
@@ -114,9 +139,20 @@ class ManagedLevels:
         own = {each.name for each in model.operators}
         runs = [run for run in profiled_runs(outcome.chains) if run.name in own]
         figures = self._figures(view, outcome, managed, model, runs)
+        if outcome.instance.started >= 0:
+            self._ran.append(outcome.instance)
         model.observe(runs)
+        if runs and outcome.together == 1:
+            self._learn_rest(name, max(0.0, outcome.seconds - sum(run.seconds for run in runs)))
+        self._took += figures.took
         self.meters.setdefault(name, InstanceMeter()).add(figures)
         self.rule.finished(figures)
+
+    def _learn_rest(self, query: str, seconds: float) -> None:
+        known = self._rests.get(query)
+        if known is None or seconds < _WARM * known.value:  # the first instances compile, and say nothing
+            known = self._rests[query] = Smoothed(_REST)
+        known.observe(seconds)
 
     def _figures(
         self, view: View, outcome: InstanceOutcome, managed: _Managed, model: QueryModel, runs: Sequence[ProfiledRun]
@@ -124,24 +160,36 @@ class ManagedLevels:
         record, given = outcome.instance, managed.given
         finished = record.finished / 1e6 if record.state == "answered" else None
         due = record.deadline / 1e6
-        table = _table_of(view, managed.instance)
         in_time = finished is not None and finished <= due
-        kept = {each.reader: record.kept.get(each.reader, 1.0) for each in managed.instance.inputs}
         shares, actual = managed.selectivities, model.selectivities(runs)
         return InstanceFigures(
             query=record.query,
             release=record.release / 1e6,
             due=due,
             finished=finished,
-            quality=answer_quality(table, kept, in_time=in_time),
+            quality=record.quality if in_time else 0.0,
             level=given.level,
             predicted=managed.predicted,
             took=outcome.seconds / outcome.together,
             waited=(record.started - record.release) / 1e6 if record.started >= 0 else 0.0,
             sampling=managed.sampling,
             skipped=record.state == "skipped",
+            dropped=1.0 - min(record.kept.values(), default=1.0),
+            blocked_by=self._blocked(record),
             selectivity_error=None if shares is None else _error(shares, actual, managed.sampled),
         )
+
+    def _blocked(self, record: Instance) -> dict[str, float]:
+        """Seconds for which each other query ran while an instance waited; nothing if it was in time."""
+        if record.state == "answered" and record.finished <= record.deadline:
+            return {}
+        until = record.started if record.started >= 0 else record.finished
+        found: dict[str, float] = {}
+        for other in self._ran:
+            seconds = (min(until, other.finished) - max(record.release, other.started)) / 1e6
+            if seconds > 0.0 and other.query != record.query:
+                found[other.query] = found.get(other.query, 0.0) + seconds
+        return found
 
     def snapshot(self, query: str) -> PeriodicSnapshot | None:
         """What became of the instances of a query; None: none has ended."""
@@ -162,15 +210,16 @@ class ManagedLevels:
             kept = given.kept if given.level > 0.0 else dict.fromkeys(each.rows, LEAST) if each.thin else {}
             if not managed.instance.running:
                 managed.given = given
-                managed.predicted = given.seconds if self._model(view, managed.instance).learned else None
-            shares = {reader: kept.get(reader, 1.0) for reader in each.rows}
+                managed.predicted = _predicted(each, given) if self._model(view, managed.instance).learned else None
+            shares = {one.reader: one.window_kept(kept.get(one.reader, 1.0)) for one in managed.instance.inputs}
             levels[managed.instance.key] = InstanceLevel(kept, answer_quality(each.table, shares), given.seconds or 0.0)
         return levels
 
     def _ready(self, view: View, key: str, managed: _Managed) -> ReadyInstance:
         instance, promises = managed.instance, view.queries[managed.instance.query].promises
         plan = self._plan(view, instance, managed.selectivities)
-        thin = "thin" in promises.overload and not instance.running
+        known = self._model(view, instance).learned
+        thin = "thin" in promises.overload and not instance.running and (known or not self.rule.predicts)
         rows = _rows(instance)
         table, weight = _table_of(view, instance), promises.weight
         return ReadyInstance(key, instance.deadline, rows, plan, table, thin, instance.running, weight)
@@ -202,15 +251,21 @@ class ManagedLevels:
         """What is known of a query; nothing, if its operators are other ones than before."""
         name, operators = instance.key[0], tuple(planned_operators(view, instance))
         if name not in self._models or self._models[name].operators != operators:
-            self._models[name] = QueryModel(operators)
+            self._models[name] = QueryModel(operators, cold=self._cold)
         return self._models[name]
 
     def _model(self, view: View, instance: InstanceView) -> QueryModel:
         return self._models.get(instance.key[0]) or self._known(view, instance)
 
     def _plan(self, view: View, instance: InstanceView, selectivities: Mapping[str, float] | None) -> PlanTime:
-        overhead = view.overhead(view.queries[instance.query].operators)
+        rest = self._rests.get(instance.key[0])
+        overhead = view.overhead(view.queries[instance.query].operators) if rest is None else rest.value
         return self._model(view, instance).plan(selectivities, overhead)
+
+
+def _predicted(instance: ReadyInstance, given: PlannedLevel) -> float | None:
+    """Seconds that an instance is expected to take; one that cannot be in time reads the least that it may."""
+    return given.seconds if given.level > 0.0 or given.seconds is None else instance.seconds(0.0)
 
 
 def _rows(instance: InstanceView) -> dict[str, float]:

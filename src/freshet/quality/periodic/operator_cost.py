@@ -14,7 +14,7 @@ _NEAR: Final = 1e-6
 """Weight of what was known before, relative to the runs: it decides only what the runs leave open."""
 _COLD: Final = 5
 """Number of first runs that may be cold: they compile and fill caches."""
-_WARM: Final = 0.5
+_WARM: Final = 0.75
 """One of the first runs that takes less than this share of what was expected shows that those before it were cold."""
 
 
@@ -39,6 +39,9 @@ class OperatorCost:
     >>> round(selection.per_row[0] * 1e6, 3), round(selection.per_output * 1e6, 3)
     (0.16, 0.1)
     """
+
+    _most: float
+    """Number of tuples of a large run."""
 
     def __init__(self, ports: int = 1, per_row: float = 1e-6, per_output: float = 0.0, forget: float = _FORGET) -> None:
         self._forget = forget
@@ -91,12 +94,16 @@ class OperatorCost:
         self.runs += 1
         features = np.array([*rows_in, rows_out])
         # The variance of a time grows with the number of tuples, so runs count by its inverse.
-        self._squares += np.outer(features, features) / rows - self._forget * self._squares
-        self._products += features * (seconds / rows) - self._forget * self._products
+        # A run over few tuples says little about many of them: it must not make larger ones forgotten.
+        self._most = max(rows, (1.0 - self._forget) * self._most)
+        forget = self._forget * rows / self._most
+        self._squares += np.outer(features, features) / rows - forget * self._squares
+        self._products += features * (seconds / rows) - forget * self._products
         self._know(self._solved())
 
     def _forgotten(self) -> None:
         terms = len(self._prior)
+        self._most = 0.0
         self._squares, self._products = np.zeros((terms, terms)), np.zeros(terms)
         self._know(self._prior)
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
+from itertools import zip_longest
 
 from freshet.quality.periodic.operator_cost import OperatorCost
 
@@ -73,6 +75,25 @@ class PlanTime:
             found += step.cost.seconds(entering, out)
         return found
 
+    def terms(self, rows: Mapping[str, float]) -> list[float]:
+        """The time as a polynomial in a share that is kept of all streams: its coefficients, the constant one first.
+
+        Tuples of a stream are linear in the share, and the pairs of a join have the degrees of both inputs together.
+
+        >>> join = PlanStep("join", ("s", "t"), OperatorCost.given([5e-6, 5e-6], 0.2e-6), 1e-4, pairs=True)
+        >>> [round(1e3 * term, 2) for term in PlanTime((join,), overhead=0.02).terms({"s": 4000, "t": 4000})]
+        [20.0, 40.0, 0.32]
+        """
+        comes = {name: [0.0, count] for name, count in rows.items()}
+        found = [self.overhead]
+        for step in self.steps:
+            entering = [comes[name] for name in step.inputs]
+            together = reduce(_product if step.pairs else _sum, entering, [1.0] if step.pairs else [])
+            out = comes[step.name] = [step.selectivity * term for term in together]
+            for flow, each in zip((*entering, out), (*step.cost.per_row, step.cost.per_output), strict=True):
+                found = _sum(found, [each * term for term in flow])
+        return found
+
     def parts(
         self,
         rows: Mapping[str, float],
@@ -119,3 +140,17 @@ class PlanTime:
             step.name: sum(self.parts(rows, None, {step.name: step.selectivity + 1.0}).values()) - now
             for step in self.steps
         }
+
+
+def _sum(one: Sequence[float], other: Sequence[float]) -> list[float]:
+    """The sum of two polynomials."""
+    return [a + b for a, b in zip_longest(one, other, fillvalue=0.0)]
+
+
+def _product(one: Sequence[float], other: Sequence[float]) -> list[float]:
+    """The product of two polynomials."""
+    found = [0.0] * (len(one) + len(other) - 1)
+    for place, a in enumerate(one):
+        for shift, b in enumerate(other):
+            found[place + shift] += a * b
+    return found

@@ -47,6 +47,7 @@ class QueryModel:
         operators: Its operators, each after those that it reads.
         costs: What they cost, if it is known; otherwise it is learned.
         alpha: Share of the newest instance in smoothed selectivities (RT §4.1.3).
+        cold: Number of instances until costs are known.
 
     >>> model = QueryModel([PlannedOperator("select", ("s",)), PlannedOperator("count", ("select",))])
     >>> model.observe([ProfiledRun("select", (1000,), 200, 180e-6), ProfiledRun("count", (200,), 1, 80e-6)])
@@ -62,7 +63,9 @@ class QueryModel:
         operators: Sequence[PlannedOperator],
         costs: Mapping[str, OperatorCost] | None = None,
         alpha: float = 0.3,
+        cold: int = 1,
     ) -> None:
+        self._cold = cold
         self.operators = tuple(operators)
         self._costs = {each.name: OperatorCost(len(each.inputs)) for each in operators} | dict(costs or {})
         self._shares = {each.name: Smoothed(alpha, 1.0) for each in operators}
@@ -70,8 +73,9 @@ class QueryModel:
 
     @property
     def learned(self) -> bool:
-        """Whether an instance was seen, or all costs are given."""
-        return all(each.name in self._given or self._costs[each.name].learned for each in self.operators)
+        """Whether some instances were seen, or all costs are given. The first ones compile and fill caches: what they
+        say of costs would make levels fall, and small windows could never show that it was wrong."""
+        return all(each.name in self._given or self._costs[each.name].runs >= self._cold for each in self.operators)
 
     def observe(self, runs: Iterable[ProfiledRun]) -> None:
         """Takes in what an instance did, when it has ended."""

@@ -83,6 +83,7 @@ class RecordedRule(LevelRule):
 
     def __init__(self, inner: LevelRule) -> None:
         self.inner = inner
+        self.predicts = inner.predicts  # type: ignore[misc]
         self.figures: list[InstanceFigures] = []
 
     def assign(

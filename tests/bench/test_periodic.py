@@ -1,0 +1,127 @@
+"""The parts of ``freshet bench periodic`` that need no Spark, and a small run that does."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from freshet import App
+from freshet.bench.periodic import periodic
+from freshet.bench.periodic.answers import AnswerCheck
+from freshet.bench.periodic.kills import killed_answers
+from freshet.bench.periodic.managing import figures_of
+from freshet.bench.periodic.rig import PeriodicRun
+from freshet.bench.periodic.sides import SIDES
+from freshet.bench.periodic.table2 import TABLE, Table2, dealt
+from freshet.bench.stage import Stage
+from freshet.model import InstanceView, View
+from freshet.policies.outcome import InstanceOutcome
+from freshet.policies.periodic.levels import InstanceLevel
+from freshet.quality.periodic import InstanceFigures
+from freshet.testing import LocalRun
+from freshet.testing.local_run import START
+
+BED = Table2(400.0, streams=2)
+
+
+class SomeKept:
+    """Keeps other shares of every instance."""
+
+    def __init__(self) -> None:
+        self._draw = np.random.default_rng(5)
+
+    def released(self, view: View, instances: Sequence[InstanceView]) -> None:
+        """Nothing to note."""
+
+    def answered(self, view: View, outcome: InstanceOutcome) -> None:
+        """Nothing to note."""
+
+    def assign(self, view: View) -> dict[tuple[str, int], InstanceLevel]:
+        return {
+            each.key: InstanceLevel({part.reader: float(self._draw.uniform(0.3, 1.0)) for part in each.inputs})
+            for each in view.instances
+        }
+
+
+@contextmanager
+def played() -> Iterator[LocalRun]:
+    """The workload in process, thinned."""
+    app = App("p")
+    app.table(TABLE, "known.csv", schema="id int")
+    for name in BED.names:
+        app.stream(name, "id int, value double, type string")
+    for name, text in BED.texts.items():
+        app.query(name, text, overload=["defer", "thin"])
+    with LocalRun(app, tables={TABLE: BED.known.to_pylist()}) as run:
+        run.engine._periodic.levels = SomeKept()
+        for at, chunk in BED.arrivals(1.0, 8.0, 1):
+            for stream, rows in chunk.items():
+                run.push(stream, rows, at=START + at)
+            run.turn()
+        run.heartbeat("s0", START + 8.0)
+        assert run.drain()
+        yield run
+
+
+def test_answers_are_right_and_a_wrong_one_is_found() -> None:
+    with played() as run:
+        instances, check = run.log.instances(), AnswerCheck(run.log, BED)
+        found = check.all(instances)
+        assert found.checked > 20
+        assert found.wrong == 0
+        assert found.thinned == found.checked
+        for kind in ("pairs", "known", "types"):
+            one = next(each for each in reversed(instances) if each.query.startswith(kind))
+            [edge, *_] = sorted(one.kept)
+            other = 0.1
+            check._ledger.add((edge, other))
+            assert not check.is_right(replace(one, kept={**one.kept, edge: other})), kind
+            assert not check.is_right(replace(one, rows=0)), kind
+        # What the record says and the ledger does not.
+        assert not check.is_right(replace(one, kept={edge: 0.123456}))
+
+
+def test_all_dealings_have_the_tables_of_the_paper() -> None:
+    texts = [sorted(table.text() for table in dealt(seed)) for seed in range(10)]
+    assert all(each == ["proportional"] * 10 + ["strict"] * 4 + ["tolerant"] * 10 for each in texts)
+
+
+def run_of(quality: float, *, late: bool = False) -> PeriodicRun:
+    one = InstanceFigures("q", 2.0, 3.0, 4.0 if late else 2.5, 0.0 if late else quality, predicted=0.55, took=0.5)
+    return PeriodicRun((one, replace(one, sampling=0.1)))
+
+
+def test_figures_compare_sides_at_both_loads() -> None:
+    found = {
+        (side, load): [run_of(0.9 if side == "dynamic" else 0.6, late=side == "best-effort" and load > 1.3)] * 2
+        for side in SIDES
+        for load in (1.2, 1.5)
+    }
+    found["best-effort", 1.5][1] = run_of(0.6)
+    figures = figures_of(found)
+    assert figures["quality_dynamic_vs_feedback_120"].middle == pytest.approx(1.5)  # type: ignore[union-attr]
+    assert figures["quality_best_effort_150"].middle == pytest.approx(0.3)  # type: ignore[union-attr]
+    assert figures["missed_dynamic_150"].middle == 0.0  # type: ignore[union-attr]
+    assert figures["time_error_p50"].middle == pytest.approx(0.1)  # type: ignore[union-attr]
+    assert figures["sampling_share_dynamic"].middle == pytest.approx(0.1 / 1.1)  # type: ignore[union-attr]
+
+
+@pytest.mark.spark
+@pytest.mark.timeout(1200)
+def test_answers_after_kills_are_those_of_log_minus_ledger(tmp_path: Path) -> None:
+    found = killed_answers(Stage(tmp_path), kills=3, rate=2_000.0)
+    assert found.wrong == 0
+    assert 0 < found.thinned <= found.checked
+
+
+@pytest.mark.spark
+@pytest.mark.timeout(1200)
+def test_panes_cost_less_than_windows(spark: object, tmp_path: Path) -> None:
+    result = periodic(Stage(tmp_path), repetitions=0, kills=0, releases=5, window=10, rate=5_000)
+    assert result.figures["answers_different"] == result.figures["answers_wrong"] == 0
+    assert result.figures["pane_cost_vs_window"] > 0
