@@ -26,11 +26,11 @@ Wanted = dict[str, int]
 
 @pytest.fixture
 def wanted(monkeypatch: pytest.MonkeyPatch) -> Wanted:
-    """The number of parts that all states with keys should have, and the number of tasks."""
+    """The number of parts that all states with keys should have, or those of a query, and the number of tasks."""
     found = {"parts": 1, "tasks": 1}
 
     def parts(executor: InProcessExecutor, fold: str, now: int, rows: int, remembered: int) -> int:
-        return found["parts"] if executor._keyed(fold) else 1
+        return found.get(fold.partition(".")[0], found["parts"]) if executor._keyed(fold) else 1
 
     monkeypatch.setattr(InProcessExecutor, "parts", parts)
     monkeypatch.setattr(InProcessExecutor, "tasks", lambda executor: found["tasks"])
@@ -161,3 +161,21 @@ def test_answers_tuple_by_tuple_keep_the_order_of_the_tuples(start: Any, wanted:
         app.close()
     assert found[0] == found[1] == found[2]
     assert [key for (key,) in found[0][0]] == list("badcfe" * 3)
+
+
+def test_folds_over_the_same_tuples_may_lie_in_different_numbers_of_parts(start: Any, wanted: Wanted) -> None:
+    """Each task takes the tuples of its own parts for each of them, though both have the same keys."""
+    join = "SELECT s.k AS k, s.v AS a, t.v AS b FROM s [RANGE {} SECOND] JOIN t [RANGE {} SECOND] ON s.k = t.k"
+    queries = {"short": join.format(3, 3), "long": join.format(9, 9)}
+    found = []
+    for counts in ({"short": 1, "long": 1}, {"short": 2, "long": 3}, {"short": 4, "long": 2}):
+        app = start(queries)
+        wanted.update(counts, tasks=2)
+        for stream, rows in chunks():
+            app.append(stream, rows)
+            app.run()
+        assert {fold.node.name.partition(".")[0]: fold.parts for fold in folds(app)} == counts
+        found.append({name: app.answers(name) for name in queries})
+        app.close()
+    assert all(found[0].values())
+    assert found[0] == found[1] == found[2]
