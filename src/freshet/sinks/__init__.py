@@ -4,20 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from importlib import import_module
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from freshet.model import UserError
 from freshet.model.plugins import Registry
 from freshet.sinks.callback import CallbackOptions, CallbackSink
 from freshet.sinks.console import ConsoleOptions, ConsoleSink
 from freshet.sinks.jsonl import JsonlOptions, JsonlSink
-from freshet.sinks.lane import SinkState, SinkStatus
 from freshet.sinks.memory import MemoryOptions, MemorySink
 from freshet.sinks.parquet import ParquetOptions, ParquetSink
-from freshet.sinks.runner import SinkRunner
 from freshet.sinks.sink import Exporter, GatheringSink, Sink, SinkOptions, Token
 from freshet.sinks.table import TableOptions, TableSink
 from freshet.sources.options import is_kind, parse
+
+if TYPE_CHECKING:
+    from freshet.sinks.lane import SinkState, SinkStatus
+    from freshet.sinks.runner import SinkRunner
 
 _MODULES: Final = (
     "callback",
@@ -28,6 +30,11 @@ _MODULES: Final = (
     "table",
 )
 """Modules with kinds of sinks. Each names its kinds in ``KINDS``."""
+_RUNNING: Final = {
+    "SinkRunner": "freshet.sinks.runner",
+    "SinkState": "freshet.sinks.lane",
+    "SinkStatus": "freshet.sinks.lane",
+}
 KINDS: Final = Registry[tuple[type[SinkOptions], Callable[[Any], Sink]]](
     "freshet.sinks",
     {name: kind for module in _MODULES for name, kind in import_module(f"freshet.sinks.{module}").KINDS.items()},
@@ -76,3 +83,10 @@ __all__ = [
     "Token",
     "create",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Imports what runs sinks only when it is needed: a mere check does not wait for it."""
+    if name in _RUNNING:
+        return getattr(import_module(_RUNNING[name]), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

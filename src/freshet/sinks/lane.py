@@ -5,15 +5,18 @@ from __future__ import annotations
 import logging
 import threading
 from dataclasses import dataclass, replace
-from typing import Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 import pyarrow as pa
 
-from freshet.log import Advance, Export, Exported, Log, write_export
+from freshet.log import Advance, Export, write_export
 from freshet.log.segments.segment import Mapped
 from freshet.model import ARRIVAL, FreshetError
 from freshet.model.messages import sentence
 from freshet.sinks.sink import GatheringSink, Sink, TellingSink, Token
+
+if TYPE_CHECKING:
+    from freshet.log import Exported, Log
 
 _LOGGER: Final = logging.getLogger(__name__)
 _FIRST_WAIT: Final = 0.1

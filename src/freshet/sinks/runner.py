@@ -8,14 +8,16 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
-from typing import Final, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
-from freshet.log import Exported, Log
 from freshet.log.segments.segment import Mapped
 from freshet.model import UserError
 from freshet.model.messages import sentence
 from freshet.sinks.lane import Delivery, Lane, SinkStatus
 from freshet.sinks.sink import Exporter, Sink
+
+if TYPE_CHECKING:
+    from freshet.log import Exported, Log
 
 _LOGGER: Final = logging.getLogger(__name__)
 

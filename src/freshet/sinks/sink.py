@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import pyarrow as pa
 
-from freshet.log import Export, Exported
 from freshet.sources.options import Options
+
+if TYPE_CHECKING:
+    from freshet.log import Export, Exported
 
 
 @dataclass(frozen=True, slots=True)

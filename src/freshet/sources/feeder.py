@@ -8,17 +8,20 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final, Literal, cast
+from typing import TYPE_CHECKING, Any, Final, Literal, cast
 
 import pyarrow as pa
 
-from freshet.log import Intake, Log, LogFull, Receipt
-from freshet.log.intake.intake import Rows
+from freshet.log import LogFull
 from freshet.model import FreshetError
 from freshet.model.messages import sentence
 from freshet.sources.push import PushSource
 from freshet.sources.source import Batch, EventClock, LogReading, Remembering, Source, Written
 from freshet.sources.spark import SparkSource
+
+if TYPE_CHECKING:
+    from freshet.log import Intake, Log, Receipt
+    from freshet.log.intake.intake import Rows
 
 _LOGGER: Final = logging.getLogger(__name__)
 _FIRST_WAIT: Final = 0.02

@@ -8,19 +8,22 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
 from datetime import date, datetime
-from typing import Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
 import pyarrow as pa
 
-from freshet.log import LogFull, Malformed, Receipt
-from freshet.log.intake.intake import Rows
+from freshet.log import LogFull, Malformed
 from freshet.log.intake.plain import is_missing
 from freshet.log.intake.shown import shown
 from freshet.model import FreshetError, Stream, UserError
 from freshet.sources.options import Options
 from freshet.sources.source import Batch
 from freshet.sources.times import event_seconds
+
+if TYPE_CHECKING:
+    from freshet.log import Receipt
+    from freshet.log.intake.intake import Rows
 
 _FIRST_WAIT: Final = 0.01
 _LONGEST_WAIT: Final = 0.5

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Final, Protocol, runtime_checkable
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from freshet.log.readable import Readable
 from freshet.model import SegmentFile
+
+if TYPE_CHECKING:
+    from freshet.log.readable import Readable
 
 END_OF_TIME: Final = 253_402_300_799.0
 """Seconds since the epoch (the end of the year 9999): the event time of a source that has ended."""

@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import numpy as np
 from pydantic import Field
 
-from freshet.log import Intake, Log, stamped
+from freshet.log import stamped
 from freshet.model import FreshetError, Stream, UserError, parse_schema
 from freshet.sources.options import Duration, Options
 from freshet.sources.source import Batch, Written
 
 if TYPE_CHECKING:
+    from freshet.log import Intake, Log
     from freshet.spark.driver.ingest import StreamingQuery
 
 _LOOK: Final = 0.25

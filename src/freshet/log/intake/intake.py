@@ -12,27 +12,13 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from freshet.log.intake.conversion import convert, members
+from freshet.log.intake.malformed import Malformed
 from freshet.log.intake.shown import clean, shown, type_name
 from freshet.log.log import Log
 from freshet.model import ARRIVAL, SegmentFile, Stream
 
 Rows: TypeAlias = pa.Table | pa.RecordBatch | Sequence[Mapping[str, Any]]
 """Rows as the log takes them."""
-
-
-class Malformed(str):
-    """The text of a row that could not be split into columns, and why; it becomes a dead letter.
-
-    >>> Malformed("1,2,3", "3 fields, the header has 2").reason
-    '3 fields, the header has 2'
-    """
-
-    reason: str
-
-    def __new__(cls, text: str, reason: str) -> Malformed:
-        row = super().__new__(cls, text)
-        row.reason = reason
-        return row
 
 
 @dataclass(frozen=True, slots=True)
