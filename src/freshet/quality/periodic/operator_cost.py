@@ -14,7 +14,7 @@ _NEAR: Final = 1e-6
 """Weight of what was known before, relative to the runs: it decides only what the runs leave open."""
 _COLD: Final = 5
 """Number of first runs that may be cold: they compile and fill caches."""
-_WARM: Final = 0.75
+_WARM: Final = 0.5
 """One of the first runs that takes less than this share of what was expected shows that those before it were cold."""
 
 

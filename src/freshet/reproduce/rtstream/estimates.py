@@ -12,7 +12,7 @@ import numpy as np
 from freshet.policies import FirstComeFirstServed
 from freshet.quality.periodic import OperatorCost, selectivity_error
 from freshet.reproduce.registry import Measured, claim
-from freshet.reproduce.rtstream.costs import KernelRun, kernel_seconds
+from freshet.reproduce.rtstream.costs import KernelRun, compared_seconds, kernel_seconds
 from freshet.reproduce.rtstream.sampling import SamplingErrors, SamplingRun, sampling_errors, seeded
 from freshet.reproduce.trial import Trial
 from freshet.simulation.executor import Profile
@@ -36,8 +36,8 @@ def selection_cost(rows: int) -> float:
 
 def selections(trial: Trial) -> list[list[float]]:
     """Seconds of a selection of 40,000 tuples on the kernels, by selectivity and seed."""
-    runs = [[KernelRun("selection", 40_000, share, 25, seed) for seed in trial.seeds] for share in SHARES]
-    return [trial.map(kernel_seconds, each) for each in runs]
+    runs = [tuple(KernelRun("selection", 40_000, share, 1000, seed) for share in SHARES) for seed in trial.seeds]
+    return [list(each) for each in zip(*trial.map(compared_seconds, runs), strict=True)]
 
 
 def probes(trial: Trial) -> list[list[float]]:
