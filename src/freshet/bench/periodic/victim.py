@@ -42,7 +42,7 @@ def declare(folder: Path, rate: float) -> App:
 
 
 def main(folder: Path, number: int, rate: float, drain: bool) -> None:
-    """Runs until it is killed; with ``drain``, runs for eight seconds (so that costs are known) and until nothing waits."""
+    """Runs until it is killed; with ``drain``, for eight seconds (so that costs are known) and until nothing waits."""
     parent, bed, draw = os.getppid(), bed_of(rate), np.random.default_rng([number, 173])
     with declare(folder, rate).start() as run:
         mark = running(folder).with_suffix(f".{number}")
