@@ -24,8 +24,8 @@ _LONGEST_PROPERTY: Final = 64 * 1024
 
 @dataclass(frozen=True, slots=True)
 class Assignment:
-    """Chains of a unit that one job runs, split over ``parts`` tasks. Each runs all chains over a part of the tuples, or
-    some of the chains over all tuples if they are ``dealt``.
+    """Chains of a unit that one job runs, split over ``parts`` tasks. Each runs all chains over a part of the tuples,
+    or some of the chains over all tuples if they are ``dealt``.
 
     >>> chain = Chain((0, 1), (Train("s", 0, 10),), ("q",))
     >>> assignment = Assignment(Path("/state"), "u1", "5bec", 2, (chain, Chain((2,), (0,))))

@@ -194,8 +194,8 @@ class Dispatcher:
     def _prepare(self, mine: _InHand, seats: Sequence[Seat]) -> None:
         """Writes down what residents are told of the next job of a unit.
 
-        Dealt chains always have the same parts, even if some residents are busy: who has compiled a part should not have
-        to compile another one.
+        Dealt chains always have the same parts, even if some residents are busy: who has compiled a part should not
+        have to compile another one.
         """
         began = time.perf_counter()
         mine.left = list(range(len(seats) if mine.hands == 1 else mine.hands))
