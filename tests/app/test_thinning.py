@@ -46,9 +46,11 @@ def test_answers_are_those_of_log_minus_ledger_in_both_forms(tmp_path: Path) -> 
         check(log)
 
 
-@pytest.mark.timeout(0)  # it starts Spark four times, and a start takes minutes where others work
-def test_kills_at_any_moment_change_nothing(tmp_path: Path) -> None:
-    for seed, wait in enumerate((0.0, 0.4, 0.05)):
+@pytest.mark.timeout(0)  # a start of Spark takes minutes where others work
+@pytest.mark.usefixtures("spark")
+@pytest.mark.parametrize("waits", [(0.05,), pytest.param((0.0, 0.4, 0.05), marks=pytest.mark.long)])
+def test_kills_at_any_moment_change_nothing(tmp_path: Path, waits: tuple[float, ...]) -> None:
+    for seed, wait in enumerate(waits):
         child = subprocess.Popen(
             [sys.executable, "-m", "tests.app.thinned", str(tmp_path), str(seed)],
             cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,

@@ -64,7 +64,8 @@ def test_check_loads_neither_spark_nor_anything_else_that_only_a_run_needs(tmp_p
         f"try: app(['check', {str(app)!r}])\n"
         "except SystemExit: pass\n"
         "heavy = ('pyspark', 'pandas', 'freshet.engine', 'freshet.kernels', 'freshet.quality')\n"
-        "heavy += ('freshet.app.running.run', 'freshet.mirror', 'aiohttp')\n"
+        "heavy += ('freshet.app.running.run', 'freshet.mirror', 'aiohttp', 'sqlite3', 'freshet.sources.feeder')\n"
+        "heavy += ('freshet.sources.trace', 'freshet.sinks.parquet', 'freshet.sources.table_file')\n"
         "print([name for name in heavy if name in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=120)

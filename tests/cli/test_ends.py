@@ -81,6 +81,7 @@ def test_two_signals_end_a_run_whose_callback_never_returns(app: Path) -> None:
     assert report["status"] == "stopped"
 
 
+@pytest.mark.long  # the same end as above, reached in another way
 def test_a_run_for_some_time_ends_although_a_callback_never_returns(app: Path) -> None:
     with start(app, "--for", "3s") as running:
         try:

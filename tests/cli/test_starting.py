@@ -15,6 +15,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
+from tests.cli.commands import Command
 
 from freshet.log import Log
 from freshet.model import FreshetError
@@ -99,12 +100,12 @@ def test_a_master_that_does_not_answer_is_not_waited_for() -> None:
 
 
 @pytest.mark.spark
-def test_a_start_that_fails_claims_nothing(tmp_path: Path) -> None:
+@pytest.mark.usefixtures("spark")
+def test_a_start_that_fails_claims_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: Command) -> None:
     # Only Spark knows that there is no such format.
     write(tmp_path, format_="no_such_format")
-    done = subprocess.run(
-        [*FRESHET, "run", "app.toml"], cwd=tmp_path, capture_output=True, text=True, check=False, timeout=250
-    )
+    monkeypatch.chdir(tmp_path)
+    done = command("run", "app.toml")
     assert done.returncode == 2, done.stderr
     assert done.stderr.splitlines()[-1].startswith(
         "app.toml: streams.s.source.format: Spark has no no_such_format: name its package in [spark.settings]: "

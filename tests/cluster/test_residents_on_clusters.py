@@ -17,7 +17,9 @@ import pytest
 from tests.cluster.cluster import Cluster, cluster
 from tests.cluster.running import check, run_app
 
-pytestmark = [pytest.mark.spark, pytest.mark.timeout(900)]
+# Two executors with residents, and a killed driver, are also in test_residents_in_local_cluster.py and in
+# tests/spark/test_driver_killed.py, which need no cluster.
+pytestmark = [pytest.mark.spark, pytest.mark.long, pytest.mark.timeout(900)]
 
 
 @pytest.fixture(scope="module")
@@ -58,7 +60,6 @@ def scenario(name: str, folder: Path, master: str) -> Iterator[subprocess.Popen[
             driver.kill()
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("name", ["elastic", "decommissioned"])
 def test_executors_come_and_go(tmp_path: Path, four_cores: Cluster, name: str) -> None:
     with scenario(name, tmp_path, four_cores.master) as driver:

@@ -34,7 +34,7 @@ with Harness(session, folder / "state", residents=2) as harness:
 """
 
 
-@pytest.mark.parametrize("master", ["local[1]", "local[2,3]"])
+@pytest.mark.parametrize("master", ["local[1]", pytest.param("local[2,3]", marks=pytest.mark.long)])
 def test_nothing_is_left_behind(tmp_path: Path, master: str) -> None:
     driver = subprocess.Popen(
         [sys.executable, "-c", _PROGRAM, str(tmp_path), master], stdout=subprocess.PIPE, text=True,

@@ -163,6 +163,7 @@ def test_a_signal_to_the_whole_group_leaves_spark_to_the_driver(tmp_path: Path):
         assert psutil.wait_procs(started, timeout=60)[1] == []
 
 
+@pytest.mark.long  # test_driver_killed.py kills a driver, too
 def test_spark_ends_with_a_driver_that_is_killed(tmp_path: Path):
     with signalled(tmp_path) as (driver, started):
         driver.kill()
