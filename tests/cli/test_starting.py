@@ -185,11 +185,11 @@ def _address(family: int, text: str) -> str:
 
 @pytest.mark.spark
 @pytest.mark.parametrize(
-    ("number", "code", "after"),
-    [(signal.SIGINT, 130, 0.0), (signal.SIGTERM, 143, 2.5)],
+    ("number", "code", "with_jvm"),
+    [(signal.SIGINT, 130, False), (signal.SIGTERM, 143, True)],
 )
 def test_a_signal_during_the_start_ends_it_and_leaves_no_jvm(
-    number: signal.Signals, code: int, after: float, tmp_path: Path
+    number: signal.Signals, code: int, with_jvm: bool, tmp_path: Path
 ) -> None:
     write(tmp_path)
     process = subprocess.Popen(
@@ -197,7 +197,9 @@ def test_a_signal_during_the_start_ends_it_and_leaves_no_jvm(
     )
     assert process.stderr is not None
     assert process.stderr.readline() == "Spark starts ...\n"
-    time.sleep(after)
+    while with_jvm and not processes(f"freshet.spark.log={tmp_path / 'state'}"):
+        assert process.poll() is None
+        time.sleep(0.05)
     process.send_signal(number)
     rest = process.stderr.read()
     assert process.wait() == code, rest
