@@ -19,7 +19,7 @@ import pyspark
 import freshet
 from freshet.spark.session.java import ensure_java
 
-PATIENCE = 180.0
+PATIENCE = 600.0
 """Seconds that a loaded machine may take to start a process."""
 
 
