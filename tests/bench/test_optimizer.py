@@ -8,7 +8,19 @@ import pytest
 
 from freshet.bench.optimizer import figures_of
 from freshet.bench.optimizer.answers import rows_wrong
-from freshet.bench.optimizer.load import CALM, FLOOD, LATER, SCHEMA, SHARES, SLOT_S, SQL, WINDOW_S, arrivals, phases
+from freshet.bench.optimizer.load import (
+    CALM,
+    FLOOD,
+    LATER,
+    PARTNERS,
+    SCHEMA,
+    SHARES,
+    SLOT_S,
+    SQL,
+    WINDOW_S,
+    arrivals,
+    phases,
+)
 from freshet.bench.optimizer.rig import PhaseViolation, SideRun, excess_rows
 from freshet.model import parse_schema
 from freshet.sql import build_query
@@ -40,7 +52,7 @@ def test_rows_meet_a_partner_as_often_at_any_load() -> None:
     partners = dict(zip(values.tolist(), counts.tolist(), strict=True))
     for low, high in ((0, 27), (31, 70), (71, 110)):  # slots of the calm, of bursts, and of the overload
         own = ids["s0"][(ids["s0"] >> 32 >= low) & (ids["s0"] >> 32 < high)]
-        assert np.mean([partners.get(each, 0) for each in own.tolist()]) == pytest.approx(0.9, rel=0.15)
+        assert np.mean([partners.get(each, 0) for each in own.tolist()]) == pytest.approx(0.9 * PARTNERS, rel=0.15)
 
 
 def test_rows_of_the_last_stream_come_after_their_partners_and_within_the_window() -> None:

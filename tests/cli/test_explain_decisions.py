@@ -72,7 +72,11 @@ def test_what_is_wrong_is_one_line(app: Path, line: str, place: str, text: str, 
 @pytest.mark.parametrize(
     ("expect", "place", "text"),
     [
-        ("latency = {intervals = [[[0, 2], [9, 1]], [[5, 1], [20, 1]]]}", "expect.latency", "intervals[1] begins at 5 s"),
+        (
+            "latency = {intervals = [[[0, 2], [9, 1]], [[5, 1], [20, 1]]]}",
+            "expect.latency",
+            "intervals[1] begins at 5 s",
+        ),
         ('latency = {points = [["10 s", 1], [5, 2]]}', "expect.latency", "points[1] goes back from 10 s to 5 s"),
         ('latency = "0 s"', "expect.latency", "a latency of 0 s cannot be expected"),
         ("memory = {points = [[0, 0]]}", "expect.memory", "points[0]: a memory of 0 cannot be expected"),

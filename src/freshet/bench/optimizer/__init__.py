@@ -188,8 +188,8 @@ def _conditions(found: Mapping[str, Sequence[SideRun]], probed: Probed, played: 
         "memory": "bytes in queues, also of rows in progress, as the mean over the phases",
         "excess": "rows of the overload for which there is no time within 0.95 of it, by what a row took from then on "
         "to the end, with all that a step takes besides; on the thinned side",
-        "rows_wrong": "rows that a batch by Spark over log minus ledger has and the output lacks, or the other way "
-        "around, on all sides",
+        "rows_wrong": "rows that a batch by NumPy over log minus ledger has and the output lacks, or the other way "
+        "around, on all sides, for every eighth id",
         "kept": "share of its input that the thinned query kept at the looks of the overload, as a mean",
         "kept_in_overload": [round(run.kept, 3) for run in found.get("optimizer-thin", ())],
         "switches": [[(round(time, 1), to) for time, to in run.switches] for run in found["optimizer"]],

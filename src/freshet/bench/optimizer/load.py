@@ -39,32 +39,32 @@ def arithmetic(column: str, other: str, links: int, factor: float) -> str:
 
 def first(table: str) -> str:
     """The selection of the stream s0; others likewise."""
-    return f"{arithmetic(f'{table}.v', f'{table}.w', 192, 3.01)} < 0.5"
+    return f"{arithmetic(f'{table}.v', f'{table}.w', 160, 3.01)} < 0.5"
 
 
 def second(table: str) -> str:
     """The selection of s1."""
-    return f"{arithmetic(f'{table}.v', f'{table}.w', 192, 5.02)} < 0.5"
+    return f"{arithmetic(f'{table}.v', f'{table}.w', 160, 5.02)} < 0.5"
 
 
 def third(table: str) -> str:
     """The selection of s2."""
-    return f"{arithmetic(f'{table}.v', f'{table}.w', 128, 4.01)} < 0.5"
+    return f"{arithmetic(f'{table}.v', f'{table}.w', 112, 4.01)} < 0.5"
 
 
 def fitting(x: str, y: str) -> str:
     """The expensive selection between the joins."""
-    return f"{arithmetic(x, y, 1792, 6.01)} < 0.8"
+    return f"{arithmetic(x, y, 1088, 6.01)} < 0.8"
 
 
 def large(x: str, y: str) -> str:
     """The selection behind the joins."""
-    return f"{arithmetic(x, y, 192, 8.04)} < 0.9"
+    return f"{arithmetic(x, y, 64, 8.04)} < 0.9"
 
 
 def shown(x: str, y: str) -> str:
     """What is shown."""
-    return arithmetic(x, y, 192, 7.03)
+    return arithmetic(x, y, 64, 7.03)
 
 
 SQL: Final = f"""
@@ -83,6 +83,8 @@ NOTE_BYTES: Final = 100
 """Bytes of the column that no operator reads: a tuple is wide until it has passed the first selection."""
 BEAT: Final = 0.1
 """Seconds from one batch to the next; each brings rows of all streams, somewhere in the first half of its beat."""
+PARTNERS: Final = 2.0
+"""Rows of a stream for each id of a slot."""
 SLOT_S: Final = 1
 """Rows of the first two streams meet within such a slot; those of the third belong to rows of the slot before."""
 LOOK_S: Final = 0.25
@@ -176,7 +178,7 @@ def backlog(rows: int, seed: int) -> dict[str, pa.Table]:
     """So many rows of all streams together, to be worked off."""
     draw = np.random.default_rng([seed, 55])
     counts = {name: max(1, round(share * rows)) for name, share in SHARES.items()}
-    spread = max(1, rows // len(SHARES))
+    spread = max(1, round(rows / len(SHARES) / PARTNERS))
     return {name: make_rows(count, _SLOTLESS - seed, spread, draw) for name, count in counts.items()}
 
 
@@ -184,11 +186,11 @@ def arrivals(played: Sequence[LoadPhase], capacity: float, seed: int) -> list[Ar
     """What comes when in these phases, if the machine can do ``capacity`` rows per second.
 
     A batch has a number of rows of each stream that is drawn from a Poisson distribution. Rows meet a partner as often
-    at any load: there are as many ids in a slot as rows of a stream are expected there.
+    at any load: the number of ids in a slot goes with the rows that are expected there.
     """
     pieces = [piece for phase in played for piece in phase.pieces]
     draw = np.random.default_rng([seed, 56])
-    found = []
+    found: list[Arrival] = []
     for beat in range(round(sum(seconds for seconds, _ in pieces) / BEAT)):
         begin = beat * BEAT
         rows = capacity * load_between(pieces, begin, begin + BEAT)
@@ -196,8 +198,9 @@ def arrivals(played: Sequence[LoadPhase], capacity: float, seed: int) -> list[Ar
         chunk = {}
         for stream, share in SHARES.items():
             own = slot - 1 if stream == LATER else slot
-            ids = capacity * load_between(pieces, max(0, own) * SLOT_S, (max(0, own) + 1) * SLOT_S) / len(SHARES)
-            chunk[stream] = make_rows(max(1, int(draw.poisson(share * rows))), own, max(1, round(ids)), draw)
+            expected = capacity * load_between(pieces, max(0, own) * SLOT_S, (max(0, own) + 1) * SLOT_S) / len(SHARES)
+            spread = max(1, round(expected / PARTNERS))
+            chunk[stream] = make_rows(max(1, int(draw.poisson(share * rows))), own, spread, draw)
         found.append((begin + draw.random() * BEAT / 2.0, chunk))
     return found
 

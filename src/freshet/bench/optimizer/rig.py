@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from freshet.bench.optimizer.answers import batch_answer, rows_wrong
+from freshet.bench.optimizer.answers import batch_answer, rows_wrong, sampled
 from freshet.bench.optimizer.load import (
     LOOK_S,
     QUERY,
@@ -81,8 +81,8 @@ class SideRun:
         monitor_share: Share of the time that looks and their meters took.
         switches: Seconds since the first phase began, and the strategy that was taken.
         rows: Number of rows that came.
-        answers: Number of output rows.
-        wrong: Number of output rows that the batch answer lacks, or has beyond them.
+        answers: Number of output rows that were compared.
+        wrong: Number of these that the batch answer lacks, or has beyond them.
         excess: Number of rows of the overload for which there is no time within :data:`KEPT_BUSY`, by what a row took
             from then on.
         thinned: Number of rows of the overload that were left out.
@@ -116,7 +116,7 @@ class OptimizerRig(EngineRig):
     def __init__(self, session: SparkSession, state: Path, side: str) -> None:
         streams = [Stream(name, parse_schema(SCHEMA)) for name in SHARES]
         super().__init__(session, state, streams, most_rows=TRAIN_ROWS)
-        self._session, self._folder, self._side = session, state, side
+        self._side = side
         self._memory = RunMemory()
         self._optimizer = Optimizer(settings=LookSettings(every=LOOK_S), memory=self._memory)
         self.engine.use(self._optimizer)
@@ -148,9 +148,9 @@ class OptimizerRig(EngineRig):
         steps = [*steps, *self.work_off()]
         totals = self._totals().since(before)
         looks = [look for look in self._memory.looks[QUERY] if start < look.time <= start + seconds + LOOK_S / 2]
-        given = self.read(QUERY).drop_columns([ARRIVAL])
+        given = sampled(self.read(QUERY).drop_columns([ARRIVAL]))
         left = {name: self._left(name) for name in SHARES}
-        right = batch_answer(self._session, left, self._folder)
+        right = batch_answer({name: sampled(table) for name, table in left.items()})
         flood = start + sum(phase.seconds for phase in played[:-1])
         came_late = sum(rows_between(self.read(name), flood, start + seconds) for name in SHARES)
         left_late = sum(rows_between(left[name], flood, start + seconds) for name in SHARES)
