@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import settings
+from tests import java_classes
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -16,32 +18,43 @@ if TYPE_CHECKING:
 settings.register_profile("patient", deadline=None)
 settings.load_profile("patient")
 
-QUICK_JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
-"""Options of a JVM that soon ends: Java would spend a third of its time on code that is fast, and hardly ever run."""
-os.environ.setdefault("SPARK_SUBMIT_OPTS", QUICK_JAVA)
-
 LONGEST = (
-    "tests/engine/test_invariance.py",
-    "tests/cluster/test_large_trains.py",
-    "tests/bench/test_benches.py",
-    "tests/cluster/test_shipping.py",
     "tests/cluster/test_cluster.py",
-    "tests/cli/test_run.py",
-    "tests/spark/test_session.py",
-    "tests/cli/test_demo.py",
-    "tests/reproduce/test_rtstream.py",
-    "tests/reproduce/test_fas.py",
-    "tests/reproduce/test_mavstream.py",
-    "tests/reproduce/test_aurora.py",
-    "tests/engine/test_periodic.py",
+    "tests/cluster/test_shipping.py",
+    "tests/bench/test_benches.py",
     "tests/spark/test_blame.py",
+    "tests/cluster/test_residents_in_local_cluster.py",
+    "tests/reproduce/test_fas.py",
+    "tests/cli/test_demo.py",
+    "tests/cli/test_run.py",
+    "tests/engine/test_invariance.py",
+    "tests/spark/test_session.py",
+    "tests/cluster/test_large_trains.py",
+    "tests/bench/test_periodic.py",
+    "tests/reproduce/test_rtstream.py",
+    "tests/reproduce/test_mavstream.py",
+    "tests/spark/test_large_texts.py",
+    "tests/app/test_killed_files.py",
+    "tests/app/test_thinning.py",
+    "tests/app/test_put_back.py",
     "tests/cli/test_starting.py",
-    "tests/bench/test_freshness.py",
     "tests/bench/test_qos.py",
-    "tests/kernels/test_calls_spark.py",
-    "tests/spark/test_driver_killed.py",
+    "tests/bench/test_freshness.py",
+    "tests/quality/feasibility/test_knee.py",
+    "tests/sources/mirror/test_worth.py",
+    "tests/app/test_slots_and_rest.py",
+    "tests/sources/mirror/test_audits.py",
 )
 """Files that take half a minute and more, the longest first."""
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Gives the JVMs of all tests their options. A run of several processes first makes the archive of Spark's classes,
+    if there is none; it soon pays."""
+    archive = java_classes.place(Path(__file__).parents[1] / "build" / "tests")
+    if config.getoption("numprocesses", None) and not hasattr(config, "workerinput") and not archive.exists():
+        java_classes.make(archive)
+    os.environ.setdefault("SPARK_SUBMIT_OPTS", java_classes.options(archive))
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

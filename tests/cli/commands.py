@@ -26,4 +26,4 @@ sinks = [{kind = "console"}]
 
 
 def freshet_command(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([*FRESHET, *map(str, arguments)], capture_output=True, text=True, check=False, timeout=250)
+    return subprocess.run([*FRESHET, *map(str, arguments)], capture_output=True, text=True, check=False)

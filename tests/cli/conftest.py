@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 
 import pytest
@@ -19,7 +20,8 @@ def app(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def command(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Command:
-    """The command in this process, which is quicker, for what starts nothing."""
+    """The command in this process, which is quicker. A run takes the Spark of the tests: ask for that, too."""
+    monkeypatch.setattr(warnings, "showwarning", warnings.showwarning)  # the command has its own
 
     def call(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
         monkeypatch.setattr(sys, "argv", ["freshet", *map(str, arguments)])

@@ -386,7 +386,7 @@ def test_an_interrupt_leaves_nothing_behind(tmp_path: Path) -> None:
             assert running.poll() is None
         time.sleep(5)
         running.send_signal(signal.SIGINT)
-        _, errors = running.communicate(timeout=300)
+        _, errors = running.communicate()
     assert running.returncode == 130, errors
     assert errors.splitlines()[-1] == "Interrupted: the demo ends here."
     assert not list(tmp_path.glob("freshet-demo*"))

@@ -192,7 +192,7 @@ def test_explain_needs_no_spark(app: Path) -> None:
         "except SystemExit: pass\n"
         "print('pyspark' in sys.modules)"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=120)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.startswith("query sliding")
     assert done.stdout.endswith("\nFalse\n")
 

@@ -1,15 +1,12 @@
-"""What a run says of parts that did not do their work: subprocesses with a real Spark."""
+"""What a run says of parts that did not do their work."""
 
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
-
-FRESHET = [sys.executable, "-m", "freshet"]
+from tests.cli.commands import Command
 
 APP = """
 [spark]
@@ -36,12 +33,14 @@ sql = "SELECT id FROM blind"
 
 
 @pytest.mark.spark
-def test_a_sink_that_took_nothing_and_a_source_that_failed_are_told_and_end_with_1(tmp_path: Path) -> None:
+@pytest.mark.usefixtures("spark")
+def test_a_sink_that_took_nothing_and_a_source_that_failed_are_told_and_end_with_1(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: Command
+) -> None:
+    monkeypatch.chdir(tmp_path)
     (tmp_path / "app.toml").write_text(APP)
     (tmp_path / "refusing.py").write_text("def take(table, token):\n    raise ValueError('no, thanks')\n")
-    done = subprocess.run(
-        [*FRESHET, "run", "app.toml", "--json"], cwd=tmp_path, capture_output=True, text=True, check=False, timeout=250
-    )
+    done = command("run", "app.toml", "--json")
     assert done.returncode == 1, done.stderr
     assert "Traceback" not in done.stderr
     last = [line for line in done.stderr.splitlines() if line.startswith("warning: ")]

@@ -15,12 +15,11 @@ from pathlib import Path
 
 import psutil
 import pyspark
-from tests.conftest import QUICK_JAVA
 
 import freshet
 from freshet.spark.session.java import ensure_java
 
-PATIENCE = 180.0
+PATIENCE = 600.0
 """Seconds that a loaded machine may take to start a process."""
 
 
@@ -109,7 +108,7 @@ def _start(name: str, log: Path, installed: bool, *options: str) -> subprocess.P
     environment = {name: value for name, value in os.environ.items() if name != "MALLOC_ARENA_MAX"} | {
         "SPARK_HOME": str(home),
         "SPARK_NO_DAEMONIZE": "1",
-        "JDK_JAVA_OPTIONS": QUICK_JAVA,  # for master, workers and executors
+        "JDK_JAVA_OPTIONS": os.environ["SPARK_SUBMIT_OPTS"],  # for master, workers and executors
         "PYSPARK_PYTHON": sys.executable,
         "PYTHONPATH": str(Path(freshet.__file__).parents[1]) if installed else "",
     }

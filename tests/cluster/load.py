@@ -8,7 +8,7 @@ from typing import Any
 
 NOON = dt.datetime(2024, 1, 1, 12, tzinfo=dt.UTC)
 ROWS = 1500
-CHUNK = 150
+CHUNK = 300
 LAST = "TIMESTAMP '2024-01-01 12:04:50'"
 """The last boundary that all rows together close: five minutes of rows, and a lateness of five seconds."""
 

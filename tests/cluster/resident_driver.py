@@ -16,7 +16,7 @@ from tests.spark.test_residents import SCHEMA, Hooked, rows, sleep_while_there
 from freshet.spark.driver.residents import pool
 from freshet.spark.session.session import open_session
 
-PATIENCE = 180.0
+PATIENCE = 600.0
 FIXED = {"spark.driver.host": "127.0.0.1", "spark.executor.memory": "512m", "spark.executor.cores": "2"}
 ELASTIC = {
     "spark.dynamicAllocation.enabled": "true",

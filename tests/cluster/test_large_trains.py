@@ -48,6 +48,7 @@ def test_all_executors_work_on_a_train_and_a_task_that_fails_is_done_again(tmp_p
     check(tmp_path)
 
 
+@pytest.mark.long  # test_cluster.py lets tasks run twice at the same time, too
 def test_a_part_that_is_late_is_done_by_another_worker_beside_it(tmp_path: Path, two_workers: Cluster):
     with running(tmp_path, two_workers.master, {"spark.speculation": "true"}, has_late_part=True) as app:
         app.push()
@@ -64,6 +65,7 @@ def test_a_part_that_is_late_is_done_by_another_worker_beside_it(tmp_path: Path,
     check(tmp_path, has_late_part=True)
 
 
+@pytest.mark.long  # test_cluster.py loses a worker, too
 def test_a_worker_that_dies_in_the_middle_of_a_train_costs_no_row(tmp_path: Path, two_workers: Cluster):
     with running(tmp_path, two_workers.master, {}) as app:
         app.push()

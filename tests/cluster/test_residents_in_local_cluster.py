@@ -39,7 +39,7 @@ def test_residents_work_within_the_memory_that_spark_allows(tmp_path: Path) -> N
             limits.update(each.rlimit(psutil.RLIMIT_AS)[0] for each in residents)
 
     settings = {"spark.executor.pyspark.memory": "4g"}
-    outcome = run_app(tmp_path, "local[2]", settings, look, ("panes", "joined"))
+    outcome = run_app(tmp_path, "local[2]", settings, look, ("joined",))
     check(outcome)
     [limit] = limits
     assert 0 < limit <= 4 * 2**30

@@ -17,7 +17,9 @@ import pytest
 from tests.cluster.cluster import Cluster, cluster
 from tests.cluster.running import check, run_app
 
-pytestmark = [pytest.mark.spark, pytest.mark.timeout(900)]
+# Two executors with residents, and a killed driver, are also in test_residents_in_local_cluster.py and in
+# tests/spark/test_driver_killed.py, which need no cluster.
+pytestmark = [pytest.mark.spark, pytest.mark.long, pytest.mark.timeout(900)]
 
 
 @pytest.fixture(scope="module")
@@ -58,7 +60,6 @@ def scenario(name: str, folder: Path, master: str) -> Iterator[subprocess.Popen[
             driver.kill()
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("name", ["elastic", "decommissioned"])
 def test_executors_come_and_go(tmp_path: Path, four_cores: Cluster, name: str) -> None:
     with scenario(name, tmp_path, four_cores.master) as driver:
@@ -74,7 +75,7 @@ def test_a_killed_driver_leaves_no_resident(tmp_path: Path, four_cores: Cluster)
         assert told["busy"] in told["there"]
         assert {four_cores.worker_of(process) for process in told["there"]} == {0, 1}
         os.kill(driver.pid, signal.SIGKILL)
-        until = time.monotonic() + 120.0
+        until = time.monotonic() + 600
         while any(four_cores.pythons(number) for number in range(2)):
             assert time.monotonic() < until
             time.sleep(0.1)

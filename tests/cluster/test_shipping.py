@@ -46,6 +46,7 @@ def test_executors_without_freshet_are_sent_it_and_lose_nothing(
     assert "SettingLost" not in (tmp_path / "driver.err").read_text()
 
 
+@pytest.mark.long  # the last test has executors with the daemon of PySpark, too
 def test_executors_that_cannot_import_the_daemon_fall_back(
     tmp_path: Path, folder: Path, bare_workers: Cluster, bare_python: Path
 ):
@@ -71,7 +72,12 @@ def run_app(folder: Path, workers: Cluster, python: Path) -> set[tuple[str, str]
 @pytest.mark.parametrize(
     ("lacks", "words"),
     [
-        ("sqlglot", r"executors cannot import sqlglot: their Python \(.*\) needs numpy, pandas, pyarrow and sqlglot"),
+        # tests/spark/test_session.py has a Python that lacks packages, too.
+        pytest.param(
+            "sqlglot",
+            r"executors cannot import sqlglot: their Python \(.*\) needs numpy, pandas, pyarrow and sqlglot",
+            marks=pytest.mark.long,
+        ),
         (None, "executors have no Python at .*/nowhere"),
     ],
 )

@@ -112,8 +112,8 @@ sinks = [{kind = "total", path = "total", column = "n"}]
 
 
 def test_a_source_and_a_sink(copy: Copy, tmp_path: Path) -> None:
-    copy.add("sources/countdown.py", "sources/__init__.py", '"countdown"', "_MODULES")
-    copy.add("sinks/total.py", "sinks/__init__.py", '"total"', "_MODULES")
+    copy.add("sources/countdown.py", "sources/__init__.py", '"countdown": "countdown"', "_MODULES")
+    copy.add("sinks/total.py", "sinks/__init__.py", '"total": "total"', "_MODULES")
     (tmp_path / "app.toml").write_text(APP)
     copy.run("-m", "freshet", "check", "app.toml")
     (tmp_path / "app.toml").write_text(APP.replace("start = 5", "stop = 5").replace("column", "colum"))

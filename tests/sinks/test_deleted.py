@@ -108,7 +108,7 @@ def test_a_deletion_after_the_last_row_is_told_at_the_end(
     if vanish is not None:
         vanish(path)
     runner.start()
-    assert runner.stop(timeout=60)
+    assert runner.stop(timeout=600)
     (status,) = runner.statuses
     assert (status.state, status.rows) == ("stopped", 2)
     assert (status.note is not None) == (vanish is not None)
@@ -170,7 +170,7 @@ def test_a_function_that_ends_its_thread_is_a_sink_that_fails(log: Log, raised: 
     runner.add("q", "sink", create("callback", {"function": take}))
     runner.start()
     append(log, 1)
-    assert runner.stop(timeout=60)
+    assert runner.stop(timeout=600)
     (status,) = runner.statuses
     assert (status.state, status.waiting) == ("failing", 1)
     assert str(status.reason).startswith(type(raised).__name__)
@@ -188,6 +188,6 @@ def test_an_error_whose_text_raises_is_told_by_its_kind(log: Log) -> None:
     runner.add("q", "sink", create("callback", {"function": take}))
     runner.start()
     append(log, 1)
-    assert runner.stop(timeout=60)
+    assert runner.stop(timeout=600)
     (status,) = runner.statuses
     assert (status.state, status.reason) == ("failing", "Silent")

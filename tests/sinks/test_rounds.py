@@ -253,7 +253,7 @@ def test_what_is_left_at_the_end_goes_by_one_job_as_well(log: Log, tmp_path: Pat
     append(log, 1, 2, 3)
     append(log, 4, 5, queries=["b"])
     runner.start()
-    assert runner.stop(timeout=60)
+    assert runner.stop(timeout=600)
     assert [found(tmp_path, query) for query in QUERIES] == [[1, 2, 3], [1, 2, 3, 4, 5], [1, 2, 3]]
     assert tasks.jobs[-1] == ["b"]
     assert len(tasks.jobs) == 3

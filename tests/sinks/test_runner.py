@@ -25,7 +25,7 @@ def memory(**options) -> MemorySink:
     return MemorySink(MemoryOptions(**options))
 
 
-def until(condition, timeout: float = 60.0) -> None:
+def until(condition, timeout: float = 600.0) -> None:
     end = time.monotonic() + timeout
     while not condition():
         assert time.monotonic() < end, "it did not happen in time"

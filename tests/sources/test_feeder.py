@@ -24,7 +24,7 @@ def feeder(log: Log, source, **options) -> Feeder:
     return Feeder(source, Intake(log, STREAM), log, "s", **options)
 
 
-def until(condition, timeout: float = 60.0) -> None:
+def until(condition, timeout: float = 600.0) -> None:
     end = time.monotonic() + timeout
     while not condition():
         assert time.monotonic() < end, "it did not happen in time"

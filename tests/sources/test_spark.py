@@ -18,7 +18,7 @@ def make(stream: Stream, **options) -> SparkSource:
     return SparkSource(SparkOptions.model_validate(options), stream)
 
 
-def until(condition, timeout: float = 120.0) -> None:
+def until(condition, timeout: float = 600.0) -> None:
     end = time.monotonic() + timeout
     while not condition():
         assert time.monotonic() < end, "it did not happen in time"

@@ -170,7 +170,7 @@ def test_residents_that_keep_parts_change_no_answer(
             for number in range(place * CHUNKS // 3, (place + 1) * CHUNKS // 3):
                 for stream in "st":
                     run.push(stream, chunk(stream, number))
-                assert run.drain(timeout=300.0)
+                assert run.drain(timeout=600.0)
                 if draw.random() < 0.3:
                     for each in run.report()["residents"]["present"][:1]:
                         with suppress(ProcessLookupError):
@@ -178,7 +178,7 @@ def test_residents_that_keep_parts_change_no_answer(
             if place == 2:
                 for stream in "st":
                     run.heartbeat(stream, 1e6)
-                assert run.drain(timeout=300.0)
+                assert run.drain(timeout=600.0)
             report = run.report()
             restarts += report["residents"]["restarts"]
             assert report["ways"]["resident"]["calls"] > 0

@@ -34,7 +34,7 @@ with Harness(session, folder / "state", residents=2) as harness:
 """
 
 
-@pytest.mark.parametrize("master", ["local[1]", "local[2,3]"])
+@pytest.mark.parametrize("master", ["local[1]", pytest.param("local[2,3]", marks=pytest.mark.long)])
 def test_nothing_is_left_behind(tmp_path: Path, master: str) -> None:
     driver = subprocess.Popen(
         [sys.executable, "-c", _PROGRAM, str(tmp_path), master], stdout=subprocess.PIPE, text=True,
@@ -48,7 +48,7 @@ def test_nothing_is_left_behind(tmp_path: Path, master: str) -> None:
     os.kill(driver.pid, signal.SIGKILL)
     driver.wait()
     (tmp_path / "mark").unlink()
-    left = psutil.wait_procs(started, timeout=60.0)[1]
+    left = psutil.wait_procs(started, timeout=600)[1]
     assert [each.name() for each in left if each.is_running()] == []
     assert not list((tmp_path / "state" / "segments").glob("unit*-d*"))
 

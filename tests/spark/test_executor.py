@@ -142,7 +142,7 @@ def test_units_run_side_by_side_without_mixing(spark: SparkSession, tmp_path: Pa
         for unit in units:
             harness.executor.submit(unit)
         found: dict[str, int] = {}
-        deadline = time.monotonic() + 240
+        deadline = time.monotonic() + 600
         while len(found) < len(units) and time.monotonic() < deadline:
             found |= {result.unit.id: result.chains[0].rows_out for result in harness.executor.finished()}
             time.sleep(0.02)
@@ -286,7 +286,7 @@ def test_a_running_unit_is_cancelled(harness: Harness, spark: SparkSession):
     unit = harness.unit(train, "slow")
     harness.executor.submit(unit)
     tracker = spark.sparkContext.statusTracker()
-    deadline = time.monotonic() + 120
+    deadline = time.monotonic() + 600
     while not any((job := tracker.getJobInfo(number)) and job.status == "RUNNING"
                   for number in tracker.getJobIdsForGroup(unit.id)) and time.monotonic() < deadline:  # fmt: skip
         time.sleep(0.05)

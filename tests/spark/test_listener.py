@@ -45,7 +45,7 @@ def option(channel: Channel, level: int, name: int) -> int:
 def test_a_resident_connects_and_both_sides_send_at_once(listening: tuple[Listener, queue.Queue[Newcomer]]) -> None:
     listener, come = listening
     worker = Post(listener.address, SECRET, 2, 5).connect()
-    newcomer = come.get(timeout=60.0)
+    newcomer = come.get(timeout=600.0)
     assert (newcomer.seat, newcomer.term, newcomer.task) == (2, 5, -1)
     for side in (worker, newcomer.channel):
         assert option(side, socket.IPPROTO_TCP, socket.TCP_NODELAY)
@@ -71,7 +71,7 @@ def test_a_stranger_is_closed_and_others_still_come(listening: tuple[Listener, q
             assert silent.recv(1)
     assert come.empty()
     worker = Post(listener.address, SECRET, 0, 1).connect()
-    come.get(timeout=60.0).channel.close()
+    come.get(timeout=600.0).channel.close()
     worker.close()
 
 

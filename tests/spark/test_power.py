@@ -30,7 +30,7 @@ def test_what_tasks_wrote_is_synced_before_it_is_committed(
         with cuts.watching(monkeypatch):
             for batch in range(BATCHES):
                 run.push("s", [{"v": batch * ROWS + row} for row in range(ROWS)])
-                assert run.drain(timeout=300.0)
+                assert run.drain(timeout=600.0)
     assert any("-0-" in name for name in cuts.syncs)  # the driver synced files of tasks
     answered = set()
     for copy in (tmp_path / "cuts").iterdir():

@@ -76,7 +76,7 @@ def test_killed_residents_change_no_answer(spark: SparkSession, tmp_path: Path, 
                 run.push("s", chunk)
                 time.sleep(draw.random() * 0.2)
             run.heartbeat("s", 1e6)
-            assert run.drain(timeout=300.0)
+            assert run.drain(timeout=600.0)
         finally:
             stop.set()
             killing.join()

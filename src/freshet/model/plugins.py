@@ -1,9 +1,10 @@
-"""What other packages bring: their entry points, looked for only when a name is not built in."""
+"""Things by name, each loaded when it is first asked for: built-in ones, and the entry points of other packages."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import cache
+from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any, TypeVar
 
@@ -32,28 +33,39 @@ class Registry(dict[str, Entry]):
         built_in: What needs no other package.
         fits: Whether an entry point is what it should be.
         form: What it should be, for whoever wrote the package.
+        homes: The modules of more built-in things, by name. A module is imported when one of its things is first asked
+            for; it has them by name in ``KINDS``.
 
     >>> sinks = Registry("freshet.no_such_group", {"a": 1}, lambda value: isinstance(value, int), "a number")
     >>> "a" in sinks, "b" in sinks, sinks.names()
     (True, False, ['a'])
     """
 
-    def __init__(self, group: str, built_in: Mapping[str, Entry], fits: Callable[[Any], bool], form: str) -> None:
+    def __init__(
+        self,
+        group: str,
+        built_in: Mapping[str, Entry],
+        fits: Callable[[Any], bool],
+        form: str,
+        homes: Mapping[str, str] | None = None,
+    ) -> None:
         super().__init__(built_in)
-        self.group, self._fits, self._form = group, fits, form
-        self._built_in = frozenset(built_in)
+        self.group, self._fits, self._form, self._homes = group, fits, form, homes or {}
+        self._built_in = frozenset([*built_in, *self._homes])
 
     def __contains__(self, name: object) -> bool:
-        return super().__contains__(name) or self._load(name)
+        return super().__contains__(name) or name in self._homes or self._load(name)
 
     def __missing__(self, name: str) -> Entry:
-        if self._load(name):
-            return super().__getitem__(name)
-        raise KeyError(name)
+        if name in self._homes:
+            self[name] = import_module(self._homes[name]).KINDS[name]
+        elif not self._load(name):
+            raise KeyError(name)
+        return super().__getitem__(name)
 
     def names(self) -> list[str]:
         """All names; nothing is loaded."""
-        return [*self, *(name for name in installed(self.group) if not super(Registry, self).__contains__(name))]
+        return list(dict.fromkeys([*self._homes, *self, *installed(self.group)]))
 
     def package(self, name: str) -> str | None:
         """The package that a name comes from; None: it is built in, or not there."""

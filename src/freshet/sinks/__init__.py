@@ -8,40 +8,53 @@ from typing import TYPE_CHECKING, Any, Final
 
 from freshet.model import UserError
 from freshet.model.plugins import Registry
-from freshet.sinks.callback import CallbackOptions, CallbackSink
-from freshet.sinks.console import ConsoleOptions, ConsoleSink
-from freshet.sinks.jsonl import JsonlOptions, JsonlSink
-from freshet.sinks.memory import MemoryOptions, MemorySink
-from freshet.sinks.parquet import ParquetOptions, ParquetSink
 from freshet.sinks.sink import Exporter, GatheringSink, Sink, SinkOptions, Token
-from freshet.sinks.table import TableOptions, TableSink
 from freshet.sources.options import is_kind, parse
 
 if TYPE_CHECKING:
+    from freshet.sinks.callback import CallbackOptions, CallbackSink
+    from freshet.sinks.console import ConsoleOptions, ConsoleSink
+    from freshet.sinks.jsonl import JsonlOptions, JsonlSink
     from freshet.sinks.lane import SinkState, SinkStatus
+    from freshet.sinks.memory import MemoryOptions, MemorySink
+    from freshet.sinks.parquet import ParquetOptions, ParquetSink
     from freshet.sinks.runner import SinkRunner
+    from freshet.sinks.table import TableOptions, TableSink
 
-_MODULES: Final = (
-    "callback",
-    "console",
-    "jsonl",
-    "memory",
-    "parquet",
-    "table",
-)
-"""Modules with kinds of sinks. Each names its kinds in ``KINDS``."""
-_RUNNING: Final = {
-    "SinkRunner": "freshet.sinks.runner",
-    "SinkState": "freshet.sinks.lane",
-    "SinkStatus": "freshet.sinks.lane",
+_MODULES: Final = {
+    "callback": "callback",
+    "console": "console",
+    "jsonl": "jsonl",
+    "memory": "memory",
+    "parquet": "parquet",
+    "table": "table",
 }
+"""The kinds of sinks with their modules. Each module names its kinds in ``KINDS``."""
 KINDS: Final = Registry[tuple[type[SinkOptions], Callable[[Any], Sink]]](
     "freshet.sinks",
-    {name: kind for module in _MODULES for name, kind in import_module(f"freshet.sinks.{module}").KINDS.items()},
+    {},
     is_kind,
     "a pair: the class of its options, and what makes a sink from them",
+    homes={kind: f"freshet.sinks.{module}" for kind, module in _MODULES.items()},
 )
 """The options and the class of each kind of sink; those of other packages are entry points of ``freshet.sinks``."""
+_HOMES: Final = {
+    "CallbackOptions": "callback",
+    "CallbackSink": "callback",
+    "ConsoleOptions": "console",
+    "ConsoleSink": "console",
+    "JsonlOptions": "jsonl",
+    "JsonlSink": "jsonl",
+    "MemoryOptions": "memory",
+    "MemorySink": "memory",
+    "ParquetOptions": "parquet",
+    "ParquetSink": "parquet",
+    "SinkRunner": "runner",
+    "SinkState": "lane",
+    "SinkStatus": "lane",
+    "TableOptions": "table",
+    "TableSink": "table",
+}
 
 
 def create(kind: str, options: Mapping[str, Any] | SinkOptions) -> Sink:
@@ -86,7 +99,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Imports what runs sinks only when it is needed: a mere check does not wait for it."""
-    if name in _RUNNING:
-        return getattr(import_module(_RUNNING[name]), name)
+    """Imports a sink, or what runs sinks, when it is first used: a mere check waits for none but those of its file."""
+    if name in _HOMES:
+        return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

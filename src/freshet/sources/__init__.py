@@ -4,36 +4,56 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from importlib import import_module
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from freshet.model import Stream, UserError
 from freshet.model.plugins import Registry
-from freshet.sources.feeder import Feeder, FeederState, FeederStatus
-from freshet.sources.generator import Generator, GeneratorOptions
-from freshet.sources.mirror import MirrorOptions
-from freshet.sources.new_files import FilesOptions, FilesSource
 from freshet.sources.options import Duration, Options, first_mistake, is_kind, parse
-from freshet.sources.push import Backpressure, PushOptions, PushSource
 from freshet.sources.source import Batch, Checkable, Source, Written
-from freshet.sources.spark import SparkOptions, SparkSource
-from freshet.sources.trace import Trace, TraceOptions
 
-_MODULES: Final = (
-    "new_files",
-    "generator",
-    "mirror",
-    "push",
-    "spark",
-    "trace",
-)
-"""Modules with kinds of sources. Each names its kinds in ``KINDS``."""
+if TYPE_CHECKING:
+    from freshet.sources.feeder import Feeder, FeederState, FeederStatus
+    from freshet.sources.generator import Generator, GeneratorOptions
+    from freshet.sources.mirror import MirrorOptions
+    from freshet.sources.new_files import FilesOptions, FilesSource
+    from freshet.sources.push import Backpressure, PushOptions, PushSource
+    from freshet.sources.spark import SparkOptions, SparkSource
+    from freshet.sources.trace import Trace, TraceOptions
+
+_MODULES: Final = {
+    "files": "new_files",
+    "generator": "generator",
+    "mirror": "mirror",
+    "push": "push",
+    "spark": "spark",
+    "trace": "trace",
+}
+"""The kinds of sources with their modules. Each module names its kinds in ``KINDS``."""
 KINDS: Final = Registry[tuple[type[Options], Callable[[Any, Stream], Source]]](
     "freshet.sources",
-    {name: kind for module in _MODULES for name, kind in import_module(f"freshet.sources.{module}").KINDS.items()},
+    {},
     is_kind,
     "a pair: the class of its options, and what makes a source from them",
+    homes={kind: f"freshet.sources.{module}" for kind, module in _MODULES.items()},
 )
 """The options and the class of each kind of source; those of other packages are entry points of ``freshet.sources``."""
+_HOMES: Final = {
+    "Backpressure": "push",
+    "Feeder": "feeder",
+    "FeederState": "feeder",
+    "FeederStatus": "feeder",
+    "FilesOptions": "new_files",
+    "FilesSource": "new_files",
+    "Generator": "generator",
+    "GeneratorOptions": "generator",
+    "MirrorOptions": "mirror",
+    "PushOptions": "push",
+    "PushSource": "push",
+    "SparkOptions": "spark",
+    "SparkSource": "spark",
+    "Trace": "trace",
+    "TraceOptions": "trace",
+}
 
 
 def create(kind: str, options: Mapping[str, Any] | Options, stream: Stream) -> Source:
@@ -87,3 +107,10 @@ __all__ = [
     "first_mistake",
     "parse",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Imports a source when it is first used: a mere check waits for none but those of its file."""
+    if name in _HOMES:
+        return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

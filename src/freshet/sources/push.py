@@ -19,7 +19,6 @@ from freshet.log.intake.shown import shown
 from freshet.model import FreshetError, Stream, UserError
 from freshet.sources.options import Options
 from freshet.sources.source import Batch
-from freshet.sources.times import event_seconds
 
 if TYPE_CHECKING:
     from freshet.log import Receipt
@@ -90,6 +89,8 @@ class PushSource:
         Raises:
             FreshetError: The application is not running.
         """
+        from freshet.sources.times import event_seconds  # not before: a check of an application never needs it
+
         self._running()
         if self._beat is not None:
             self._beat(round(event_seconds(time, self._declared) * 1e6))

@@ -29,7 +29,7 @@ class Fed:
     def values(self, column: str = "price") -> list[tuple[str, Any]]:
         return [(row["element"], row[column]) for row in self.rows()]
 
-    def until(self, what: Callable[[], bool], timeout: float = 120.0) -> None:
+    def until(self, what: Callable[[], bool], timeout: float = 600.0) -> None:
         end = time.monotonic() + timeout
         while not what():
             assert self.feeder.status.state != "failed", self.feeder.status.reason

@@ -30,7 +30,7 @@ def declared(web: Web, *names: str, schema: str = SCHEMA, **more: Any) -> App:
 
 
 def looked(table: MirroredTable, until: Callable[[], bool]) -> None:
-    end = time.monotonic() + 120.0
+    end = time.monotonic() + 600
     while not until():
         table.look()
         assert time.monotonic() < end, table.status

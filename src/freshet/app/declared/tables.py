@@ -13,7 +13,6 @@ from freshet.app.declared.problems import Problem, noted
 from freshet.app.declared.spec import TableSpec
 from freshet.model import Stream, UserError
 from freshet.sources import KINDS
-from freshet.sources.table_file import FORMATS, read_table_file
 
 if TYPE_CHECKING:
     from freshet.sources.mirror.source import MirrorSource
@@ -25,6 +24,9 @@ def check_tables(specs: Iterable[TableSpec]) -> Iterator[Problem]:
         if spec.file is None:
             yield from _check_mirror(spec)
             continue
+        # Not before: an application without such a table is checked without it.
+        from freshet.sources.table_file import FORMATS, read_table_file
+
         try:
             read_table_file(spec.file, spec.schema, spec.format)
         except UserError as error:

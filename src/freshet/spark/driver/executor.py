@@ -24,7 +24,7 @@ from freshet.model.unit import components
 from freshet.quality.snapshots import ResidentsSnapshot
 from freshet.spark.driver.analysis import Analysis
 from freshet.spark.driver.course import Course
-from freshet.spark.driver.failures import SILENT, STOPPED, Apart, Retry, how_jvm_ended, message, retry_reason
+from freshet.spark.driver.failures import Apart, Retry, how_jvm_ended, message, retry_reason
 from freshet.spark.driver.files import forget
 from freshet.spark.driver.installation import Installation
 from freshet.spark.driver.isolate import isolate
@@ -217,9 +217,9 @@ class SparkExecutor:
             raise FreshetError(f"{self._notes.dead} (see spark.out in the state folder); start again to go on")
         return results
 
-    def _look_whether_gone(self, dying: bool = False) -> None:
-        """Notes it if the JVM has ended, so that the notes of what ran are kept."""
-        if not self._closing and (end := how_jvm_ended(self._context, dying)) is not None:
+    def _look_whether_gone(self) -> None:
+        """Notes it if the JVM has ended, or is about to, so that the notes of what ran are kept."""
+        if not self._closing and (end := how_jvm_ended(self._context)) is not None:
             self._notes.died(*end)
 
     def _is_stuck(self, unit: str) -> None:
@@ -364,8 +364,8 @@ class SparkExecutor:
             self._probe_within(unit)
             self._notes.failed()
             raise
-        except Exception as error:
-            self._look_whether_gone(dying=retry_reason(error) in (STOPPED, SILENT))
+        except Exception:
+            self._look_whether_gone()
             self._notes.failed()
             raise
 

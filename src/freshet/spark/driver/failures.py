@@ -131,22 +131,20 @@ def end_of_jvm(code: int | None) -> tuple[str, bool]:
     return f"Spark's JVM has ended with exit code {code}{_MEANING.get(code, '')}", code not in _FROM_OUTSIDE
 
 
-def how_jvm_ended(context: SparkContext, dying: bool) -> tuple[str, bool] | None:
-    """The same for the JVM of a Spark; None: it has not ended.
-
-    A JVM that is ``dying`` stops Spark first, and still answers for a while.
-    """
+def how_jvm_ended(context: SparkContext) -> tuple[str, bool] | None:
+    """The same for the JVM of a Spark; None: it has not ended, and is not about to."""
     process = getattr(context._gateway, "proc", None)
-    if not dying and _answers(context) and (process is None or process.poll() is None):
+    if _goes_on(context) and (process is None or process.poll() is None):
         return None
     code = None
     with suppress(subprocess.TimeoutExpired):
         code = None if process is None else process.wait(_DYING)
-    return None if code is None and _answers(context) else end_of_jvm(code)
+    return None if code is None and _goes_on(context) else end_of_jvm(code)
 
 
-def _answers(context: SparkContext) -> bool:
+def _goes_on(context: SparkContext) -> bool:
+    """Whether the JVM answers and is not shutting down. One that shuts down answers, but its jobs fail somehow."""
     try:
-        return bool(context._jvm.System.nanoTime())  # type: ignore[union-attr]
+        return not context._jvm.org.apache.spark.util.ShutdownHookManager.inShutdown()  # type: ignore[union-attr]
     except Exception:
         return False
