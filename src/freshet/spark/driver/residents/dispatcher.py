@@ -21,7 +21,7 @@ from freshet.quality.snapshots import ResidentsSnapshot
 from freshet.spark.driver.course import Course, JobCourse
 from freshet.spark.driver.failures import message
 from freshet.spark.driver.installation import Installation
-from freshet.spark.driver.jobs import Job, Jobs
+from freshet.spark.driver.jobs import Job, Jobs, is_dealt
 from freshet.spark.driver.planning import Planner, TaskLimits
 from freshet.spark.driver.residents.homes import StateHomes
 from freshet.spark.driver.residents.patience import Patience
@@ -53,8 +53,6 @@ class _InHand:
     """The one that runs now, or comes next."""
     tasks: int
     """How many tasks pay for that job."""
-    hands: int
-    """Among how many residents its chains are dealt; 1: each task has all of them."""
     queries: str
     """Names of its queries, as JSON."""
     started: float = field(default_factory=time.time)
@@ -72,6 +70,11 @@ class _InHand:
     cancelled: bool = False
     whole: bool = False
     """Whether residents are told all segments of states, even those that should have kept them."""
+
+    @property
+    def dealt(self) -> bool:
+        """Whether each task gets some of the chains."""
+        return is_dealt(self.job, self.tasks)
 
     def spend(self, part: str, seconds: float) -> None:
         self.parts[part] = self.parts.get(part, 0.0) + seconds
@@ -145,7 +148,7 @@ class Dispatcher:
         job = next(course, None)
         if job is None or (tasks := self._jobs.tasks(job)) > len(self.residents.seats):
             return False
-        mine = _InHand(unit, spec, course, job, tasks, self._hands(job), self._names(unit), began=began)
+        mine = _InHand(unit, spec, course, job, tasks, self._names(unit), began=began)
         mine.spend("plan", time.perf_counter() - began)
         self._units[unit.id] = mine
         self._due.append(mine)
@@ -164,23 +167,19 @@ class Dispatcher:
             known = self._queries[firsts] = json.dumps(sorted(names))
         return known
 
-    def _hands(self, job: Job) -> int:
-        return min(self._jobs.hands(job), len(self.residents.seats))
-
     def _start_due(self) -> None:
         while self._due and (idle := self.residents.idle()):
             mine = self._due[0]
             if _is_split(mine.job) and len(idle) < min(mine.tasks, self.residents.present):
                 return  # its parts are worth waiting for the residents that have kept them
-            seats = self._homes.first(mine.job, idle, mine.tasks) if mine.hands == 1 else idle[: mine.hands]
+            seats = self._homes.first(mine.job, idle, mine.tasks)
             if not mine.left:
                 self._prepare(mine, seats)
             began = time.perf_counter()
             latest = self._patience.deadline(time.time(), mine.queries, tuples_of(mine.job))
             for seat in seats[: len(mine.left)]:
                 self._notes[seat.number].write(mine.queries)
-                # Those that have kept states come in the order of the parts.
-                part = mine.left.pop(0) if mine.hands == 1 else _next_part(mine.left, seat.number)
+                part = _next_part(mine.left, seat.number) if mine.dealt else mine.left.pop(0)
                 number = self.residents.run(seat, part, mine.text)
                 assert seat.presence is not None
                 mine.running[number] = seat.presence
@@ -198,13 +197,13 @@ class Dispatcher:
         have to compile another one.
         """
         began = time.perf_counter()
-        mine.left = list(range(len(seats) if mine.hands == 1 else mine.hands))
+        mine.left = list(range(mine.tasks if mine.dealt else len(seats)))
         mine.text = self._told(mine, seats)
         mine.worked = 0.0
         mine.spend("plan", time.perf_counter() - began)
 
     def _told(self, mine: _InHand, seats: Sequence[Seat]) -> str:
-        assignment = self._jobs.assignment(mine.unit, mine.spec, mine.job, len(mine.left), mine.hands > 1)
+        assignment = self._jobs.assignment(mine.unit, mine.spec, mine.job, len(mine.left))
         brief = not mine.whole and self._homes.has_all(mine.job, seats)
         self._homes.settle(mine.job, seats)
         mine.whole = False
@@ -275,7 +274,7 @@ class Dispatcher:
         began = time.perf_counter()
         try:
             mine.job = mine.course.send(reports)
-            mine.tasks, mine.hands = self._jobs.tasks(mine.job), self._hands(mine.job)
+            mine.tasks = self._jobs.tasks(mine.job)
             self._due.appendleft(mine)
         except StopIteration as end:
             mine.spend("report", time.perf_counter() - began)
