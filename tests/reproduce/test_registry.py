@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -134,4 +135,13 @@ def test_a_trial_runs_nothing_twice() -> None:
 
 
 def test_a_trial_uses_processes_where_allowed() -> None:
-    assert Trial(jobs=2).map(abs, [-1, -2, -3]) == [1, 2, 3]
+    with Trial(jobs=2) as trial:
+        assert trial.map(abs, [-1, -2, -3]) == [1, 2, 3]
+        places = {place for first in (0, 2, 4) for place in trial.map(process, range(first, first + 2))}
+    assert os.getpid() not in places
+    assert len(places) <= 2, "it starts processes once"
+
+
+def process(number: int) -> int:
+    """The process that computes it."""
+    return os.getpid()

@@ -225,16 +225,16 @@ def run(
         measured have ``ok`` null and ``skipped``.
     """
     every = chosen(paper, name)
-    trial = Trial(quick=quick, seeds=seeds or (None if quick else FULL_SEEDS.get(paper)), jobs=jobs, ran=ran)
     tell = began or (lambda text: None)
     results = []
-    for each in every:
-        tell(each.id)
-        results.append(each.check(trial))
-    if plots_dir is not None:
-        tell("plots")
-        plots_dir.mkdir(parents=True, exist_ok=True)
-        import_module(f"freshet.reproduce.{paper}.plots").plot(trial, plots_dir)
+    with Trial(quick=quick, seeds=seeds or (None if quick else FULL_SEEDS.get(paper)), jobs=jobs, ran=ran) as trial:
+        for each in every:
+            tell(each.id)
+            results.append(each.check(trial))
+        if plots_dir is not None:
+            tell("plots")
+            plots_dir.mkdir(parents=True, exist_ok=True)
+            import_module(f"freshet.reproduce.{paper}.plots").plot(trial, plots_dir)
     return {
         "paper": paper,
         "mode": "quick" if quick else "full",

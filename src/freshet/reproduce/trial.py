@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 Spec = TypeVar("Spec", bound=Hashable)
 Result = TypeVar("Result")
@@ -17,7 +17,7 @@ class Trial:
     Args:
         quick: Scaled-down workloads, in minutes; otherwise the sizes of the papers.
         seeds: Number of repetitions with other draws; None: the mode's own number.
-        jobs: Number of processes to use.
+        jobs: Number of processes to use. They start when they are first needed, and end with the trial's ``with``.
         ran: Called after each run.
 
     >>> trial = Trial(quick=True)
@@ -39,6 +39,15 @@ class Trial:
         self._jobs = jobs
         self._ran = ran or (lambda: None)
         self._known: dict[tuple[Any, Hashable], Any] = {}
+        self._pool: ProcessPoolExecutor | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        if self._pool is not None:
+            self._pool.shutdown(cancel_futures=True)
+            self._pool = None
 
     def map(self, function: Callable[[Spec], Result], specs: Iterable[Spec]) -> list[Result]:
         """The results of a pure function; unknown ones are computed, in several processes if allowed."""
@@ -54,6 +63,7 @@ class Trial:
         if self._jobs == 1 or len(specs) < 2:
             yield from map(function, specs)
             return
-        # A fresh interpreter for each worker: a fork would copy the locks of threads in whatever state they are.
-        with ProcessPoolExecutor(self._jobs, mp_context=get_context("spawn")) as pool:
-            yield from pool.map(function, specs)
+        if self._pool is None:
+            # A fresh interpreter for each worker: a fork would copy the locks of threads in whatever state they are.
+            self._pool = ProcessPoolExecutor(self._jobs, mp_context=get_context("spawn"))
+        yield from self._pool.map(function, specs)
