@@ -29,7 +29,7 @@ class SimulatedSampler:
         self._executor, self._random = executor, np.random.default_rng([seed, 42])
 
     def sample(self, view: View, instance: InstanceView, sizes: Mapping[str, int]) -> Sampled:
-        """What operators do to so many tuples each."""
+        """What operators do to these numbers of tuples."""
         comes = {each.reader: self._executor.origins(each.stream, each.first, each.end) for each in instance.inputs}
         runs, seconds = [], 0.0
         for operator in planned_operators(view, instance):

@@ -79,15 +79,15 @@ as long as the overhead of a step; with cheaper operators, strategies that need 
 NOTE_BYTES: Final = 100
 """Bytes of the column that no operator reads: a tuple is wide until it has passed the first selection."""
 CHUNKS: Final = 20.0
-"""At a load of 1, rows come on each stream so many times per second, as a Poisson process."""
+"""Rows per second on each stream at a load of 1, as a Poisson process."""
 LOOK_S: Final = 0.25
 """Seconds between looks. What is left out makes up for the load of the future alone: what has piled up before a look
 notices stays for long."""
 OVERLOAD: Final = "overload"
 RELAXED: Final = 1000.0
-"""From the phase with little memory on, answers may take so many times as long: only memory counts then."""
+"""Factor by which answers may take longer from the phase with little memory on: only memory counts then."""
 ROOM: Final = 1.3
-"""Then, so many times the memory between what PCS and Segment had in a burst is expected."""
+"""The memory expected then, as a multiple of the geometric mean of what PCS and Segment had in a burst."""
 CALM, LOW, BURST, FLOOD = 0.5, 0.3, 1.8, 1.5
 """Loads: of the calm, around bursts, of a burst and of the overload."""
 _SLOTLESS: Final = -1
@@ -106,7 +106,7 @@ class LoadPhase(NamedTuple):
 
 
 def phases(seconds: float) -> tuple[LoadPhase, ...]:
-    """The phases of a run, which lasts so many seconds: a calm, a burst, three bursts, an overload.
+    """The phases of a run of this many seconds: a calm, a burst, three bursts, an overload.
 
     >>> [(phase.name, phase.seconds) for phase in phases(44.0)]
     [('calm', 14.0), ('burst', 5.0), ('tight', 15.0), ('overload', 10.0)]

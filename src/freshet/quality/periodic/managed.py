@@ -43,7 +43,7 @@ class InstanceSampler(Protocol):
     """Runs a query's own operators over random samples of an instance's windows (RT §4.2)."""
 
     def sample(self, view: View, instance: InstanceView, sizes: Mapping[str, int]) -> Sampled | None:
-        """What operators do to so many tuples each, by their numbers as texts; None: only Spark can evaluate them."""
+        """What each operator does to its number of tuples, by operator; None: only Spark can evaluate them."""
 
 
 @dataclass(slots=True)

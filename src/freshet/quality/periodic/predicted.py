@@ -55,8 +55,8 @@ class PredictedLevels(LevelRule):
             self._recent.append((outcome.predicted, outcome.took))
 
     def _margin(self, instances: int) -> float:
-        """By how much longer so many instances together last than predicted, in 97 of 100 cases: they run one after
-        the other, so the errors of many of them even out, and those of long ones count most."""
+        """Share by which this many instances together may last longer than predicted, in 97 of 100 cases. They run
+        one after the other, so errors of many instances even out, and those of long ones count most."""
         predicted = sum(each for each, _ in self._recent)
         if not predicted or not instances:
             return 0.0
