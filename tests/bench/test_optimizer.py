@@ -8,7 +8,19 @@ import pytest
 
 from freshet.bench.optimizer import figures_of
 from freshet.bench.optimizer.answers import rows_wrong
-from freshet.bench.optimizer.load import CALM, FLOOD, SCHEMA, SHARES, SQL, arrivals, phases
+from freshet.bench.optimizer.load import (
+    CALM,
+    FLOOD,
+    LATER,
+    PARTNERS,
+    SCHEMA,
+    SHARES,
+    SLOT_S,
+    SQL,
+    WINDOW_S,
+    arrivals,
+    phases,
+)
 from freshet.bench.optimizer.rig import PhaseViolation, SideRun, excess_rows
 from freshet.model import parse_schema
 from freshet.sql import build_query
@@ -24,26 +36,30 @@ def test_the_query_has_eight_operators_and_trims_tuples_in_front_of_joins() -> N
 
 
 def test_as_many_rows_come_as_the_load_says() -> None:
-    played = phases(220.0)
+    played = phases(114.0)
     came = arrivals(played, capacity=1000.0, seed=1)
     assert [time for time, _ in came] == sorted(time for time, _ in came)
-    for begin, end, load in ((0.0, 70.0, CALM), (170.0, 220.0, FLOOD)):
+    last = sum(phase.seconds for phase in played)
+    for begin, end, load in ((0.0, 28.0, CALM), (last - 40.0, last, FLOOD)):
         rows = sum(table.num_rows for time, chunk in came for table in chunk.values() if begin <= time < end)
-        assert rows / (end - begin) / 1000.0 == pytest.approx(load, rel=0.1)
+        assert rows / (end - begin) / 1000.0 == pytest.approx(load, rel=0.05)
 
 
 def test_rows_meet_a_partner_as_often_at_any_load() -> None:
-    came = arrivals(phases(220.0), capacity=2000.0, seed=2)
-    ids = {name: [] for name in SHARES}  # type: dict[str, list[np.ndarray]]
-    for _, chunk in came:
-        for name, table in chunk.items():
-            ids[name].append(table["id"].to_numpy())
-    first, second = np.concatenate(ids["s0"]), np.concatenate(ids["s1"])
-    values, counts = np.unique(second, return_counts=True)
+    came = arrivals(phases(114.0), capacity=2000.0, seed=2)
+    ids = {name: np.concatenate([chunk[name]["id"].to_numpy() for _, chunk in came]) for name in SHARES}
+    values, counts = np.unique(ids["s1"], return_counts=True)
     partners = dict(zip(values.tolist(), counts.tolist(), strict=True))
-    for low, high in ((0, 34), (35, 84), (85, 110)):  # slots of the calm, of all bursts, and of the overload
-        own = first[(first >> 32 >= low) & (first >> 32 < high)]
-        assert np.mean([partners.get(each, 0) for each in own.tolist()]) == pytest.approx(0.9, rel=0.15)
+    for low, high in ((0, 27), (31, 70), (71, 110)):  # slots of the calm, of bursts, and of the overload
+        own = ids["s0"][(ids["s0"] >> 32 >= low) & (ids["s0"] >> 32 < high)]
+        assert np.mean([partners.get(each, 0) for each in own.tolist()]) == pytest.approx(0.9 * PARTNERS, rel=0.15)
+
+
+def test_rows_of_the_last_stream_come_after_their_partners_and_within_the_window() -> None:
+    for time, chunk in arrivals(phases(20.0), capacity=500.0, seed=3):
+        slots = {name: {int(each) >> 32 for each in table["id"].to_pylist()} for name, table in chunk.items()}
+        assert slots == {name: {int(time // SLOT_S) - (name == LATER)} for name in SHARES}
+    assert 2 * SLOT_S <= WINDOW_S
 
 
 def run(latency: float, memory: float, violated: float, wrong: int = 0) -> SideRun:
@@ -80,10 +96,8 @@ def test_rows_that_come_twice_are_wrong() -> None:
 
 
 def test_the_excess_is_what_there_is_no_time_for() -> None:
-    played = phases(44.0)
-    came = [(35.0, {"s0": pa.table({"id": range(1500)})}), (5.0, {"s0": pa.table({"id": range(9)})})]
-    assert excess_rows(played, came, seconds_per_row=0.01) == pytest.approx(1500 - 950)
-    assert excess_rows(played, came, seconds_per_row=0.001) == 0.0
+    assert excess_rows(1500, 10.0, seconds_per_row=0.01) == pytest.approx(1500 - 950)
+    assert excess_rows(1500, 10.0, seconds_per_row=0.001) == 0.0
 
 
 def test_what_thinning_is_worth_is_measured_in_the_overload() -> None:

@@ -69,6 +69,30 @@ def test_what_is_wrong_is_one_line(app: Path, line: str, place: str, text: str, 
     assert text in told
 
 
+@pytest.mark.parametrize(
+    ("expect", "place", "text"),
+    [
+        (
+            "latency = {intervals = [[[0, 2], [9, 1]], [[5, 1], [20, 1]]]}",
+            "expect.latency",
+            "intervals[1] begins at 5 s",
+        ),
+        ('latency = {points = [["10 s", 1], [5, 2]]}', "expect.latency", "points[1] goes back from 10 s to 5 s"),
+        ('latency = "0 s"', "expect.latency", "a latency of 0 s cannot be expected"),
+        ("memory = {points = [[0, 0]]}", "expect.memory", "points[0]: a memory of 0 cannot be expected"),
+        ('latncy = "1 s"', "expect.latncy", "unknown key (did you mean 'latency'?)"),
+        ('latency = {class = "msut", points = "1 s"}', "expect.latency", "there is no class 'msut'"),
+    ],
+)
+def test_a_wrong_expectation_is_one_line(app: Path, expect: str, place: str, text: str, command: Command) -> None:
+    app.write_text(APP.replace('expect.latency = "1 us"', f"expect.{expect}"))
+    done = command("check", app)
+    assert done.returncode == 2
+    [told] = done.stderr.splitlines()
+    assert f": queries.archive.{place}: " in told
+    assert text in told
+
+
 def test_a_strategy_that_is_no_policy_is_refused(app: Path, command: Command) -> None:
     app.write_text(APP.replace('strategy = "segment"', 'strategy = "fastest"'))
     done = command("check", app)

@@ -75,7 +75,7 @@ def go(run: LocalRun, work: str, draw: random.Random) -> None:
 @pytest.mark.parametrize("seed", range(12))
 def test_answers_are_those_of_log_minus_ledger(seed: int) -> None:
     draw = random.Random(seed)
-    policy = make_policy(draw.choice(("random-steps", "one-box", "everything", "baat")), seed)
+    policy = make_policy(draw.choice(("random-steps", "one-box", "everything", "baat", "random-strategies")), seed)
     options = {"value": "v"} if seed % 3 == 0 else {}
     with LocalRun(
         application(**options),

@@ -46,7 +46,7 @@ def test_nothing_goes_before_a_query_is_violated_and_it_ends_with_hysteresis() -
     assert look(1.9, violated=True) == {"q": pytest.approx(0.5)}
     assert look(1.9) == {"q": pytest.approx(0.5)}, "it is content because of what is left out"
     assert look(0.95 * 4 / 3) == {"q": pytest.approx(0.75)}
-    assert look(0.95 * 4 / 3 + 0.02) == {"q": pytest.approx(0.75)}, "each change is an entry of the ledger"
+    assert look(0.95 * 4 / 3 + 0.01) == {"q": pytest.approx(0.75)}, "each change is an entry of the ledger"
     for load in (0.94, OFF):
         assert look(load) == {"q": pytest.approx(0.75)}
     assert look(0.84) == look(0.94) == look(1.5) == {}

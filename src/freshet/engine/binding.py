@@ -66,8 +66,10 @@ def _can_read_ahead(board: Board, part: Sequence[Chain], rows: int) -> bool:
 
 def trains_of(board: Board, chain: Chain) -> list[tuple[EdgeState, Train]]:
     """The trains of a chain, each with the edge that it comes from."""
-    edges = board.operators[chain.nodes[0]].edges
-    return [(edge, each) for edge, each in zip(edges, chain.inputs, strict=True) if isinstance(each, Train)]
+    edges, inputs = board.operators[chain.nodes[0]].edges, chain.inputs
+    if len(inputs) == 1:  # most have one, and this is asked several times for each chain of a unit
+        return [(edges[0], inputs[0])] if isinstance(inputs[0], Train) else []
+    return [(edge, each) for edge, each in zip(edges, inputs, strict=True) if isinstance(each, Train)]
 
 
 def queued(trains: Iterable[tuple[EdgeState, Train]]) -> list[tuple[EdgeState, Train]]:

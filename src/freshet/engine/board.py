@@ -41,6 +41,8 @@ class Board:
     now: float = 0.0
     workers: int = 1
     idle_workers: int = 0
+    pending: int = 0
+    """Number of operators that may run and for which something waits, also if they run already."""
     instances: list[WaitingInstance] = field(default_factory=list)
     """Instances of periodic queries that are not answered yet, by release."""
     shapes: dict[tuple[int, ...], Any] = field(default_factory=dict)
@@ -248,6 +250,9 @@ class Board:
         if operator.closing and not operator.waiting:
             operator.head_arrival = operator.closing_since
         operator.pending = operator.waiting or int(operator.closing)
+        counts = operator.may_run and operator.pending > 0
+        self.pending += counts - operator.counts
+        operator.counts = counts
         free = not operator.running and not (operator.folds and any(fold.running for fold in operator.folds))
         if operator.pending and free and operator.may_run:
             self.ready.setdefault(operator.node.number)

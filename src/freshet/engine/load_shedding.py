@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import math
+from collections import deque
 from collections.abc import Callable, Mapping
-from typing import Final
+from typing import Final, NamedTuple
 
 from freshet.engine.board import Board
 from freshet.engine.protocols import QueueLog
@@ -12,15 +12,32 @@ from freshet.engine.thinning import why_not
 from freshet.model import Shed
 from freshet.quality.shedding import QueryLoad, Shedder, loads
 
+_SPAN: Final = 1.0
+"""Seconds over which arrivals and work are counted, at least: in less time only a few trains come and go."""
 _LEAST_CAPACITY: Final = 0.1
-"""Share of the workers' time that is left to operators in any case, whatever steps cost besides them."""
+"""Share of the workers' time that is left to operators in any case, whatever else takes time."""
+
+
+class LoadSample(NamedTuple):
+    """What had happened by a moment.
+
+    Args:
+        time: The moment.
+        ends: By stream, the number of tuples that had come.
+        lost: Seconds of workers that operators had not got although something waited.
+    """
+
+    time: float
+    ends: Mapping[str, int]
+    lost: float
 
 
 class LoadShedding:
     """Computes the excess of work once per look, and deals it out.
 
-    What comes in is counted since the last time. What can be done is the time of the workers, without what steps
-    cost besides their operators.
+    What comes in is counted over the last second, or since the last look if that is longer. What can be done is the
+    time of the workers without what is lost while something waits: the overhead of steps, the time of decisions and
+    commits between them, and workers that cannot help because all operators with tuples run already.
 
     Args:
         board: The engine's.
@@ -31,9 +48,16 @@ class LoadShedding:
     def __init__(self, board: Board, log: QueueLog, shed: Callable[[Shed], None]) -> None:
         self._board, self._log, self._shed = board, log, shed
         self._shedder = Shedder()
-        self._since = -math.inf
-        self._ends: dict[str, int] = {}
-        self._overhead = 0.0
+        self._samples: deque[LoadSample] = deque()
+        self._gaps = 0.0
+        """Seconds for which workers were idle although something waited."""
+        self._idle = 0
+        self._told = 0.0
+
+    def tell(self, now: float) -> None:
+        """Something came, began or ended."""
+        self._gaps += self._idle * max(0.0, now - self._told)
+        self._told, self._idle = now, self._board.idle_workers if self._board.pending else 0
 
     def look(self, now: float, violated: Mapping[str, str], least: float) -> Mapping[str, float]:
         """What queries keep from now on; those that are not named keep everything.
@@ -43,16 +67,16 @@ class LoadShedding:
             violated: The queries that must be satisfied, are not, and have no better strategy; each with the reason.
             least: Seconds over which arrivals are counted, at least; before, everything stays as it is.
         """
-        if now - self._since < least:
+        samples = self._samples
+        if samples and now - samples[-1].time < least:
             return self._shedder.kept
-        seconds, rates = now - self._since, self._rates(now)
-        overhead, self._overhead = self._board.calls.total - self._overhead, self._board.calls.total
-        if not math.isfinite(seconds) or not (violated or self._shedder.kept):
+        samples.append(self._sample(now))
+        while len(samples) > 2 and now - samples[1].time >= _SPAN:
+            samples.popleft()
+        if len(samples) < 2 or not (violated or self._shedder.kept):
             return self._shedder.kept
-        workers = float(self._board.workers)
-        capacity = max(_LEAST_CAPACITY * workers, workers - overhead / seconds)
         before = set(self._shedder.kept)
-        kept = self._shedder.look(self._queries(violated, rates), capacity)
+        kept = self._shedder.look(self._queries(violated), self._capacity())
         for name in before - kept.keys():
             if name in self._board.numbers:
                 self._shed(Shed(name, 1.0, "the load has fallen"))
@@ -60,12 +84,21 @@ class LoadShedding:
             self._shed(Shed(name, ratio, violated.get(name, "overload")))
         return kept
 
-    def _rates(self, now: float) -> dict[int, float]:
-        """Tuples per second that came in since the last look, by operator."""
+    def _sample(self, now: float) -> LoadSample:
         ends = {stream: self._log.end(stream) for stream in self._board.readers}
-        seconds = now - self._since
-        came = {stream: (end - self._ends.get(stream, end)) / seconds for stream, end in ends.items()}
-        self._since, self._ends = now, ends
+        self.tell(now)
+        return LoadSample(now, ends, self._board.calls.total + self._gaps)
+
+    def _capacity(self) -> float:
+        """Seconds of work that operators can do per second."""
+        first, last, workers = self._samples[0], self._samples[-1], float(self._board.workers)
+        return max(_LEAST_CAPACITY * workers, workers - (last.lost - first.lost) / (last.time - first.time))
+
+    def _rates(self) -> dict[int, float]:
+        """Tuples per second that come in, by operator."""
+        first, last = self._samples[0], self._samples[-1]
+        seconds = last.time - first.time
+        came = {stream: (end - first.ends.get(stream, end)) / seconds for stream, end in last.ends.items()}
         return {
             operator.node.number: sum(
                 came.get(edge.edge.stream, 0.0) for edge in operator.edges if edge.edge.kind != "queue"
@@ -74,8 +107,8 @@ class LoadShedding:
             if operator.queries
         }
 
-    def _queries(self, violated: Mapping[str, str], rates: Mapping[int, float]) -> list[QueryLoad]:
-        load = loads(self._board, rates)
+    def _queries(self, violated: Mapping[str, str]) -> list[QueryLoad]:
+        load = loads(self._board, self._rates())
         return [
             QueryLoad(
                 name,

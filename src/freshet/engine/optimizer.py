@@ -40,6 +40,8 @@ _SAMPLES: Final = 64
 _PAUSE: Final = 200.0
 """After a sample, sampling pauses for this multiple of its time: it takes at most half a percent of all time."""
 
+_MOVES: Final = (events.Arrived, events.Submitted, events.Returned)
+"""Events after which a worker has become busy or idle, or something waits."""
 _LEAST_SHARE: Final = 0.1
 """Predictions leave a query at least this share of the workers' time."""
 
@@ -144,6 +146,8 @@ class Optimizer:
 
     def tell(self, event: events.Event) -> None:
         """Something happened."""
+        if isinstance(event, _MOVES):
+            self._shedding.tell(event.now)
         if isinstance(event, events.Arrived | events.Committed):
             self._something_moved(event)
         elif isinstance(event, events.Began):

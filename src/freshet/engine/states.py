@@ -96,6 +96,8 @@ class OperatorState:
     closing_since: float = math.inf
     waiting: int = 0
     pending: int = 0
+    counts: bool = False
+    """Whether something waits for it, and it may run: then the board counts it."""
     head_arrival: float = math.inf
     size_in: float = 1.0
     size_out: float = 1.0

@@ -20,7 +20,7 @@ OFF: Final = 0.85
 """Share below which nothing is left out any more. Between the two, what is kept stays as it is."""
 LEAST: Final = 0.05
 """Share of its input that every query keeps in any case."""
-STEADY: Final = 0.02
+STEADY: Final = 0.01
 """A share that is kept already stays if it is above the wanted one by at most this: each change is an entry of the
 ledger."""
 _PIECES: Final = 64

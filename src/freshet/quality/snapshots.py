@@ -260,6 +260,7 @@ class ResidentsSnapshot(TypedDict):
     dispatches: Annotated[Counted, "how many parts of units were handed to them"]
     lost: Annotated[Counted, "how many of those were lost with their resident, or took too long"]
     given_back: Annotated[Counted, "number of units that ran as Spark jobs after all"]
+    reason: Annotated[str | None, "why there are fewer than declared, if there are"]
 
 
 class Snapshot(TypedDict):

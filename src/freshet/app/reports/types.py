@@ -131,12 +131,6 @@ class SettingsReport(TypedDict):
     resident_port: Annotated[int, "as declared"]
 
 
-class ResidentsReport(ResidentsSnapshot):
-    """The residents."""
-
-    reason: Annotated[str | None, "why there are fewer than declared"]
-
-
 class Report(EngineSnapshot):
     """A run."""
 
@@ -160,6 +154,6 @@ class Report(EngineSnapshot):
     ]
     balance: Annotated[BalanceSnapshot | None, "the balance of `fas-mcq`; `null` if none was declared, otherwise:"]
     latest_decision: Annotated[str | None, "the latest decision that ran something, and why this and not that"]
-    residents: Annotated[ResidentsReport, ""]
+    residents: Annotated[ResidentsSnapshot, ""]
     settings: Annotated[SettingsReport, ""]
     versions: Annotated[dict[str, str], "versions of Freshet, Python and the libraries that compute"]

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from freshet.app.reports.feasible import Judgement
-from freshet.app.reports.types import ResidentsReport
 from freshet.app.running.installing import Installer
 from freshet.app.running.loop import Loop
 from freshet.app.running.observers import DecisionKeeper
@@ -18,6 +17,7 @@ from freshet.engine.beta_keeper import BetaKeeper
 from freshet.engine.history_keeper import HistoryKeeper
 from freshet.engine.weight_keeper import WeightKeeper
 from freshet.log import Log
+from freshet.quality.snapshots import ResidentsSnapshot
 from freshet.sources import Feeder
 from freshet.sources.push import PushSource
 
@@ -43,7 +43,7 @@ class Parts:
     decisions: DecisionKeeper
     history: HistoryKeeper
     weights: WeightKeeper
-    residents: Callable[[], ResidentsReport]
+    residents: Callable[[], ResidentsSnapshot]
     balance: BetaKeeper | None = None
     judgement: Judgement = field(default_factory=Judgement)
     feeders: dict[str, Feeder] = field(default_factory=dict)

@@ -19,7 +19,6 @@ from freshet.app.declared.problems import Problem, refuse
 from freshet.app.declared.spec import check_master
 from freshet.app.remembered.restart import check_owner, check_stream, claim
 from freshet.app.reports.feasible import Judgement
-from freshet.app.reports.types import ResidentsReport
 from freshet.app.running.admitting import check_admission, last_figures
 from freshet.app.running.followers import followers_of
 from freshet.app.running.installing import Installer
@@ -111,7 +110,7 @@ def _open(
     check_files(log, app.queries.values(), app.origin)
     fingerprints = {name: record.fingerprint for name, record in log.queries().items()}
     suspects = Suspects(app.state, fingerprints, try_again=try_again)
-    session, executor, clock, none = _spark(app, master, suspects, stack, progress)
+    session, executor, clock = _spark(app, master, suspects, stack, progress)
     expected = _expected(app, session, checked.queries.values())
     _check_formats(app, session)
     # Until here nothing of the application is in the folder: a start that fails leaves it to others.
@@ -152,7 +151,7 @@ def _open(
         weights.add(name, app.queries[name].weighing)
     engine.observers.append(weights)
     parts = Parts(log, queues, session, engine, loop, installer, outlets, tables, policy,
-                  master_of(session), decisions, history, weights, lambda: _residents(executor, none))  # fmt: skip
+                  master_of(session), decisions, history, weights, executor.residents)  # fmt: skip
     parts.judgement = Judgement(app.settings.reserve)
     if app.settings.balance is not None and isinstance(chosen, FreshnessAware):
         parts.balance = BetaKeeper(engine, app.settings.balance, chosen, app.settings.looks.every)
@@ -186,8 +185,8 @@ def _check_formats(app: App, session: SparkSession) -> None:
 
 def _spark(
     app: App, master: str | None, suspects: Suspects, stack: ExitStack, progress: Progress
-) -> tuple[SparkSession, SparkExecutor, RealClock, str | None]:
-    """Starts Spark and what runs units on it; also says why there are no residents."""
+) -> tuple[SparkSession, SparkExecutor, RealClock]:
+    """Starts Spark and what runs units on it."""
     from freshet.spark.driver.executor import SparkExecutor
     from freshet.spark.driver.residents.slots import residents_for
     from freshet.spark.session.embedded import embedded_session, message
@@ -207,7 +206,7 @@ def _spark(
         where = f" on {master}" if master else ""
         raise FreshetError(f"Spark does not start{where}: {reason} (what it printed is in {told})") from error
     count, none = residents_for(session, app.settings.resident, app.settings.workers)
-    if none is not None and isinstance(app.settings.resident, int):
+    if not count and none is not None and isinstance(app.settings.resident, int):
         raise UserError(f"there can be no residents: {none}; leave out that setting, or set resident = 'off'")
     clock = RealClock()
     executor = SparkExecutor(
@@ -221,12 +220,13 @@ def _spark(
         suspects=suspects,
         residents=count,
         resident_port=app.settings.resident_port,
+        no_residents=none,
     )
     stack.callback(executor.close)
     progress("Spark warms up")
     # The first jobs of a Spark take seconds: tuples that have already come should not wait for them.
     executor.warm_up(WARM_UP)
-    return session, executor, clock, none
+    return session, executor, clock
 
 
 def second_of_day(now: float) -> float:
@@ -240,11 +240,6 @@ def _followers(app: App, installer: Installer, outlets: Outlets, names: Iterable
     sinks = Counter(each["query"] for each in outlets.states().values())
     readers, elsewhere = installer.readers(), followers_of(app.state)
     return {name: sinks[name] + readers[name] + elsewhere.get(name, 0) for name in names}
-
-
-def _residents(executor: SparkExecutor, none: str | None) -> ResidentsReport:
-    """On the engine's thread."""
-    return {**executor.residents(), "reason": none}
 
 
 def _feed(app: App, parts: Parts, clock: RealClock) -> None:

@@ -9,7 +9,6 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from freshet.arrivals import RateSchedule
 from freshet.bench.freshness.queries import chain
 from freshet.bench.rig.feed import Arrival
 from freshet.model import Expectations
@@ -18,6 +17,9 @@ QUERY: Final = "q"
 SCHEMA: Final = "id bigint, v double, w double, note string"
 SHARES: Final = {"s0": 20 / 60, "s1": 18 / 60, "s2": 22 / 60}
 """Share of each stream in all rows: as 2000, 1800 and 2200 (MAV §5)."""
+LATER: Final = "s2"
+"""Rows of this stream come after those that they belong to, as payments come after orders. So most answers come from
+its path, which is the cheapest."""
 WINDOW_S: Final = 2
 _LONGEST: Final = 256
 """Maximum number of links in one chain: a sum of more would be nested too deeply."""
@@ -37,7 +39,7 @@ def arithmetic(column: str, other: str, links: int, factor: float) -> str:
 
 def first(table: str) -> str:
     """The selection of the stream s0; others likewise."""
-    return f"{arithmetic(f'{table}.v', f'{table}.w', 128, 3.01)} < 0.5"
+    return f"{arithmetic(f'{table}.v', f'{table}.w', 160, 3.01)} < 0.5"
 
 
 def second(table: str) -> str:
@@ -47,22 +49,22 @@ def second(table: str) -> str:
 
 def third(table: str) -> str:
     """The selection of s2."""
-    return f"{arithmetic(f'{table}.v', f'{table}.w', 128, 4.01)} < 0.5"
+    return f"{arithmetic(f'{table}.v', f'{table}.w', 112, 4.01)} < 0.5"
 
 
 def fitting(x: str, y: str) -> str:
     """The expensive selection between the joins."""
-    return f"{arithmetic(x, y, 896, 6.01)} < 0.8"
+    return f"{arithmetic(x, y, 1088, 6.01)} < 0.8"
 
 
 def large(x: str, y: str) -> str:
     """The selection behind the joins."""
-    return f"{arithmetic(x, y, 192, 8.04)} < 0.9"
+    return f"{arithmetic(x, y, 64, 8.04)} < 0.9"
 
 
 def shown(x: str, y: str) -> str:
     """What is shown."""
-    return arithmetic(x, y, 192, 7.03)
+    return arithmetic(x, y, 64, 7.03)
 
 
 SQL: Final = f"""
@@ -75,11 +77,16 @@ WHERE P.id = T.id AND {third("T")} AND {fitting("P.x", "P.y")} AND {large("P.x",
 """
 """Three selections, two joins, an expensive selection between them and one behind them, and a projection. In front of
 each join, tuples lose the columns that nobody needs. All of it is expensive, so that a full train takes about ten times
-as long as the overhead of a step; with cheaper operators, strategies that need more steps are only slower."""
+as long as the overhead of a step; with cheaper operators, strategies that need more steps are only slower. The first
+selections take about half of the work, so they can keep up with the overload."""
 NOTE_BYTES: Final = 100
 """Bytes of the column that no operator reads: a tuple is wide until it has passed the first selection."""
-CHUNKS: Final = 20.0
-"""Rows per second on each stream at a load of 1, as a Poisson process."""
+BEAT: Final = 0.1
+"""Seconds from one batch to the next; each brings rows of all streams, somewhere in the first half of its beat."""
+PARTNERS: Final = 2.0
+"""Rows of a stream for each id of a slot."""
+SLOT_S: Final = 1
+"""Rows of the first two streams meet within such a slot; those of the third belong to rows of the slot before."""
 LOOK_S: Final = 0.25
 """Seconds between looks. What is left out makes up for the load of the future alone: what has piled up before a look
 notices stays for long."""
@@ -87,9 +94,9 @@ OVERLOAD: Final = "overload"
 RELAXED: Final = 1000.0
 """Factor by which answers may take longer from the phase with little memory on: only memory counts then."""
 ROOM: Final = 1.3
-"""The memory expected then, as a multiple of the geometric mean of what PCS and Segment had in a burst."""
-CALM, LOW, BURST, FLOOD = 0.5, 0.3, 1.8, 1.5
-"""Loads: of the calm, around bursts, of a burst and of the overload."""
+"""The memory expected then, as a multiple of the most that Segment had in a burst."""
+CALM, LOW, BURST, FLOOD = 0.3, 0.3, 1.7, 1.5
+"""Loads: of the calm, between bursts, of a burst and of the overload."""
 _SLOTLESS: Final = -1
 
 
@@ -106,18 +113,18 @@ class LoadPhase(NamedTuple):
 
 
 def phases(seconds: float) -> tuple[LoadPhase, ...]:
-    """The phases of a run of this many seconds: a calm, a burst, three bursts, an overload.
+    """The phases of a run of about this many seconds: a calm, a burst, as many bursts as fit, an overload.
 
-    >>> [(phase.name, phase.seconds) for phase in phases(44.0)]
-    [('calm', 14.0), ('burst', 5.0), ('tight', 15.0), ('overload', 10.0)]
+    >>> [(phase.name, phase.seconds) for phase in phases(57.0)]
+    [('calm', 14.0), ('burst', 2.5), ('tight', 20.0), ('overload', 20.0)]
     """
-    unit = seconds / 44.0
-    burst = ((0.75 * unit, LOW), (1.25 * unit, BURST), (3.0 * unit, LOW))
+    unit = seconds / 57.0
+    burst = ((0.5, LOW), (1.0, BURST), (1.0, LOW))
     return (
         LoadPhase("calm", ((14.0 * unit, CALM),)),
         LoadPhase("burst", burst),
-        LoadPhase("tight", 3 * burst),
-        LoadPhase(OVERLOAD, ((10.0 * unit, FLOOD),)),
+        LoadPhase("tight", max(1, round(8 * unit)) * burst),
+        LoadPhase(OVERLOAD, ((20.0 * unit, FLOOD),)),
     )
 
 
@@ -152,7 +159,7 @@ ANYTHING: Final = LoadWishes(3600.0, 1e12)
 
 
 def make_rows(count: int, slot: int, spread: int, draw: np.random.Generator) -> pa.Table:
-    """Rows with an id below ``spread`` in their slot, so that rows join only if they are of one slot.
+    """Rows with an id below ``spread`` in a slot, so that rows join only if they are of one slot.
 
     >>> make_rows(2, 0, 5, np.random.default_rng(0)).column_names
     ['id', 'v', 'w', 'note']
@@ -171,29 +178,31 @@ def backlog(rows: int, seed: int) -> dict[str, pa.Table]:
     """So many rows of all streams together, to be worked off."""
     draw = np.random.default_rng([seed, 55])
     counts = {name: max(1, round(share * rows)) for name, share in SHARES.items()}
-    spread = max(1, rows // len(SHARES))
+    spread = max(1, round(rows / len(SHARES) / PARTNERS))
     return {name: make_rows(count, _SLOTLESS - seed, spread, draw) for name, count in counts.items()}
 
 
 def arrivals(played: Sequence[LoadPhase], capacity: float, seed: int) -> list[Arrival]:
     """What comes when in these phases, if the machine can do ``capacity`` rows per second.
 
-    Rows meet a partner as often at any load: there are as many ids in a slot as rows of a stream are expected there.
+    A batch has a number of rows of each stream that is drawn from a Poisson distribution. Rows meet a partner as often
+    at any load: the number of ids in a slot goes with the rows that are expected there.
     """
     pieces = [piece for phase in played for piece in phase.pieces]
-    found = []
-    for number, (stream, share) in enumerate(SHARES.items()):
-        draw = np.random.default_rng([seed, 56, number])
-        schedule = [(seconds, CHUNKS * load) for seconds, load in pieces]
-        times = RateSchedule(schedule, repeat=False, seed=3 * seed + number).cursor().take_until(np.inf)
-        rows = max(1, round(share * capacity / CHUNKS))
-        for time in times.tolist():
-            slot = int(time // WINDOW_S)
-            spread = max(
-                1, round(capacity * load_between(pieces, slot * WINDOW_S, (slot + 1) * WINDOW_S) / len(SHARES))
-            )
-            found.append((time, {stream: make_rows(rows, slot, spread, draw)}))
-    return sorted(found, key=lambda each: each[0])
+    draw = np.random.default_rng([seed, 56])
+    found: list[Arrival] = []
+    for beat in range(round(sum(seconds for seconds, _ in pieces) / BEAT)):
+        begin = beat * BEAT
+        rows = capacity * load_between(pieces, begin, begin + BEAT)
+        slot = int((begin + 1e-9) // SLOT_S)
+        chunk = {}
+        for stream, share in SHARES.items():
+            own = slot - 1 if stream == LATER else slot
+            expected = capacity * load_between(pieces, max(0, own) * SLOT_S, (max(0, own) + 1) * SLOT_S) / len(SHARES)
+            spread = max(1, round(expected / PARTNERS))
+            chunk[stream] = make_rows(max(1, int(draw.poisson(share * rows))), own, spread, draw)
+        found.append((begin + draw.random() * BEAT / 2.0, chunk))
+    return found
 
 
 def load_between(pieces: Sequence[tuple[float, float]], begin: float, end: float) -> float:

@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from freshet.bench.optimizer.answers import batch_answer, rows_wrong
+from freshet.bench.optimizer.answers import batch_answer, rows_wrong, sampled
 from freshet.bench.optimizer.load import (
     LOOK_S,
-    OVERLOAD,
     QUERY,
     SCHEMA,
     SHARES,
@@ -42,7 +41,7 @@ THINNED: Final = "optimizer-thin"
 """The optimizer, and the query may be thinned."""
 KEPT_BUSY: Final = 0.95
 """Share of the time above which work is in excess (MAV §4.3)."""
-TRAIN_ROWS: Final = 4_000
+TRAIN_ROWS: Final = 8_000
 """Maximum number of rows of a train: in longer ones no strategy could prefer anything for seconds."""
 _LEAD: Final = 0.2
 """Seconds from the start of the feeder to the first phase."""
@@ -61,6 +60,14 @@ class PhaseViolation(NamedTuple):
         return self.latency + self.memory
 
 
+class PhaseSeen(NamedTuple):
+    """Means of what the looks of a phase saw, and the greatest memory among them."""
+
+    latency: float
+    memory: float
+    most_memory: float
+
+
 @dataclass(frozen=True, slots=True)
 class SideRun:
     """What a side made of the phases.
@@ -68,22 +75,23 @@ class SideRun:
     Args:
         latency: Mean seconds of all answers, also of those that came after the last phase.
         memory: Mean bytes in queues over the phases.
-        seen: By phase, the mean of what the looks saw of latency and memory.
+        seen: By phase, what the looks saw.
         violated: By phase.
         busy: By phase, share of the time in which a step was running.
         monitor_share: Share of the time that looks and their meters took.
         switches: Seconds since the first phase began, and the strategy that was taken.
         rows: Number of rows that came.
-        answers: Number of output rows.
-        wrong: Number of output rows that the batch answer lacks, or has beyond them.
+        answers: Number of output rows that were compared.
+        wrong: Number of these that the batch answer lacks, or has beyond them.
         excess: Number of rows of the overload for which there is no time within :data:`KEPT_BUSY`, by what a row took
-            in this run.
+            from then on.
         thinned: Number of rows of the overload that were left out.
+        kept: Share that the query kept at the looks of the overload, as a mean.
     """
 
     latency: float
     memory: float
-    seen: Mapping[str, tuple[float, float]]
+    seen: Mapping[str, PhaseSeen]
     violated: Mapping[str, PhaseViolation]
     busy: Mapping[str, float]
     monitor_share: float
@@ -93,6 +101,7 @@ class SideRun:
     wrong: int
     excess: float = 0.0
     thinned: int = 0
+    kept: float = 1.0
 
 
 class OptimizerRig(EngineRig):
@@ -107,7 +116,7 @@ class OptimizerRig(EngineRig):
     def __init__(self, session: SparkSession, state: Path, side: str) -> None:
         streams = [Stream(name, parse_schema(SCHEMA)) for name in SHARES]
         super().__init__(session, state, streams, most_rows=TRAIN_ROWS)
-        self._session, self._folder, self._side = session, state, side
+        self._side = side
         self._memory = RunMemory()
         self._optimizer = Optimizer(settings=LookSettings(every=LOOK_S), memory=self._memory)
         self.engine.use(self._optimizer)
@@ -139,12 +148,14 @@ class OptimizerRig(EngineRig):
         steps = [*steps, *self.work_off()]
         totals = self._totals().since(before)
         looks = [look for look in self._memory.looks[QUERY] if start < look.time <= start + seconds + LOOK_S / 2]
-        given = self.read(QUERY).drop_columns([ARRIVAL])
+        given = sampled(self.read(QUERY).drop_columns([ARRIVAL]))
         left = {name: self._left(name) for name in SHARES}
-        right = batch_answer(self._session, left, self._folder)
-        lacking = sum(self.log.end(name) - table.num_rows for name, table in left.items())
-        rows = sum(map(rows_of, came))
-        flood = [start + sum(phase.seconds for phase in played[:-1]), start + seconds]
+        right = batch_answer({name: sampled(table) for name, table in left.items()})
+        flood = start + sum(phase.seconds for phase in played[:-1])
+        came_late = sum(rows_between(self.read(name), flood, start + seconds) for name in SHARES)
+        left_late = sum(rows_between(left[name], flood, start + seconds) for name in SHARES)
+        spent_late = sum(step.seconds for step in steps if step.committed > counter + flood - start)
+        kept = [look.kept for look in looks if look.time > flood]
         return SideRun(
             latency=totals.seconds / max(1, totals.answers),
             memory=_mean_memory(looks, start),
@@ -153,11 +164,12 @@ class OptimizerRig(EngineRig):
             busy=_busy(played, steps, counter),
             monitor_share=spent / seconds,
             switches=tuple((look.time - start, look.to) for look in looks if look.switches and look.applied),
-            rows=rows,
+            rows=sum(map(rows_of, came)),
             answers=given.num_rows,
             wrong=rows_wrong(given, right),
-            excess=excess_rows(played, came, sum(step.seconds for step in steps) / (rows - lacking)),
-            thinned=sum(rows_between(self.read(name), *flood) - rows_between(left[name], *flood) for name in SHARES),
+            excess=excess_rows(came_late, played[-1].seconds, spent_late / max(1, left_late)),
+            thinned=came_late - left_late,
+            kept=sum(kept) / max(1, len(kept)),
         )
 
     def _begin(self, wishes: LoadWishes, change: float) -> float:
@@ -188,10 +200,12 @@ def rows_between(table: pa.Table, begin: float, end: float) -> int:
     return int(np.count_nonzero((arrivals >= begin * 1e6) & (arrivals < end * 1e6)))
 
 
-def excess_rows(played: Sequence[LoadPhase], came: Sequence[Arrival], seconds_per_row: float) -> float:
-    """Rows of the overload for which there is no time: it has no more than a share of the phase."""
-    rows = sum(rows_of(each) for each in came if phase_at(played, each[0]) == OVERLOAD)
-    seconds = sum(phase.seconds for phase in played if phase.name == OVERLOAD)
+def excess_rows(rows: int, seconds: float, seconds_per_row: float) -> float:
+    """Of rows that come within some seconds, those for which there is no time: they have no more than a share of it.
+
+    >>> excess_rows(1500, 10.0, 0.01)
+    550.0
+    """
     return max(0.0, rows - KEPT_BUSY * seconds / seconds_per_row)
 
 
@@ -213,12 +227,12 @@ def _mean_memory(looks: Sequence[Look], start: float) -> float:
     return sum(_observed(look, "memory") * length for look, _, length in spans) / sum(length for *_, length in spans)
 
 
-def _seen(played: Sequence[LoadPhase], looks: Sequence[Look], start: float) -> dict[str, tuple[float, float]]:
+def _seen(played: Sequence[LoadPhase], looks: Sequence[Look], start: float) -> dict[str, PhaseSeen]:
     found = {}
     for phase in played:
         own = [look for look, middle, _ in _spans(looks, start) if phase_at(played, middle) == phase.name]
-        means = [sum(_observed(look, name) for look in own) / max(1, len(own)) for name in ("latency", "memory")]
-        found[phase.name] = means[0], means[1]
+        latency, memory = ([_observed(look, name) for look in own] or [0.0] for name in ("latency", "memory"))
+        found[phase.name] = PhaseSeen(sum(latency) / len(latency), sum(memory) / len(memory), max(memory))
     return found
 
 

@@ -113,8 +113,12 @@ def _lines(query: Query, app: App, checked: Checked) -> Iterator[str]:
     from freshet.cli.explaining.paths import explain_paths
     from freshet.cli.explaining.periodic import explain_periodic
     from freshet.cli.explaining.state import explain_joins, explain_times
+    from freshet.spark.session.residency import why_none
+    from freshet.spark.session.settings import in_process
     from freshet.sql import describe
 
+    local = in_process(app.settings.master or "local")
+    no_residents = why_none(app.settings.spark, local, app.settings.resident)
     wrong = "gives NULL" if query.on_error == "null" else "quarantines the query"
     weighing = app.queries[query.name].weighing
     weight = weighing.plan.text() + (" by its followers" if weighing.subscribers else "")
@@ -129,7 +133,7 @@ def _lines(query: Query, app: App, checked: Checked) -> Iterator[str]:
     yield from (f"  {line}" for line in describe(query.graph).splitlines())
     for more in (
         explain_times(query, app.streams, checked),
-        explain_jobs(query, checked, app.settings.resident),
+        explain_jobs(query, checked, no_residents),
         explain_joins(query),
         explain_overload(query, checked.schemas),
         explain_periodic(query, app.settings.periodic),

@@ -20,14 +20,14 @@ from freshet.model import Operator, Query, State, Step
 from freshet.model.unit import components
 from freshet.spark.driver.forms import Form, Forms
 from freshet.spark.driver.planning import Piece, Planner, TaskLimits, jobs
-from freshet.spark.session.residency import ResidentSetting
 from freshet.sql.lower.output import SqlTyper
 
 _CORES = (2, 8, 64)
 
 
-def explain_jobs(query: Query, checked: Checked, resident: ResidentSetting) -> Iterator[str]:
-    """Yields the lines on what a query reads, on the jobs in which a step runs all of it, and on who runs these."""
+def explain_jobs(query: Query, checked: Checked, no_residents: str | None = None) -> Iterator[str]:
+    """Yields the lines on what a query reads, on the jobs in which a step runs all of it, and on who runs these;
+    ``no_residents`` says why there are none."""
     for each in inputs_of(query.graph):
         if not each.is_queue:
             yield f"reads {each.stream}: reader {each.reader}"
@@ -42,13 +42,13 @@ def explain_jobs(query: Query, checked: Checked, resident: ResidentSetting) -> I
         yield f"{len(told)} jobs per step, because not all its expressions are compiled"
         for number, (names, form) in enumerate(told, start=1):
             yield f"  job {number}: {names}: {form}"
-    yield f"way: {_way(pieces, resident)}"
-    overhead = OVERHEAD if resident == "off" else RESIDENT_OVERHEAD
+    yield f"way: {_way(pieces, no_residents)}"
+    overhead = RESIDENT_OVERHEAD if no_residents is None else OVERHEAD
     rows = {cores: rows_for_parts(cores, overhead) or 0 for cores in _CORES}
     if any(piece.parted for piece in _pieces(board, forms, rows[_CORES[0]], overhead)):
         quicker = ", ".join(f"{least / 1e6:.2g} million on {cores} cores" for cores, least in rows.items())
         yield f"merges a train on all cores if it has enough tuples to make that quicker ({quicker})"
-    for fold in board.folds(range(len(board.operators))) if resident != "off" else ():
+    for fold in board.folds(range(len(board.operators))) if no_residents is None else ():
         if forms.is_divisible(fold.node.name):
             yield (
                 f"state of {fold.node.name}: in one part; with several residents in a part for each, by key, if it has "
@@ -56,9 +56,9 @@ def explain_jobs(query: Query, checked: Checked, resident: ResidentSetting) -> I
             )
 
 
-def _way(pieces: Sequence[Piece], resident: ResidentSetting) -> str:
-    if resident == "off":
-        return "Spark jobs, because resident is off"
+def _way(pieces: Sequence[Piece], no_residents: str | None) -> str:
+    if no_residents is not None:
+        return f"Spark jobs, because {no_residents}"
     if any(piece.form != "vectorised" for piece in pieces):
         return "Spark jobs, because not all its expressions are compiled"
     return "a resident, if one is there; else Spark jobs"

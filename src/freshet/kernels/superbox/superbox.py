@@ -50,6 +50,11 @@ class Begun:
         """Why the chain failed, if it did."""
         return None if self.head is None else self.head.failure
 
+    @property
+    def is_done(self) -> bool:
+        """Whether nothing is left to run: the chain has neither folds nor lookups."""
+        return self.head is not None and self.rest.is_empty
+
     def finish(self, memories: Mapping[str, Memory], tables: Tables | None = None) -> Piped:
         """Runs the rest, which changes the memories of its folds.
 

@@ -131,7 +131,7 @@ class Course:
         results: list[ChainResult] = []
         for place, (number, chain) in enumerate(zip(numbers, chains, strict=True)):
             before = [results[each] for each in _places(chain)]
-            report = ChainReport.together([reports[place] for reports in found], len(chain.nodes))
+            report = ChainReport.together([some[place] for some in found if place in some], len(chain.nodes))
             entered = sum(report.entered) if report.entered else chain.rows + sum([each.rows_out for each in before])
             is_strict = bool(self._strict) and not self._strict.isdisjoint(self._installed.queries(chain.nodes))
             result = combine(chain, entered, report, is_strict)

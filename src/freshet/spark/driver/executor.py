@@ -64,6 +64,7 @@ class SparkExecutor:
         suspects: Queries that may have ended an earlier run; some of them run alone until they have succeeded once.
         residents: Number of residents, if Spark has slots for them; compiled units go to them.
         resident_port: Port of the driver that residents on other machines connect to; 0: any.
+        no_residents: Why there are to be none, for reports.
     """
 
     def __init__(
@@ -82,6 +83,7 @@ class SparkExecutor:
         suspects: Suspects | None = None,
         residents: int = 0,
         resident_port: int = 0,
+        no_residents: str | None = None,
     ) -> None:
         self.slots, self._wake = slots, clock.wake
         self._context, self._state = session.sparkContext, state.resolve()
@@ -102,7 +104,8 @@ class SparkExecutor:
         self._results: list[UnitResult] = []
         self._closing = False
         free = free_slots(self._context)
-        pool = open_residents(session, residents, clock, resident_port)
+        pool, fewer = open_residents(session, residents, clock, resident_port)
+        self._no_residents = no_residents or fewer
         self.jobs.cores = max(1, min(self.jobs.cores, most_parts(free, pool)))
         overhead = OVERHEAD if part_overhead is None else part_overhead
         self._limits = TaskLimits(self.jobs.cores, most_join_bytes, overhead)
@@ -169,7 +172,9 @@ class SparkExecutor:
 
     def residents(self) -> ResidentsSnapshot:
         """What residents do, for reports. On the engine's thread."""
-        return NO_RESIDENTS if self._dispatcher is None else self._dispatcher.figures()
+        if self._dispatcher is None:
+            return {**NO_RESIDENTS, "reason": self._no_residents}
+        return self._dispatcher.figures()
 
     def relieved(self, group: str) -> AbstractContextManager[None]:
         """While it lasts, a job of a group that waits for a slot gets that of a resident."""

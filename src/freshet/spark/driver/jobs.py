@@ -30,6 +30,12 @@ from freshet.spark.worker.vectorised import vectorised_plan
 # task pays about 0.1 ms for each chain, however few tuples it has.
 SPLIT_TUPLES: Final = 50_000
 SPLIT_EFFORT: Final = 500_000
+# What makes a step of a thousand queries over a short train long is the number of chains.
+CHAIN_SECONDS: Final = 1e-4
+TUPLE_SECONDS: Final = 1e-8
+DEALT_SECONDS: Final = 0.01
+"""Minimum number of seconds of work that a resident gets if the chains of a step are dealt to several: each writes a
+file, and answers."""
 _SYNCED_FROM: Final = 1 << 20
 """Bytes from which on a task syncs its file itself, although the driver could: the driver's thread would wait for the
 disk, and the sync that it saves is a small part of that."""
@@ -60,6 +66,8 @@ class Jobs:
         """When tasks check the checksums of their trains; measurements change it."""
         self.split_tuples, self.split_effort = SPLIT_TUPLES, SPLIT_EFFORT
         """From which train and which effort on a second task pays; measurements change them."""
+        self.dealt_seconds = DEALT_SECONDS
+        """The work that each resident gets at least if chains are dealt; measurements change it."""
         self._session, self._state, self._installation = session, state, installation
         # What another machine has written, only that machine can sync.
         self._synced_from = _SYNCED_FROM if in_process(session.sparkContext.master or "") else 0
@@ -92,10 +100,10 @@ class Jobs:
             finally:
                 parts["job"] = parts.get("job", 0.0) + time.perf_counter() - planned
 
-    def assignment(self, unit: Unit, spec: str, job: Job, tasks: int) -> Assignment:
+    def assignment(self, unit: Unit, spec: str, job: Job, tasks: int, dealt: bool = False) -> Assignment:
         """What the tasks of a job are told."""
         tables = self._tables(job.chains, unit.tables)
-        told = job.chains, job.states, tables, job.parted, self.checks, self._synced_from
+        told = job.chains, job.states, tables, job.parted, self.checks, self._synced_from, dealt
         return Assignment(self._state, unit.id, spec, tasks, *told)
 
     def _plan_of(self, job: Job, tasks: int) -> DataFrame:
@@ -142,6 +150,13 @@ class Jobs:
         # Spark's own form moves each tuple through three processes, so even one chain is effort enough.
         pays = long and (job.form == "catalyst" or _effort(job.chains) >= self.split_effort)
         return min(self.cores, self._most_tasks(job)) if pays else 1
+
+    def hands(self, job: Job) -> int:
+        """The number of residents among which it pays to deal the chains of a job, where its tuples are not divided."""
+        if job.states or len(job.chains) < 2 or self.tasks(job) > 1:
+            return 1
+        seconds = len(job.chains) * CHAIN_SECONDS + _effort(job.chains) * TUPLE_SECONDS
+        return max(1, min(self.cores, int(seconds / self.dealt_seconds)))
 
     def _most_tasks(self, job: Job) -> int:
         """The number of tasks that could have something to do: a fold whose state lies in one part needs one."""

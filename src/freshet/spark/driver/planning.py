@@ -38,7 +38,7 @@ class TaskLimits:
     """Seconds that a second job takes."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)  # not frozen: a unit may have a thousand of them, and that would take three times as long
 class Piece:
     """The part of the chain at a place of the unit that runs in one job; pieces of lower levels run first."""
 
@@ -84,6 +84,13 @@ class Planner:
         pieces: list[Piece] = []
         last: dict[int, int] = {}
         for component in parts:
+            if len(component) == 1 and not self._states:
+                [place] = component
+                [(form, nodes), *more] = self._forms.stages(self._chains[place].nodes)
+                if not more:  # nothing to decide, for most of the thousand chains that a unit may have
+                    last[place] = len(pieces)
+                    pieces.append(Piece(form, place, self._chains[place]))
+                    continue
             parted, folds = self._parted(component), self._folds_apart(component)
             for place in component:
                 chain = self._chains[place]

@@ -65,9 +65,11 @@ def wanted(setting: ResidentSetting, workers: int, cores: int, local: bool) -> i
     return setting
 
 
-def why_none(settings: Mapping[str, str], local: bool = False) -> str | None:
-    """Why there can be no residents under some Spark settings; None: there can.
+def why_none(settings: Mapping[str, str], local: bool = False, setting: ResidentSetting = "auto") -> str | None:
+    """Why there are no residents under some Spark settings, or as declared; None: there can be some.
 
+    >>> why_none({}, setting="off")
+    'resident is off'
     >>> why_none({"spark.network.crypto.enabled": "true"})
     'spark.network.crypto.enabled asks for encryption, and what residents and the driver exchange is not encrypted'
     >>> why_none({"spark.network.crypto.enabled": "true"}, local=True) is None
@@ -75,6 +77,8 @@ def why_none(settings: Mapping[str, str], local: bool = False) -> str | None:
     >>> why_none({"spark.speculation": "true"}) is None
     True
     """
+    if setting == "off":
+        return "resident is off"
     for key in () if local else _ENCRYPTION:
         if _is_on(settings, key):
             return f"{key} asks for encryption, and what residents and the driver exchange is not encrypted"

@@ -24,7 +24,8 @@ _LONGEST_PROPERTY: Final = 64 * 1024
 
 @dataclass(frozen=True, slots=True)
 class Assignment:
-    """Chains of a unit that one job runs, split over ``parts`` tasks.
+    """Chains of a unit that one job runs, split over ``parts`` tasks. Each runs all chains over a part of the tuples,
+    or some of the chains over all tuples if they are ``dealt``.
 
     >>> chain = Chain((0, 1), (Train("s", 0, 10),), ("q",))
     >>> assignment = Assignment(Path("/state"), "u1", "5bec", 2, (chain, Chain((2,), (0,))))
@@ -50,6 +51,8 @@ class Assignment:
     """When tasks check the checksums of their trains; with ``NEVER`` they do not write any, either."""
     synced_from: int = 0
     """Files of at least this number of bytes are synced by the task that writes them, smaller ones by the driver."""
+    dealt: bool = False
+    """Whether each task runs some of the chains over all tuples; none of them has a state."""
 
     def trains(self) -> Iterator[Train]:
         """Everything that its tasks read."""
@@ -100,7 +103,7 @@ class Assignment:
             for each in self.states
         ]
         fields = [str(self.state), self.unit, self.spec, self.parts, inputs, chains, states, _fields(self.tables)]
-        return json.dumps([*fields, self.parted, self.checks, self.synced_from], separators=(",", ":"))
+        return json.dumps([*fields, self.parted, self.checks, self.synced_from, self.dealt], separators=(",", ":"))
 
     @classmethod
     def parse(cls, text: str) -> Assignment:
@@ -110,11 +113,12 @@ class Assignment:
     @classmethod
     def of(cls, fields: Sequence[Any]) -> Assignment:
         """From the list that :meth:`text` writes."""
-        state, unit, spec, parts, inputs, chains, states, tables, parted, checks, synced_from = fields
+        state, unit, spec, parts, inputs, chains, states, tables, parted, checks, synced_from, dealt = fields
         read = [tuple(each if isinstance(each, int) else train_of(each) for each in some) for some in inputs]
         bound = tuple([Chain(tuple(nodes), read[number], tuple(writes), at) for nodes, number, writes, at in chains])
         kept, versions = tuple([_state(*each) for each in states]), _ranges(tables)
-        return cls(Path(state), unit, spec, parts, bound, kept, versions, tuple(parted), Checks(checks), synced_from)
+        how = tuple(parted), Checks(checks), synced_from, dealt
+        return cls(Path(state), unit, spec, parts, bound, kept, versions, *how)
 
 
 @contextmanager

@@ -70,9 +70,6 @@ def run_task(task: Task, between: Callable[[], None] = lambda: None) -> TaskRepo
         between()
     for number, table in runner.shared.items() if failed else ():
         task.add_given(places[number], table)
-    for place in set(range(len(task.assignment.chains))).difference(mine):
-        nothing = (0,) * len(task.assignment.chains[place].nodes)
-        task.add(ChainReport(place, None, nothing, nothing))
     setting.finish()
     report = task.report()
     return replace(report, kept=setting.keep(report))
@@ -82,15 +79,16 @@ def _mine(task: Task, setting: TaskSetting) -> dict[int, Chain]:
     """The chains that this task runs, by their places. Their inputs are trains, and places among these chains.
 
     If tasks can share the tuples of connected chains, each takes a part of them, or those with keys of its own; else
-    one task runs these chains.
+    one task runs these chains. If chains are dealt, one task runs them in any case.
     """
     chains, parts = task.assignment.chains, task.assignment.parts
     if parts == 1:
         return dict(enumerate(chains))
     found: dict[int, Chain] = {}
-    for component in components(chains):
-        whole = _undivided(task, component)
-        if whole is None:
+    for number, component in enumerate(components(chains)):
+        if task.assignment.dealt:
+            found |= {place: chains[place] for place in component} if number % parts == task.part else {}
+        elif (whole := _undivided(task, component)) is None:
             some = {place: _part(task, chains[place]) for place in component}
             found |= some if any(chain.rows for chain in some.values()) else {}
         elif (by_key := setting.division(component)) is not None:
@@ -213,6 +211,22 @@ class TaskSetting:
         return KeptCounts(KEPT.hits - hits, KEPT.misses - misses, KEPT.nbytes)
 
 
+class _BoxKey:
+    """Chains and a schema, hashed once: the operators of a thousand chains take milliseconds each time."""
+
+    __slots__ = ("_hash", "chains", "schema")
+
+    def __init__(self, chains: Chains, schema: pa.Schema) -> None:
+        self.chains, self.schema = chains, schema
+        self._hash = hash((chains, schema))
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _BoxKey) and self.chains == other.chains and self.schema == other.schema
+
+
 class Superboxes:
     """Compiled superboxes. They are kept by content, so that workers need not compile all queries again when one is
     added. The limit counts chains, because a superbox may have one chain or hundreds.
@@ -231,20 +245,20 @@ class Superboxes:
         self._chains = 0
         self.grown = False
         """Whether something was compiled since someone last looked."""
-        self._kept: OrderedDict[tuple[Chains, pa.Schema], Superbox] = OrderedDict()
+        self._kept: OrderedDict[_BoxKey, Superbox] = OrderedDict()
 
     def get(self, chains: Chains, schema: pa.Schema) -> Superbox:
         """The superbox of chains over a schema."""
-        key = (chains, schema)
-        if key in self._kept:
+        key = _BoxKey(chains, schema)
+        if (found := self._kept.get(key)) is not None:
             self._kept.move_to_end(key)
-            return self._kept[key]
+            return found
         box = self._kept[key] = Superbox(chains, schema)
         self.grown = True
         self._chains += len(chains)
         while self._chains > self._most_chains and len(self._kept) > 1:
-            (gone, _), _ = self._kept.popitem(last=False)
-            self._chains -= len(gone)
+            gone, _ = self._kept.popitem(last=False)
+            self._chains -= len(gone.chains)
         return box
 
 

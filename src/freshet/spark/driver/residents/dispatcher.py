@@ -37,7 +37,7 @@ _GIVE_UP: Final = 10.0
 RESIDENT: Final = "resident"
 """The word for units that residents run."""
 NO_RESIDENTS: Final[ResidentsSnapshot] = {
-    "wanted": 0, "present": [], "restarts": 0, "dispatches": 0, "lost": 0, "given_back": 0,
+    "wanted": 0, "present": [], "restarts": 0, "dispatches": 0, "lost": 0, "given_back": 0, "reason": None,
 }  # fmt: skip
 """The figures of an executor that has none."""
 
@@ -53,6 +53,8 @@ class _InHand:
     """The one that runs now, or comes next."""
     tasks: int
     """How many tasks pay for that job."""
+    hands: int
+    """Among how many residents its chains are dealt; 1: each task has all of them."""
     queries: str
     """Names of its queries, as JSON."""
     started: float = field(default_factory=time.time)
@@ -61,6 +63,10 @@ class _InHand:
     running: dict[int, Presence] = field(default_factory=dict)
     """Its dispatches that were not answered yet, by number, and who runs them."""
     reports: list[TaskReport] = field(default_factory=list)
+    text: str = ""
+    """What residents are told of the job."""
+    left: list[int] = field(default_factory=list)
+    """Parts of the job that wait for an idle resident."""
     sent: float = 0.0
     worked: float = 0.0
     cancelled: bool = False
@@ -139,7 +145,7 @@ class Dispatcher:
         job = next(course, None)
         if job is None or (tasks := self._jobs.tasks(job)) > len(self.residents.seats):
             return False
-        mine = _InHand(unit, spec, course, job, tasks, self._names(unit), began=began)
+        mine = _InHand(unit, spec, course, job, tasks, self._hands(job), self._names(unit), began=began)
         mine.spend("plan", time.perf_counter() - began)
         self._units[unit.id] = mine
         self._due.append(mine)
@@ -158,33 +164,47 @@ class Dispatcher:
             known = self._queries[firsts] = json.dumps(sorted(names))
         return known
 
+    def _hands(self, job: Job) -> int:
+        return min(self._jobs.hands(job), len(self.residents.seats))
+
     def _start_due(self) -> None:
         while self._due and (idle := self.residents.idle()):
             mine = self._due[0]
             if _is_split(mine.job) and len(idle) < min(mine.tasks, self.residents.present):
                 return  # its parts are worth waiting for the residents that have kept them
-            self._due.popleft()
+            seats = self._homes.first(mine.job, idle, mine.tasks) if mine.hands == 1 else idle[: mine.hands]
+            if not mine.left:
+                self._prepare(mine, seats)
             began = time.perf_counter()
-            seats = self._homes.first(mine.job, idle, mine.tasks)
-            text = self._told(mine, seats)
-            mine.sent = time.perf_counter()
-            mine.spend("plan", mine.sent - began)
-            mine.worked = 0.0
             latest = self._patience.deadline(time.time(), mine.queries, tuples_of(mine.job))
-            for part, seat in enumerate(seats):
+            for seat in seats[: len(mine.left)]:
                 self._notes[seat.number].write(mine.queries)
-                number = self.residents.run(seat, part, text)
+                # Those that have kept states come in the order of the parts.
+                part = mine.left.pop(0) if mine.hands == 1 else _next_part(mine.left, seat.number)
+                number = self.residents.run(seat, part, mine.text)
                 assert seat.presence is not None
                 mine.running[number] = seat.presence
                 self._by_number[number] = mine
                 self._deadlines[number] = latest
-            now = time.perf_counter()
-            mine.spend("send", now - mine.sent)
-            mine.sent = now
+            mine.sent = time.perf_counter()
+            mine.spend("send", mine.sent - began)
+            if not mine.left:
+                self._due.popleft()
+
+    def _prepare(self, mine: _InHand, seats: Sequence[Seat]) -> None:
+        """Writes down what residents are told of the next job of a unit.
+
+        Dealt chains always have the same parts, even if some residents are busy: who has compiled a part should not
+        have to compile another one.
+        """
+        began = time.perf_counter()
+        mine.left = list(range(len(seats) if mine.hands == 1 else mine.hands))
+        mine.text = self._told(mine, seats)
+        mine.worked = 0.0
+        mine.spend("plan", time.perf_counter() - began)
 
     def _told(self, mine: _InHand, seats: Sequence[Seat]) -> str:
-        """What residents are told of the next job of a unit."""
-        assignment = self._jobs.assignment(mine.unit, mine.spec, mine.job, len(seats))
+        assignment = self._jobs.assignment(mine.unit, mine.spec, mine.job, len(mine.left), mine.hands > 1)
         brief = not mine.whole and self._homes.has_all(mine.job, seats)
         self._homes.settle(mine.job, seats)
         mine.whole = False
@@ -235,7 +255,7 @@ class Dispatcher:
             mine.reports.append(report_of(report))
             resident.kept_bytes = mine.reports[-1].kept.bytes
             mine.worked = max(mine.worked, seconds)
-        if mine.running:
+        if mine.running or mine.left:
             return
         if mine.whole:
             mine.reports = []
@@ -255,7 +275,7 @@ class Dispatcher:
         began = time.perf_counter()
         try:
             mine.job = mine.course.send(reports)
-            mine.tasks = self._jobs.tasks(mine.job)
+            mine.tasks, mine.hands = self._jobs.tasks(mine.job), self._hands(mine.job)
             self._due.appendleft(mine)
         except StopIteration as end:
             mine.spend("report", time.perf_counter() - began)
@@ -327,6 +347,7 @@ class Dispatcher:
             "dispatches": pool.dispatches,
             "lost": self.lost,
             "given_back": self.given_back,
+            "reason": pool.reason,
         }
 
     def close(self) -> None:
@@ -346,6 +367,16 @@ def tuples_of(job: Job) -> int:
     """
     trains = (each.rows for chain in job.chains for each in chain.inputs if not isinstance(each, int))
     return max(trains, default=0) + sum(each.rows for state in job.states for each in state.ranges)
+
+
+def _next_part(left: list[int], seat: int) -> int:
+    """Takes the part of a seat if it is left, otherwise the first one.
+
+    >>> left = [0, 1, 2]
+    >>> _next_part(left, 2), _next_part(left, 2), left
+    (2, 0, [1])
+    """
+    return left.pop(left.index(seat) if seat in left else 0)
 
 
 def _is_split(job: Job) -> bool:

@@ -42,11 +42,14 @@ class Residents:
         clock: Is told which connections end its wait.
         room: Says when there are slots for them.
         port: Port of the driver that residents on other machines connect to; 0: any.
+        fewer: Why there are fewer than wanted, if there are.
     """
 
-    def __init__(self, session: SparkSession, count: int, clock: Waker, room: Room, *, port: int = 0) -> None:
+    def __init__(
+        self, session: SparkSession, count: int, clock: Waker, room: Room, *, port: int = 0, fewer: str | None = None
+    ) -> None:
         context = session.sparkContext
-        self._clock, self._room = clock, room
+        self._clock, self._room, self._fewer = clock, room, fewer
         self._arrived: deque[Newcomer] = deque()
         self._lost: list[int] = []
         self._drains = 0
@@ -233,6 +236,12 @@ class Residents:
         return [{"process": each.process, "host": each.host, "kept_bytes": each.kept_bytes} for each in there]
 
     @property
+    def reason(self) -> str | None:
+        """Why some that are wanted are not there; None: all are, or they have not come yet."""
+        absent = (f"resident {each.number} {each.away}" for each in self.seats if each.away and not each.presence)
+        return self._fewer or next(absent, None)
+
+    @property
     def losses(self) -> int:
         """How many were lost so far."""
         return sum(seat.losses for seat in self.seats)
@@ -262,14 +271,14 @@ class Residents:
             seat.join(_LAST_TRY)
 
 
-def open_residents(session: SparkSession, wanted: int, clock: Waker, port: int) -> Residents | None:
-    """Starts residents, at most as many as there are slots for them; None if that is none."""
+def open_residents(session: SparkSession, wanted: int, clock: Waker, port: int) -> tuple[Residents | None, str | None]:
+    """Starts residents, at most as many as there are slots for them; None if that is none, and why."""
     context = session.sparkContext
     elastic = is_elastic(context)
-    count = wanted if elastic or not wanted else take_slots(context, wanted)
+    count, fewer = (wanted, None) if elastic or not wanted else take_slots(context, wanted)
     room = ElasticRoom(context) if elastic else FixedRoom(context, count)
     try:
-        return Residents(session, count, clock, room, port=port) if count else None
+        return Residents(session, count, clock, room, port=port, fewer=fewer) if count else None, fewer
     except BaseException:
         room.close()
         raise

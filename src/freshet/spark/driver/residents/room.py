@@ -76,7 +76,7 @@ class ElasticRoom:
 
     def enter(self, seat: int) -> bool:
         """Takes a slot, if one is free and another one is left for jobs."""
-        return running_tasks(self._context) < slots_of(self._context) and take_slots(self._context, 1) == 1
+        return running_tasks(self._context) < slots_of(self._context) and take_slots(self._context, 1)[0] == 1
 
     def leave(self) -> None:
         """Gives the slot back."""

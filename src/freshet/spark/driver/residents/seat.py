@@ -23,6 +23,8 @@ _FIRST_PAUSE: Final = 0.1
 _LONGEST_PAUSE: Final = 30.0
 _SETTLED: Final = 10.0
 """Seconds after which a resident that is lost is started again at once."""
+_IDLED: Final = "has ended, because there was no work or no free slot for it"
+_RESTED: Final = "has left its slot to a Spark job, or its executor goes"
 _AT_ONCE: Final = 0.5
 """Seconds in which a resident must get its slot where Spark would ask for another executor after a second."""
 
@@ -62,6 +64,8 @@ class Seat:
         self.term = 0
         self.losses = 0
         """How many of its residents were lost."""
+        self.away: str | None = None
+        """Why there was none when somebody last looked for one or when the last one ended."""
         self._session, self._room, self._post = session, room, post
         self._ending, self._called = threading.Event(), threading.Event()
         self._needs_call = False
@@ -126,6 +130,7 @@ class Seat:
         while not self._is_over(pause):
             if not self._enter():
                 pause, self._needs_call = self._room.pause, self._room.elastic
+                self.away = "finds no free slot"
                 continue
             self.term += 1
             began = time.monotonic()
@@ -138,6 +143,7 @@ class Seat:
             if self.term in (self._rested, self._idled):
                 self._needs_call = self._idled == self.term
                 pause = self._room.pause if self._needs_call else _LONGEST_PAUSE
+                self.away = _IDLED if self._needs_call else _RESTED
                 continue
             lasted = time.monotonic() - began
             pause = _FIRST_PAUSE if lasted > _SETTLED else min(_LONGEST_PAUSE, 2 * pause or _FIRST_PAUSE)
@@ -196,4 +202,5 @@ class Seat:
     def _tell(self, reason: str | None, pause: float) -> None:
         why = reason if reason not in (None, "cancelled") else "the connection to it was lost"
         why = "it did not answer" if self._dismissed == self.term else why
+        self.away = f"has ended: {why}"
         _LOGGER.warning("resident worker %s has ended: %s; another one starts in %.1f s", self.number, why, pause)

@@ -62,22 +62,37 @@ def residents_for(session: SparkSession, setting: ResidentSetting, workers: int)
     for key in (key for pair in IDLE_SETTINGS for key in pair if key.startswith("spark.sql.")):
         if (value := session.conf.get(key, None)) is not None:
             found[key] = value
-    if (none := why_none(found, local)) is not None:
+    if (none := why_none(found, local, setting)) is not None:
         return 0, none
     if local:
         return wanted(setting, workers, context.defaultParallelism, local), None
-    # Where executors come and go, those of the start say nothing.
-    return wanted(setting, workers, MOST + 1 if is_elastic(context) else slots_of(context), local), None
+    if is_elastic(context):  # those executors that are there at the start say nothing
+        return wanted(setting, workers, MOST + 1, local), None
+    there = slots_of(context)
+    return wanted(setting, workers, there, local), too_few(there) if there == 1 else None
 
 
-def take_slots(context: SparkContext, wanted: int) -> int:
-    """Takes slots for residents, as many as are left; one always remains for jobs."""
+def take_slots(context: SparkContext, wanted: int) -> tuple[int, str | None]:
+    """Takes slots for residents, as many as are left; one always remains for jobs. Returns how many it took, and why
+    not all."""
     there = slots_of(context)
     with _LOCK:
         taken = _TAKEN.get(context.applicationId, 0)
         granted = max(0, min(wanted, there - 1 - taken))
         _TAKEN[context.applicationId] = taken + granted
-    return granted
+    return granted, None if granted == wanted else too_few(there, taken)
+
+
+def too_few(slots: int, others: int = 0) -> str:
+    """Why the slots of a Spark do not suffice, where other runs hold some of them.
+
+    >>> too_few(1), too_few(4, others=2)
+    ('Spark has one slot, which is left to jobs', 'Spark has 4 slots: other runs hold 2, and one is left to jobs')
+    """
+    if slots == 1:
+        return "Spark has one slot, which is left to jobs"
+    held = f"other runs hold {others}, and " if others else ""
+    return f"Spark has {slots} slots: {held}one is left to jobs"
 
 
 def free_slots(context: SparkContext) -> int:
