@@ -31,6 +31,7 @@ def test_with_one_slot_there_are_no_residents_and_everything_runs(tmp_path: Path
     assert answers["sums"] == [sum(range(first, first + 10)) for first in range(0, 50, 10)]
     assert sorted(answers["own"]) == [0, 1, 2, 3, 4]
     assert told["residents"]["wanted"] == 0
+    assert told["residents"]["reason"] == "Spark has one slot, which is left to jobs"
     assert "resident" not in told["ways"]
 
 

@@ -85,6 +85,20 @@ def told(app: Path, capsys: pytest.CaptureFixture[str]) -> dict[str, list[str]]:
     return {part.split()[1]: [line.strip() for line in part.splitlines()] for part in parts}
 
 
+@pytest.mark.parametrize(
+    ("setting", "why"),
+    [
+        ('resident = "off"', "resident is off"),
+        ('settings = {"spark.speculation" = "true", "spark.speculation.task.duration.threshold" = "1s"}',
+         "spark.speculation.task.duration.threshold makes Spark run every task that takes long a second time"),
+    ],
+)  # fmt: skip
+def test_without_residents_it_says_why(app: Path, setting: str, why: str, capsys: pytest.CaptureFixture[str]) -> None:
+    app.write_text(f"{APP}\n[spark]\n{setting}\n")
+    explain(app)
+    assert f"way: Spark jobs, because {why}" in capsys.readouterr().out
+
+
 def test_an_aggregate_says_when_its_windows_close_and_what_it_remembers(told: dict[str, list[str]]) -> None:
     lines = told["sliding"]
     assert any(line.startswith("sliding.aggregate: every 10 s over 100 s of __time, for each k: ") for line in lines)

@@ -53,6 +53,7 @@ def test_with_one_core_there_is_no_resident(tmp_path: Path, two_workers: Cluster
     outcome = run_app(tmp_path, two_workers.master, {"spark.cores.max": "1"}, names=COMPILED)
     check(outcome)
     assert (outcome["residents"]["wanted"], outcome["residents"]["dispatches"]) == (0, 0)
+    assert outcome["residents"]["reason"] == "Spark has one slot, which is left to jobs"
     assert "resident" not in outcome["ways"]
 
 

@@ -236,6 +236,13 @@ def test_two_runs_share_the_slots_of_one_spark(spark: SparkSession, tmp_path: Pa
     with Harness(spark, tmp_path / "one", residents=2) as one, Harness(spark, tmp_path / "two", residents=2) as two:
         # Two cores and two slots more, of which one run takes two; one is always left for jobs.
         assert (len(one.pool.seats), len(two.pool.seats)) == (2, 1)
+        assert one.executor.residents()["reason"] is None
+        why = "Spark has 4 slots: other runs hold 2, and one is left to jobs"
+        assert two.executor.residents()["reason"] == why
+        with Harness(spark, tmp_path / "three", residents=2) as three:
+            assert (
+                three.executor.residents()["reason"] == "Spark has 4 slots: other runs hold 3, and one is left to jobs"
+            )
         for each in (one, two):
             assert each.pool.wait_until_there(300.0)
             each.install({"s": SCHEMA}, query("q", "s", "v >= 90"))
@@ -275,6 +282,8 @@ def test_a_job_that_waits_for_a_slot_gets_that_of_a_resident(spark: SparkSession
             result = harness.run(harness.unit(train, "c"))
             assert result.retry is None
             assert len(harness.pool.whereabouts()) == 2
+            wait_for(harness, lambda: harness.pool.reason is not None)
+            assert "has left its slot to a Spark job" in (harness.executor.residents()["reason"] or "")
         finally:
             (tmp_path / "held").unlink()
             thread.join()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
@@ -142,7 +143,13 @@ def check_segment(folder: Path | Storage, segment: Segment) -> None:
 
 
 def _storage(folder: Path | Storage) -> Storage:
-    return PosixStorage(folder) if isinstance(folder, Path) else folder
+    return _posix(folder) if isinstance(folder, Path) else folder
+
+
+@lru_cache(maxsize=64)
+def _posix(folder: Path) -> Storage:
+    """One for each folder: thousands of segments that were checked remember where they lie."""
+    return PosixStorage(folder)
 
 
 def _map(storage: Storage, name: str) -> pa.Buffer:
