@@ -170,8 +170,8 @@ def gains(found: Mapping[str, Sequence[Qos]], other: str) -> list[float]:
 def confident(values: Sequence[float]) -> Spread:
     """The mean with its 90 % confidence interval; with the value alone if there is only one.
 
-    >>> confident([0.1, 0.2, 0.3])
-    Spread(middle=0.2, low=0.031..., high=0.368...)
+    >>> confident([0.5, 1.0, 1.5])
+    Spread(middle=1.0, low=0.157..., high=1.842...)
     """
     low, high = interval_90(values) or (values[0], values[0])
     return Spread(fmean(values), low, high)
