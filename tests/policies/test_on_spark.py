@@ -55,7 +55,7 @@ def test_superboxes_of_overlapping_queries(tmp_path: Path) -> None:
         app = App("overlap", state=tmp_path / policy, master="local[2]", policy=policy, share="always")
         app.stream("packets", "id bigint, size int")
         app.stream("sizes", "size int")
-        curve = [(0, 1.0), ("2 s", 1.0), ("4 s", 0.0)]
+        curve: list[tuple[str | float, float]] = [(0, 1.0), ("2 s", 1.0), ("4 s", 0.0)]
         app.query("tight", "SELECT id FROM packets WHERE size > 50 AND id % 3 = 1", curve=curve)
         app.query("loose", "SELECT size * 2 AS twice FROM packets WHERE size > 50", curve=[(0, 1.0), ("9 s", 0.0)])
         app.query(
