@@ -39,6 +39,7 @@ class Board:
     calls: OverheadStatistics = field(default_factory=OverheadStatistics)
     """What units cost before they touch a tuple."""
     now: float = 0.0
+    deciding: float = 0.0
     workers: int = 1
     idle_workers: int = 0
     pending: int = 0

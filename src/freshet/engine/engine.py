@@ -355,7 +355,7 @@ class Engine(InstanceKeeping):
             alone = by_themselves(self.board, work, self.executor.alone) if isinstance(work, Step) else [work]
             self._steps.extend(alone)
         self._ask_again = decision.again
-        seconds = self._stopwatch() - started
+        self.board.deciding = seconds = self._stopwatch() - started
         self._tell(Decided(self.board.now, decision, seconds, lambda: self.policy.why(self.board, decision)))
 
     def _submit(self, unit: Unit, line: Line | None = None) -> None:

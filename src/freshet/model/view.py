@@ -154,6 +154,10 @@ class View(Protocol):
         seconds that it keeps its worker. Without nodes: of the most common way."""
 
     @property
+    def deciding(self) -> float:
+        """Seconds that the latest decision took; 0 before the first."""
+
+    @property
     def workers(self) -> int:
         """Units that can run at once."""
 

@@ -81,6 +81,7 @@ class RecordView:
     queries: list[PolicyQuery] = field(default_factory=list)
     ready: dict[int, None] = field(default_factory=dict)
     now: float = 0.0
+    deciding: float = 0.0
     seconds_per_step: float = 0.0
     workers: int = 1
     idle_workers: int = 1
