@@ -126,6 +126,7 @@ class Engine(InstanceKeeping):
 
     def turn(self) -> None:
         """One turn of the loop: arrivals, results, decisions. On the loop's thread."""
+        self._turned = self.clock.now()
         self._commands.obey()
         self._take_arrivals()
         self._take_results()
@@ -341,7 +342,7 @@ class Engine(InstanceKeeping):
     def _bind(self, step: Step | RunInstances, ahead: bool = False) -> Unit | None:
         unit = stamped(f"{self.log.epoch}-{next(self._units)}", self.log.commits)
         if isinstance(step, RunInstances):
-            return self.releases.bind(step, unit)
+            return self._bind_instances(step, unit)
         return bind(self.board, step, unit, self._most_rows, self.log, self.time.states, ahead)
 
     def _decide(self) -> None:

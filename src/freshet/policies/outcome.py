@@ -13,7 +13,7 @@ class InstanceOutcome:
 
     Args:
         instance: What the log knows of it.
-        seconds: For how long its unit kept a worker.
+        seconds: For how long the loop was at its unit: from when it turned to it until its result was there.
         overhead: Seconds of that before the unit touched a tuple.
         chains: What its chains did; those with several inputs say how many tuples came in at each port.
         together: Number of instances in the unit.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import ClassVar, Final
 
 from freshet.model.quality_table import PROPORTIONAL, QualityTable
@@ -16,7 +17,7 @@ LEAST: Final = 0.01
 """Share of a window that an instance reads at least."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ReadyInstance:
     """An instance that was released and has not ended.
 
@@ -54,7 +55,7 @@ class ReadyInstance:
         """
         if self.table.inputs:
             return lambda level: stretch * self.seconds(level)
-        terms, kept = [stretch * term for term in reversed(self.plan.terms(self.rows))], self.table.kept
+        terms, kept = [stretch * term for term in self._terms], self.table.kept
         if not self.thin:
             return lambda level: sum(terms)
 
@@ -66,6 +67,11 @@ class ReadyInstance:
             return found
 
         return seconds
+
+    @cached_property
+    def _terms(self) -> list[float]:
+        """The time as a polynomial in the share kept, the highest degree first."""
+        return self.plan.terms(self.rows)[::-1]
 
     def kept(self, level: float) -> dict[str, float]:
         """The share of each of its streams that it reads at a level; nothing is named if it reads everything."""

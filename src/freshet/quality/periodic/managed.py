@@ -48,15 +48,19 @@ class InstanceSampler(Protocol):
 
 @dataclass(slots=True)
 class _Managed:
-    """A waiting instance: its sample, and what it was given last."""
+    """A waiting instance: its sample, what is known of its time, and what it was given last."""
 
     instance: InstanceView
+    name: str
     selectivities: Mapping[str, float] | None = None
     sampled: frozenset[str] = frozenset()
     sampling: float = 0.0
     given: PlannedLevel = field(default_factory=PlannedLevel)
     predicted: float | None = None
     """Seconds that it was expected to take; None: nothing was known of its query."""
+    ready: ReadyInstance | None = None
+    stamp: tuple[object, ...] = ()
+    """What ``ready`` was made from: it holds until something of that changes."""
 
 
 class ManagedLevels:
@@ -96,6 +100,8 @@ class ManagedLevels:
         """Seconds of each query's instances besides their operators: reading windows takes some, too."""
         self._ran: deque[Instance] = deque(maxlen=_RAN)
         """Instances that ran last."""
+        self._stale = True
+        """Whether something has happened since levels were given."""
         self.meters: dict[str, InstanceMeter] = {}
         """What became of the instances of each query."""
 
@@ -104,8 +110,9 @@ class ManagedLevels:
     def released(self, view: View, instances: Sequence[InstanceView]) -> None:
         """Samples the windows of new instances."""
         self._now(view)
+        self._stale = True
         for instance in instances:
-            self._waiting[instance.key] = managed = _Managed(instance)
+            managed = self._managed(instance)
             self._last[instance.key[0]] = instance
             model = self._known(view, instance)
             if self._sampler is not None and model.learned and self._may_sample():
@@ -120,7 +127,7 @@ class ManagedLevels:
     def _sample(self, view: View, managed: _Managed, model: QueryModel, sampler: InstanceSampler) -> None:
         rows = _rows(managed.instance)
         sizes = dynamic_sizes if self._sampling == "dynamic" else fixed_sizes
-        found = sampler.sample(view, managed.instance, sizes(self._plan(view, managed.instance, None), rows))
+        found = sampler.sample(view, managed.instance, sizes(self._plan(view, managed.instance), rows))
         if found is not None:
             managed.selectivities = model.selectivities(found.runs)
             managed.sampled = frozenset(run.name for run in found.runs)
@@ -131,6 +138,7 @@ class ManagedLevels:
 
     def answered(self, view: View, outcome: InstanceOutcome) -> None:
         """Learns from an instance that ended."""
+        self._stale = True
         name = outcome.instance.query
         managed = self._waiting.pop(outcome.instance.key, None)
         if managed is None:
@@ -197,32 +205,54 @@ class ManagedLevels:
 
     # Levels
 
-    def assign(self, view: View) -> dict[InstanceKey, InstanceLevel]:
-        """The levels of the instances that wait."""
-        there = {each.key for each in view.instances}
-        self._waiting = {key: managed for key, managed in self._waiting.items() if key in there}
-        keys = {str(number): each.instance.key for number, each in enumerate(self._waiting.values())}
-        ready = [self._ready(view, key, self._waiting[keys[key]]) for key in keys]
-        found = self.rule.assign(self._now(view), ready, self._coming(view, ready) if self._ahead else ())
-        levels = {}
-        for each in ready:
-            managed, given = self._waiting[keys[each.key]], found[each.key]
-            kept = given.kept if given.level > 0.0 else dict.fromkeys(each.rows, LEAST) if each.thin else {}
-            if not managed.instance.running:
-                managed.given = given
-                managed.predicted = _predicted(each, given) if self._model(view, managed.instance).learned else None
-            shares = {one.reader: one.window_kept(kept.get(one.reader, 1.0)) for one in managed.instance.inputs}
-            levels[managed.instance.key] = InstanceLevel(kept, answer_quality(each.table, shares), given.seconds or 0.0)
-        return levels
+    def assign(self, view: View, chosen: Sequence[InstanceView]) -> dict[InstanceKey, InstanceLevel]:
+        """The levels of the instances that are about to run; those of all others that wait are decided with them."""
+        if self._stale or not self.rule.predicts:
+            # Who predicts nothing gives an instance its level whatever else waits, and there may be thousands.
+            self._decide(view, view.instances if self.rule.predicts else chosen)
+        return {each.key: self._level(view, each) for each in chosen}
 
-    def _ready(self, view: View, key: str, managed: _Managed) -> ReadyInstance:
+    def _decide(self, view: View, instances: Sequence[InstanceView]) -> None:
+        self._stale = False
+        if len(self._waiting) > 2 * len(view.instances):  # those of queries that were dropped never end
+            there = {each.key for each in view.instances}
+            self._waiting = {key: managed for key, managed in self._waiting.items() if key in there}
+        every = [self._managed(each) for each in instances]
+        ready = [self._ready(view, each) for each in every]
+        found = self.rule.assign(self._now(view), ready, self._coming(view, ready) if self._ahead else ())
+        for managed, each in zip(every, ready, strict=True):
+            if not managed.instance.running:
+                managed.given = given = found[each.key]
+                known = self.rule.predicts and self._model(view, managed.instance).learned
+                managed.predicted = _predicted(each, given) if known else None
+
+    def _level(self, view: View, instance: InstanceView) -> InstanceLevel:
+        managed = self._managed(instance)
+        each, given = self._ready(view, managed), managed.given
+        kept = given.kept if given.level > 0.0 else dict.fromkeys(each.rows, LEAST) if each.thin else {}
+        shares = {one.reader: one.window_kept(kept.get(one.reader, 1.0)) for one in instance.inputs}
+        return InstanceLevel(kept, answer_quality(each.table, shares), given.seconds or 0.0)
+
+    def _managed(self, instance: InstanceView) -> _Managed:
+        """What is known of an instance; nothing, if it was released before a restart."""
+        found = self._waiting.get(instance.key)
+        if found is None:
+            query, release = instance.key
+            found = self._waiting[instance.key] = _Managed(instance, f"{query} {release}")
+        return found
+
+    def _ready(self, view: View, managed: _Managed) -> ReadyInstance:
         instance, promises = managed.instance, view.queries[managed.instance.query].promises
-        plan = self._plan(view, instance, managed.selectivities)
-        known = self._model(view, instance).learned
-        thin = "thin" in promises.overload and not instance.running and (known or not self.rule.predicts)
-        rows = _rows(instance)
-        table, weight = _table_of(view, instance), promises.weight
-        return ReadyInstance(key, instance.deadline, rows, plan, table, thin, instance.running, weight)
+        model, overhead = self._model(view, instance), self._overhead(view, instance)
+        stamp = (model, model.version, overhead, promises, instance.running, managed.selectivities)
+        if managed.ready is None or stamp != managed.stamp:
+            plan = model.plan(managed.selectivities, overhead)
+            thin = "thin" in promises.overload and not instance.running and (model.learned or not self.rule.predicts)
+            managed.stamp, managed.ready = stamp, ReadyInstance(
+                managed.name, instance.deadline, _rows(instance), plan, _table_of(view, instance), thin,
+                instance.running, promises.weight,
+            )  # fmt: skip
+        return managed.ready
 
     def _coming(self, view: View, ready: Sequence[ReadyInstance]) -> list[ReadyInstance]:
         """Instances whose release comes before the last deadline of those that wait, as large as the last ones."""
@@ -233,7 +263,7 @@ class ManagedLevels:
             period, within = promises.period or 0.0, instance.deadline - instance.release
             release = instance.release + period
             while period and release < last:
-                plan, thin = self._plan(view, instance, None), "thin" in promises.overload
+                plan, thin = self._plan(view, instance), "thin" in promises.overload
                 rows, table = _rows(instance), _table_of(view, instance)
                 found.append(ReadyInstance(f"{name} {release}", release + within, rows, plan, table, thin))
                 release += period
@@ -257,10 +287,13 @@ class ManagedLevels:
     def _model(self, view: View, instance: InstanceView) -> QueryModel:
         return self._models.get(instance.key[0]) or self._known(view, instance)
 
-    def _plan(self, view: View, instance: InstanceView, selectivities: Mapping[str, float] | None) -> PlanTime:
+    def _plan(self, view: View, instance: InstanceView) -> PlanTime:
+        """What an instance takes by all that earlier ones taught."""
+        return self._model(view, instance).plan(None, self._overhead(view, instance))
+
+    def _overhead(self, view: View, instance: InstanceView) -> float:
         rest = self._rests.get(instance.key[0])
-        overhead = view.overhead(view.queries[instance.query].operators) if rest is None else rest.value
-        return self._model(view, instance).plan(selectivities, overhead)
+        return view.overhead(view.queries[instance.query].operators) if rest is None else rest.value
 
 
 def _predicted(instance: ReadyInstance, given: PlannedLevel) -> float | None:
