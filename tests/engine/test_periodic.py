@@ -281,7 +281,7 @@ class HalfKept:
     def answered(self, view: View, outcome: InstanceOutcome) -> None:
         self.outcomes.append(outcome)
 
-    def assign(self, view: View) -> dict[tuple[str, int], InstanceLevel]:
+    def assign(self, view: View, chosen: Sequence[InstanceView]) -> dict[tuple[str, int], InstanceLevel]:
         return {
             each.key: InstanceLevel({part.reader: self._ratio for part in each.inputs}, self._ratio)
             for each in view.instances
@@ -352,7 +352,7 @@ def test_panes_and_whole_windows_give_the_same_answers() -> None:
 class Alternating(HalfKept):
     """Keeps everything and a quarter in turn, and says what the whole window kept."""
 
-    def assign(self, view: View) -> dict[tuple[str, int], InstanceLevel]:
+    def assign(self, view: View, chosen: Sequence[InstanceView]) -> dict[tuple[str, int], InstanceLevel]:
         found = {}
         for each in view.instances:
             ratio = 1.0 if round(each.release) % 2 == 0 else 0.25

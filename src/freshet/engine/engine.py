@@ -215,6 +215,9 @@ class Engine(InstanceKeeping):
         results: Sequence[UnitResult] = self._running.due()
         if not results:
             return
+        if self._at_rest is None and self.releases.runnable():
+            # Whatever is not settled counts as running, so the next instance can run while this is committed.
+            self._dispatch()
         failures = {number: text for result in results for number, text in failures_of(result, self.board).items()}
         results, done = self._commit(results)
         if done is None:
@@ -252,6 +255,8 @@ class Engine(InstanceKeeping):
         for result in results:
             if not again:
                 self.board.idle_workers += 1
+                for each in self.releases.running(result.unit.id):
+                    each.back = True
                 self._tell(Returned(self.clock.now(), result))
             for useless in self._running.returned(result):
                 self.executor.cancel(useless)

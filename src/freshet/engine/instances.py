@@ -76,8 +76,9 @@ class InstanceKeeping(Admission):
         chains = tuple(done for done in result.chains if done.chain.nodes[0] in own)
         together = sum(1 for chain in result.unit.chains if chain.arrival is not None)
         # Not only the worker's time: until the next instance can begin, the loop decides, sends and commits.
-        seconds = self._turned - instance.began
-        self.policy.answered(self.board, InstanceOutcome(record, seconds, result.overhead, chains, max(1, together)))
+        seconds, settling = self._turned - instance.began, now - self._turned
+        outcome = InstanceOutcome(record, seconds, result.overhead, chains, max(1, together), settling)
+        self.policy.answered(self.board, outcome)
         self._tell(Answered(now, record))
 
     def _instances_of(self, query: str) -> PeriodicSnapshot | None:

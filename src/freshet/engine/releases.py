@@ -335,7 +335,7 @@ class Releases:
                     panes.add(KeptPane(each.record.release, max(0, at - edge.cursor), kept))
                 edge.cursor = max(edge.cursor, at)
         for each in instances:
-            each.running = False
+            each.running = each.back = False
         self._board.instances = [each for each in self._board.instances if each not in answered]
         self.look()
         return answered

@@ -182,6 +182,8 @@ class WaitingInstance:
     """When its release was taken, and its sample."""
     began: float = 0.0
     """When the engine turned to it."""
+    back: bool = False
+    """Whether its unit has run and is not committed yet."""
     run: InstanceRun | None = None
     """How it runs now, or ran at last."""
     panes: Mapping[str, KeptPanes] = field(default_factory=dict)

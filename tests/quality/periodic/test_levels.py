@@ -166,6 +166,6 @@ def test_what_may_not_be_thinned_takes_its_time_from_the_others() -> None:
 
 
 def test_what_has_begun_goes_first() -> None:
-    running = ready("running", 0.4, 5.0, begun=True, thin=False)
+    running = ready("running", 0.4, 5.0, left=0.4, thin=False)
     found = PredictedLevels().assign(0.0, [ready("soft", 1.0, 1.0), running])
     assert found["soft"].level == pytest.approx(0.6, abs=1e-3)

@@ -28,7 +28,7 @@ class ReadyInstance:
         plan: What it takes, with its selectivities.
         table: The quality table of its query.
         thin: Whether some of its tuples may be left out.
-        begun: Whether some of it has run: then it goes first.
+        left: Seconds that it still takes, if it has begun: then it goes first, and its level does not change.
         weight: Importance of its query.
     """
 
@@ -38,7 +38,7 @@ class ReadyInstance:
     plan: PlanTime
     table: QualityTable = PROPORTIONAL
     thin: bool = True
-    begun: bool = False
+    left: float | None = None
     weight: float = 1.0
 
     def seconds(self, level: float) -> float:
@@ -106,7 +106,7 @@ class LevelRule(ABC):
 
     @abstractmethod
     def assign(
-        self, now: float, instances: Sequence[ReadyInstance], ahead: Sequence[ReadyInstance] = ()
+        self, now: float, instances: Sequence[ReadyInstance], ahead: Sequence[ReadyInstance] = (), workers: int = 1
     ) -> dict[str, PlannedLevel]:
         """The level of each instance that has not ended, by its key.
 
@@ -115,6 +115,7 @@ class LevelRule(ABC):
             instances: Those that were released and have not ended.
             ahead: Those whose release is still to come, before the last deadline of the others (RT §7). They take part
                 of the time, and get no level yet.
+            workers: Number of instances that run at once.
         """
 
     def finished(self, outcome: InstanceFigures) -> None:  # noqa: B027 (optional notice)
@@ -131,7 +132,7 @@ class BestEffort(LevelRule):
     name = "best-effort"
 
     def assign(
-        self, now: float, instances: Sequence[ReadyInstance], ahead: Sequence[ReadyInstance] = ()
+        self, now: float, instances: Sequence[ReadyInstance], ahead: Sequence[ReadyInstance] = (), workers: int = 1
     ) -> dict[str, PlannedLevel]:
         return {each.key: PlannedLevel() for each in instances}
 

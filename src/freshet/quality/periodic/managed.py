@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final, NamedTuple, Protocol
 
 from freshet.model import Instance, InstanceView, View
@@ -25,6 +25,8 @@ _REST: Final = 0.3
 """Share of the newest instance in what instances take besides their operators."""
 _WARM: Final = 0.75
 """An instance that takes less than this share of that shows that those before it were cold."""
+_FORGET: Final = 0.01
+"""Share by which each instance makes earlier ones count less for what samplers may take."""
 _RAN: Final = 500
 """Number of instances that are remembered, to say which of them blocked others."""
 
@@ -95,11 +97,15 @@ class ManagedLevels:
         self._since, self._spent = 0.0, 0.0
         """Time of the last view, and seconds that samplers have taken since."""
         self._sampled, self._took = 0.0, 0.0
-        """Seconds of all samplers, and of all instances."""
+        """Seconds of recent samplers, and of recent instances."""
+        self._samples: dict[str, Smoothed] = {}
+        """Seconds of a sample of each query."""
         self._rests: dict[str, Smoothed] = {}
         """Seconds of each query's instances besides their operators: reading windows takes some, too."""
         self._ran: deque[Instance] = deque(maxlen=_RAN)
         """Instances that ran last."""
+        self._settling = Smoothed(_REST)
+        """Seconds from when an instance has run until its answer is committed."""
         self._stale = True
         """Whether something has happened since levels were given."""
         self.meters: dict[str, InstanceMeter] = {}
@@ -115,14 +121,16 @@ class ManagedLevels:
             managed = self._managed(instance)
             self._last[instance.key[0]] = instance
             model = self._known(view, instance)
-            if self._sampler is not None and model.learned and self._may_sample():
+            if self._sampler is not None and model.learned and self._may_sample(instance.key[0]):
                 self._sample(view, managed, model, self._sampler)
 
-    def _may_sample(self) -> bool:
-        """Whether samples took no more than their share of the time so far: the smallest one takes some, too."""
+    def _may_sample(self, query: str) -> bool:
+        """Whether samples take no more than their share of the time with one more: the smallest one takes some, too."""
         if self._sampling != "dynamic":
             return self._sampling == "fixed"
-        return self._sampled <= BUDGET * (self._sampled + self._took)
+        known = self._samples.get(query)
+        sampled = self._sampled + (known.value if known else 0.0)
+        return sampled <= BUDGET * (sampled + self._took)
 
     def _sample(self, view: View, managed: _Managed, model: QueryModel, sampler: InstanceSampler) -> None:
         rows = _rows(managed.instance)
@@ -135,6 +143,7 @@ class ManagedLevels:
             self.charged += found.seconds
             self._spent += found.seconds
             self._sampled += found.seconds
+            self._samples.setdefault(managed.instance.key[0], Smoothed(_REST)).observe(found.seconds)
 
     def answered(self, view: View, outcome: InstanceOutcome) -> None:
         """Learns from an instance that ended."""
@@ -150,9 +159,11 @@ class ManagedLevels:
         if outcome.instance.started >= 0:
             self._ran.append(outcome.instance)
         model.observe(runs)
+        self._settling.observe(outcome.settling)
         if runs and outcome.together == 1:
             self._learn_rest(name, max(0.0, outcome.seconds - sum(run.seconds for run in runs)))
-        self._took += figures.took
+        self._sampled *= 1.0 - _FORGET
+        self._took = (1.0 - _FORGET) * self._took + figures.took
         self.meters.setdefault(name, InstanceMeter()).add(figures)
         self.rule.finished(figures)
 
@@ -217,9 +228,11 @@ class ManagedLevels:
         if len(self._waiting) > 2 * len(view.instances):  # those of queries that were dropped never end
             there = {each.key for each in view.instances}
             self._waiting = {key: managed for key, managed in self._waiting.items() if key in there}
-        every = [self._managed(each) for each in instances]
-        ready = [self._ready(view, each) for each in every]
-        found = self.rule.assign(self._now(view), ready, self._coming(view, ready) if self._ahead else ())
+        every = [self._managed(each) for each in instances if not each.back]
+        now = self._now(view)
+        ready = [self._left(now, each, self._ready(view, each)) for each in every]
+        coming = self._coming(view, ready) if self._ahead else ()
+        found = self.rule.assign(now, ready, coming, view.workers)
         for managed, each in zip(every, ready, strict=True):
             if not managed.instance.running:
                 managed.given = given = found[each.key]
@@ -241,6 +254,14 @@ class ManagedLevels:
             found = self._waiting[instance.key] = _Managed(instance, f"{query} {release}")
         return found
 
+    def _left(self, now: float, managed: _Managed, ready: ReadyInstance) -> ReadyInstance:
+        """The same instance, with what is left of it if it has begun."""
+        instance = managed.instance
+        if not instance.running:
+            return ready
+        took = ready.seconds(1.0) if managed.predicted is None else managed.predicted
+        return replace(ready, left=max(0.0, took - (now - instance.began)))
+
     def _ready(self, view: View, managed: _Managed) -> ReadyInstance:
         instance, promises = managed.instance, view.queries[managed.instance.query].promises
         model, overhead = self._model(view, instance), self._overhead(view, instance)
@@ -248,10 +269,9 @@ class ManagedLevels:
         if managed.ready is None or stamp != managed.stamp:
             plan = model.plan(managed.selectivities, overhead)
             thin = "thin" in promises.overload and not instance.running and (model.learned or not self.rule.predicts)
-            managed.stamp, managed.ready = stamp, ReadyInstance(
-                managed.name, instance.deadline, _rows(instance), plan, _table_of(view, instance), thin,
-                instance.running, promises.weight,
-            )  # fmt: skip
+            due, table = instance.deadline - self._settling.value, _table_of(view, instance)
+            ready = ReadyInstance(managed.name, due, _rows(instance), plan, table, thin, weight=promises.weight)
+            managed.stamp, managed.ready = stamp, ready
         return managed.ready
 
     def _coming(self, view: View, ready: Sequence[ReadyInstance]) -> list[ReadyInstance]:
