@@ -150,7 +150,8 @@ def conditions_of(bench: ManagingBench, gains: Gains, searched: Mapping[str, flo
         "breaks ties by the expected time. A new engine in each repetition; controllers and margins go on",
         "gains_of_feedback": {"integral": gains.integral, "proportional": gains.proportional, "searched": searched},
         "warm_up": f"{WARM_S:g} s of each run do not count",
-        "quality": "mean over instances, 0 if late (RT Eq. 3); deviation: over the instances of a run",
+        "quality": "mean over instances, 0 if late (RT Eq. 3); deviation: among the instances with the same dealing of "
+        "tables, averaged over dealings",
         "answers_wrong": "of all sides, and after kills, against the batch answer over log minus ledger: "
         f"{bench.checked.checked} answers of these runs, {bench.checked.thinned} of them from some of the tuples",
     }

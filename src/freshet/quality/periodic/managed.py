@@ -190,7 +190,7 @@ class ManagedLevels:
             level=given.level,
             predicted=managed.predicted,
             took=outcome.seconds / outcome.together,
-            waited=(record.started - record.release) / 1e6 if record.started >= 0 else 0.0,
+            waited=max(0.0, (record.started if record.started >= 0 else record.finished) - record.release) / 1e6,
             sampling=managed.sampling,
             skipped=record.state == "skipped",
             dropped=1.0 - min(record.kept.values(), default=1.0),

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from itertools import accumulate
 from typing import Final
 
 from freshet.model.level_settings import LevelAim
@@ -13,10 +15,12 @@ from freshet.quality.periodic.level_rule import LevelRule, PlannedLevel, ReadyIn
 from freshet.quality.periodic.levels import LevelDemand, average_levels, fair_levels, pseudo_deadlines
 from freshet.quality.periodic.refinement import largest_ratio
 
-_RECENT: Final = 100
+_RECENT: Final = 50
 """Number of instances from which the margin is learned."""
-_SURE: Final = 0.97
-"""Share of the instances that take no more than predicted and what is kept free."""
+_SURE: Final = 3.0
+"""Times the median error that 97 of 100 instances do not exceed, if errors are normal."""
+_LITTLE, _MUCH = 0.5, 2.0
+"""Levels stay as they are while between so much and so much of the usual time is left free."""
 _RANGE: Final = (-0.5, 1.0)
 """Margins are between these."""
 _FREE: Final = 0.5
@@ -33,9 +37,10 @@ class PredictedLevels(LevelRule):
         aim: Whether the worst answer or the average is made as good as possible.
 
     Predicted times are stretched by a margin: by how much longer recent instances took than predicted, all together.
-    Before each deadline some time is kept free: what 97 of 100 instances do not exceed their stretched times by. That
-    is the error of one instance, not of all that wait: levels are set anew at every completion, so the error of one is
-    made up for by those that follow, and only the last has nobody behind it.
+    Before each deadline some time is kept free: the error that 97 of 100 instances do not exceed. That is the error of
+    one instance, not of all that wait: levels are set anew at every completion, so the error of one is made up for by
+    those that follow, and only the last has nobody behind it. Levels that still fit, and would not rise, stay as they
+    are: small errors shall not make answers of the same release uneven.
 
     >>> from freshet.quality.periodic import OperatorCost, PlanStep, PlanTime
     >>> plan = lambda seconds: PlanTime((PlanStep("sum", ("s",), OperatorCost.given([seconds / 1000], 0.0)),))
@@ -54,6 +59,8 @@ class PredictedLevels(LevelRule):
         self._recent: deque[tuple[float, float]] = deque(maxlen=_RECENT)
         self.margin = 0.0
         """Share by which instances are taken to last longer than predicted; below 0: less long."""
+        self._before: Mapping[str, float] = {}
+        """The levels that were given last."""
         self.free = 0.0
         """Seconds that are kept free before a deadline."""
 
@@ -66,22 +73,22 @@ class PredictedLevels(LevelRule):
         low, high = _RANGE
         predicted, took = (math.fsum(each) for each in zip(*self._recent, strict=True))
         self.margin = min(high, max(low, took / predicted - 1.0))
-        beyond = sorted(one - each * (1.0 + self.margin) for each, one in self._recent)
-        self.free = max(0.0, beyond[math.ceil(_SURE * len(beyond)) - 1])
+        errors = sorted((abs(one - each * (1.0 + self.margin)), each) for each, one in self._recent)
+        # By their times: short instances are many, and their errors are small. A few that were disturbed do not count.
+        middle = bisect_left(list(accumulate(each for _, each in errors)), predicted / 2.0)
+        self.free = _SURE * errors[min(middle, len(errors) - 1)][0]
 
     def assign(
         self, now: float, instances: Sequence[ReadyInstance], ahead: Sequence[ReadyInstance] = (), workers: int = 1
     ) -> dict[str, PlannedLevel]:
         first = min((each.due for each in instances), default=now)
         # A step is not interrupted: what has begun goes first, whatever its deadline is.
-        dues = {
-            each.key: self._until((each.due if each.left is None else first) - now) for each in (*instances, *ahead)
-        }
+        dues = {each.key: (each.due if each.left is None else first) - now for each in (*instances, *ahead)}
         order = sorted((*instances, *ahead), key=lambda each: (each.left is None, dues[each.key]))
-        demands = [self._demand(each, dues[each.key], workers) for each in order]
-        found = self._levels(demands)
+        found = self._found(order, dues, workers)
         if workers > 1:
             found = {each.key: min(found[each.key], self._alone(each, dues[each.key])) for each in order}
+        self._before = found
         times = [_seconds(each, found[each.key]) for each in order]
         stretched = [seconds * (1.0 + self.margin) / workers for seconds in times]
         ends = pseudo_deadlines(stretched, [dues[each.key] for each in order])
@@ -91,12 +98,21 @@ class PredictedLevels(LevelRule):
         }
         return {each.key: given[each.key] for each in instances}
 
-    def _until(self, due: float) -> float:
-        """Seconds that may be planned of those until a deadline."""
-        return due - min(self.free, _FREE * max(0.0, due))
+    def _found(self, order: Sequence[ReadyInstance], dues: Mapping[str, float], workers: int) -> Mapping[str, float]:
+        before = self._before
+        if all(each.key in before for each in order):
+            little, much = (
+                [self._demand(each, dues[each.key], workers, times) for each in order] for times in (_LITTLE, _MUCH)
+            )
+            if _fit(little, before):
+                higher = self._levels(much)
+                return higher if any(level > before[key] for key, level in higher.items()) else before
+        return self._levels([self._demand(each, dues[each.key], workers) for each in order])
 
-    def _demand(self, instance: ReadyInstance, due: float, workers: int) -> LevelDemand:
-        """What an instance asks of all workers together, which count as one that is as fast as they are."""
+    def _demand(self, instance: ReadyInstance, due: float, workers: int, times: float = 1.0) -> LevelDemand:
+        """What an instance asks of all workers together, which count as one that is as fast as they are; so many times
+        the usual time is left free before its deadline."""
+        due -= min(times * self.free, _FREE * max(0.0, due))
         stretch = (1.0 + self.margin) / workers
         if instance.left is not None:
             left = stretch * instance.left
@@ -108,7 +124,13 @@ class PredictedLevels(LevelRule):
         """The highest level at which one worker answers an instance in time."""
         if instance.left is not None or not instance.thin:
             return 1.0
-        return largest_ratio(instance.by_level(1.0 + self.margin), due)
+        return largest_ratio(instance.by_level(1.0 + self.margin), due - min(self.free, _FREE * max(0.0, due)))
+
+
+def _fit(demands: Sequence[LevelDemand], levels: Mapping[str, float]) -> bool:
+    """Whether all are in time at these levels, in this order."""
+    ends = accumulate(demand.seconds(levels[demand.key]) for demand in demands)
+    return all(end <= demand.due for end, demand in zip(ends, demands, strict=True))
 
 
 def _seconds(instance: ReadyInstance, level: float) -> float:
