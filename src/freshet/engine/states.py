@@ -180,6 +180,12 @@ class WaitingInstance:
     """The edges from streams and outputs, each with the first offset that it sees there, or -1: the edge's cursor."""
     running: bool = False
     may_run: bool = False
+    since: float = 0.0
+    """When its release was taken, and its sample."""
+    began: float = 0.0
+    """When the engine turned to it."""
+    back: bool = False
+    """Whether its unit has run and is not committed yet."""
     run: InstanceRun | None = None
     """How it runs now, or ran at last."""
     panes: Mapping[str, KeptPanes] = field(default_factory=dict)

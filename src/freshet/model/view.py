@@ -119,7 +119,15 @@ class InstanceView(Protocol):
 
     @property
     def running(self) -> bool:
-        """Whether its unit is running."""
+        """Whether its unit is running, or has run and is not committed yet."""
+
+    @property
+    def began(self) -> float:
+        """When its unit began, if it is running."""
+
+    @property
+    def back(self) -> bool:
+        """Whether its unit has run and is not committed yet."""
 
     @property
     def may_run(self) -> bool:

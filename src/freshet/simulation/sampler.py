@@ -79,6 +79,6 @@ class PaidLevels:
         """An instance ended."""
         self.inner.answered(view, outcome)
 
-    def assign(self, view: View) -> Mapping[InstanceKey, InstanceLevel]:
-        """The levels of the instances that wait."""
-        return self.inner.assign(view)
+    def assign(self, view: View, chosen: Sequence[InstanceView]) -> Mapping[InstanceKey, InstanceLevel]:
+        """The levels of the instances that are about to run."""
+        return self.inner.assign(view, chosen)

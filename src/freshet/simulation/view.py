@@ -58,6 +58,8 @@ class InstanceRecord:
     rows: int = 0
     node: int = 0
     running: bool = False
+    began: float = 0.0
+    back: bool = False
     may_run: bool = True
 
     @property
