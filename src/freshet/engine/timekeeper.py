@@ -77,7 +77,7 @@ class Timekeeper:
             for edge in self._board.readers.get(stream, ()):
                 operator = self._board.operators[edge.edge.node]
                 concerned = [query for query in operator.queries if query in self._concerned and query not in queries]
-                if concerned and latest(self._log.watermark(stream, edge.cursor), edge.mark) != edge.mark:
+                if concerned and latest(_logged(self._log, edge, edge.cursor), edge.mark) != edge.mark:
                     queries |= dict.fromkeys(concerned)
         return self.look(queries)
 
@@ -225,7 +225,7 @@ class Moment:
     def _computed(self, edge: EdgeState) -> Time:
         end = self._ends.get(edge, edge.cursor)
         if edge.edge.source is None or edge in self._fed or edge.end > end:
-            return self._log.watermark(edge.edge.stream, end)
+            return _logged(self._log, edge, end)
         return self.behind(self._board.operators[edge.edge.source])
 
     def behind(self, operator: OperatorState) -> Time:
@@ -248,3 +248,11 @@ class Moment:
         """Lets a fold act as far as it can. The folds in front of it must come first."""
         self._acted[fold.node.name] = done = self.possible(fold)
         return done
+
+
+def _logged(log: QueueLog, edge: EdgeState, offset: int) -> Time:
+    """What the log says: a lower bound on the times of the tuples from an offset on, or on their ordered keys."""
+    if not edge.by_key:
+        return log.watermark(edge.edge.stream, offset)
+    mark = log.key_mark(edge.edge.stream, offset)
+    return None if mark is None else mark + 1

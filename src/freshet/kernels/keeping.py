@@ -65,14 +65,21 @@ def kept_mask(train: Train, values: Floats | None = None) -> Mask:
     >>> half, more = (kept_mask(Train("s", 0, 10_000, keep=Keep(ratio, "q.filter_1"))) for ratio in (0.5, 0.7))
     >>> bool((half <= more).all()), round(float(half.mean()), 1), round(float(more.mean()), 1)
     (True, 0.5, 0.7)
+    >>> kept_mask(Train("s", 10, 14, keep=Keep(1.0, "q.marked", past=(9, 11)))).tolist()
+    [True, False, True, True]
     """
     keep = train.keep
     if keep is None:
         return np.ones(train.rows, np.bool_)
-    numbers = _numbers(keep.edge, train.first, train.end)
-    if keep.bound is None or values is None:
-        return numbers < keep.ratio
-    kept: Mask = (values > keep.bound) | ((values == keep.bound) & (numbers < keep.ties))
+    kept: Mask = np.ones(train.rows, np.bool_)
+    if keep.thins:
+        numbers = _numbers(keep.edge, train.first, train.end)
+        kept = numbers < keep.ratio
+        if keep.bound is not None and values is not None:
+            kept = (values > keep.bound) | ((values == keep.bound) & (numbers < keep.ties))
+    # A task has a part of the train, but hears of all offsets.
+    past = np.array([offset - train.first for offset in keep.past if train.first <= offset < train.end], np.int64)
+    kept[past] = False
     return kept
 
 

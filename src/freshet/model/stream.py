@@ -38,6 +38,11 @@ class Stream:
     lateness: float | None = None
     order: KeyOrder | None = None
 
+    @property
+    def ordered_by(self) -> str | None:
+        """The column by which its tuples come in order, nearly; None: there is none."""
+        return None if self.order is None else self.order.column
+
     def __post_init__(self) -> None:
         try:
             ZoneInfo(self.time_zone)

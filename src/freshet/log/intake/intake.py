@@ -173,6 +173,12 @@ class Intake:
                 self._keys.beat(time_us - round(lateness * 1e6))
             return True
 
+    def end_keys(self) -> None:
+        """Says that no more rows come in the order of the ordered key: all of them are past the mark from now on."""
+        if self._keys is not None:
+            with self._lock:
+                self._keys.end()
+
     def _watermark(self, newest: int | None, arrivals: npt.NDArray[np.int64]) -> int | None:
         """The time from which on tuples may still come after these."""
         if self._stream.event_time is None:

@@ -68,6 +68,10 @@ class OrderKeeper:
         self._log.raise_key_mark(self._stream, judged.news)
         self.took(judged)
 
+    def end(self) -> None:
+        """Says that no more rows come."""
+        self.beat(int(_GREATEST))
+
     def _judged(self, disorder: Disorder, past: tuple[int, ...]) -> JudgedKeys:
         return JudgedKeys(KeyNews(disorder.mark, past, disorder.packed(), self._reason), disorder)
 

@@ -25,6 +25,8 @@ REFRESH: Final = 1_000
 _REMEMBERED: Final = 1_000_000
 """When so many rows are counted, all counts are halved: what came long ago counts less."""
 _LEAST: Final = np.iinfo(np.int64).min
+_FARTHEST: Final = np.uint64(2**62)
+"""Distances above count as this one."""
 _GROWS: Final = 4
 """A disorder of more than one in so many of all rows grows with the stream."""
 _SETTLED: Final = 20_000
@@ -109,7 +111,9 @@ class Disorder:
         first = _LEAST if self.mark is None else self.mark
         marks = np.maximum.accumulate(np.concatenate([[first], self._marks(climb, order)]))
         past: Keys = np.flatnonzero(keys <= marks[1:]) if marks[-1] > _LEAST else np.empty(0, np.int64)
-        behind = np.where(climb.before == _LEAST, 0, np.maximum(climb.before, keys) - keys)
+        # Unsigned, so that the distance from one end of all numbers to the other does not wrap around.
+        apart = np.maximum(climb.before, keys).astype(np.uint64) - keys.astype(np.uint64)
+        behind = np.where(climb.before == _LEAST, 0, np.minimum(apart, _FARTHEST).astype(np.int64))
         known = replace(
             self,
             heights=climb.heights,
