@@ -188,9 +188,12 @@ def test_other_queries_see_rows_past_the_mark() -> None:
         assert len(run.rows("all_rows")) == len(A)
         lost = len(A) - len(KEPT["a"])
         assert sum(receipt.past for receipt in receipts) == lost
-        [entry] = run.log.ledger()
-        assert (entry.kind, entry.stream, entry.rows) == ("past-mark", "a", lost)
+        [entry] = run.missing("q")
+        assert (entry.kind, entry.stream, entry.rows, entry.end) == ("past-mark", "a", lost, len(A))
         assert run.log.meters().streams["a"].past == lost
+        query = run.engine.snapshot()["queries"]["q"]
+        assert query["missing"] == {"past-mark": lost}
+        assert query["completeness"] == 1 - lost / len(A)
 
 
 def test_queries_share_the_way_into_their_joins() -> None:

@@ -188,6 +188,13 @@ class Timekeeper:
 
     # Meters
 
+    def rows_by_port(self, fold: FoldState) -> list[int]:
+        """Number of rows that a fold remembers in each of its state streams, all parts together."""
+        rows = [0] * fold.streams
+        for place, stream in enumerate(fold.present):
+            rows[place % fold.streams] += max(0, self._log.end(stream) - fold.lows.get(stream, 0))
+        return rows
+
     def memory(self, state: QueryState) -> Remembered:
         """What the folds of a query remember, and how far event time has come in them."""
         folds = self._board.folds(state.operators)

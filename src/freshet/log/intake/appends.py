@@ -17,12 +17,11 @@ from freshet.log.errors import LogFull
 from freshet.log.intake.asides import Asides
 from freshet.log.segments.retention import Limits
 from freshet.log.segments.segment import SegmentWriter, read_segment
-from freshet.log.store import ledger
 from freshet.log.store.commits import Commits
 from freshet.log.store.records import HeartbeatRecord, KeyNews
 from freshet.log.store.state import StreamState
 from freshet.log.store.store import Transaction, pack_offsets
-from freshet.model import ARRIVAL, Missing, Segment, SegmentFile
+from freshet.model import ARRIVAL, Segment, SegmentFile
 from freshet.model.names import CONTENT
 
 Records: TypeAlias = Mapping[str, Any]
@@ -132,9 +131,6 @@ class Appends(Commits):
         if past or mark is not None:
             entry = (self._sequence(tx, 1), stream.id, at, mark, pack_offsets(past))
             tx.execute("INSERT INTO key_marks VALUES (?, ?, ?, ?, ?)", entry)
-        if past:
-            missing = Missing("", stream.name, stream.name, "past-mark", first, at, len(past), reason=keys.reason)
-            ledger.widen(tx, missing, round(self.now() * 1e6))
 
         def effect() -> None:
             stream.disorder, stream.past = keys.disorder, stream.past + len(past)

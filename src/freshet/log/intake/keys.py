@@ -38,7 +38,6 @@ class OrderKeeper:
         self._log, self._stream, self._order = log, stream, order
         self.column: Final = order.column
         """The ordered key."""
-        self._reason = f"at or below the mark of {order.column}"
         packed = log.disorder(stream)
         self._disorder = Disorder() if packed is None else Disorder.unpacked(packed)
 
@@ -73,7 +72,7 @@ class OrderKeeper:
         self.beat(int(_GREATEST))
 
     def _judged(self, disorder: Disorder, past: tuple[int, ...]) -> JudgedKeys:
-        return JudgedKeys(KeyNews(disorder.mark, past, disorder.packed(), self._reason), disorder)
+        return JudgedKeys(KeyNews(disorder.mark, past, disorder.packed()), disorder)
 
 
 def key_numbers(column: pa.ChunkedArray) -> npt.NDArray[np.int64]:

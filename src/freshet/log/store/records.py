@@ -46,10 +46,8 @@ class KeyNews:
         mark: The key mark after it; None: there is none yet.
         past: Places, among the appended tuples, of those that came past the mark.
         disorder: What is known of the disorder after it, packed.
-        reason: Why tuples are past the mark, in words.
     """
 
     mark: int | None
     past: tuple[int, ...]
     disorder: bytes
-    reason: str

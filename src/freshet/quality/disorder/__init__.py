@@ -20,6 +20,7 @@ from freshet.quality.disorder.buffer import (
 from freshet.quality.disorder.dependent import dependent_scrambling
 from freshet.quality.disorder.disorder import Disorder, Judged
 from freshet.quality.disorder.heights import Heights
+from freshet.quality.disorder.held import predicted_rows, rows_ahead
 from freshet.quality.disorder.integer_sketch import IntegerSketch
 from freshet.quality.disorder.lag import lag
 from freshet.quality.disorder.scrambling import displacements, distances, scrambling_factor
@@ -42,7 +43,9 @@ __all__ = [
     "log_rows",
     "multiplicity",
     "other_factor",
+    "predicted_rows",
     "published_rows",
+    "rows_ahead",
     "scrambling_factor",
     "sorted_lag",
     "sorted_rows",
