@@ -46,6 +46,8 @@ class EdgeState:
     """Whether it must not be fused: its two ends failed together, and nobody knows which was at fault."""
     keep: Keep | None = None
     """What is kept of its tuples; None: all."""
+    by_key: bool = False
+    """Whether the marks of an ordered key take the place of event time, and tuples past them do not count."""
     window: InputWindow | None = None
     """What an instance of a periodic query sees there. Such an edge has no queue: its cursor says which tuples are not
     needed any more."""

@@ -71,14 +71,21 @@ def kept_mask(train: Train, values: Floats | None = None) -> Mask:
     >>> half, more = (kept_mask(Train("s", 0, 10_000, keep=Keep(ratio, "q.filter_1"))) for ratio in (0.5, 0.7))
     >>> bool((half <= more).all()), round(float(half.mean()), 1), round(float(more.mean()), 1)
     (True, 0.5, 0.7)
+    >>> kept_mask(Train("s", 10, 14, keep=Keep(1.0, "q.marked", past=(9, 11)))).tolist()
+    [True, False, True, True]
     """
     keep = train.keep
     if keep is None:
         return np.ones(train.rows, np.bool_)
-    if keep.bound is None or values is None:
-        return _below(keep.edge, train.first, train.end, keep.ratio)
-    ties = _below(keep.edge, train.first, train.end, keep.ties)
-    kept: Mask = (values > keep.bound) | ((values == keep.bound) & ties)
+    kept: Mask = np.ones(train.rows, np.bool_)
+    if keep.thins and (keep.bound is None or values is None):
+        kept = _below(keep.edge, train.first, train.end, keep.ratio)
+    elif keep.thins:
+        ties = _below(keep.edge, train.first, train.end, keep.ties)
+        kept = (values > keep.bound) | ((values == keep.bound) & ties)
+    # A task has a part of the train, but hears of all offsets.
+    past = np.array([offset - train.first for offset in keep.past if train.first <= offset < train.end], np.int64)
+    kept[past] = False
     return kept
 
 
