@@ -78,11 +78,11 @@ def kept_mask(train: Train, values: Floats | None = None) -> Mask:
     if keep is None:
         return np.ones(train.rows, np.bool_)
     kept: Mask = np.ones(train.rows, np.bool_)
-    if keep.thins and (keep.bound is None or values is None):
-        kept = _below(keep.edge, train.first, train.end, keep.ratio)
-    elif keep.thins:
+    if keep.thins and keep.bound is not None and values is not None:
         ties = _below(keep.edge, train.first, train.end, keep.ties)
         kept = (values > keep.bound) | ((values == keep.bound) & ties)
+    elif keep.thins:
+        kept = _below(keep.edge, train.first, train.end, keep.ratio)
     # A task has a part of the train, but hears of all offsets.
     past = np.array([offset - train.first for offset in keep.past if train.first <= offset < train.end], np.int64)
     kept[past] = False

@@ -67,8 +67,11 @@ def _quality(axes: Axes, trial: Trial) -> None:
 
 def _deviation(axes: Axes, trial: Trial) -> None:
     axes.set(xlabel="load, %", ylabel="standard deviation of the quality", ylim=(0.0, None))
-    lines = {each: [[one.deviation for one in runs(trial, each, load)] for load in LOADS] for each in MANAGERS}
-    draw_lines(axes, PERCENT, lines)
+    draw_lines(
+        axes,
+        PERCENT,
+        {each: [[one.deviation for one in runs(trial, each, load)] for load in LOADS] for each in MANAGERS},
+    )
 
 
 def _swings(axes: Axes, trial: Trial) -> None:
