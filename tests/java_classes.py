@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
+from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -42,7 +43,10 @@ def make(archive: Path) -> None:
     archive.parent.mkdir(parents=True, exist_ok=True)
     environment = os.environ | {"SPARK_SUBMIT_OPTS": f"{QUICK} -XX:+RecordDynamicDumpInfo"}
     command = [sys.executable, "-m", "tests.java_classes", str(archive)]
-    subprocess.run(command, cwd=Path(__file__).parents[1], env=environment, capture_output=True, check=False)
+    with suppress(subprocess.TimeoutExpired):
+        subprocess.run(
+            command, cwd=Path(__file__).parents[1], env=environment, capture_output=True, check=False, timeout=300
+        )
 
 
 def main(archive: Path) -> None:
