@@ -34,8 +34,12 @@ with Harness(session, folder / "state", residents=2) as harness:
 """
 
 
-@pytest.mark.parametrize("master", ["local[1]", pytest.param("local[2,3]", marks=pytest.mark.long)])
-def test_nothing_is_left_behind(tmp_path: Path, master: str) -> None:
+@pytest.mark.parametrize(
+    ("master", "by"),
+    [("local[1]", signal.SIGKILL), pytest.param("local[2,3]", signal.SIGHUP, marks=pytest.mark.long)],
+)
+def test_nothing_is_left_behind(tmp_path: Path, master: str, by: signal.Signals) -> None:
+    """The driver is killed, or its terminal is closed."""
     driver = subprocess.Popen(
         [sys.executable, "-c", _PROGRAM, str(tmp_path), master], stdout=subprocess.PIPE, text=True,
         cwd=Path(__file__).parents[2],
@@ -45,7 +49,7 @@ def test_nothing_is_left_behind(tmp_path: Path, master: str) -> None:
     assert len(told["there"]) == 2
     assert told["busy"] in told["there"]
     started = psutil.Process(driver.pid).children(recursive=True)
-    os.kill(driver.pid, signal.SIGKILL)
+    os.kill(driver.pid, by)
     driver.wait()
     (tmp_path / "mark").unlink()
     left = psutil.wait_procs(started, timeout=600)[1]

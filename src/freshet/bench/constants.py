@@ -41,10 +41,18 @@ class DividedWork(NamedTuple):
     Args:
         queries: What runs over each train, by name.
         sizes: Rows of a train.
+        rows: Rows of all trains, if the sizes are numbers of queries.
+        ways: Who does it.
     """
 
     queries: Mapping[str, str]
     sizes: tuple[int, ...]
+    rows: int | None = None
+    ways: tuple[str, ...] = tuple(WAYS)
+
+    def of_size(self, size: int) -> tuple[dict[str, str], int]:
+        """The queries and the rows of a train."""
+        return (dict(self.queries), size) if self.rows is None else (dict(list(self.queries.items())[:size]), self.rows)
 
 
 KINDS: Final[Mapping[str, DividedWork]] = {
@@ -56,9 +64,15 @@ KINDS: Final[Mapping[str, DividedWork]] = {
         {"q": "SELECT k, count(*) AS n, avg(v) AS mean, window_end FROM a [RANGE 1 HOUR SLIDE 1 HOUR] GROUP BY k"},
         (100_000, 500_000, 1_500_000),
     ),
+    "dealt": DividedWork(
+        {f"q{number}": f"SELECT k, v FROM a WHERE (k + {number}) % 10 = 3 AND v < 0.7" for number in range(400)},
+        (50, 100, 200, 400),
+        rows=500,
+        ways=("resident",),
+    ),
 }
 """``split``: the tuples of ten queries between two tasks. ``parts``: those of an aggregate with a thousand groups; a
-second job puts them together."""
+second job puts them together. ``dealt``: many queries over short trains, half of them for each resident."""
 
 
 @bench("Where the constants that decide whether work is divided come from.", takes="about ten minutes")
@@ -71,15 +85,17 @@ def constants(
 ) -> Result:
     """Trains of several sizes run in one task and in two, by residents and as Spark jobs. `split_gain_WAY_ROWS` is how
     many times as fast steps of ten queries are in two tasks, `parts_gain_WAY_ROWS` the same of an aggregate of a
-    thousand groups with a second job. `..._pays_from_WAY` is the least of the sizes from which on two are faster, 0 if
-    that is none. The constants themselves are among the conditions.
+    thousand groups with a second job, `dealt_gain_resident_QUERIES` that of steps of many queries over 500 rows if each
+    resident gets half of them. `..._pays_from_WAY` is the least of the sizes from which on two are faster, 0 if that is
+    none. The constants themselves are among the conditions.
     """
     figures: dict[str, float | Spread] = {}
     with stage.spark("constants", master) as session:
         trials = DivisionTrials(stage, session, rounds, trains)
         for kind, work in KINDS.items():
-            sizes = [max(100, round(size * share)) for size in work.sizes]
-            for way in WAYS:
+            least = 100 if work.rows is None else 2
+            sizes = [max(least, round(size * share)) for size in work.sizes]
+            for way in work.ways:
                 with stage.steps(f"{kind}, {way}", rounds * len(sizes)) as advance:
                     gains = {size: trials.gain(kind, way, size, advance) for size in sizes}
                 figures |= {f"{kind}_gain_{way}_{size}": gain for size, gain in gains.items()}
@@ -129,14 +145,17 @@ class DivisionTrials:
         from freshet.bench.rig.engine import EngineRig
 
         stream = Stream("a", parse_schema(_SCHEMA), event_time="ts")
+        queries, rows = KINDS[kind].of_size(size)
         state, overhead = self.stage.folder / f"constants-{next(self._numbers)}", _NEVER if tasks == 1 else 0.0
-        rig = EngineRig(self.session, state, [stream], most_rows=size, resident=WAYS[way], part_overhead=overhead)
+        rig = EngineRig(self.session, state, [stream], most_rows=rows, resident=WAYS[way], part_overhead=overhead)
         with rig:
             jobs = rig.executor.jobs
-            jobs.split_tuples = jobs.split_effort = int(_NEVER) if tasks == 1 else 0
-            rig.add_queries(KINDS[kind].queries)
+            is_dealt = KINDS[kind].rows is not None
+            jobs.split_tuples = jobs.split_effort = int(_NEVER) if tasks == 1 or is_dealt else 0
+            jobs.dealt_seconds = 1e-9 if tasks == 2 and is_dealt else _NEVER
+            rig.add_queries(queries)
             for number in range(_WARM + self.trains):
-                rig.append({"a": _rows(number, size)})
+                rig.append({"a": _rows(number, rows)})
             # A unit that only writes a state anew has no rows.
             steps = [step for step in rig.work_off() if any(run.rows_in for _, run in step.runs)]
             ways = set(rig.engine.board.calls_by_way)
@@ -156,11 +175,13 @@ def _conditions() -> dict[str, Any]:
     from freshet.kernels import shuffling, task_split
     from freshet.spark.driver import jobs
 
-    queries: Sequence[str] = [text for work in KINDS.values() for text in work.queries.values()]
+    queries: Sequence[str] = [text for work in KINDS.values() for text in list(work.queries.values())[:10]]
     return {
         "constants": {
             "split_tuples": jobs.SPLIT_TUPLES,
             "split_effort": jobs.SPLIT_EFFORT,
+            "chain_s": jobs.CHAIN_SECONDS,
+            "dealt_s": jobs.DEALT_SECONDS,
             "second_job_s": task_split.OVERHEAD,
             "second_job_resident_s": task_split.RESIDENT_OVERHEAD,
             "parts_pay_from": task_split.rows_for_parts(2),
