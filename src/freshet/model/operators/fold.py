@@ -47,7 +47,7 @@ class Fold(Operator):
         return 1
 
     @abstractmethod
-    def state_text(self) -> str:
+    def state_text(self) -> str | None:
         """What it remembers, and for how long."""
 
 
