@@ -17,10 +17,12 @@ from freshet.quality.periodic.refinement import largest_ratio
 
 _RECENT: Final = 50
 """Number of instances from which the margin is learned."""
-_SURE: Final = 3.0
-"""Times the median error that 97 of 100 instances do not exceed, if errors are normal."""
+_SURE: Final = 4.0
+"""Times the median error that 99 of 100 instances do not exceed, if errors are normal."""
 _LITTLE, _MUCH = 0.5, 2.0
 """Levels stay as they are while between so much and so much of the usual time is left free."""
+_AT_MOST: Final = 2.0
+"""An instance that takes longer counts as if it had taken so many times what was predicted."""
 _RANGE: Final = (-0.5, 1.0)
 """Margins are between these."""
 _FREE: Final = 0.5
@@ -37,7 +39,7 @@ class PredictedLevels(LevelRule):
         aim: Whether the worst answer or the average is made as good as possible.
 
     Predicted times are stretched by a margin: by how much longer recent instances took than predicted, all together.
-    Before each deadline some time is kept free: the error that 97 of 100 instances do not exceed. That is the error of
+    Before each deadline some time is kept free: the error that 99 of 100 instances do not exceed. That is the error of
     one instance, not of all that wait: levels are set anew at every completion, so the error of one is made up for by
     those that follow, and only the last has nobody behind it. Levels that still fit, and would not rise, stay as they
     are: small errors shall not make answers of the same release uneven.
@@ -66,7 +68,8 @@ class PredictedLevels(LevelRule):
 
     def finished(self, outcome: InstanceFigures) -> None:
         if outcome.predicted and outcome.finished is not None:
-            self._recent.append((outcome.predicted, outcome.took))
+            # One that was disturbed says little of others.
+            self._recent.append((outcome.predicted, min(outcome.took, _AT_MOST * outcome.predicted)))
             self._learn()
 
     def _learn(self) -> None:
@@ -81,28 +84,32 @@ class PredictedLevels(LevelRule):
     def assign(
         self, now: float, instances: Sequence[ReadyInstance], ahead: Sequence[ReadyInstance] = (), workers: int = 1
     ) -> dict[str, PlannedLevel]:
-        first = min((each.due for each in instances), default=now)
         # A step is not interrupted: what has begun goes first, whatever its deadline is.
-        dues = {each.key: (each.due if each.left is None else first) - now for each in (*instances, *ahead)}
-        order = sorted((*instances, *ahead), key=lambda each: (each.left is None, dues[each.key]))
+        begun = [each for each in instances if each.left is not None]
+        start = now + (1.0 + self.margin) / workers * math.fsum(each.left or 0.0 for each in begun)
+        waiting = [each for each in instances if each.left is None]
+        dues = {each.key: each.due - start for each in (*waiting, *ahead)}
+        order = sorted((*waiting, *ahead), key=lambda each: dues[each.key])
         found = self._found(order, dues, workers)
         if workers > 1:
             found = {each.key: min(found[each.key], self._alone(each, dues[each.key])) for each in order}
         self._before = found
-        times = [_seconds(each, found[each.key]) for each in order]
+        times = [each.seconds(found[each.key]) if found[each.key] else 0.0 for each in order]
         stretched = [seconds * (1.0 + self.margin) / workers for seconds in times]
         ends = pseudo_deadlines(stretched, [dues[each.key] for each in order])
         given = {
-            each.key: PlannedLevel(found[each.key], each.kept(found[each.key]), seconds, now + end)
+            each.key: PlannedLevel(found[each.key], each.kept(found[each.key]), seconds, start + end)
             for each, seconds, end in zip(order, times, ends, strict=True)
         }
+        given |= {each.key: PlannedLevel(seconds=each.left, by=start) for each in begun}
         return {each.key: given[each.key] for each in instances}
 
     def _found(self, order: Sequence[ReadyInstance], dues: Mapping[str, float], workers: int) -> Mapping[str, float]:
         before = self._before
         if all(each.key in before for each in order):
+            least = _LITTLE if len(order) > 1 else 1.0  # nobody makes up for the error of the last one
             little, much = (
-                [self._demand(each, dues[each.key], workers, times) for each in order] for times in (_LITTLE, _MUCH)
+                [self._demand(each, dues[each.key], workers, times) for each in order] for times in (least, _MUCH)
             )
             if _fit(little, before):
                 higher = self._levels(much)
@@ -113,16 +120,12 @@ class PredictedLevels(LevelRule):
         """What an instance asks of all workers together, which count as one that is as fast as they are; so many times
         the usual time is left free before its deadline."""
         due -= min(times * self.free, _FREE * max(0.0, due))
-        stretch = (1.0 + self.margin) / workers
-        if instance.left is not None:
-            left = stretch * instance.left
-            return LevelDemand(instance.key, due, lambda level: left, 1.0, instance.weight)
-        seconds = instance.by_level(stretch)
+        seconds = instance.by_level((1.0 + self.margin) / workers)
         return LevelDemand(instance.key, due, seconds, 0.0 if instance.thin else 1.0, instance.weight)
 
     def _alone(self, instance: ReadyInstance, due: float) -> float:
         """The highest level at which one worker answers an instance in time."""
-        if instance.left is not None or not instance.thin:
+        if not instance.thin:
             return 1.0
         return largest_ratio(instance.by_level(1.0 + self.margin), due - min(self.free, _FREE * max(0.0, due)))
 
@@ -131,10 +134,3 @@ def _fit(demands: Sequence[LevelDemand], levels: Mapping[str, float]) -> bool:
     """Whether all are in time at these levels, in this order."""
     ends = accumulate(demand.seconds(levels[demand.key]) for demand in demands)
     return all(end <= demand.due for end, demand in zip(ends, demands, strict=True))
-
-
-def _seconds(instance: ReadyInstance, level: float) -> float:
-    """Seconds that an instance takes at a level, or still takes."""
-    if instance.left is not None:
-        return instance.left
-    return instance.seconds(level) if level else 0.0
