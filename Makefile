@@ -25,10 +25,10 @@ setup: $(STAMP) ## Create .venv with the locked packages (part of demo, test, li
 demo: setup ## Run the demo: a network monitor with 25 queries, about a minute
 	@$(BIN)/freshet demo $(ARGS)
 
-# Each process keeps a Spark of its own, so more than four would need much memory. They take the files in the order of
-# tests/conftest.py: by itself xdist begins last with the files of few tests, and those take longest. What failed is
-# tried once more, by itself and in a new process: two tests, or a machine that is too busy, may have been in each
-# other's way.
+# Each process keeps a Spark of its own, so more than four would need much memory. tests/conftest.py says how many fit
+# the cores, and in which order they take the files: by itself xdist begins last with the files of few tests, and those
+# take longest. What failed is tried once more, by itself and in a new process: two tests, or a machine that is too busy,
+# may have been in each other's way.
 test: lint ## Lint, then run all tests but the long ones
 	$(BIN)/pytest -n logical --maxprocesses 4 --dist loadfile --no-loadscope-reorder $(ARGS) || { \
 	  echo 'Once more, one at a time, what failed:'; \

@@ -57,6 +57,11 @@ def pytest_configure(config: pytest.Config) -> None:
     os.environ.setdefault("SPARK_SUBMIT_OPTS", java_classes.options(archive))
 
 
+def pytest_xdist_auto_num_workers() -> int:
+    """One process more than cores: tests wait for other processes, for clocks, and for the disk."""
+    return (os.cpu_count() or 1) + 1
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Runs the longest files first. A process takes whole files, so one that began last would be left alone."""
     places = {name: place for place, name in enumerate(LONGEST)}

@@ -7,12 +7,13 @@ import os
 import shutil
 import subprocess
 import sys
+from contextlib import suppress
 from hashlib import sha256
+from importlib.metadata import version
+from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, cast
-
-import pyspark
 
 import freshet
 
@@ -33,7 +34,8 @@ def options(archive: Path) -> str:
 def place(folder: Path) -> Path:
     """Where the archive for this Java and this Spark lies, or would lie."""
     java = os.environ.get("JAVA_HOME") or shutil.which("java") or ""
-    told = f"{Path(java).resolve()} {pyspark.__file__} {pyspark.__version__}"
+    spark = find_spec("pyspark")  # not imported: most tests do without it
+    told = f"{Path(java).resolve()} {spark and spark.origin} {version('pyspark')}"
     return folder / f"spark-{sha256(told.encode()).hexdigest()[:12]}.jsa"
 
 
@@ -42,7 +44,10 @@ def make(archive: Path) -> None:
     archive.parent.mkdir(parents=True, exist_ok=True)
     environment = os.environ | {"SPARK_SUBMIT_OPTS": f"{QUICK} -XX:+RecordDynamicDumpInfo"}
     command = [sys.executable, "-m", "tests.java_classes", str(archive)]
-    subprocess.run(command, cwd=Path(__file__).parents[1], env=environment, capture_output=True, check=False)
+    with suppress(subprocess.TimeoutExpired):
+        subprocess.run(
+            command, cwd=Path(__file__).parents[1], env=environment, capture_output=True, check=False, timeout=300
+        )
 
 
 def main(archive: Path) -> None:

@@ -41,7 +41,7 @@ class SomeKept:
     def answered(self, view: View, outcome: InstanceOutcome) -> None:
         """Nothing to note."""
 
-    def assign(self, view: View) -> dict[tuple[str, int], InstanceLevel]:
+    def assign(self, view: View, chosen: Sequence[InstanceView]) -> dict[tuple[str, int], InstanceLevel]:
         return {
             each.key: InstanceLevel({part.reader: float(self._draw.uniform(0.3, 1.0)) for part in each.inputs})
             for each in view.instances

@@ -18,6 +18,7 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from freshet import App
+from freshet.engine.events import Committed, Event, Submitted
 from freshet.kernels.keeping import kept_mask
 from freshet.model import ARRIVAL, Instance, InstanceView, Train, UserError, View, parse_schema
 from freshet.policies.outcome import InstanceOutcome
@@ -174,6 +175,43 @@ def test_answers_are_those_of_a_batch_over_the_windows(seed: int) -> None:
     check(seed)
 
 
+@pytest.mark.long
+@pytest.mark.timeout(0)
+@settings(max_examples=2_000, deadline=None, phases=[Phase.explicit, Phase.reuse, Phase.generate])
+@given(seed=st.integers(0, 2**32))
+def test_answers_are_those_of_a_batch_in_thousands_of_cases(seed: int) -> None:
+    check(seed)
+
+
+class UnitOrder:
+    """Notes the order in which units of queries begin and are committed."""
+
+    def __init__(self) -> None:
+        self.order: list[str] = []
+
+    def tell(self, event: Event) -> None:
+        if isinstance(event, Submitted | Committed):
+            unit = event.unit if isinstance(event, Submitted) else event.result.unit
+            names = [stream for chain in unit.chains for stream in chain.writes]
+            self.order.append(f"{type(event).__name__} {' '.join(names)}")
+
+
+def test_the_next_instance_runs_while_one_is_committed() -> None:
+    app = App("p")
+    app.stream("s", "k string, v int")
+    for name in ("a", "b"):
+        app.query(name, "SELECT k, v FROM s [RANGE 2 s] PERIOD 2 s")
+    with LocalRun(app, workers=1) as run:
+        run.engine.observers.append(seen := UnitOrder())
+        run.push("s", [{"k": "x", "v": 1}], at=START + 0.5)
+        run.heartbeat("s", START + 2.0)
+        assert run.drain()
+        first, second = (each.split()[1] for each in seen.order if each.startswith("Submitted"))
+        wanted = [f"Submitted {first}", f"Submitted {second}", f"Committed {first}", f"Committed {second}"]
+        assert seen.order == wanted
+        assert [len(run.rows(name)) for name in ("a", "b")] == [1, 1]
+
+
 def simple(**more: Any) -> App:
     app = App("p")
     app.stream("s", "k string, v int")
@@ -281,7 +319,7 @@ class HalfKept:
     def answered(self, view: View, outcome: InstanceOutcome) -> None:
         self.outcomes.append(outcome)
 
-    def assign(self, view: View) -> dict[tuple[str, int], InstanceLevel]:
+    def assign(self, view: View, chosen: Sequence[InstanceView]) -> dict[tuple[str, int], InstanceLevel]:
         return {
             each.key: InstanceLevel({part.reader: self._ratio for part in each.inputs}, self._ratio)
             for each in view.instances
@@ -352,7 +390,7 @@ def test_panes_and_whole_windows_give_the_same_answers() -> None:
 class Alternating(HalfKept):
     """Keeps everything and a quarter in turn, and says what the whole window kept."""
 
-    def assign(self, view: View) -> dict[tuple[str, int], InstanceLevel]:
+    def assign(self, view: View, chosen: Sequence[InstanceView]) -> dict[tuple[str, int], InstanceLevel]:
         found = {}
         for each in view.instances:
             ratio = 1.0 if round(each.release) % 2 == 0 else 0.25

@@ -25,7 +25,9 @@ def trial() -> Trial:
 
 
 @pytest.mark.parametrize("name", [each.id for each in claims("fas")])
-def test_the_claim_holds(trial: Trial, name: str) -> None:
+def test_the_claim_holds(trial: Trial, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    # The plain reading decides. The command shows all others; one of them is enough here.
+    monkeypatch.setattr("freshet.reproduce.fas.measures.READINGS", runs.READINGS[:2])
     (found,) = (each for each in claims("fas") if each.id == name)
     # Levels differ between draws by half; the mean of three is what the command shows.
     result = found.check(Trial(quick=True, seeds=3) if name == "fas.fig3.rb-level" else trial)

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from freshet.model import View
-from freshet.policies import FixedPriority, FreshnessAware, QueueShare, SlopeSlack, SlopeSlackPush
+from freshet.policies import FixedPriority, FreshnessAware, QueueShare, SlopeSlack, SlopeSlackPush, TwoLevel
 from freshet.policies.aurora import traversal
 from freshet.policies.aurora.bucket_table import Grid
 from freshet.policies.aurora.traversal import Boxes, output_cost
@@ -104,6 +104,10 @@ MUTATIONS: dict[str, tuple[Patch, str]] = {
     "trains of the whole queue": (
         replaced(QueueShare, "rows", lambda self, view, operator: None),
         "aurora.fig3.9.trains-help-bursts",
+    ),
+    "expensive boxes go on": (
+        replaced(TwoLevel, "_turns", lambda self, view, members: sorted(members)),
+        "aurora.sec6.3.1.expensive-boxes-yield",
     ),
     "scheduled units cost nothing": (
         replaced(superboxes, "CHAPTER_3", CHAPTER_3._replace(unit=0.0)),

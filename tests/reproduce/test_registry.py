@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -11,8 +12,10 @@ from typer.testing import CliRunner
 
 from freshet.model import UserError
 from freshet.reproduce import Claim, Measured, Trial, claims, papers, run
+from freshet.reproduce import kept as kept_module
 from freshet.reproduce import registry as registry_module
 from freshet.reproduce.command import reproduce
+from freshet.reproduce.kept import KeptRuns
 from freshet.reproduce.page import page_of
 from freshet.reproduce.registry import claim
 
@@ -134,4 +137,42 @@ def test_a_trial_runs_nothing_twice() -> None:
 
 
 def test_a_trial_uses_processes_where_allowed() -> None:
-    assert Trial(jobs=2).map(abs, [-1, -2, -3]) == [1, 2, 3]
+    with Trial(jobs=2) as trial:
+        assert trial.map(abs, [-1, -2, -3]) == [1, 2, 3]
+        places = {place for first in (0, 2, 4) for place in trial.map(process, range(first, first + 2))}
+    assert os.getpid() not in places
+    assert len(places) <= 2, "it starts processes once"
+
+
+def process(number: int) -> int:
+    """The process that computes it."""
+    return os.getpid()
+
+
+def test_what_was_interrupted_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[int] = []
+
+    def square(number: int) -> int:
+        asked.append(number)
+        if number == 3 and len(asked) < 4:
+            raise KeyboardInterrupt
+        return number * number
+
+    with pytest.raises(KeyboardInterrupt):
+        Trial(kept=KeptRuns(tmp_path)).map(square, [1, 2, 3])
+    again = Trial(kept=KeptRuns(tmp_path))
+    assert again.map(square, [1, 2, 3]) == [1, 4, 9]
+    assert asked == [1, 2, 3, 3]
+    assert again.runs == 3
+    monkeypatch.setattr(kept_module, "version", lambda: "another")
+    assert Trial(kept=KeptRuns(tmp_path)).map(square, [1]) == [1]
+    assert asked[-1] == 1
+
+
+def test_a_version_changes_with_the_code(tmp_path: Path) -> None:
+    seen = set()
+    for name, text in (("a.py", "1"), ("a.py", "2"), ("b.py", "2")):
+        (tmp_path / name).write_text(text)
+        seen.add(kept_module.version(tmp_path))
+    (tmp_path / "notes.txt").write_text("not code")
+    assert len(seen | {kept_module.version(tmp_path)}) == 3

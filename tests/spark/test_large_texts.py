@@ -43,7 +43,7 @@ def test_three_thousand_conditions(form: str, spark: SparkSession, tmp_path: Pat
     assert [row["k"] for row in found] == list(range(3000, ROWS))
 
 
-@pytest.mark.parametrize("form", ["vectorised", "catalyst"])
+@pytest.mark.parametrize("form", ["vectorised", pytest.param("catalyst", marks=pytest.mark.long)])
 def test_three_thousand_conditions_in_a_column(form: str, spark: SparkSession, tmp_path: Path) -> None:
     all_of = " AND ".join(f"k <> {number}" for number in range(3000))
     found = _run(f"SELECT k, {all_of} AS ok FROM s WHERE k >= 2990", form, spark, tmp_path)

@@ -17,7 +17,7 @@ from typing import Any, Final
 import duckdb
 import pyarrow as pa
 
-from freshet.model import ARRIVAL, parse_schema
+from freshet.model import ARRIVAL, KeyOrder, parse_schema
 
 PAGE: Final = Path(__file__).parents[2] / "docs/queries.md"
 S = "ID int, value float, type string"
@@ -27,6 +27,7 @@ SCHEMAS: Final = {
     **{f"S{number}": S for number in range(3)},
     **{f"Sensor{number}": "epoch bigint, x double, y double, z double, val double" for number in range(1, 5)},
 }
+ORDERED: Final = {name: KeyOrder("epoch", rows=20) for name in SCHEMAS if name.startswith("Sensor")}
 TABLES: Final = {
     name: pa.table({"ID": ids}, parse_schema("ID int")) for name, ids in (("Lanes", [1, 3]), ("R0", [0, 2]))
 }
@@ -49,8 +50,7 @@ REFERENCE: Final = {
         GROUP BY x.p""",
     "WU §3.1": f"""
         SELECT {", ".join(f"S{number}.* EXCLUDE (a, p)" for number in range(1, 5))} FROM {_SENSORS}
-        WHERE S1.epoch = S2.epoch AND S1.epoch = S3.epoch AND S1.epoch = S4.epoch
-        AND greatest(S1.a, S2.a, S3.a, S4.a) < least(S1.a, S2.a, S3.a, S4.a) + 10000000""",
+        WHERE S1.epoch = S2.epoch AND S1.epoch = S3.epoch AND S1.epoch = S4.epoch""",
     "MAV, experiments": """
         SELECT S0.ID, S0.value, S1.value, S2.value FROM S0, S1, S2
         WHERE S0.ID = S1.ID AND S0.ID = S2.ID AND S0.value > 1 AND S1.value > 2 AND S2.value < 7

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from tests.engine.kit import Application
 from tests.sql.documents import (
+    ORDERED,
     REFERENCE,
     SCHEMAS,
     TABLES,
@@ -43,7 +44,7 @@ def test_every_query_of_the_page_is_compared() -> None:
 def test_rows_are_those_of_one_batch(seed: int) -> None:
     """In random pieces, under a random schedule; without a seed, all at once."""
     rng = random.Random(seed)
-    streams = [Stream(name, parse_schema(columns)) for name, columns in SCHEMAS.items()]
+    streams = [Stream(name, parse_schema(columns), order=ORDERED.get(name)) for name, columns in SCHEMAS.items()]
     app = Application(
         {NAMES[title]: text for title, text in QUERIES.items()},
         RandomSteps(seed) if seed else Everything(),
@@ -77,7 +78,10 @@ def test_rows_are_those_of_one_batch(seed: int) -> None:
 def test_rows_are_those_of_one_batch_on_spark(tmp_path: Path) -> None:
     app = App("documents", state=tmp_path / "state")
     for name, columns in SCHEMAS.items():
-        app.stream(name, columns)
+        if name in ORDERED:
+            app.stream(name, columns, ordered_by="epoch", disorder="20 rows")
+        else:
+            app.stream(name, columns)
     for name, rows in TABLES.items():
         file = tmp_path / f"{name}.csv"
         file.write_text("\n".join(["ID", *map(str, rows["ID"].to_pylist())]))

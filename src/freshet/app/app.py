@@ -15,6 +15,7 @@ from freshet.app.declared.optimizing import Ranks, check_mode, ranks_of
 from freshet.app.declared.own import OwnCode
 from freshet.app.declared.problems import InvalidApp, noted, refuse
 from freshet.app.declared.spec import (
+    KeyOptions,
     QueryOptions,
     QuerySpec,
     Settings,
@@ -28,6 +29,7 @@ from freshet.app.declared.spec import (
     check_master,
     check_retention,
     declare_query,
+    key_order,
     share_mode,
 )
 from freshet.log import Retention
@@ -189,9 +191,9 @@ class App(OwnCode):
         for name, stream in read.file.streams.items():
             source = placed(stream.source.declared(), folder)
             if name not in broken:
-                times = stream.model_dump(include={"event_time", "time_zone", "validity", "lateness"})
+                more = {key: each for key, each in stream if key not in ("columns", "retention", "source")}
                 with noted(problems, f"streams.{name}", f"stream {name}: "):
-                    self.stream(name, stream.columns, source=source, retention=stream.retention.retention(), **times)
+                    self.stream(name, stream.columns, source=source, retention=stream.retention.retention(), **more)
                 if name not in self.streams:
                     with suppress(UserError):  # so that queries over it can be checked: its columns may be right
                         self.stream(name, stream.columns, source=source)
@@ -238,6 +240,7 @@ class App(OwnCode):
         lateness: str | float | None = None,
         source: SourceLike | None = None,
         retention: Retention | None = None,
+        **order: Unpack[KeyOptions],
     ) -> None:
         """Declares a stream; see :class:`~freshet.model.Stream`.
 
@@ -251,11 +254,14 @@ class App(OwnCode):
             source: Options of a source such as ``{"kind": "generator", "rate": 1000}``, or a source of your own;
                 None: tuples come by :meth:`Run.push`.
             retention: How long its tuples are kept.
+            order: ``ordered_by``, the column by which its tuples come in order, nearly: joins without windows go by it;
+                ``disorder``, how far they come out of that order: ``"500 rows"``, ``"8 s"``, or ``"measured"``, the
+                default; ``in_order``, the share that must count as in order if it is measured, 0.999 by default.
         """
         check_free(name, "stream", self.names())
-        valid = None if validity is None else parse_duration(validity)
-        late = None if lateness is None else parse_duration(lateness)
-        stream = Stream(name, parse_schema(schema), event_time, time_zone, valid, late)
+        valid, late = (None if each is None else parse_duration(each) for each in (validity, lateness))
+        by_key = key_order(name, source, **order)
+        stream = Stream(name, parse_schema(schema), event_time, time_zone, valid, late, by_key)
         self.streams[name] = StreamSpec(stream, source or {"kind": "push"}, check_retention(retention))
 
     def table(
@@ -325,20 +331,14 @@ class App(OwnCode):
         self.queries[name] = declare_query(self.names(), name, sql, self.settings, **options)
 
     def names(self) -> dict[str, str]:
-        """All that is declared, with its kind.
-
-        >>> app = App("monitor")
-        >>> app.stream("packets", "host string")
-        >>> app.names()
-        {'packets': 'stream'}
-        """
+        """All that is declared, with its kind, as in ``{"packets": "stream"}``."""
         streams, tables = dict.fromkeys(self.streams, "stream"), dict.fromkeys(self.tables, "table")
         return streams | tables | dict.fromkeys(self.queries, "query")
 
     def catalog(self) -> Catalog:
         """What its queries may read and call, besides the outputs of other queries."""
-        streams = {name: spec.stream for name, spec in self.streams.items()}
         tables = {name: spec.schema for name, spec in self.tables.items()}
+        streams = {name: spec.stream for name, spec in self.streams.items()}
         return Catalog(streams, tables, functions=self.own_functions())
 
     def check(self) -> list[str]:
@@ -383,8 +383,7 @@ class App(OwnCode):
             master: Instead of the declared one.
             progress: Gets a few words on each stage of the start, such as "Spark starts"; it takes some seconds.
             try_again: Let queries run again that are kept out because earlier runs died with them.
-            observers: Are told everything that the engine does, from the start on; see
-                :meth:`~freshet.app.running.run.Run.observe`.
+            observers: Are told everything that the engine does, from the start on.
         """
         from freshet.app.running.wiring import start
 

@@ -61,7 +61,7 @@ KINDS: Final[Mapping[str, DividedWork]] = {
 second job puts them together."""
 
 
-@bench("What the constants come from that decide whether work is divided.", takes="about ten minutes")
+@bench("Where the constants that decide whether work is divided come from.", takes="about ten minutes")
 def constants(
     stage: Stage,
     rounds: Annotated[int, typer.Option(min=1, help="Rounds; each runs every size undivided and divided.")] = 5,

@@ -110,17 +110,19 @@ class Shape:
             fed.append(any(fed[each] if isinstance(each, int) else each.waiting for each in inputs))
         return all(fed)
 
-    def over(self, limit: int, train: Callable[[str, int, int], Train]) -> tuple[Chain, ...]:
+    def over(self, limit: int, log: TrainSource) -> tuple[Chain, ...]:
         """The chains over what waits, at most ``limit`` tuples of each edge."""
-        trains: dict[tuple[str, int, int, Keep | None], Train] = {}
+        trains: dict[tuple[str, int, int, Keep | None, bool], Train] = {}
 
         def bound(each: EdgeState | int) -> Input:
             if isinstance(each, int):
                 return each
-            key = each.edge.stream, each.head, each.head + min(each.waiting, limit), each.keep
+            key = each.edge.stream, each.head, each.head + min(each.waiting, limit), each.keep, each.by_key
             if key not in trains:
-                whole = train(*key[:3])
-                trains[key] = whole if each.keep is None else replace(whole, keep=each.keep)
+                whole, keep = log.train(*key[:3]), each.keep
+                if each.by_key and (past := log.past(*key[:3])):
+                    keep = replace(keep or Keep(1.0, each.edge.reader), past=past)
+                trains[key] = whole if keep is None else replace(whole, keep=keep)
             return trains[key]
 
         inputs = (tuple([bound(each) for each in inputs]) for inputs in self.inputs)
@@ -132,6 +134,9 @@ class MadeUp:
 
     def train(self, stream: str, first: int, end: int) -> Train:
         return Train(stream, first, end)
+
+    def past(self, stream: str, first: int, end: int) -> tuple[int, ...]:
+        return ()
 
     def versions(self, stream: str) -> Train:
         return Train(stream, 0, 0)
@@ -150,7 +155,7 @@ def bind(
         shape = shape_of(board, step.nodes, ahead)
     if not shape.operators:
         return None
-    chains = shape.over(limit, log.train)
+    chains = shape.over(limit, log)
     # Not before the trains: the version that each of their tuples meets came into the log before the tuple.
     return Unit(unit, chains, states(chains), tuple(map(log.versions, shape.tables)))
 

@@ -39,6 +39,7 @@ class Board:
     calls: OverheadStatistics = field(default_factory=OverheadStatistics)
     """What units cost before they touch a tuple."""
     now: float = 0.0
+    deciding: float = 0.0
     workers: int = 1
     idle_workers: int = 0
     pending: int = 0
@@ -76,7 +77,8 @@ class Board:
         return [self.operators[number] for number in numbers if queries.keys() >= set(self.operators[number].queries)]
 
     def _add_operator(self, node: NetworkNode, windows: Mapping[str, InputWindow]) -> None:
-        edges = tuple(EdgeState(edge, window=windows.get(edge.reader)) for edge in node.queues)
+        by_key = node.operator.ordered_by is not None
+        edges = tuple(EdgeState(edge, window=windows.get(edge.reader), by_key=by_key) for edge in node.queues)
         before = {number for source in node.inputs for number in (source, *self.operators[source].before)}
         kind = FoldState if node.operator.remembers else OperatorState
         state = kind(node, self.size, edges, node.operator.tag, len(edges), node.inputs, tuple(sorted(before)))

@@ -126,6 +126,7 @@ class Engine(InstanceKeeping):
 
     def turn(self) -> None:
         """One turn of the loop: arrivals, results, decisions. On the loop's thread."""
+        self._turned = self.clock.now()
         self._commands.obey()
         self._take_arrivals()
         self._take_results()
@@ -214,6 +215,9 @@ class Engine(InstanceKeeping):
         results: Sequence[UnitResult] = self._running.due()
         if not results:
             return
+        if self._at_rest is None and self.releases.runnable():
+            # Whatever is not settled counts as running, so the next instance can run while this is committed.
+            self._dispatch()
         failures = {number: text for result in results for number, text in failures_of(result, self.board).items()}
         results, done = self._commit(results)
         if done is None:
@@ -251,6 +255,8 @@ class Engine(InstanceKeeping):
         for result in results:
             if not again:
                 self.board.idle_workers += 1
+                for each in self.releases.running(result.unit.id):
+                    each.back = True
                 self._tell(Returned(self.clock.now(), result))
             for useless in self._running.returned(result):
                 self.executor.cancel(useless)
@@ -341,7 +347,7 @@ class Engine(InstanceKeeping):
     def _bind(self, step: Step | RunInstances, ahead: bool = False) -> Unit | None:
         unit = stamped(f"{self.log.epoch}-{next(self._units)}", self.log.commits)
         if isinstance(step, RunInstances):
-            return self.releases.bind(step, unit)
+            return self._bind_instances(step, unit)
         return bind(self.board, step, unit, self._most_rows, self.log, self.time.states, ahead)
 
     def _decide(self) -> None:
@@ -355,7 +361,7 @@ class Engine(InstanceKeeping):
             alone = by_themselves(self.board, work, self.executor.alone) if isinstance(work, Step) else [work]
             self._steps.extend(alone)
         self._ask_again = decision.again
-        seconds = self._stopwatch() - started
+        self.board.deciding = seconds = self._stopwatch() - started
         self._tell(Decided(self.board.now, decision, seconds, lambda: self.policy.why(self.board, decision)))
 
     def _submit(self, unit: Unit, line: Line | None = None) -> None:

@@ -10,7 +10,7 @@ from freshet.engine.events import Answered, Observer, Released
 from freshet.engine.protocols import Executor, QueueLog
 from freshet.engine.states import QueryState, WaitingInstance
 from freshet.log.errors import LogFull
-from freshet.model import Abandon, Chain, Commit, UnitResult
+from freshet.model import Abandon, Chain, Commit, RunInstances, Unit, UnitResult
 from freshet.policies import Policy
 from freshet.policies.outcome import InstanceOutcome
 from freshet.policies.periodic.earliest_deadline import EarliestDeadline
@@ -34,6 +34,8 @@ class InstanceKeeping(Admission):
         super().__init__(log, executor, clock, policy, observers)
         self._periodic = periodic or PeriodicFirst(EarliestDeadline(), policy)
         self._stop: str | None = None
+        self._turned = 0.0
+        """When the present turn of the loop began."""
 
     def _with_instances(self, policy: Policy) -> Policy:
         """What decides on instances, too, if there are periodic queries."""
@@ -44,6 +46,12 @@ class InstanceKeeping(Admission):
         super()._start_releases(state)
         if self.policy is not self._periodic:
             self._periodic.inner, self.policy = self.policy, self._periodic
+
+    def _bind_instances(self, step: RunInstances, unit: str) -> Unit | None:
+        bound = self.releases.bind(step, unit)
+        for each in self.releases.running(unit):
+            each.began = max(each.since, self._turned)
+        return bound
 
     def _commit_of(self, result: UnitResult, chains: Sequence[Chain]) -> Commit:
         commit = self.time.commit_of(result, chains)
@@ -59,14 +67,18 @@ class InstanceKeeping(Admission):
             if new:
                 self.policy.released(self.board, new)
                 self._tell(Released(self.clock.now(), tuple(each.record for each in new)))
+                for each in new:
+                    each.since = self.clock.now()
 
     def _answered(self, instance: WaitingInstance, result: UnitResult, now: float) -> None:
         record = self.releases.record_of(instance, result, now)
         own = self.board.queries[instance.query].operators
         chains = tuple(done for done in result.chains if done.chain.nodes[0] in own)
         together = sum(1 for chain in result.unit.chains if chain.arrival is not None)
-        seconds = result.finished - result.started
-        self.policy.answered(self.board, InstanceOutcome(record, seconds, result.overhead, chains, max(1, together)))
+        # Not only the worker's time: until the next instance can begin, the loop decides, sends and commits.
+        seconds, settling = self._turned - instance.began, now - self._turned
+        outcome = InstanceOutcome(record, seconds, result.overhead, chains, max(1, together), settling)
+        self.policy.answered(self.board, outcome)
         self._tell(Answered(now, record))
 
     def _instances_of(self, query: str) -> PeriodicSnapshot | None:

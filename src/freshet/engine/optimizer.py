@@ -38,7 +38,7 @@ from freshet.quality.snapshots import OptimizerSnapshot, PromiseSnapshot
 _SAMPLES: Final = 64
 """Maximum number of samples of the bytes that wait, between two looks."""
 _PAUSE: Final = 200.0
-"""Sampling pauses for so many times what a sample took: it takes at most half a percent of the time."""
+"""After a sample, sampling pauses for this multiple of its time: it takes at most half a percent of all time."""
 
 _MOVES: Final = (events.Arrived, events.Submitted, events.Returned)
 """Events after which a worker has become busy or idle, or something waits."""

@@ -18,6 +18,9 @@ class TrainSource(Protocol):
     def train(self, stream: str, first: int, end: int) -> Train:
         """A range of a stream."""
 
+    def past(self, stream: str, first: int, end: int) -> tuple[int, ...]:
+        """Offsets of the tuples of a range that came past the key mark of their stream."""
+
     def versions(self, stream: str) -> Train:
         """The versions of a table that are kept, from the stream that holds them: a tuple and a segment each."""
 
@@ -57,6 +60,10 @@ class QueueLog(TrainSource, Protocol):
 
     def watermark(self, stream: str, offset: int) -> int | None:
         """Microseconds: no tuple at or behind an offset is from before that event time; None: nobody knows."""
+
+    def key_mark(self, stream: str, offset: int) -> int | None:
+        """An ordered key: no tuple at or behind an offset has one at or below it, but those past the mark; None: nobody
+        knows."""
 
     def arrival(self, stream: str, offset: int) -> float:
         """When the tuple at an offset arrived, in seconds."""

@@ -106,6 +106,12 @@ class LogQueues:
         except NoStream:
             return None
 
+    def key_mark(self, stream: str, offset: int) -> int | None:
+        return self.log.key_mark(stream, offset)
+
+    def past(self, stream: str, first: int, end: int) -> tuple[int, ...]:
+        return self.log.past(stream, first, end)
+
     def arrival(self, stream: str, offset: int) -> float:
         """When a tuple arrived, in seconds; if retention has removed it, when the oldest remaining one did."""
         try:

@@ -230,6 +230,10 @@ class Releases:
         self.look()
         return Unit(unit, tuple(chains), self._states(chains), tuple(map(self._log.versions, shape.tables)))
 
+    def running(self, unit: str) -> tuple[WaitingInstance, ...]:
+        """The instances of a unit that runs."""
+        return self._units.get(unit, ())
+
     def _checked(self, run: InstanceRun, instance: WaitingInstance) -> InstanceRun:
         state = self._board.queries[instance.query]
         if any(ratio < 1.0 for _, ratio in run.kept) and "thin" not in state.promises.overload:
@@ -331,7 +335,7 @@ class Releases:
                     panes.add(KeptPane(each.record.release, max(0, at - edge.cursor), kept))
                 edge.cursor = max(edge.cursor, at)
         for each in instances:
-            each.running = False
+            each.running = each.back = False
         self._board.instances = [each for each in self._board.instances if each not in answered]
         self.look()
         return answered

@@ -111,14 +111,24 @@ def missing_of(result: UnitResult, board: Board, chains: Sequence[Chain]) -> Ite
     for chain, done in zip(result.unit.chains, result.chains, strict=True):
         if id(chain) in effect and chain.is_thinned:
             for edge, train in trains_of(board, chain):
-                if train.keep is not None and train.rows:
+                if train.keep is not None and train.keep.thins and train.rows:
                     yield _thinned(board, edge.edge, train, train.keep, done.entered[edge.edge.port])
+                if train.keep is not None and train.keep.past:
+                    yield from _past_mark(board, edge.edge, train, train.keep.past)
 
 
 def _thinned(board: Board, edge: Edge, train: Train, keep: Keep, entered: int) -> Missing:
-    query, rows = board.operators[edge.node].node.query, train.rows - entered
+    query, rows = board.operators[edge.node].node.query, train.rows - entered - len(keep.past)
     where = query, edge.reader, train.stream
     return Missing(*where, "thinned", train.first, train.end, rows, keep.ratio, keep.rule, keep.reason)
+
+
+def _past_mark(board: Board, edge: Edge, train: Train, past: Sequence[int]) -> Iterator[Missing]:
+    operator = board.operators[edge.node]
+    reason = f"at or below the mark of {operator.node.operator.ordered_by}"
+    for query in (board.queries[number].name for number in operator.queries):
+        where = query, edge.reader, train.stream
+        yield Missing(*where, "past-mark", train.first, train.end, len(past), reason=reason)
 
 
 def _members_for(streams: Mapping[str, Sequence[str]], file: SegmentFile) -> SegmentFile:

@@ -46,6 +46,8 @@ class EdgeState:
     """Whether it must not be fused: its two ends failed together, and nobody knows which was at fault."""
     keep: Keep | None = None
     """What is kept of its tuples; None: all."""
+    by_key: bool = False
+    """Whether the marks of an ordered key take the place of event time, and tuples past them do not count."""
     window: InputWindow | None = None
     """What an instance of a periodic query sees there. Such an edge has no queue: its cursor says which tuples are not
     needed any more."""
@@ -180,6 +182,12 @@ class WaitingInstance:
     """The edges from streams and outputs, each with the first offset that it sees there, or -1: the edge's cursor."""
     running: bool = False
     may_run: bool = False
+    since: float = 0.0
+    """When its release was taken, and its sample."""
+    began: float = 0.0
+    """When the engine turned to it."""
+    back: bool = False
+    """Whether its unit has run and is not committed yet."""
     run: InstanceRun | None = None
     """How it runs now, or ran at last."""
     panes: Mapping[str, KeptPanes] = field(default_factory=dict)

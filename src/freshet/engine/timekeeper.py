@@ -77,7 +77,7 @@ class Timekeeper:
             for edge in self._board.readers.get(stream, ()):
                 operator = self._board.operators[edge.edge.node]
                 concerned = [query for query in operator.queries if query in self._concerned and query not in queries]
-                if concerned and latest(self._log.watermark(stream, edge.cursor), edge.mark) != edge.mark:
+                if concerned and latest(_logged(self._log, edge, edge.cursor), edge.mark) != edge.mark:
                     queries |= dict.fromkeys(concerned)
         return self.look(queries)
 
@@ -188,6 +188,13 @@ class Timekeeper:
 
     # Meters
 
+    def rows_by_port(self, fold: FoldState) -> list[int]:
+        """Number of rows that a fold remembers in each of its state streams, all parts together."""
+        rows = [0] * fold.streams
+        for place, stream in enumerate(fold.present):
+            rows[place % fold.streams] += max(0, self._log.end(stream) - fold.lows.get(stream, 0))
+        return rows
+
     def memory(self, state: QueryState) -> Remembered:
         """What the folds of a query remember, and how far event time has come in them."""
         folds = self._board.folds(state.operators)
@@ -225,7 +232,7 @@ class Moment:
     def _computed(self, edge: EdgeState) -> Time:
         end = self._ends.get(edge, edge.cursor)
         if edge.edge.source is None or edge in self._fed or edge.end > end:
-            return self._log.watermark(edge.edge.stream, end)
+            return _logged(self._log, edge, end)
         return self.behind(self._board.operators[edge.edge.source])
 
     def behind(self, operator: OperatorState) -> Time:
@@ -248,3 +255,11 @@ class Moment:
         """Lets a fold act as far as it can. The folds in front of it must come first."""
         self._acted[fold.node.name] = done = self.possible(fold)
         return done
+
+
+def _logged(log: QueueLog, edge: EdgeState, offset: int) -> Time:
+    """What the log says: a lower bound on the times of the tuples from an offset on, or on their ordered keys."""
+    if not edge.by_key:
+        return log.watermark(edge.edge.stream, offset)
+    mark = log.key_mark(edge.edge.stream, offset)
+    return None if mark is None else mark + 1

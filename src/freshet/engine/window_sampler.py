@@ -55,7 +55,7 @@ class WindowSampler:
         self._fold = lru_cache(_MOST_COMPILED)(_fold)
 
     def sample(self, view: View, instance: InstanceView, sizes: Mapping[str, int]) -> Sampled | None:
-        """What operators do to so many tuples each; None: only Spark can evaluate them."""
+        """What operators do to these numbers of tuples; None: only Spark can evaluate them."""
         began = perf_counter()
         try:
             runs = self._runs(planned_operators(view, instance), instance, sizes)

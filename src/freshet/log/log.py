@@ -119,6 +119,7 @@ class Log(Rearranging, Releasing):
         retention: Retention | None = None,
         clock: str | None = None,
         kind: StreamKind | None = None,
+        ordered: str | None = None,
     ) -> None:
         """Adds a stream, or changes the retention of an existing one.
 
@@ -128,6 +129,8 @@ class Log(Rearranging, Releasing):
             kind: What it holds. None leaves it unchanged; a new stream is then a ``stream``.
             clock: What its watermarks are about: the column of its event time, or the arrival. If that changes, the
                 existing watermarks mean nothing any more and are forgotten. None leaves it unchanged.
+            ordered: What its key marks are about: the column that its tuples are ordered by. If that changes, the
+                existing ones are forgotten. None: it has no such column.
         """
         rules = retention or Retention()
 
@@ -144,6 +147,10 @@ class Log(Rearranging, Releasing):
                 tx.execute("UPDATE streams SET clock = ?, newest = NULL WHERE id = ?", (clock, id_))
                 tx.execute("DELETE FROM heartbeats WHERE stream = ?", (id_,))
                 tx.after(lambda: _set_clock(self._state.streams[stream], clock))
+            if clock is not None and (None if known is None else known.ordered) != ordered:
+                tx.execute("UPDATE streams SET ordered = ?, disorder = NULL, past = 0 WHERE id = ?", (ordered, id_))
+                tx.execute("DELETE FROM key_marks WHERE stream = ?", (id_,))
+                tx.after(lambda: _set_ordered(self._state.streams[stream], ordered))
 
         self._store.write(work, alone=True)
 
@@ -177,6 +184,7 @@ class Log(Rearranging, Releasing):
                     stream.waiting_bytes(),
                     stream.dead,
                     stream.late,
+                    stream.past,
                     stream.heartbeats,
                     self.held_back(name),
                 )
@@ -196,3 +204,9 @@ class Log(Rearranging, Releasing):
 def _set_clock(stream: StreamState, clock: str) -> None:
     stream.clock, stream.newest = clock, None
     stream.marks.clear()
+
+
+def _set_ordered(stream: StreamState, ordered: str | None) -> None:
+    stream.ordered, stream.disorder, stream.past = ordered, None, 0
+    stream.key_marks.clear()
+    stream.past_rows.clear()

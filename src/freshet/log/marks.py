@@ -1,8 +1,9 @@
-"""Watermarks of one stream: how far event time has come at its offsets."""
+"""Marks of one stream: how far event time, or an ordered key, has come at its offsets."""
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable
 
 
 class Marks:
@@ -62,3 +63,36 @@ class Marks:
         """Forgets everything."""
         self._offsets.clear()
         self._times.clear()
+
+
+class PastRows:
+    """Offsets of the tuples of one stream that came past the mark of its ordered key.
+
+    >>> past = PastRows()
+    >>> past.add([3, 5, 9])
+    >>> past.drop_before(4)
+    >>> past.between(0, 9), past.between(6, 9)
+    ((5,), ())
+    """
+
+    __slots__ = ("_offsets",)
+
+    def __init__(self) -> None:
+        self._offsets: list[int] = []
+
+    def add(self, offsets: Iterable[int]) -> None:
+        """Takes offsets behind all that are known."""
+        self._offsets.extend(offsets)
+
+    def between(self, first: int, end: int) -> tuple[int, ...]:
+        """Those in the range [first, end)."""
+        offsets = self._offsets
+        return tuple(offsets[bisect_left(offsets, first) : bisect_left(offsets, end)])
+
+    def drop_before(self, offset: int) -> None:
+        """Forgets those before an offset."""
+        del self._offsets[: bisect_left(self._offsets, offset)]
+
+    def clear(self) -> None:
+        """Forgets everything."""
+        self._offsets.clear()

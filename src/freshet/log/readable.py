@@ -63,6 +63,11 @@ class Readable:
         with self._stream(stream) as found:
             return found.position
 
+    def disorder(self, stream: str) -> bytes | None:
+        """What is known of the disorder of a stream by its ordered key, packed; None: it has none, or no tuple came."""
+        with self._stream(stream) as found:
+            return found.disorder
+
     def bytes(self, stream: str, first: int, end: int) -> int:
         """Bytes of the range [first, end)."""
         with self._stream(stream) as found:
@@ -72,6 +77,17 @@ class Readable:
         """A time in microseconds: no tuple at or behind an offset (by default the end) is older. None if unknown."""
         with self._stream(stream) as found:
             return found.marks.at(found.index.end if offset is None else offset)
+
+    def key_mark(self, stream: str, offset: int | None = None) -> int | None:
+        """An ordered key: no tuple at or behind an offset (by default the end) has one at or below it, but those that
+        are past the mark. None if unknown."""
+        with self._stream(stream) as found:
+            return found.key_marks.at(found.index.end if offset is None else offset)
+
+    def past(self, stream: str, first: int, end: int) -> tuple[int, ...]:
+        """Offsets in the range [first, end) of the tuples that came past the key mark."""
+        with self._stream(stream) as found:
+            return found.past_rows.between(first, end)
 
     def train(self, stream: str, first: int, end: int) -> Train:
         """The range [first, end) with its segments.

@@ -97,6 +97,7 @@ class Rearranging(Appends):
         tx.execute("DELETE FROM streams WHERE id = ?", (stream.id,))
         tx.execute("DELETE FROM readers WHERE stream = ?", (stream.id,))
         tx.execute("DELETE FROM heartbeats WHERE stream = ?", (stream.id,))
+        tx.execute("DELETE FROM key_marks WHERE stream = ?", (stream.id,))
         tx.execute("DELETE FROM records WHERE stream = ?", (stream.id,))
         tx.after(lambda: self._forgotten(stream))
 

@@ -8,7 +8,7 @@ from typing import Final
 _SPAN: Final = 500.0
 """Polls over which surprise is averaged."""
 _NOISE: Final = 0.15
-"""Excess that chance alone brings about in so many polls."""
+"""Excess that chance alone brings about in this many polls."""
 
 
 class Surprise:

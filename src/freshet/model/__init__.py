@@ -10,6 +10,7 @@ from freshet.model.expectation import Expectation, Expectations
 from freshet.model.graph import QueryGraph
 from freshet.model.instance import InputWindow, Instance, InstanceInput, releases_between
 from freshet.model.keep import Keep, Missing, MissingKind
+from freshet.model.key_order import KeyOrder
 from freshet.model.measure import MEASURES, QosMeasure
 from freshet.model.names import state_stream, version_stream
 from freshet.model.network import Edge, Network, NetworkNode
@@ -64,6 +65,7 @@ __all__ = [
     "InstanceView",
     "Join",
     "Keep",
+    "KeyOrder",
     "Lifetime",
     "Lookup",
     "Missing",

@@ -39,12 +39,13 @@ class Keep:
         bound: The value at which it is cut; None: no values were seen yet, and tuples are kept by their numbers.
         ties: Share of the tuples of exactly that value that is kept.
         reason: Why, in words; it decides nothing.
+        past: Offsets of tuples that are not kept because they are past the key mark of the stream; the log has them.
 
     >>> keep = Keep(0.5, "q.filter_1", "amount", 12.5, 0.25)
     >>> keep.rule
     'value 1 ["amount",12.5,0.25]'
     >>> Keep.of("q.filter_1", 0.5, keep.rule) == keep, Keep.of("q.filter_1", 0.5, "hash 1")
-    (True, Keep(ratio=0.5, edge='q.filter_1', value=None, bound=None, ties=1.0, reason=''))
+    (True, Keep(ratio=0.5, edge='q.filter_1', value=None, bound=None, ties=1.0, reason='', past=()))
     """
 
     ratio: float
@@ -53,9 +54,15 @@ class Keep:
     bound: float | None = None
     ties: float = 1.0
     reason: str = field(default="", compare=False)
+    past: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         check_ratio(self.ratio)
+
+    @property
+    def thins(self) -> bool:
+        """Whether it leaves out more than what is past the mark."""
+        return self.ratio < 1.0 or self.bound is not None
 
     @property
     def rule(self) -> str:
@@ -109,7 +116,7 @@ class Missing:
 
     >>> one = Missing("q", "q.filter_1", "s", "thinned", 0, 100, 48, 0.5, "hash 1", "by hand")
     >>> one.keep
-    Keep(ratio=0.5, edge='q.filter_1', value=None, bound=None, ties=1.0, reason='')
+    Keep(ratio=0.5, edge='q.filter_1', value=None, bound=None, ties=1.0, reason='', past=())
     """
 
     query: str

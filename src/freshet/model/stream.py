@@ -8,6 +8,7 @@ from zoneinfo import ZoneInfo
 import pyarrow as pa
 
 from freshet.model.errors import UserError
+from freshet.model.key_order import KeyOrder
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +23,7 @@ class Stream:
         validity: Seconds for which a tuple is worth answering, if that is limited (WU §4.3).
         lateness: Seconds by which an event time may lie behind the newest one seen; tuples that are later
             are counted and set aside. None: no tuple is ever late.
+        order: By which column its tuples come in order, nearly; joins without windows go by it.
 
     >>> from freshet.model import parse_schema
     >>> Stream("packets", parse_schema("ts timestamp, size int"), event_time="ts").lateness is None
@@ -34,6 +36,12 @@ class Stream:
     time_zone: str = "UTC"
     validity: float | None = None
     lateness: float | None = None
+    order: KeyOrder | None = None
+
+    @property
+    def ordered_by(self) -> str | None:
+        """The column by which its tuples come in order, nearly; None: there is none."""
+        return None if self.order is None else self.order.column
 
     def __post_init__(self) -> None:
         try:
@@ -42,6 +50,11 @@ class Stream:
             raise UserError(
                 f"stream {self.name}: time_zone {self.time_zone!r} is not known: use for example 'UTC', 'Europe/Berlin'"
             ) from None
+        if self.order is not None:
+            try:
+                self.order.check(self.schema)
+            except UserError as error:
+                raise UserError(f"stream {self.name}: {error}") from None
         if self.event_time is None:
             if self.lateness is not None:
                 raise UserError(f"stream {self.name}: a lateness needs an event_time column")

@@ -119,7 +119,15 @@ class InstanceView(Protocol):
 
     @property
     def running(self) -> bool:
-        """Whether its unit is running."""
+        """Whether its unit is running, or has run and is not committed yet."""
+
+    @property
+    def began(self) -> float:
+        """When its unit began, if it is running."""
+
+    @property
+    def back(self) -> bool:
+        """Whether its unit has run and is not committed yet."""
 
     @property
     def may_run(self) -> bool:
@@ -152,6 +160,10 @@ class View(Protocol):
     def overhead(self, nodes: Collection[int] = ()) -> float:
         """Seconds that a step costs before it touches a tuple, by the way in which these nodes would run; like costs,
         seconds that it keeps its worker. Without nodes: of the most common way."""
+
+    @property
+    def deciding(self) -> float:
+        """Seconds that the latest decision took; 0 before the first."""
 
     @property
     def workers(self) -> int:

@@ -6,9 +6,11 @@ import inspect
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from freshet.model import UserError
+
+ArgumentValue = float | Literal["auto"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +24,7 @@ class Argument:
         high: The largest value; None: there is no limit.
         whole: Whether it is a whole number.
         default: Its value unless the user gives one; None: there is no limit.
+        auto: Whether it may be the word "auto".
     """
 
     name: str
@@ -30,6 +33,7 @@ class Argument:
     high: float | None = None
     whole: bool = True
     default: float | None = None
+    auto: bool = False
 
     @property
     def range(self) -> str:
@@ -41,10 +45,13 @@ class Argument:
         kind = "a whole number" if self.whole else "a number"
         if self.low == -math.inf:
             return kind
-        return f"{kind} of at least {self.low:g}" if self.high is None else f"{kind} from {self.low:g} to {self.high:g}"
+        above = f"of at least {self.low:g}" if self.high is None else f"from {self.low:g} to {self.high:g}"
+        return f"{kind} {above}" + (" or auto" if self.auto else "")
 
-    def parse(self, text: str) -> float | int:
+    def parse(self, text: str) -> ArgumentValue:
         """Its value; the ValueError for a wrong text says what would be right."""
+        if self.auto and text == "auto":
+            return "auto"
         try:
             value = int(text) if self.whole else float(text)
         except ValueError:
@@ -79,7 +86,8 @@ def arguments_of(make: Callable[..., Any]) -> tuple[Argument, ...]:
             break
         meaning, low, high, whole = _KNOWN.get(parameter.name, ("", -math.inf, None, False))
         default = None if parameter.default is inspect.Parameter.empty else parameter.default
-        found.append(Argument(parameter.name, meaning, low, high, whole, default))
+        auto = parameter.name in getattr(make, "auto", ())
+        found.append(Argument(parameter.name, meaning, low, high, whole, default, auto))
     return tuple(found)
 
 
@@ -93,7 +101,7 @@ def call_text(name: str, arguments: tuple[Argument, ...]) -> str:
     return f"{name}({', '.join(texts)})" if texts else name
 
 
-def parse_arguments(name: str, make: Callable[..., Any], texts: list[str]) -> dict[str, float | int]:
+def parse_arguments(name: str, make: Callable[..., Any], texts: list[str]) -> dict[str, ArgumentValue]:
     """Values of the arguments that a user wrote, by position or by name.
 
     Raises:
@@ -108,7 +116,7 @@ def parse_arguments(name: str, make: Callable[..., Any], texts: list[str]) -> di
         takes = f"it is {call_text(name, known)}" if known else "it takes none"
         given = "1 argument is" if len(texts) == 1 else f"{len(texts)} arguments are"
         raise UserError(f"policy {name}: {given} too many: {takes}")
-    found: dict[str, float | int] = {}
+    found: dict[str, ArgumentValue] = {}
     by_name = {argument.name: argument for argument in known}
     for place, text in enumerate(texts):
         key, equals, value = (part.strip() for part in text.rpartition("="))

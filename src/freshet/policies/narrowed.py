@@ -46,6 +46,10 @@ class NarrowedView:
         return self.whole.instances
 
     @property
+    def deciding(self) -> float:
+        return self.whole.deciding
+
+    @property
     def workers(self) -> int:
         return self.whole.workers
 

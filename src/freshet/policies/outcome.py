@@ -13,10 +13,11 @@ class InstanceOutcome:
 
     Args:
         instance: What the log knows of it.
-        seconds: For how long its unit kept a worker.
+        seconds: For how long the loop was at its unit: from when it turned to it until its result was there.
         overhead: Seconds of that before the unit touched a tuple.
         chains: What its chains did; those with several inputs say how many tuples came in at each port.
         together: Number of instances in the unit.
+        settling: Seconds from then until its answer was committed; meanwhile others run.
 
     >>> InstanceOutcome(Instance("q", 0, 1_000_000, {}, finished=1_500_000), 0.5, 0.1, ()).lateness
     0.5
@@ -27,6 +28,7 @@ class InstanceOutcome:
     overhead: float
     chains: tuple[ChainResult, ...]
     together: int = 1
+    settling: float = 0.0
 
     @property
     def lateness(self) -> float:

@@ -29,6 +29,10 @@ def reproduce(
     html: Annotated[Path | None, typer.Option(help="File for one page with the table and all plots in it.")] = None,
     seeds: Annotated[int | None, typer.Option(min=1, help="Number of repetitions with other draws.")] = None,
     jobs: Annotated[int, typer.Option(min=1, help="Number of processes to use.")] = 1,
+    keep: Annotated[
+        Path | None,
+        typer.Option(help="Folder of results, from which an interrupted run goes on."),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object on standard output.")] = False,
 ) -> None:
     """Measure the claims of a paper and say which hold.
@@ -46,7 +50,7 @@ def reproduce(
     with TemporaryDirectory() as scratch:
         # A page of one claim has no plots: they would take all runs of the paper.
         folder = plots or (Path(scratch) if html is not None and name is None else None)
-        results = [_measure(each, name, quick=quick, plots=folder, seeds=seeds, jobs=jobs) for each in names]
+        results = [_measure(each, name, quick=quick, plots=folder, seeds=seeds, jobs=jobs, keep=keep) for each in names]
         if html is not None:
             html.write_text(page_of(results, folder or Path(scratch)))
     if as_json:
@@ -68,7 +72,7 @@ def _papers(paper: str | None, *, all_: bool, list_: bool) -> list[str]:
 
 
 def _measure(
-    paper: str, name: str | None, *, quick: bool, plots: Path | None, seeds: int | None, jobs: int
+    paper: str, name: str | None, *, quick: bool, plots: Path | None, seeds: int | None, jobs: int, keep: Path | None
 ) -> dict[str, Any]:
     columns = (
         SpinnerColumn(),
@@ -85,6 +89,7 @@ def _measure(
             plots_dir=plots,
             seeds=seeds,
             jobs=jobs,
+            keep=keep,
             ran=lambda: progress.advance(task),
             began=lambda text: progress.update(task, description=text),
         )

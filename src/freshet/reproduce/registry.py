@@ -12,6 +12,7 @@ from typing import Any, Final, Literal
 
 from freshet.model import UserError
 from freshet.reproduce.interval import interval_90
+from freshet.reproduce.kept import KeptRuns
 from freshet.reproduce.trial import Trial
 
 PAPERS: Final = {
@@ -202,6 +203,7 @@ def run(
     plots_dir: Path | None = None,
     seeds: int | None = None,
     jobs: int = 1,
+    keep: Path | None = None,
     ran: Callable[[], None] | None = None,
     began: Callable[[str], None] | None = None,
 ) -> dict[str, Any]:
@@ -214,6 +216,7 @@ def run(
         plots_dir: Where to put PNGs that mirror the paper's figures; None: nowhere.
         seeds: Number of seeds.
         jobs: Number of processes to use.
+        keep: Folder of simulations that were made before by the same code, and of those made now; None: none.
         ran: Called after each simulation.
         began: Called with a text when a claim or the plots begin.
 
@@ -225,16 +228,18 @@ def run(
         measured have ``ok`` null and ``skipped``.
     """
     every = chosen(paper, name)
-    trial = Trial(quick=quick, seeds=seeds or (None if quick else FULL_SEEDS.get(paper)), jobs=jobs, ran=ran)
+    kept = KeptRuns(keep) if keep is not None else None
+    count = seeds or (None if quick else FULL_SEEDS.get(paper))
     tell = began or (lambda text: None)
     results = []
-    for each in every:
-        tell(each.id)
-        results.append(each.check(trial))
-    if plots_dir is not None:
-        tell("plots")
-        plots_dir.mkdir(parents=True, exist_ok=True)
-        import_module(f"freshet.reproduce.{paper}.plots").plot(trial, plots_dir)
+    with Trial(quick=quick, seeds=count, jobs=jobs, ran=ran, kept=kept) as trial:
+        for each in every:
+            tell(each.id)
+            results.append(each.check(trial))
+        if plots_dir is not None:
+            tell("plots")
+            plots_dir.mkdir(parents=True, exist_ok=True)
+            import_module(f"freshet.reproduce.{paper}.plots").plot(trial, plots_dir)
     return {
         "paper": paper,
         "mode": "quick" if quick else "full",

@@ -32,6 +32,7 @@ class _View:
     board: Board
     ready: dict[int, None] = field(default_factory=dict)
     now: float = 0.0
+    deciding: float = 0.0
     workers: int = 1
     idle_workers: int = 1
     instances: Sequence[InstanceView] = ()
@@ -178,6 +179,7 @@ class FastWorld:
             due = (self._paid - paid) * self._operation
             self.work.scheduling += due
             self.now += due
+            view.deciding = due
         if decision.sheds:
             raise UserError("FastWorld runs every tuple: use World for a policy that thins queries")
         self._steps.extend(decision.steps)

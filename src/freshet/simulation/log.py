@@ -153,6 +153,13 @@ class SimulatedLog(MadeUp):
     def end(self, stream: str) -> int:
         return self._streams[stream].end
 
+    def key_mark(self, stream: str, offset: int) -> int | None:
+        """Simulated tuples have no columns, and so no ordered key."""
+        return None
+
+    def past(self, stream: str, first: int, end: int) -> tuple[int, ...]:
+        return ()
+
     def watermark(self, stream: str, offset: int) -> int | None:
         """How far event time has come at an offset: that of the tuple there, of the last tuple, or of a later beat."""
         return self._streams[stream].watermark(offset)

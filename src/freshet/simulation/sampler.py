@@ -29,7 +29,7 @@ class SimulatedSampler:
         self._executor, self._random = executor, np.random.default_rng([seed, 42])
 
     def sample(self, view: View, instance: InstanceView, sizes: Mapping[str, int]) -> Sampled:
-        """What operators do to so many tuples each."""
+        """What operators do to these numbers of tuples."""
         comes = {each.reader: self._executor.origins(each.stream, each.first, each.end) for each in instance.inputs}
         runs, seconds = [], 0.0
         for operator in planned_operators(view, instance):
@@ -79,6 +79,6 @@ class PaidLevels:
         """An instance ended."""
         self.inner.answered(view, outcome)
 
-    def assign(self, view: View) -> Mapping[InstanceKey, InstanceLevel]:
-        """The levels of the instances that wait."""
-        return self.inner.assign(view)
+    def assign(self, view: View, chosen: Sequence[InstanceView]) -> Mapping[InstanceKey, InstanceLevel]:
+        """The levels of the instances that are about to run."""
+        return self.inner.assign(view, chosen)

@@ -58,6 +58,8 @@ class InstanceRecord:
     rows: int = 0
     node: int = 0
     running: bool = False
+    began: float = 0.0
+    back: bool = False
     may_run: bool = True
 
     @property
@@ -81,6 +83,7 @@ class RecordView:
     queries: list[PolicyQuery] = field(default_factory=list)
     ready: dict[int, None] = field(default_factory=dict)
     now: float = 0.0
+    deciding: float = 0.0
     seconds_per_step: float = 0.0
     workers: int = 1
     idle_workers: int = 1

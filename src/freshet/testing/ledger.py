@@ -35,7 +35,9 @@ def remaining(log: Log | LogReader, edge: str, stream: str) -> pa.Table:
     """
     rows, kept = log.read(stream, 0, log.end(stream)), np.ones(log.end(stream), np.bool_)
     for entry in log.ledger():
-        if (entry.edge, entry.stream) == (edge, stream):
+        if (entry.edge, entry.stream) == (edge, stream) and entry.kind == "past-mark":
+            kept[list(log.past(stream, entry.first, entry.end))] = False
+        elif (entry.edge, entry.stream) == (edge, stream):
             kept[entry.first : entry.end] = False
             if entry.keep is not None:
                 part = rows.slice(entry.first, entry.end - entry.first)

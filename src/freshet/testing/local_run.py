@@ -135,7 +135,8 @@ class LocalRun:
         )
         self._intakes: dict[str, Intake] = {}
         for name, spec in self.app.streams.items():
-            self.log.declare(name, spec.retention, clock=spec.stream.event_time or ARRIVAL, kind="stream")
+            clock, ordered = spec.stream.event_time or ARRIVAL, spec.stream.ordered_by
+            self.log.declare(name, spec.retention, clock=clock, kind="stream", ordered=ordered)
             self._intakes[name] = Intake(self.log, spec.stream)
         self.tables = {name: TableVersions(self.log, name) for name in self.app.tables}
         """The versions of each table."""
@@ -231,11 +232,13 @@ class LocalRun:
         self.queues.notice(stream)
 
     def close_windows(self) -> None:
-        """Lets ten years pass in all streams, so that every window closes. Rows that are pushed later are late."""
+        """Lets ten years pass in all streams, so that every window closes, and ends the order of ordered keys. Rows
+        that are pushed later are late."""
         known = [self.log.newest(name) for name, spec in self.app.streams.items() if spec.stream.event_time]
         newest = max((time for time in [*known, self._at] if time is not None), default=self._at)
         for stream in self.app.streams:
             self._beat(stream, newest + _TEN_YEARS)
+            self._intakes[stream].end_keys()
 
     def put(self, table: str, rows: PushedRows) -> bool:
         """Gives a table another content; returns whether it was new."""

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from freshet.model.quality_table import QualityTable
 from freshet.quality.periodic import (
+    InstanceFigures,
     LevelDemand,
     OperatorCost,
     PlanStep,
@@ -166,6 +167,55 @@ def test_what_may_not_be_thinned_takes_its_time_from_the_others() -> None:
 
 
 def test_what_has_begun_goes_first() -> None:
-    running = ready("running", 0.4, 5.0, begun=True, thin=False)
+    running = ready("running", 0.4, 5.0, left=0.4, thin=False)
     found = PredictedLevels().assign(0.0, [ready("soft", 1.0, 1.0), running])
     assert found["soft"].level == pytest.approx(0.6, abs=1e-3)
+
+
+def told(rule: PredictedLevels, *times: tuple[float, float]) -> PredictedLevels:
+    """A rule that has seen instances with these predicted and actual times."""
+    for predicted, took in times:
+        rule.finished(InstanceFigures("q", 0.0, 1.0, 0.5, 1.0, predicted=predicted, took=took))
+    return rule
+
+
+def test_what_has_begun_counts_with_what_is_left_of_it() -> None:
+    for left, level in ((0.0, 1.0), (0.4, 0.6), (5.0, 0.0)):
+        running = ready("running", 0.8, 5.0, left=left, thin=False)
+        found = PredictedLevels().assign(0.0, [ready("soft", 1.0, 1.0), running])
+        assert found["soft"].level == pytest.approx(level, abs=1e-3)
+
+
+def test_several_workers_do_as_much_more_but_none_is_faster() -> None:
+    both = [ready("one", 0.8, 1.0), ready("two", 0.8, 1.0)]
+    assert {each.level for each in PredictedLevels().assign(0.0, both, workers=2).values()} == {1.0}
+    assert PredictedLevels().assign(0.0, both)["one"].level == pytest.approx(0.625, abs=1e-3)
+    alone = PredictedLevels().assign(0.0, [ready("long", 0.8, 0.5)], workers=4)["long"]
+    assert alone.level == pytest.approx(0.625, abs=1e-3)
+
+
+def test_times_that_were_too_short_are_stretched() -> None:
+    rule = told(PredictedLevels(), *[(0.1, 0.12)] * 20)
+    assert [rule.margin, rule.free] == pytest.approx([0.2, 0.0])
+    assert rule.assign(0.0, [ready("q", 1.0, 0.6)])["q"].level == pytest.approx(0.5, abs=1e-3)
+
+
+def test_the_error_of_one_long_instance_is_kept_free_before_a_deadline() -> None:
+    short, long = [(0.01, 0.01)] * 8, [(0.1, 0.09), (0.1, 0.11)] * 4
+    rule = told(PredictedLevels(), *short, *long)
+    assert [rule.margin, rule.free] == pytest.approx([0.0, 0.04])
+    many = [ready(str(number), 0.1, 0.54) for number in range(10)]
+    assert {round(each.level, 3) for each in rule.assign(0.0, many).values()} == {0.5}
+    one_was_disturbed = told(rule, (0.1, 0.8))
+    assert one_was_disturbed.free < 0.1
+
+
+def test_levels_stay_where_they_are_while_they_still_fit() -> None:
+    rule = told(PredictedLevels(), *[(0.1, 0.09), (0.1, 0.11)] * 4)
+    many = [ready(str(number), 0.1, 0.54) for number in range(10)]
+    assert rule.assign(0.0, many)["9"].level == pytest.approx(0.5, abs=1e-3)
+    # The first took 0.01 s longer than planned: that is what is kept free for.
+    assert rule.assign(0.06, many[1:])["9"].level == pytest.approx(0.5, abs=1e-3)
+    assert rule.assign(0.15, many[2:])["9"].level == pytest.approx((0.39 - 0.04) / 0.8, abs=1e-3)
+    # The next ones take nothing.
+    assert rule.assign(0.15, many[6:])["9"].level == pytest.approx((0.39 - 0.08) / 0.4, abs=1e-3)

@@ -61,7 +61,8 @@ def test_the_given_worth_counts_as_well(tmp_path: Path, web: Web) -> None:
         fed.until(lambda: worths(fed) == {"a": 1.0, "b": 4.0, "c": 0.1})
 
 
-def test_accesses_count_less_the_older_they_are(tmp_path: Path, web: Web) -> None:
+def test_accesses_count_less_the_older_they_are(tmp_path: Path, web: Web, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("freshet.sources.mirror.worth._PAUSE", 0.5)
     web.pages = {f"/{name}": price(1) for name in "abc"}
     worth = {"accesses": "clicks", "column": "item", "weight": "points", "half_life": "1000 h"}
     given = options(web, "a", "b", "c", worth=worth)

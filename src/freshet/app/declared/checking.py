@@ -71,6 +71,7 @@ class Catalog:
             orders=self.orders,
             ends=self.ends,
             functions=self.functions,
+            ordered={name: stream.order.column for name, stream in self.streams.items() if stream.order is not None},
             in_pairs=in_pairs,
         )
 
@@ -157,6 +158,8 @@ def timed_streams(graph: QueryGraph) -> list[str]:
     timed: dict[str, bool] = {}
     for name in reversed(graph.order):
         goes_by_time = graph.operators[name].goes_by_time
+        if graph.operators[name].ordered_by is not None:
+            continue  # behind it, its key takes the place of time
         for source in graph.inputs[name]:
             timed[source] = timed.get(source, False) or timed.get(name, False) or goes_by_time
     return [stream for stream in graph.streams if timed.get(stream)]

@@ -6,10 +6,8 @@ file against; nothing else knows the keys.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
-from functools import partial
-from typing import Annotated, Any, Final, Literal, cast
+from typing import Annotated, Any, Final, Literal
 
 from pydantic import (
     AfterValidator,
@@ -18,109 +16,45 @@ from pydantic import (
     ConfigDict,
     Field,
     InstanceOf,
-    ValidationInfo,
     model_validator,
 )
 
+from freshet.app.declared.fields import (
+    ALWAYS_FULL,
+    ByteSize,
+    DurationOrUnlimited,
+    DurationText,
+    LatencyCurve,
+    Master,
+    OptionalPath,
+    Overload,
+    PathText,
+    PolicyName,
+    Quality,
+    Resident,
+    ShareMode,
+    SizeOrUnlimited,
+    SparkSettings,
+    Weight,
+    above_zero,
+    ahead,
+    checked,
+    expected,
+    telling,
+)
 from freshet.app.declared.optimizing import ranks_of
-from freshet.app.declared.spec import check_master, share_mode
 from freshet.log.segments.retention import Retention
-from freshet.model import Curve, Expectation, UserError, parse_bytes, parse_duration, priority_classes
+from freshet.model import Expectation, UserError, priority_classes
 from freshet.model.balance import BalanceBound
 from freshet.model.decision_table import DecisionTable
 from freshet.model.level_settings import LevelAim, LevelMode, WhenFull
 from freshet.model.look_settings import LookSettings
-from freshet.model.places import check_local
-from freshet.model.promises import overload_of
-from freshet.model.quality_table import PROPORTIONAL, QualityTable
-from freshet.model.weight_plan import WeightPlan
-from freshet.policies import create
+from freshet.model.quality_table import PROPORTIONAL
 from freshet.policies.periodic import create_periodic
-from freshet.policies.sharing import Mode
 from freshet.sinks.place import load, load_anything
-from freshet.spark.session.residency import ResidentSetting, check_resident
-from freshet.spark.session.settings import check_settings
 
 DEFAULT = Retention()
 DEFAULT_LOOKS: Final = LookSettings()
-
-
-def _telling(function: Callable[[Any], Any], prefix: str = "") -> Callable[[Any], Any]:
-    """A function whose errors are problems at the place of the value; a prefix of their text is left out."""
-
-    def told(value: Any) -> Any:
-        try:
-            return function(value)
-        except UserError as error:
-            raise ValueError(str(error).removeprefix(prefix)) from None
-
-    return told
-
-
-def _checked(check: Callable[[Any], object], prefix: str = "") -> AfterValidator:
-    """Refuses what a check refuses."""
-
-    def checked(value: Any) -> Any:
-        check(value)
-        return value
-
-    return AfterValidator(_telling(checked, prefix))
-
-
-def _quantity(parse: Callable[[Any], Any], kind: str, whole: bool = False) -> BeforeValidator:
-    def check(value: Any) -> Any:
-        wrong = isinstance(value, bool) or not isinstance(value, str | int | float)
-        if wrong or (isinstance(value, float) and (whole or not math.isfinite(value))):
-            raise ValueError(f"must be a {kind}, not {str(value).lower() if isinstance(value, bool) else repr(value)}")
-        return _telling(parse)(value)
-
-    return BeforeValidator(check)
-
-
-def _above_zero(otherwise: str) -> AfterValidator:
-    def check(value: float | None) -> float | None:
-        if value is not None and value <= 0:
-            raise ValueError(f"must be above 0 (else {otherwise}) or 'unlimited', not {value:g}")
-        return value
-
-    return AfterValidator(check)
-
-
-def _expected(measure: str) -> BeforeValidator:
-    """An expectation; the context of the validation has the classes of the application."""
-
-    def parse(value: Any, info: ValidationInfo) -> Expectation:
-        classes = priority_classes({}) if info.context is None else info.context["classes"]
-        return cast(Expectation, _telling(lambda given: Expectation.parse(measure, given, classes))(value))
-
-    return BeforeValidator(parse)
-
-
-def _ahead(value: float, info: ValidationInfo) -> float:
-    _telling(lambda ahead: LookSettings(info.data.get("look_every", math.inf), ahead))(value)
-    return value
-
-
-def _or_unlimited(parse: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    return lambda value: None if value == "unlimited" else parse(value)
-
-
-DurationText = Annotated[float, _quantity(parse_duration, "duration such as '10 s'")]
-DurationOrUnlimited = Annotated[float | None, _quantity(_or_unlimited(parse_duration), "duration such as '10 s'")]
-ByteSize = Annotated[int, _quantity(parse_bytes, "size such as '512 MB'", whole=True), Field(ge=0)]
-SizeOrUnlimited = Annotated[int | None, _quantity(_or_unlimited(parse_bytes), "size such as '512 MB'", whole=True)]
-LatencyCurve = Annotated[Curve, BeforeValidator(_telling(Curve.parse))]
-Weight = Annotated[InstanceOf[WeightPlan], BeforeValidator(_telling(WeightPlan.parse, "weight "))]
-ALWAYS_FULL: Final = WeightPlan.parse(1.0)
-Overload = Annotated[tuple[str, ...], BeforeValidator(_telling(overload_of, "overload "))]
-Quality = Annotated[QualityTable, BeforeValidator(_telling(QualityTable.parse, "quality "))]
-PolicyName = Annotated[str, _checked(create)]
-ShareMode = Annotated[Mode, BeforeValidator(_telling(share_mode, "share "))]
-PathText = Annotated[str, _checked(partial(check_local, what="path"), "path: ")]
-OptionalPath = Annotated[str | None, _checked(partial(check_local, what="path"), "path: ")]
-Master = Annotated[str, _checked(check_master)]
-Resident = Annotated[ResidentSetting, BeforeValidator(_telling(check_resident, "resident "))]
-SparkSettings = Annotated[dict[str, str], _checked(check_settings)]
 
 
 class Section(BaseModel):
@@ -149,7 +83,7 @@ class RetentionSection(Section):
     """How long tuples stay readable after every reader has consumed them, or "unlimited"."""
     history_bytes: SizeOrUnlimited = DEFAULT.history_bytes
     """Number of bytes, or "unlimited": consumed tuples stay while they are among the newest ones of that size."""
-    bound: Annotated[SizeOrUnlimited, _above_zero("nothing is ever taken in")] = DEFAULT.bound_bytes
+    bound: Annotated[SizeOrUnlimited, above_zero("nothing is ever taken in")] = DEFAULT.bound_bytes
     """Maximum number of bytes that may wait for a reader, or "unlimited"; beyond it the source is held back."""
 
     def retention(self) -> Retention:
@@ -178,6 +112,13 @@ class StreamSection(Section):
     """For how long a tuple is worth answering."""
     lateness: DurationText | None = None
     """How far an event time may lie behind the newest one seen; later tuples are counted and set aside."""
+    ordered_by: str | None = None
+    """The column by which its tuples come in order, nearly: whole numbers, timestamps or dates. Joins without windows
+    go by it."""
+    disorder: str | None = None
+    """How far tuples come out of that order: "500 rows", "8 s", or "measured" (the default)."""
+    in_order: float | None = None
+    """If it is measured, the share of the tuples that must count as in order; 0.999 by default."""
     retention: RetentionSection = RetentionSection()
     """How long its tuples are kept."""
     source: OpenSection = OpenSection(kind="push")
@@ -207,11 +148,11 @@ class ExpectSection(Section):
     """``[queries.NAME.expect]``: what the measures of a query should be over its life, each with a class. A value such
     as "2 s" holds for ever, in the class best-effort; the long form is ``{class = "must", points = [[0, "2 s"]]}``."""
 
-    latency: Annotated[InstanceOf[Expectation] | None, _expected("latency")] = None
+    latency: Annotated[InstanceOf[Expectation] | None, expected("latency")] = None
     """Mean age of answers, and at most the age of the oldest waiting tuple: a duration."""
-    memory: Annotated[InstanceOf[Expectation] | None, _expected("memory")] = None
+    memory: Annotated[InstanceOf[Expectation] | None, expected("memory")] = None
     """Bytes that wait in its queues, on average: a size."""
-    throughput: Annotated[InstanceOf[Expectation] | None, _expected("throughput")] = None
+    throughput: Annotated[InstanceOf[Expectation] | None, expected("throughput")] = None
     """Output tuples per second: a number, or such as "200 rows/s"."""
     every: Annotated[DurationText, Field(gt=0)] | None = None
     """Time between looks at the query; that of the application, if not given."""
@@ -319,7 +260,7 @@ class AppSection(Section):
     """Folder of the state: logs, cursors, positions of sources and sinks."""
     policy: PolicyName = "everything"
     """Scheduling policy (see `freshet policies`)."""
-    periodic: Annotated[str, _checked(create_periodic)] = "edf"
+    periodic: Annotated[str, checked(create_periodic)] = "edf"
     """Which instances of PERIOD queries run first: "edf", "edf-fused", "rm", "dm" or "llf"; before continuous
     queries."""
     reserve: float = Field(default=0.1, ge=0.0, lt=1.0)
@@ -338,7 +279,7 @@ class AppSection(Section):
     """How many units may run at once."""
     max_train_rows: int = Field(default=500_000, ge=1)
     """Maximum number of tuples that a unit takes from a queue at once."""
-    unit_timeout: Annotated[DurationOrUnlimited, _above_zero("nothing could ever run")] = 600.0
+    unit_timeout: Annotated[DurationOrUnlimited, above_zero("nothing could ever run")] = 600.0
     """How long a job of a unit may take, or "unlimited"; the query that takes longer is found and quarantined."""
     max_rows_out_per_row: int = Field(default=10_000, ge=1)
     """Maximum number of rows that a unit may output for each row that it reads; else the query is quarantined."""
@@ -347,18 +288,18 @@ class AppSection(Section):
     share: ShareMode = "never"
     """Whether operators that several queries begin with run once for all of them: "never", "auto" (if earlier runs have
     measured that it saves time) or "always"; true means "always" and false "never"."""
-    classes: Annotated[dict[str, float], _checked(priority_classes)] = {}
+    classes: Annotated[dict[str, float], checked(priority_classes)] = {}
     """Further classes of expectations, each with its weight; "must", "best-effort" and "dont-care" may have others."""
     look_every: Annotated[DurationText, Field(gt=0)] = DEFAULT_LOOKS.every
     """Time between two looks at the measures of a query with expectations."""
-    look_ahead: Annotated[DurationText, AfterValidator(_ahead)] = DEFAULT_LOOKS.ahead
+    look_ahead: Annotated[DurationText, AfterValidator(ahead)] = DEFAULT_LOOKS.ahead
     """How far ahead expectations are read to find violations: less than the time between looks; 0: now."""
     optimizer: Literal["act", "advise", "off"] = "act"
     """Whether the strategies of queries with expectations are changed ("act"), or only advised ("advise")."""
-    ranks: Annotated[InstanceOf[DecisionTable] | str, BeforeValidator(_telling(ranks_of, "ranks "))] = "shipped"
+    ranks: Annotated[InstanceOf[DecisionTable] | str, BeforeValidator(telling(ranks_of, "ranks "))] = "shipped"
     """Decision table of the optimizer: "shipped", "measured" (by `freshet calibrate`), "predict", or a table of ranks
     by measure and strategy."""
-    expect: Annotated[InstanceOf[BalanceBound], BeforeValidator(_telling(BalanceBound.parse, "expect"))] | None = None
+    expect: Annotated[InstanceOf[BalanceBound], BeforeValidator(telling(BalanceBound.parse, "expect"))] | None = None
     """What all outputs together should keep, for which fas-mcq finds beta: {response = "500 ms"} (they are as fresh as
     that allows) or {freshness = 0.9} (answers are as quick)."""
     ageing: Annotated[DurationText, Field(gt=0)] | None = None

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Literal, TypedDict, cast, get_args
+from typing import TYPE_CHECKING, Any, Final, Literal, TypedDict, Unpack, cast, get_args
 
 import pyarrow as pa
 
@@ -17,6 +17,7 @@ from freshet.model import (
     Curve,
     Expectation,
     Expectations,
+    KeyOrder,
     PriorityClass,
     Promises,
     Stream,
@@ -71,6 +72,33 @@ class StreamSpec:
     stream: Stream
     source: SourceLike = field(default_factory=lambda: {"kind": "push"})
     retention: Retention = field(default_factory=Retention)
+
+
+class KeyOptions(TypedDict, total=False):
+    """What a stream may declare about the order of its tuples."""
+
+    ordered_by: str | None
+    disorder: str | None
+    in_order: float | None
+
+
+def key_order(stream: str, source: SourceLike | None, **given: Unpack[KeyOptions]) -> KeyOrder | None:
+    """What a stream declares about the order of its tuples; None: nothing."""
+    column, disorder, in_order = given.get("ordered_by"), given.get("disorder"), given.get("in_order")
+    if column is None:
+        about = "disorder" if disorder is not None else "in_order"
+        if disorder is not None or in_order is not None:
+            raise UserError(f"stream {stream}: {about} is about an ordered key: say which column, as ordered_by = 'ts'")
+        return None
+    if isinstance(source, Mapping) and source.get("kind") == "spark":
+        raise UserError(
+            f"stream {stream}: ordered_by is not for a source of kind spark: its tasks write rows side by side, in no "
+            "order; use kind files, or push the rows"
+        )
+    try:
+        return KeyOrder.of(column, "measured" if disorder is None else disorder, in_order)
+    except UserError as error:
+        raise UserError(f"stream {stream}: {error}") from None
 
 
 @dataclass(frozen=True, slots=True)

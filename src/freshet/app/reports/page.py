@@ -38,7 +38,7 @@ _SECTIONS: Final = {
     "The run": (
         "format", "app", "status", "error", "trouble", "policy", "written", "time", "seconds", "notes", "changes",
     ),
-    "Queries": ("queries", "feasible"),
+    "Queries": ("queries", "feasible", "joins"),
     "All queries together": ("total",),
     "Streams, sources, sinks, tables": ("streams", "sources", "mirrors", "sinks", "tables"),
     "The machine": ("workers", "decisions", "latest_decision", "balance", "optimizer", "overhead", "ways", "residents",

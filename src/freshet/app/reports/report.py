@@ -12,6 +12,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
 
+from freshet.app.reports.joins import joins_of
 from freshet.app.reports.types import Report
 from freshet.model.messages import masked_value
 from freshet.quality import StreamCounts
@@ -47,6 +48,7 @@ def report_of(app: App, parts: Parts, status: str) -> Report:
         | {"waiting_bytes": logged[name].waiting_bytes, "held_back": logged[name].held_back}
         for name in app.streams
     }
+    declared = {name: spec.stream for name, spec in app.streams.items()}
     settings = {"state": str(app.state)} | asdict(app.settings) | {"master": parts.master}
     del settings["policy"], settings["looks"], settings["balance"]
     looks, bound, levels = app.settings.looks, app.settings.balance, app.settings.levels
@@ -69,6 +71,7 @@ def report_of(app: App, parts: Parts, status: str) -> Report:
         tables=parts.tables.states(),
         changes=dict(parts.installer.changes),
         notes=parts.installer.notes,
+        joins=parts.loop.ask(lambda: joins_of(parts.engine, parts.log, declared)),
         residents=parts.loop.ask(parts.residents),
         settings=settings,
     )

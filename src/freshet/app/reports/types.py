@@ -101,6 +101,35 @@ class TableReport(TypedDict):
     error: Annotated[str | None, "why the present content of the file is not the newest version"]
 
 
+class JoinInputReport(TypedDict):
+    """An input of a join by ordered keys."""
+
+    join: Annotated[str, "name of the join"]
+    streams: Annotated[list[str], "the stream that comes in there; several if the input is a join itself"]
+    ordered_by: Annotated[str, "its ordered key"]
+    mark: Annotated[int | None, "its key mark: later tuples at or below it do not count; a time is in microseconds"]
+    rows_held: Annotated[int, "number of its tuples that the join remembers"]
+    rows_predicted: Annotated[
+        int | None,
+        "maximum of these by the order of the streams (WU Eq. 3.7 and 3.8, corrected); `null` if the input is a join",
+    ]
+    lag: Annotated[int | None, "number of tuples that it runs ahead of the input that lags most; `null` as above"]
+    disorder: Annotated[
+        int | None, "by how many tuples the share `in_order` of its tuples comes out of order at most; `null` as above"
+    ]
+    disorder_distance: Annotated[int | None, "the same as a distance of keys; of times in microseconds"]
+    grows: Annotated[
+        bool, "true if the disorder grows with the stream, so that no memory is enough: it is not ordered by that key"
+    ]
+    past: Annotated[int, "number of tuples of the streams that came past the mark, since the key was declared"]
+
+
+class JoinsReport(TypedDict):
+    """The joins by ordered keys of a query."""
+
+    inputs: Annotated[list[JoinInputReport], "the inputs of its joins by ordered keys; a list of:"]
+
+
 class SettingsReport(TypedDict):
     """How the run was started."""
 
@@ -149,6 +178,7 @@ class Report(EngineSnapshot):
     mirrors: Annotated[dict[str, MirrorReport], ""]
     sinks: Annotated[dict[str, SinkReport], ""]
     tables: Annotated[dict[str, TableReport], ""]
+    joins: Annotated[dict[str, JoinsReport], ""]
     feasible: Annotated[
         list[FeasibleSnapshot], "whether each promise can be kept, by rates and costs of the last seconds; a list of:"
     ]

@@ -44,7 +44,7 @@ _UNLIMITED: Final = {"latency": "36500 days", "memory": MOST_BYTES, "throughput"
 
 @dataclass(frozen=True, slots=True)
 class Portion:
-    """Tuples of a stream that are pushed together, so many seconds after the beginning."""
+    """Tuples of a stream that are pushed together, this many seconds after the beginning."""
 
     after: float
     stream: str

@@ -116,7 +116,8 @@ def _open(
     # Until here nothing of the application is in the folder: a start that fails leaves it to others.
     claim(app.state, app.name)
     for name, spec in app.streams.items():
-        log.declare(name, spec.retention, clock=spec.stream.event_time or ARRIVAL, kind="stream")
+        goes_by, ordered = spec.stream.event_time or ARRIVAL, spec.stream.ordered_by
+        log.declare(name, spec.retention, clock=goes_by, kind="stream", ordered=ordered)
     queues = LogQueues(log)
     decisions, rows = DecisionKeeper(), app.settings.max_train_rows
     told: list[Observer] = [decisions, QuarantineTeller(), *map(Guarded, observers)]

@@ -92,9 +92,9 @@ LOOK_S: Final = 0.25
 notices stays for long."""
 OVERLOAD: Final = "overload"
 RELAXED: Final = 1000.0
-"""From the phase with little memory on, answers may take so many times as long: only memory counts then."""
+"""Factor by which answers may take longer from the phase with little memory on: only memory counts then."""
 ROOM: Final = 1.3
-"""Then, so many times as much memory is expected as Segment had at most in a burst."""
+"""The memory expected then, as a multiple of the most that Segment had in a burst."""
 CALM, LOW, BURST, FLOOD = 0.3, 0.3, 1.7, 1.5
 """Loads: of the calm, between bursts, of a burst and of the overload."""
 _SLOTLESS: Final = -1
@@ -113,7 +113,7 @@ class LoadPhase(NamedTuple):
 
 
 def phases(seconds: float) -> tuple[LoadPhase, ...]:
-    """The phases of a run, which lasts about so many seconds: a calm, a burst, as many bursts as fit, an overload.
+    """The phases of a run of about this many seconds: a calm, a burst, as many bursts as fit, an overload.
 
     >>> [(phase.name, phase.seconds) for phase in phases(57.0)]
     [('calm', 14.0), ('burst', 2.5), ('tight', 20.0), ('overload', 20.0)]

@@ -38,13 +38,14 @@ def periodic(
     if repetitions:
         with stage.spark("periodic", "local[1]") as session:
             managing = ManagingBench(stage, session, seconds)
-            stage.say("looking for the rate that is 100 % ...")
-            full = managing.full_rate()
-            stage.say(f"100 % is {full:.0f} tuples/s on each stream; looking for the gains of feedback ...")
-            gains, searched = managing.gains(full)
-            figures |= figures_of(managing.repeat(full, gains, repetitions))
+            stage.say("looking for the rates of loads ...")
+            managing.find_rates()
+            rate_1 = managing.rates[1.0]
+            stage.say(f"100 % is {rate_1:.0f} tuples/s on each stream; looking for the gains of feedback ...")
+            gains, searched = managing.gains()
+            figures |= figures_of(managing.repeat(gains, repetitions))
             wrong += managing.checked.wrong
-            conditions |= conditions_of(managing, full, gains, searched)
+            conditions |= conditions_of(managing, gains, searched)
     if kills:
         checked = killed_answers(stage, kills)
         wrong += checked.wrong

@@ -49,8 +49,12 @@ class PeriodicRun:
 
     @property
     def deviation(self) -> float:
-        """Standard deviation of the quality (RT Fig. 10b)."""
-        return float(np.std([each.quality for each in self.instances]))
+        """Standard deviation of the quality (RT Fig. 10b) among the instances with the same dealing of tables, the mean
+        over all dealings."""
+        dealings: dict[int, list[float]] = {}
+        for each in self.instances:
+            dealings.setdefault(round(each.release) // PERIOD_S, []).append(each.quality)
+        return float(np.mean([np.std(some) for some in dealings.values()]))
 
     @property
     def missed(self) -> float:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from statistics import fmean
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import numpy as np
@@ -15,13 +16,14 @@ from freshet.bench.freshness.fit import rows_per_train
 from freshet.bench.freshness.load import LoadBatch, MeasuredCosts
 from freshet.bench.freshness.model import predict_qos
 from freshet.bench.freshness.queries import Question
-from freshet.bench.qos.load import LINKS, LONG, LOOSE, TIGHT, TIMES, Storm, asked, tight_ones
+from freshet.bench.qos.load import DEADLINES, LINKS, TIMES, Storm, asked
 from freshet.bench.registry import bench
 from freshet.bench.result import Result
 from freshet.bench.stage import Stage
 from freshet.model import Curve
 from freshet.policies import create
 from freshet.quality.qos import Qos
+from freshet.reproduce.interval import interval_90
 from freshet.spark.session.residency import parse_resident
 
 if TYPE_CHECKING:
@@ -29,10 +31,9 @@ if TYPE_CHECKING:
 
 POLICIES: Final = {"slope_slack": "slope-slack-push(1)", "fixed": "fixed-priority-push(1)", "rr": "rr"}
 """All of them run one query per step over whole queues, and decide before every step."""
-STREAMS: Final = tuple(f"s{number}" for number in range(1, 6))
 _FIRST_ROWS: Final = 5_000
-_FEW: Final = 60
-"""With fewer arrivals in a run, policies have little to decide, and the promises of the two kinds are close."""
+_LONG: Final = 4
+"""Number of arrivals in the long trains of the calibration: in a storm trains are long."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,12 +47,11 @@ class QosRound:
     costs: MeasuredCosts
 
 
-@bench("What answers are worth on Spark while the load fluctuates, under three policies.", takes="about ten minutes")
+@bench("What answers are worth on Spark while the load fluctuates, under three policies.", takes="10 to 20 minutes")
 def qos(
     stage: Stage,
-    seconds: Annotated[float, typer.Option(min=1.0, help="Seconds of a run.")] = 34.0,
-    repetitions: Annotated[int, typer.Option(min=1, help="Repetitions; each runs every policy.")] = 5,
-    queries: Annotated[int, typer.Option(min=2, help="Queries, half of them tight.")] = 10,
+    repetitions: Annotated[int, typer.Option(min=1, help="Repetitions; each runs every policy.")] = 7,
+    queries: Annotated[int, typer.Option(min=4, help="Queries; four deadlines go to them in turn.")] = 8,
     trains: Annotated[
         float, typer.Option(min=0.01, max=10.0, help="Size of the trains; 0.1: ten times smaller than usual.")
     ] = 1.0,
@@ -62,15 +62,15 @@ def qos(
     seed: Annotated[int, typer.Option(min=0, help="Seed of queries and arrivals.")] = 0,
     master: Annotated[str, typer.Option(help="Spark master; one core is one worker, as simulated.")] = "local[1]",
 ) -> Result:
-    """Half of the queries have a tight latency curve, half a loose one. Costs and overhead are measured first. Then a
-    calm of 60 % of the capacity, a storm of 130 % and another calm are played under slope-slack, fixed priorities (both
-    with push-through) and round robin in turn, over the same arrivals, one query per step. The simulator gets the
-    measured costs and the same arrivals. `order_as_predicted` is the share of pairs of policies that come in the
-    predicted order.
+    """The network of CAR Table 4.4, scaled: equal queries, which get their tuples together, with four deadlines in
+    turn. Costs and overhead are measured first. Then a calm of 60 % of the capacity, a storm of 130 % and another calm
+    (CAR §4.6.2) are played under slope-slack, fixed priorities (both with push-through) and round robin in turn, over
+    the same arrivals, one query per step. The simulator gets the measured costs and the same arrivals.
+    `order_as_predicted` is the share of pairs of policies that come in the predicted order.
     """
     from freshet.bench.freshness.study import Study
 
-    questions, load = asked(queries, STREAMS, seed), Storm(seconds, times=TIMES * trains)
+    questions, load = asked(queries), Storm(TIMES * trains)
     chosen = parse_resident(resident)
     rounds: list[QosRound] = []
     with (
@@ -78,12 +78,13 @@ def qos(
         Study(session, stage.folder / "state", questions, chosen) as study,
     ):
         costs = _calibrate(stage, study, questions, load, warm_up)
-        stage.say(f"a step's overhead is {costs.overhead * 1e3:.1f} ms, a round {load.round(costs, questions):.2f} s")
+        stage.say(
+            f"a step's overhead is {costs.overhead * 1e3:.1f} ms, a round {load.round(costs, questions):.2f} s, "
+            f"a run {load.seconds(costs, questions):.0f} s"
+        )
         with stage.steps("runs", repetitions * len(POLICIES)) as advance:
             for number in range(repetitions):
                 rounds.append(_round(study, questions, load, costs, seed * 1000 + number, advance))
-                if len(rounds[-1].events) < _FEW:
-                    stage.say(f"only {len(rounds[-1].events)} arrivals: take more --seconds or a less busy machine")
                 # The machine's speed drifts: the next arrivals are sized by the last measurement.
                 costs = rounds[-1].costs
     return Result.of(_figures(rounds, questions), _conditions(rounds, load, questions))
@@ -97,7 +98,7 @@ def _calibrate(stage: Stage, study: Study, questions: Sequence[Question], load: 
             advance()
     with stage.steps("calibrating", 3) as advance:
         rows = _FIRST_ROWS
-        for times in (1, 1, LONG):
+        for times in (1, 1, _LONG):
             costs = MeasuredCosts.of(study.work_off(create("rr"), times * rows))
             rows = min(load.rows(costs, questions), 40 * _FIRST_ROWS)
             advance()
@@ -120,7 +121,7 @@ def _round(
     for name in names[turn:] + names[:turn]:
         policy = create(POLICIES[name])
         # The policy's own order works off what is left at the end, so that every tuple counts as it was served.
-        played[name] = study.play(policy, events, load.seconds, settle=policy)
+        played[name] = study.play(policy, events, load.seconds(known, questions), settle=policy)
         advance()
     costs = MeasuredCosts.of([step for each in played.values() for step in each.steps]).over(known)
     lags = np.mean([each.lags for each in played.values()], axis=0)
@@ -137,13 +138,9 @@ def _figures(rounds: Sequence[QosRound], questions: Sequence[Question]) -> dict[
     for name in POLICIES:
         figures[f"qos_{name}"] = mean([found.average for found in measured[name]])
     for other in ("fixed", "rr"):
-        figures[f"qos_slope_slack_minus_{other}"] = mean(gains(measured, other))
+        figures[f"qos_slope_slack_minus_{other}"] = confident(gains(measured, other))
     for name in POLICIES:
         figures[f"qos_per_tuple_{name}"] = mean([found.per_tuple for found in measured[name]])
-        for kind in ("tight", "loose"):
-            figures[f"qos_{kind}_{name}"] = mean(
-                [of_kind(found, questions, kind == "tight") for found in measured[name]]
-            )
     for name in POLICIES:
         figures[f"predicted_qos_{name}"] = mean([found.average for found in predicted[name]])
     figures["order_as_predicted"] = same_order(*_averages(rounds))
@@ -170,11 +167,20 @@ def gains(found: Mapping[str, Sequence[Qos]], other: str) -> list[float]:
     return [ours.average - its.average for ours, its in zip(found["slope_slack"], found[other], strict=True)]
 
 
-def of_kind(found: Qos, questions: Sequence[Question], tight: bool) -> float:
-    """Average QoS of the tight or of the loose queries."""
-    chosen = [each.name for each, kind in zip(questions, tight_ones(questions), strict=True) if kind is tight]
-    values = [found.by_query[name] for name in chosen if name in found.by_query]
-    return float(np.mean(values)) if values else 1.0
+def confident(values: Sequence[float]) -> Spread:
+    """The mean with its 90 % confidence interval; with the value alone if there is only one.
+
+    >>> confident([0.5, 1.0, 1.5])
+    Spread(middle=1.0, low=0.157..., high=1.842...)
+    """
+    low, high = interval_90(values) or (values[0], values[0])
+    return Spread(fmean(values), low, high)
+
+
+def by_deadline(found: Sequence[Qos], questions: Sequence[Question]) -> list[float]:
+    """Average QoS of the queries of each deadline, the tightest first."""
+    kinds = [[each.name for each in questions[kind :: len(DEADLINES)]] for kind in range(len(DEADLINES))]
+    return [fmean([each.by_query.get(name, 1.0) for each in found for name in names] or [1.0]) for names in kinds]
 
 
 def _conditions(rounds: Sequence[QosRound], load: Storm, questions: Sequence[Question]) -> dict[str, Any]:
@@ -185,28 +191,31 @@ def _conditions(rounds: Sequence[QosRound], load: Storm, questions: Sequence[Que
     }
     return {
         "paired_differences": differences,
+        "qos_by_deadline": {
+            name: [round(value, 4) for value in by_deadline(found, questions)] for name, found in measured.items()
+        },
         "order": {
             name: order(means)[::-1] for name, means in zip(("measured", "predicted"), _averages(rounds), strict=True)
         },
         "policies": f"{POLICIES}: one query per step, all that waits for it, a decision before every step",
         "queries": (
-            f"{len(questions)} of two predicates and a projection over {len(STREAMS)} streams, arithmetic of "
-            f"{LINKS[0]} to {LINKS[-1]} links; every other one of a stream is tight; both kinds cost the same"
+            f"{len(questions)} of two predicates and a projection over one stream, arithmetic of {LINKS} links each: "
+            "CAR Table 4.4, scaled from 1,000 applications"
         ),
         "curves": (
-            f"full utility up to the promise, falling to none at twice that; promises in s by repetition: "
-            f"{[[round(promise, 2) for promise in each] for each in promises]}: {TIGHT:g} rounds for the tight, "
-            f"{LOOSE:g} storms for the loose ones"
+            "full utility up to the deadline, none soon after it; deadlines in s by repetition: "
+            f"{[[round(promise, 2) for promise in each] for each in promises]}: "
+            f"{', '.join(f'{deadline:.2f}' for deadline in DEADLINES)} rounds, to the queries in turn"
         ),
         "load": (
-            f"{load.calm:.0%} of the capacity, for {load.length:.0f} s in the middle {load.storm:.0%}, then "
-            f"{load.calm:.0%}; the capacity is what one worker works off in trains of {LONG} arrivals, from costs "
-            "measured before the first repetition, and again in each for the next"
+            f"{load.calm:.0%} of the capacity, then {load.storm:.0%}, then {load.calm:.0%} (CAR §4.6.2); the capacity "
+            "is what one worker works off without overhead, from costs measured before the first repetition, and again "
+            "in each for the next"
         ),
         "arrivals": (
-            f"{[len(each.events) for each in rounds]} by repetition, of "
-            f"{[each.events[0].rows for each in rounds]} rows: {load.times:g} overheads of work for a query; at times "
-            "of Poisson processes with a fixed number in each phase"
+            f"{load.counts} in the three phases, evenly spaced, for all queries together; of "
+            f"{[each.events[0].rows for each in rounds]} rows by repetition: {load.times:g} overheads of work for a "
+            "query"
         ),
         "qos": (
             "mean utility of a query's output tuples, then over queries; per_tuple: over all tuples. A latency is from "
@@ -215,5 +224,6 @@ def _conditions(rounds: Sequence[QosRound], load: Storm, questions: Sequence[Que
         ),
         "simulator": "one worker, the same policies, curves and arrivals; costs, overhead and lags as measured in the "
         "same repetition, the mean over the policies",
-        "spread": "least and greatest of a repetition; figures are means over repetitions",
+        "spread": "least and greatest of a repetition; of qos_slope_slack_minus_...: the 90 % confidence interval of "
+        "the mean. Figures are means over repetitions",
     }

@@ -1,4 +1,4 @@
-"""The load of ``freshet bench qos``: tight and loose queries, and arrivals with a storm that brings too many."""
+"""The load of ``freshet bench qos``: the network of CAR Table 4.4, scaled to Spark, and the storm of CAR §4.6.2."""
 
 from __future__ import annotations
 
@@ -12,102 +12,99 @@ from freshet.bench.freshness.load import LoadBatch, MeasuredCosts
 from freshet.bench.freshness.queries import Question
 from freshet.model import Curve
 
-LINKS: Final = (128, 256, 512)
-"""Links of arithmetic in a query: rows are expensive, so that small arrivals keep Spark busy."""
+STREAM: Final = "s1"
+"""All queries read it, so that all of them get their tuples together, as in Table 4.4."""
+LINKS: Final = 256
+"""Links of arithmetic in a query: all boxes of Table 4.4 cost the same."""
+SELECTIVITY: Final = 0.2
+"""Few rows go out, so that the overhead of a step hardly depends on its rows."""
 TIMES: Final = 5.0
 """Work of a step over one arrival, over its overhead, unless trains are to have another size."""
-LONG: Final = 4
-"""Number of arrivals in a train for the capacity: in a backlog trains are long and share their overhead."""
-TIGHT: Final = 0.5
-"""Promise of the tight queries, in rounds (one arrival for every query)."""
-LOOSE: Final = 0.35
-"""Promise of the loose queries, in lengths of a storm, as in CAR §4.6.2 (2 s of 5.8 s)."""
+ROUND: Final = 0.286
+"""Seconds that one tuple for each application takes in the testbed of Table 4.4: 3,500 tuples/s (Fig. 4.15)."""
+DEADLINES: Final = tuple(deadline / ROUND for deadline in (0.075, 0.150, 0.225, 0.300))
+"""The deadlines of Table 4.4 in rounds; they go to the queries in turn."""
+DROP: Final = 1e-4 / ROUND
+"""Rounds from a curve's first critical point to its second (CAR §4.3.2)."""
+
+
+@dataclass(frozen=True, slots=True)
+class StormPhase:
+    """A part of the run: evenly spaced arrivals that make up a load."""
+
+    begin: float
+    end: float
+    load: float
+    arrivals: int
 
 
 @dataclass(frozen=True, slots=True)
 class Storm:
-    """A calm, a storm and a calm.
+    """A calm, a storm and a calm (CAR §4.6.2): 60 % of the capacity, 130 % and 60 %.
+
+    As in the reproduction of that section, the capacity is what could be processed without overhead, and a calm is
+    half as long as in the thesis on either side of the storm: 20, 15 and 20 arrivals for each query.
 
     Args:
-        seconds: Seconds of all three.
+        times: Work of a step over one arrival, over its overhead.
         calm: Load outside the storm, as a share of the capacity.
         storm: Load in the storm.
-        share: Share of the time that is storm, in the middle.
-        times: Work of a step over one arrival, over its overhead.
+        counts: Arrivals of the three phases.
     """
 
-    seconds: float
+    times: float = TIMES
     calm: float = 0.6
     storm: float = 1.3
-    share: float = 0.4
-    times: float = TIMES
-
-    @property
-    def length(self) -> float:
-        """Seconds of the storm."""
-        return self.seconds * self.share
-
-    def phases(self) -> Iterator[tuple[float, float, float]]:
-        """(begin, end, load) of each phase."""
-        begin = (self.seconds - self.length) / 2.0
-        yield 0.0, begin, self.calm
-        yield begin, begin + self.length, self.storm
-        yield begin + self.length, self.seconds, self.calm
+    counts: tuple[int, int, int] = (20, 15, 20)
 
     def rows(self, costs: MeasuredCosts, questions: Sequence[Question]) -> int:
         """Number of rows of an arrival."""
         work = sum(costs.per_row(each.name) for each in questions) / len(questions)
         return max(1, round(self.times * costs.overhead / work))
 
+    def work(self, costs: MeasuredCosts, questions: Sequence[Question]) -> float:
+        """Seconds of work that an arrival brings to all queries: at 100 % one comes in each such time."""
+        return self.rows(costs, questions) * sum(costs.per_row(each.name) for each in questions)
+
     def round(self, costs: MeasuredCosts, questions: Sequence[Question]) -> float:
-        """Seconds that all queries take for an arrival on every stream, in long trains: the capacity."""
-        rows = self.rows(costs, questions)
-        return sum(costs.per_row(each.name) * rows + costs.overhead / LONG for each in questions)
+        """Seconds that all queries take for an arrival, one step each."""
+        return self.work(costs, questions) + costs.overhead * len(questions)
+
+    def phases(self, costs: MeasuredCosts, questions: Sequence[Question]) -> Iterator[StormPhase]:
+        """The calm, the storm, the calm."""
+        begin, work = 0.0, self.work(costs, questions)
+        for load, count in zip((self.calm, self.storm, self.calm), self.counts, strict=True):
+            end = begin + count * work / load
+            yield StormPhase(begin, end, load, count)
+            begin = end
+
+    def seconds(self, costs: MeasuredCosts, questions: Sequence[Question]) -> float:
+        """Seconds of a run."""
+        return max(phase.end for phase in self.phases(costs, questions))
 
     def events(self, costs: MeasuredCosts, questions: Sequence[Question], seed: int) -> list[LoadBatch]:
-        """Arrivals in order; on each stream like a Poisson process with a known number of arrivals in each phase."""
-        rng = np.random.default_rng([seed, 53])
-        rows, each_takes = self.rows(costs, questions), self.round(costs, questions)
-        events = [LoadBatch(0.0, questions[0].stream, rows, 0)]
-        for begin, end, load in self.phases():
-            streams = dict.fromkeys(question.stream for question in questions)
-            count = max(1, round(load * (end - begin) / each_takes * len(streams)))
-            # Dealt out in turn: all streams get the same number, give or take one.
-            dealt = np.resize(rng.permutation(list(streams)), count)
-            for time, stream in zip(begin + rng.random(count) * (end - begin), dealt, strict=True):
-                events.append(LoadBatch(float(time), str(stream), rows, int(rng.integers(1 << 31))))
-        return sorted(events, key=lambda event: event.time)
+        """Arrivals in order, evenly spaced in each phase; the seed says which rows they bring."""
+        places = np.random.default_rng([seed, 53])
+        rows = self.rows(costs, questions)
+        return [
+            LoadBatch(float(time), STREAM, rows, int(places.integers(1 << 31)))
+            for phase in self.phases(costs, questions)
+            for time in np.linspace(phase.begin, phase.end, phase.arrivals, endpoint=False)
+        ]
 
     def curves(self, costs: MeasuredCosts, questions: Sequence[Question]) -> dict[str, Curve]:
-        """Curves of the tight and of the loose queries; each falls to nothing at twice its promise (CAR §3.4.1)."""
-        promises = {True: TIGHT * self.round(costs, questions), False: LOOSE * self.length}
+        """Full worth up to a deadline, none soon after it; the four deadlines go to the queries in turn."""
+        seconds = self.round(costs, questions)
         return {
-            each.name: Curve.deadline(promises[tight], promises[tight])
-            for each, tight in zip(questions, tight_ones(questions), strict=True)
+            each.name: Curve.deadline(DEADLINES[number % len(DEADLINES)] * seconds, DROP * seconds)
+            for number, each in enumerate(questions)
         }
 
 
-def tight_ones(questions: Sequence[Question]) -> list[bool]:
-    """Which queries are tight: every other one on every stream.
+def asked(count: int) -> list[Question]:
+    """Queries that cost the same.
 
-    >>> tight_ones(asked(4, ("s1", "s2")))
-    [True, True, False, False]
+    >>> [(each.name, each.stream, each.links) for each in asked(2)]
+    [('q0', 's1', 256), ('q1', 's1', 256)]
     """
-    seen: dict[str, int] = {}
-    tight = []
-    for each in questions:
-        seen[each.stream] = seen.get(each.stream, 0) + 1
-        tight.append(seen[each.stream] % 2 == 1)
-    return tight
-
-
-def asked(count: int, streams: tuple[str, ...], seed: int = 0) -> list[Question]:
-    """Queries dealt out to the streams in turn; tight and loose ones have the same costs and selectivities."""
-    rng = np.random.default_rng([seed, 54])
-    half = (count + 1) // 2
-    links, shares = np.resize(LINKS, half), np.resize((0.2, 0.5, 0.8), half)
-    order = [*rng.permutation(half), *rng.permutation(half)][:count]
-    return [
-        Question(f"q{number}", streams[number % len(streams)], int(links[place]), float(shares[place]), number)
-        for number, place in enumerate(order)
-    ]
+    return [Question(f"q{number}", STREAM, LINKS, SELECTIVITY, number) for number in range(count)]

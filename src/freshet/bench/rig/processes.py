@@ -13,7 +13,7 @@ _PAUSE: Final = 0.05
 
 
 def still_there(processes: Iterable[psutil.Process], patience: float) -> list[psutil.Process]:
-    """Those of some processes that have not ended after so many seconds.
+    """The processes that have not ended after this many seconds.
 
     It looks at them now and then. :func:`psutil.wait_procs` asks the system for a handle instead, and some systems
     refuse that, with an error of their own, for a process that ends at that very moment.

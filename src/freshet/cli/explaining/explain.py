@@ -109,6 +109,7 @@ def _lines(query: Query, app: App, checked: Checked) -> Iterator[str]:
     from freshet.app.declared.endpoints import named_sinks
     from freshet.app.remembered.sharing import read_figures
     from freshet.cli.explaining.jobs import explain_jobs
+    from freshet.cli.explaining.keys import explain_keys
     from freshet.cli.explaining.overload import explain_overload
     from freshet.cli.explaining.paths import explain_paths
     from freshet.cli.explaining.periodic import explain_periodic
@@ -133,6 +134,7 @@ def _lines(query: Query, app: App, checked: Checked) -> Iterator[str]:
     yield from (f"  {line}" for line in describe(query.graph).splitlines())
     for more in (
         explain_times(query, app.streams, checked),
+        explain_keys(query, app.streams, app.state),
         explain_jobs(query, checked, no_residents),
         explain_joins(query),
         explain_overload(query, checked.schemas),

@@ -28,3 +28,5 @@ def explain_periodic(query: Query, scheduler: str) -> Iterator[str]:
         yield f"{', '.join(panes)} keeps panes: no tuple is read twice"
     elif any(not window.passes for window in query.windows.values()):
         yield "it is a batch: what its windows hold is read again at each release"
+    if "thin" in promises.overload:
+        yield f"if there is too much work, it keeps a share of its tuples; worth: {promises.quality.text()}"

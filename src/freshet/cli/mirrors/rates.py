@@ -73,7 +73,7 @@ def _lines(row: ElementRate, width: int) -> Iterator[str]:
 
 
 def _shortened(name: str, width: int) -> str:
-    """A name in so many characters. The end of an address tells more than what is before it.
+    """A name in at most this many characters. The end of an address tells more than its beginning.
 
     >>> _shortened("https://example.org/items/tea", 20), _shortened("tea", 20)
     ('https...rg/items/tea', 'tea')

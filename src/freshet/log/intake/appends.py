@@ -18,9 +18,9 @@ from freshet.log.intake.asides import Asides
 from freshet.log.segments.retention import Limits
 from freshet.log.segments.segment import SegmentWriter, read_segment
 from freshet.log.store.commits import Commits
-from freshet.log.store.records import HeartbeatRecord
+from freshet.log.store.records import HeartbeatRecord, KeyNews
 from freshet.log.store.state import StreamState
-from freshet.log.store.store import Transaction
+from freshet.log.store.store import Transaction, pack_offsets
 from freshet.model import ARRIVAL, Segment, SegmentFile
 from freshet.model.names import CONTENT
 
@@ -48,6 +48,7 @@ class Appends(Commits):
         late: Sequence[Mapping[str, Any]] = (),
         newest: int | None = None,
         watermark: int | None = None,
+        keys: KeyNews | None = None,
     ) -> range:
         """Appends tuples, rows that were set aside, and the source's position. All is durable on return, or nothing.
 
@@ -60,6 +61,7 @@ class Appends(Commits):
             late: Late rows, one JSON line each.
             newest: Newest event time seen, in microseconds.
             watermark: No later tuple is older than this time, in microseconds; None if unknown.
+            keys: What it says about the order by key; None: the stream has no ordered key.
 
         Returns:
             The offsets of the tuples.
@@ -80,7 +82,7 @@ class Appends(Commits):
                     lengths = intake.write(dead, late)
                     last = max(self._state.stream(stream).arrival, self._floor)
                     file = self._write(stream, _monotone(table, last))
-                more = _Arrived(source_position, newest, len(dead), len(late), *lengths, records)
+                more = _Arrived(source_position, newest, len(dead), len(late), *lengths, records, keys)
                 return self._store.write(lambda tx: self._append(tx, stream, file, more, watermark))
             except LogFull:
                 intake.reset()
@@ -113,7 +115,33 @@ class Appends(Commits):
         tx.after(lambda: more.apply(stream))
         if watermark is not None:
             self._mark(tx, stream, watermark)
+        if more.keys is not None:
+            self._mark_key(tx, stream, first, more.keys)
         return range(first, tx.draft.get(("next", stream.id), stream.index.end))
+
+    def _mark_key(self, tx: Transaction, stream: StreamState, first: int, keys: KeyNews) -> None:
+        """Enters a key mark at the end of a stream, if it is new, and the tuples from an offset on that are past it."""
+        at, past = tx.draft.get(("next", stream.id), stream.index.end), [first + place for place in keys.past]
+        tx.execute("UPDATE streams SET disorder = ?, past = past + ? WHERE id = ?",
+                   (keys.disorder, len(past), stream.id))  # fmt: skip
+        newest = tx.draft.get(("key", stream.id), stream.key_marks.newest)
+        mark = None if keys.mark is None or (newest is not None and keys.mark <= newest) else keys.mark
+        if mark is not None:
+            tx.draft["key", stream.id] = mark
+        if past or mark is not None:
+            entry = (self._sequence(tx, 1), stream.id, at, mark, pack_offsets(past))
+            tx.execute("INSERT INTO key_marks VALUES (?, ?, ?, ?, ?)", entry)
+
+        def effect() -> None:
+            stream.disorder, stream.past = keys.disorder, stream.past + len(past)
+            stream.take_key_mark(at, mark, past)
+
+        tx.after(effect)
+
+    def raise_key_mark(self, stream: str, keys: KeyNews) -> None:
+        """Enters a key mark without tuples: somebody says that no later tuple has a key at or below it."""
+        with self._intake(stream):
+            self._store.write(lambda tx: self._mark_key(tx, found := self._state.stream(stream), found.index.end, keys))
 
     def adopt(
         self,
@@ -306,6 +334,7 @@ class _Arrived:
     dead_bytes: int
     late_bytes: int
     records: Records
+    keys: KeyNews | None = None
 
     def keep_records(self, tx: Transaction, stream: int) -> None:
         """Writes the records that changed, and deletes those that are None."""

@@ -12,6 +12,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from freshet.log.intake.conversion import convert, members
+from freshet.log.intake.keys import OrderKeeper
 from freshet.log.intake.malformed import Malformed
 from freshet.log.intake.shown import clean, shown, type_name
 from freshet.log.log import Log
@@ -23,22 +24,24 @@ Rows: TypeAlias = pa.Table | pa.RecordBatch | Sequence[Mapping[str, Any]]
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
-    """What became of the rows of one append: offsets [first, end), and how many were set aside."""
+    """What became of the rows of one append: offsets [first, end), how many were set aside, and how many are in the
+    stream but past its key mark."""
 
     first: int
     end: int
     dead: int
     late: int
+    past: int = 0
 
 
 class Intake:
     """Takes rows into a declared stream. There is one for each stream; any thread may use it.
 
     A row that does not fit the schema is a dead letter: it has a value of another type (see
-    :mod:`freshet.log.intake.conversion`), a column that the stream does not have, or a NULL event time. A missing
-    column is NULL. A row is late if its event time lies more than the stream's lateness before the newest
-    event time that came before it (in a row or a heartbeat). Both kinds are kept, with the reason, in JSON lines in the
-    state folder.
+    :mod:`freshet.log.intake.conversion`), a column that the stream does not have, a NULL event time, or a NULL ordered
+    key. A missing column is NULL. A row is late if its event time lies more than the stream's lateness before the
+    newest event time that came before it (in a row or a heartbeat). Both kinds are kept, with the reason, in JSON lines
+    in the state folder. A row whose ordered key is past the mark goes into the stream; the log notes its offset.
 
     >>> import tempfile
     >>> from pathlib import Path
@@ -51,7 +54,7 @@ class Intake:
     ...         {"ts": "2024-01-01T00:02:00Z", "v": "seven"},
     ...         {"ts": "2024-01-01T00:00:00Z", "v": 8},
     ...     ], arrivals=1)
-    Receipt(first=0, end=1, dead=1, late=1)
+    Receipt(first=0, end=1, dead=1, late=1, past=0)
     """
 
     def __init__(self, log: Log, stream: Stream) -> None:
@@ -60,6 +63,7 @@ class Intake:
         self.event_time = stream.event_time
         """Column of the stream's event time; None if its time is the arrival."""
         self._schema = stream.schema.append(pa.field(ARRIVAL, pa.int64()))
+        self._keys = None if stream.order is None else OrderKeeper(log, stream.name, stream.order)
         self._lock = threading.Lock()
 
     def append(
@@ -88,17 +92,23 @@ class Intake:
             kept = np.ones(len(rows), dtype=bool)
             kept[[*reasons, *late]] = False
             table = pa.Table.from_arrays([*columns, pa.array(times)], schema=self._schema)
+            table = table if kept.all() else table.filter(pa.array(kept))
+            keys = None if self._keys is None or not len(table) else self._keys.judge(table)
             offsets = self._log.append(
                 self._stream.name,
-                table if kept.all() else table.filter(pa.array(kept)),
+                table,
                 source_position=source_position,
                 records=records or {},
                 dead=_set_aside(rows, reasons, times),
                 late=_set_aside(rows, late, times),
                 newest=newest,
                 watermark=self._watermark(newest, times[kept]),
+                keys=None if keys is None else keys.news,
             )
-        return Receipt(offsets.start, offsets.stop, len(reasons), len(late))
+            if self._keys is not None and keys is not None:
+                self._keys.took(keys)
+        past = 0 if keys is None else len(keys.news.past)
+        return Receipt(offsets.start, offsets.stop, len(reasons), len(late), past)
 
     def adopt(
         self,
@@ -118,6 +128,7 @@ class Intake:
             late: Late rows.
             source_position: Where the source continues after a restart.
         """
+        assert self._keys is None, f"{self._stream.name} has an ordered key, and tasks know no order"
         with self._lock:
             known = self._log.newest(self._stream.name)
             newest = known if newest is None else max(newest, newest if known is None else known)
@@ -158,7 +169,15 @@ class Intake:
             if lateness is None or (known is not None and time_us <= known):
                 return False
             self._log.heartbeat(name, time_us, lateness_us=round(lateness * 1e6))
+            if self._keys is not None and self._keys.column == self._stream.event_time:
+                self._keys.beat(time_us - round(lateness * 1e6))
             return True
+
+    def end_keys(self) -> None:
+        """Says that no more rows come in the order of the ordered key: all of them are past the mark from now on."""
+        if self._keys is not None:
+            with self._lock:
+                self._keys.end()
 
     def _watermark(self, newest: int | None, arrivals: npt.NDArray[np.int64]) -> int | None:
         """The time from which on tuples may still come after these."""
@@ -184,6 +203,9 @@ class Intake:
             array, why = convert(column, field, self._stream.time_zone)
             columns.append(array)
             reasons = {**why, **reasons}
+        if self._keys is not None:
+            place = self._stream.schema.names.index(self._keys.column)
+            reasons = {**self._keys.refused(columns[place]), **reasons}
         return columns, self._without_event_time(columns, reasons)
 
     def _table_strangers(self, rows: pa.Table) -> dict[int, str]:

@@ -67,9 +67,11 @@ def _forget(tx: Transaction, state: LogState, now_us: int, pressure: bool, done:
     spent = state.spent(floors)
     tx.executemany("DELETE FROM segments WHERE sequence = ?", [(row,) for row in spent])
     # The newest watermark at or below the oldest offset still holds for that offset.
-    raised = ((state.streams[name], floor) for name, floor in floors.items())
+    raised = [(state.streams[name], floor) for name, floor in floors.items()]
     kept = [(stream.id, at) for stream, floor in raised if (at := stream.marks.last_before(floor)) is not None]
     tx.executemany("DELETE FROM heartbeats WHERE stream = ? AND at < ?", kept)
+    kept = [(stream.id, at) for stream, floor in raised if (at := stream.key_marks.last_before(floor)) is not None]
+    tx.executemany("DELETE FROM key_marks WHERE stream = ? AND at < ?", kept)
     tx.after(lambda: _forgotten(state, floors, spent, done))
 
 

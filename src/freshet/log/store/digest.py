@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final
 
 TABLES: Final = ("meta", "streams", "segments", "heartbeats", "readers", "ledger", "queries", "records",
-                 "instances", "releases")  # fmt: skip
+                 "instances", "releases", "key_marks")  # fmt: skip
 KEY: Final = "digest"
 """Its key in the table ``meta``; stores of versions without a digest have no such row."""
 

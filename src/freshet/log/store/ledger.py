@@ -40,6 +40,18 @@ def enter(tx: Transaction, entry: Missing, now: int) -> None:
     tx.execute(f"INSERT INTO ledger ({_COLUMNS}) VALUES ({', '.join('?' * len(LEDGER))})", values)
 
 
+def widen(tx: Transaction, entry: Missing, now: int) -> None:
+    """Enters what is missing of a range. The latest entry of the edge with the same reason grows up to its end,
+    whatever lies between: nothing is missing there. So the ledger does not grow with the number of ranges."""
+    same = "SELECT max(rowid) FROM ledger WHERE edge = ? AND stream = ? AND query = ? AND kind = ? AND reason = ?"
+    (found,) = tx.execute(same, (entry.edge, entry.stream, entry.query, entry.kind, entry.reason)).fetchone()
+    if found is None:
+        enter(tx, entry, now)
+        return
+    grown = "UPDATE ledger SET end = ?, rows = rows + ?, time = ? WHERE rowid = ?"
+    tx.execute(grown, (entry.end, entry.rows, now, found))
+
+
 def _entry_before(tx: Transaction, entry: Missing) -> Any:
     same = (entry.edge, entry.first, entry.query, entry.stream, entry.kind, entry.ratio, entry.rule, entry.reason)
     return tx.execute(_SAME, same).fetchone()

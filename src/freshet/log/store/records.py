@@ -15,6 +15,7 @@ class StreamMeter:
     waiting_bytes: int
     dead: int
     late: int
+    past: int
     heartbeats: int
     held_back: str | None
 
@@ -35,3 +36,18 @@ class HeartbeatRecord:
     sequence: int
     offset: int
     time: int
+
+
+@dataclass(frozen=True, slots=True)
+class KeyNews:
+    """What an append says about the order of a stream by its key.
+
+    Args:
+        mark: The key mark after it; None: there is none yet.
+        past: Places, among the appended tuples, of those that came past the mark.
+        disorder: What is known of the disorder after it, packed.
+    """
+
+    mark: int | None
+    past: tuple[int, ...]
+    disorder: bytes

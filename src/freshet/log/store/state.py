@@ -11,10 +11,10 @@ from typing import Any, Final
 from freshet.log import old_names
 from freshet.log.errors import NoStream
 from freshet.log.kinds import ReaderKind, StreamKind
-from freshet.log.marks import Marks
+from freshet.log.marks import Marks, PastRows
 from freshet.log.segments.index import StreamIndex
 from freshet.log.segments.retention import Retention
-from freshet.log.store.store import NEEDED, PARKED, unpack_members
+from freshet.log.store.store import NEEDED, PARKED, unpack_members, unpack_offsets
 from freshet.model import FreshetError, Segment
 
 _NUMBERS: Final = ("arrival", "newest", "dead", "dead_bytes", "late", "late_bytes", "heartbeats")
@@ -73,7 +73,21 @@ class StreamState:
     """What its watermarks are about: the column of its event time, or the arrival."""
     kind: StreamKind = "stream"
     marks: Marks = field(default_factory=Marks)
+    ordered: str | None = None
+    """The column that its key marks are about."""
+    disorder: bytes | None = None
+    """What is known of its disorder by that column, packed."""
+    past: int = 0
+    """Number of tuples that came past the key mark."""
+    key_marks: Marks = field(default_factory=Marks)
+    past_rows: PastRows = field(default_factory=PastRows)
     readers: dict[str, ReaderState] = field(default_factory=dict)
+
+    def take_key_mark(self, at: int, key: int | None, past: Iterable[int]) -> None:
+        """Takes an entry: the mark after the tuples before an offset, and which of the last ones were past it."""
+        if key is not None:
+            self.key_marks.add(at, key)
+        self.past_rows.add(past)
 
     def waiting_bytes(self) -> int:
         """Bytes that a reader at work has not consumed yet."""
@@ -128,7 +142,20 @@ class LogState:
         ):
             if id_ in self._by_id:
                 self._by_id[id_].marks.add(at, time)
+        self._catch_up_keys(rows)
         ((self.sequence,),) = rows("SELECT value FROM meta WHERE key = 'sequence'")
+
+    def _catch_up_keys(self, rows: SelectRows) -> None:
+        if not any(True for _ in rows("PRAGMA table_info(key_marks)")):
+            return
+        for id_, ordered, disorder, past in rows("SELECT id, ordered, disorder, past FROM streams"):
+            found = self._by_id[id_]
+            found.ordered, found.disorder, found.past = ordered, disorder, past
+        for id_, at, key, past in rows(
+            f"SELECT stream, at, key, past FROM key_marks WHERE sequence >= {self.sequence} ORDER BY sequence"
+        ):
+            if id_ in self._by_id:
+                self._by_id[id_].take_key_mark(at, key, unpack_offsets(past))
 
     def _catch_up_readers(self, rows: SelectRows, has_kinds: bool) -> None:
         for stream in self.streams.values():
@@ -231,6 +258,8 @@ class LogState:
         """Drops the segments of a stream that end at or below an offset; returns the rows that are then empty."""
         spent = []
         stream.marks.drop_before(below)
+        stream.key_marks.drop_before(below)
+        stream.past_rows.drop_before(below)
         for number, length in stream.index.drop_below(below):
             row = self.rows[number]
             row.live -= 1

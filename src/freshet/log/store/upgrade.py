@@ -40,6 +40,9 @@ def upgrade(connection: sqlite3.Connection) -> None:
     if not _has(connection, "instances", "release"):
         _add_instances(connection)
         _forget_digest(connection)
+    if not _has(connection, "key_marks", "key"):
+        _add_key_marks(connection)
+        _forget_digest(connection)
 
 
 def _forget_digest(connection: sqlite3.Connection) -> None:
@@ -59,6 +62,18 @@ def _add_instances(connection: sqlite3.Connection) -> None:
     columns = ", ".join(f"{name} {kind}" for name, kind in INSTANCES.items())
     connection.execute(f"CREATE TABLE instances ({columns}, PRIMARY KEY (query, release)) WITHOUT ROWID")
     connection.execute("CREATE TABLE releases (query TEXT PRIMARY KEY, last INTEGER NOT NULL) WITHOUT ROWID")
+
+
+def _add_key_marks(connection: sqlite3.Connection) -> None:
+    """Upgrades from version 8, in which streams had no ordered keys."""
+    connection.execute("ALTER TABLE streams ADD COLUMN ordered TEXT")
+    connection.execute("ALTER TABLE streams ADD COLUMN disorder BLOB")
+    connection.execute("ALTER TABLE streams ADD COLUMN past INTEGER NOT NULL DEFAULT 0")
+    connection.execute(
+        "CREATE TABLE key_marks (sequence INTEGER PRIMARY KEY, stream INTEGER NOT NULL, at INTEGER NOT NULL, "
+        "key INTEGER, past BLOB NOT NULL)"
+    )
+    connection.execute("CREATE INDEX key_marks_by_stream ON key_marks (stream, at)")
 
 
 def _add_ledger(connection: sqlite3.Connection) -> None:

@@ -6,7 +6,7 @@ from math import expm1, log
 from typing import Final
 
 _FACTOR: Final = 4.0
-"""The test waits for rates that are so many times as high or as low."""
+"""The test looks for rates that have risen or fallen by this factor."""
 _LIMIT: Final = 8.0
 """Evidence that is enough: odds of e^8 = 3,000 to 1."""
 

@@ -15,7 +15,7 @@ from freshet.model import UserError
 Floats = NDArray[np.float64]
 
 _POPULATION: Final = 20
-"""A prior is learned from at least so many elements."""
+"""Minimum number of elements from which a prior is learned."""
 _WEAK: Final = 0.05
 """Shape of a prior that says hardly anything."""
 _TELLING: Final = 2.0

@@ -65,7 +65,7 @@ class RefreshingWorld:
         self.refresher.replan(self.now)
 
     def run(self, polls: int) -> LearnedPoint:
-        """Goes on until so many polls were made in all, and says what was reached."""
+        """Continues until this many polls have been made in all, and returns what was reached."""
         while self._polls < polls:
             self._step(polls - self._polls)
         return self.point()

@@ -11,6 +11,7 @@ from freshet.model.operators.fold import AggregateFunction, Call, Fold, Lifetime
 from freshet.model.operators.join import FROM, UNTIL, Join
 from freshet.model.operators.last import Last
 from freshet.model.operators.lookup import Lookup
+from freshet.model.operators.marked import Marked
 from freshet.model.operators.moving import Moving
 from freshet.model.operators.own import Own, OwnFold
 from freshet.model.operators.panes import WINDOW_END, WINDOW_START, Panes
@@ -30,6 +31,7 @@ __all__ = [
     "Last",
     "Lifetime",
     "Lookup",
+    "Marked",
     "Moving",
     "Operator",
     "Own",

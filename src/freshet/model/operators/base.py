@@ -101,6 +101,11 @@ class Operator(ABC):
         return False
 
     @property
+    def ordered_by(self) -> str | None:
+        """The ordered key whose marks take the place of event time at it and behind it; None: event time stays."""
+        return None
+
+    @property
     def reads_table(self) -> str | None:
         """The table that it reads besides."""
         return None

@@ -12,6 +12,7 @@ from freshet.model.operators.fold import Call, Lifetime
 from freshet.model.operators.join import Join
 from freshet.model.operators.last import Last
 from freshet.model.operators.lookup import Lookup
+from freshet.model.operators.marked import Marked
 from freshet.model.operators.moving import Moving
 from freshet.model.operators.own import Own, OwnFold
 from freshet.model.operators.panes import Panes
@@ -19,7 +20,7 @@ from freshet.model.operators.project import Project
 from freshet.model.operators.union import Union
 
 KINDS: Final[dict[str, type[Operator]]] = {
-    each.tag: each for each in (Filter, Project, Union, Lookup, Own, OwnFold, Panes, Moving, Join, Last)
+    each.tag: each for each in (Filter, Project, Union, Lookup, Own, OwnFold, Panes, Moving, Join, Last, Marked)
 }
 """Operators by the tag of their stored form; a new kind is entered here."""
 

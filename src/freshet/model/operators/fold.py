@@ -47,8 +47,8 @@ class Fold(Operator):
         return 1
 
     @abstractmethod
-    def state_text(self) -> str:
-        """What it remembers, and for how long."""
+    def state_text(self) -> str | None:
+        """What it remembers, and for how long; None: nothing beyond one instance."""
 
 
 @dataclass(frozen=True, slots=True)

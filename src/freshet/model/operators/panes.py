@@ -90,9 +90,18 @@ class Panes(Fold):
         changes = ", told at every change" if self.emit == "changes" else ""
         later = f", {span_text(self.offset)} later," if self.offset else ""
         called = called_text(self.keys, self.calls)
+        if self._is_batch:
+            return f"over all that an instance sees{called}"
         return f"every {span_text(self.slide)}{later} over {self.validity.text()}{called}{changes}"
 
-    def state_text(self) -> str:
+    @property
+    def _is_batch(self) -> bool:
+        """Whether it runs over what an instance of a periodic query sees, and remembers nothing for the next one."""
+        return self.slide == 1 and self.validity.size is None
+
+    def state_text(self) -> str | None:
+        if self._is_batch:
+            return None
         group = f" of each {', '.join(self.keys)}" if self.keys else ""
         more = "".join(f" and {detail}" for detail in sorted(self._details))
         return f"a partial answer{group}{more} for every {span_text(self.slide)}, {self.validity.for_how_long()}"

@@ -14,7 +14,7 @@ import numpy as np
 from freshet.model import UserError, View
 from freshet.policies.aurora.bucket_table import BucketTable, Floats, Grid, Numbers, Ranges, ranges_of
 from freshet.policies.aurora.calendar_queue import CalendarQueue
-from freshet.policies.aurora.schedule import LEVEL, SchedulePolicy
+from freshet.policies.aurora.schedule import LEVEL, SchedulePolicy, SizeOrAuto
 from freshet.policies.aurora.trains import Trains
 from freshet.policies.ratio.number_set import NumberSet
 
@@ -48,7 +48,7 @@ class Bucketing(SchedulePolicy):
     name: ClassVar[str] = "bucketing"
     rule = "first bucket of slope and slack"
 
-    def __init__(self, size: int = 10, partitions: int = 20, *, trains: Trains | None = None) -> None:
+    def __init__(self, size: SizeOrAuto = 10, partitions: int = 20, *, trains: Trains | None = None) -> None:
         super().__init__(size, trains=trains)
         if partitions < 1:
             raise UserError(f"{self.name}: {partitions} partitions are none: use 1 or more")
@@ -299,6 +299,7 @@ class BucketingPush(Bucketing):
 
     name: ClassVar[str] = "bucketing-push"
     push: ClassVar[bool] = True
+    auto: ClassVar[tuple[str, ...]] = ("size",)
 
 
 class BucketingFused(BucketingPush):
@@ -306,6 +307,7 @@ class BucketingFused(BucketingPush):
 
     name: ClassVar[str] = "bucketing-fused"
     fuse: ClassVar[bool] = True
+    auto: ClassVar[tuple[str, ...]] = ()
 
 
 POLICIES: Final = (Bucketing, BucketingPush, BucketingFused)

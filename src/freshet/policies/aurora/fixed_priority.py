@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import ClassVar, Final
 
 from freshet.model import View
-from freshet.policies.aurora.schedule import SchedulePolicy
+from freshet.policies.aurora.schedule import SchedulePolicy, SizeOrAuto
 from freshet.policies.aurora.trains import Trains
 
 
@@ -32,7 +32,7 @@ class FixedPriority(SchedulePolicy):
     name: ClassVar[str] = "fixed-priority"
     rule = "least static slack"
 
-    def __init__(self, size: int = 10, *, trains: Trains | None = None) -> None:
+    def __init__(self, size: SizeOrAuto = 10, *, trains: Trains | None = None) -> None:
         super().__init__(size, trains=trains)
         self._ranks: list[int] = []
         self._version = -1
@@ -66,6 +66,7 @@ class FixedPriorityPush(FixedPriority):
 
     name: ClassVar[str] = "fixed-priority-push"
     push: ClassVar[bool] = True
+    auto: ClassVar[tuple[str, ...]] = ("size",)
 
 
 class FixedPriorityFused(FixedPriorityPush):
@@ -73,6 +74,7 @@ class FixedPriorityFused(FixedPriorityPush):
 
     name: ClassVar[str] = "fixed-priority-fused"
     fuse: ClassVar[bool] = True
+    auto: ClassVar[tuple[str, ...]] = ()
 
 
 POLICIES: Final = (FixedPriority, FixedPriorityPush, FixedPriorityFused)

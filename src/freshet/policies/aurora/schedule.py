@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterable, Sequence
-from typing import ClassVar, Final
+from typing import ClassVar, Final, Literal
 
 from freshet.model import NOTHING, Curve, Decision, RunStep, Step, UserError, View
 from freshet.policies.aurora.rest_costs import RestCosts
+from freshet.policies.aurora.schedule_size import ScheduleSize
 from freshet.policies.aurora.trains import Trains, WholeQueue
 from freshet.policies.base import Policy
 from freshet.policies.pushing import PushThrough
 
+SizeOrAuto = int | Literal["auto"]
+"""The number of operators in a schedule, or the word for one that is chosen by itself."""
 LEVEL: Final = Curve([(0.0, 1.0)])
 """The curve of a query that has none: its answers lose nothing, so it waits for idle time."""
 
@@ -27,17 +30,23 @@ class SchedulePolicy(Policy):
     a bucket, or one comparison.
 
     Args:
-        size: N, the number of operators in a schedule.
+        size: N, the number of operators in a schedule; "auto": with push-through it is chosen anew for each decision,
+            by :class:`~freshet.policies.aurora.schedule_size.ScheduleSize`.
         trains: How many of the waiting tuples to take.
     """
 
     push: ClassVar[bool] = False
     fuse: ClassVar[bool] = False
+    auto: ClassVar[tuple[str, ...]] = ()
+    """Arguments that may be the word "auto"."""
 
-    def __init__(self, size: int = 10, *, trains: Trains | None = None) -> None:
-        if size < 1:
+    def __init__(self, size: SizeOrAuto = 10, *, trains: Trains | None = None) -> None:
+        if size == "auto" and "size" not in self.auto:
+            raise UserError(f"{self.name}: only policies that end in -push choose the size of a schedule by themselves")
+        if size != "auto" and size < 1:
             raise UserError(f"{self.name}: a schedule of {size} operators is empty: use 1 or more")
-        self.size = size
+        self.size = 1 if size == "auto" else size
+        self._sizes = ScheduleSize() if size == "auto" else None
         self.trains: Trains = trains or WholeQueue()
         self.operations = 0
         self.through = PushThrough()
@@ -52,6 +61,8 @@ class SchedulePolicy(Policy):
     def completed(self, view: View, operators: Iterable[int]) -> None:
         """These operators ran. Notices are frequent, so they are only counted until the next decision."""
         self._completed += 1
+        if self._sizes is not None:
+            self._sizes.ran(view)
 
     def changed(self, view: View, query: int) -> None:
         """A query changed: paths behind operators and their costs are looked up again."""
@@ -65,6 +76,8 @@ class SchedulePolicy(Policy):
             return NOTHING
         self.costs.ran(self._completed)
         self._completed = 0
+        if self._sizes is not None:
+            self.size = self._sizes.choose(view)
         chosen = self.ranked(view)
         if self.fuse:
             return self._fused(view, chosen)

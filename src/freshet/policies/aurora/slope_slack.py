@@ -10,7 +10,7 @@ import numpy as np
 
 from freshet.model import View
 from freshet.policies.aurora.curve_table import CurveTable
-from freshet.policies.aurora.schedule import SchedulePolicy
+from freshet.policies.aurora.schedule import SchedulePolicy, SizeOrAuto
 from freshet.policies.aurora.trains import Trains
 
 _MANY: Final = 48
@@ -43,7 +43,7 @@ class SlopeSlack(SchedulePolicy):
     name: ClassVar[str] = "slope-slack"
     rule = "steepest slope, then least slack"
 
-    def __init__(self, size: int = 10, *, idle_only: bool = False, trains: Trains | None = None) -> None:
+    def __init__(self, size: SizeOrAuto = 10, *, idle_only: bool = False, trains: Trains | None = None) -> None:
         super().__init__(size, trains=trains)
         self.idle_only = idle_only
         self._table: CurveTable | None = None
@@ -105,6 +105,7 @@ class SlopeSlackPush(SlopeSlack):
 
     name: ClassVar[str] = "slope-slack-push"
     push: ClassVar[bool] = True
+    auto: ClassVar[tuple[str, ...]] = ("size",)
 
 
 class SlopeSlackFused(SlopeSlackPush):
@@ -112,6 +113,7 @@ class SlopeSlackFused(SlopeSlackPush):
 
     name: ClassVar[str] = "slope-slack-fused"
     fuse: ClassVar[bool] = True
+    auto: ClassVar[tuple[str, ...]] = ()
 
 
 POLICIES: Final = (SlopeSlack, SlopeSlackPush, SlopeSlackFused)

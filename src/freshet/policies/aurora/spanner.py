@@ -13,10 +13,10 @@ from freshet.policies.aurora.slope_slack import SlopeSlack
 class TopSpanner(SlopeSlack):
     """Runs a tree that spans the most urgent boxes of one query, up to its output (CAR §6.3.6.1.2, item 1).
 
-    Boxes are ranked by slope and slack. Of the best k, those of one query are taken: the query of the best box, or, if
-    several share it, the one with the most of them. What lies between them and the output runs with them. If a box on
-    the way has several inputs, tuples that wait in front of its other inputs come along, so that the inputs of a join
-    stay in balance (Fig. 6.6). With as many k as a query has boxes it is the whole query tree.
+    Boxes are ranked by slope and slack. Of the best k, it takes those of one query: the query of the best box. If
+    several queries share that box, it takes the one with most of the k. Boxes between them and the output run with
+    them. If a box on the way has several inputs, tuples that wait in front of its other inputs come along, so that the
+    inputs of a join stay in balance (Fig. 6.6). If k is the number of a query's boxes, it runs the whole query tree.
 
     Args:
         boxes: k, the number of best-ranked boxes that are looked at.
@@ -67,7 +67,7 @@ class TopSpanner(SlopeSlack):
         return tuple(number for number in whole if number in inside)
 
     def _query(self, view: View, best: Sequence[int]) -> int:
-        """The query of the best box; of those that share it, the one with the most of the other boxes."""
+        """The query of the best box. If several queries share the box, it is the one with most of the other boxes."""
         counts = Counter(query for number in best for query in view.operators[number].queries)
         return max(view.operators[best[0]].queries, key=lambda query: (counts[query], -query))
 

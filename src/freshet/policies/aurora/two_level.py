@@ -49,8 +49,8 @@ class TwoLevel(Policy):
         size: Number of superboxes in a plan; None: every superbox that has waiting tuples, once.
         trains: How many of the waiting tuples to take.
         high_cost: From this many seconds per tuple on, an operator ends a superbox, so that what lies behind it need
-            not wait for it (CAR §6.3.7). Superboxes are selected again when a learned cost reaches this or falls well
-            below it.
+            not wait for it, and its superbox yields to others (CAR §6.3.7). Superboxes are selected again when a
+            learned cost reaches this or falls well below it.
         seed: Seed for a random order of the turns; None: the order of the operators.
     """
 
@@ -119,6 +119,9 @@ class TwoLevel(Policy):
             after = [turn for turn in turns if turn > self._last]
             turns = (after + turns)[: self.size]
             self._last = turns[-1]
+        if self._ends:
+            # An expensive box yields to what lies behind it: that is short, and puts something out (CAR §6.3.7).
+            turns.sort(key=lambda turn: self._superboxes[turn][-1] in self._ends)
         return turns
 
     def weighs(self, view: View, operator: int) -> dict[str, float]:

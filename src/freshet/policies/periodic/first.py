@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 
 from freshet.model import Abandon, Action, Decision, InstanceRun, InstanceView, RunInstances, View
 from freshet.policies.around import Around
@@ -42,17 +42,13 @@ class PeriodicFirst(Around):
         self._contended = False
         self._started: dict[int, float] = {}
         """Operators of continuous queries that run, with the time at which they began."""
-        self._stale = True
-        self._levels: Mapping[tuple[str, int], InstanceLevel] = {}
 
     def released(self, view: View, instances: Sequence[InstanceView]) -> None:
-        self._stale = True
         if self.levels is not None:
             self.levels.released(view, instances)
         self.inner.released(view, instances)
 
     def answered(self, view: View, outcome: InstanceOutcome) -> None:
-        self._stale = True
         if self.levels is not None:
             self.levels.answered(view, outcome)
         self.inner.answered(view, outcome)
@@ -74,7 +70,8 @@ class PeriodicFirst(Around):
                 self._begin(view, inner)
                 return Decision((*given_up, *inner.actions), inner.again)
         chosen = self.scheduler.together(view, order)
-        runs = RunInstances(tuple(self._run(view, each) for each in chosen))
+        levels = {} if self.levels is None else self.levels.assign(view, chosen)
+        runs = RunInstances(tuple(_run(each, levels.get(each.key)) for each in chosen))
         actions: tuple[Action, ...] = (*given_up, runs)
         return Decision(actions)
 
@@ -95,14 +92,6 @@ class PeriodicFirst(Around):
         late = view.now > instance.deadline and not instance.running
         return late and view.queries[instance.query].promises.late == "abandon"
 
-    def _run(self, view: View, instance: InstanceView) -> InstanceRun:
-        if self.levels is None:
-            return InstanceRun(instance.key)
-        if self._stale:
-            self._levels, self._stale = self.levels.assign(view), False
-        level = self._levels.get(instance.key, InstanceLevel())
-        return InstanceRun(instance.key, tuple(level.kept.items()), level.quality)
-
     def why(self, view: View, decision: Decision) -> Reason:
         if decision.steps or not any(isinstance(each, RunInstances) for each in decision.actions):
             return self.inner.why(view, decision)
@@ -110,3 +99,9 @@ class PeriodicFirst(Around):
         chosen = sum(len(each.runs) for each in decision.actions if isinstance(each, RunInstances))
         figures = {"overhead_s": view.overhead()}
         return Reason(self.scheduler.name, self.scheduler.rule, figures, chosen, waiting, (), ())
+
+
+def _run(instance: InstanceView, level: InstanceLevel | None) -> InstanceRun:
+    if level is None:
+        return InstanceRun(instance.key)
+    return InstanceRun(instance.key, tuple(level.kept.items()), level.quality)

@@ -34,5 +34,5 @@ class LevelManager(Protocol):
     def answered(self, view: View, outcome: InstanceOutcome) -> None:
         """An instance was answered or abandoned."""
 
-    def assign(self, view: View) -> Mapping[tuple[str, int], InstanceLevel]:
-        """The levels of the instances that wait, by key; those that are not named keep everything."""
+    def assign(self, view: View, chosen: Sequence[InstanceView]) -> Mapping[tuple[str, int], InstanceLevel]:
+        """The levels of the instances that are about to run, by key."""

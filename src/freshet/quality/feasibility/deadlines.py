@@ -16,7 +16,8 @@ _MOST: Final = 64.0
 
 
 def deadlines(situation: Situation) -> Iterator[Verdict]:
-    """A verdict for each query with a PERIOD, by the demand of all of them and the overhead of their steps.
+    """A verdict for each query with a PERIOD: whether what is due by its deadlines fits, of all queries, with the
+    overhead of their steps.
 
     >>> from freshet.model import Promises
     >>> def query(name: str, seconds: float) -> QueryDemand:
@@ -28,13 +29,12 @@ def deadlines(situation: Situation) -> Iterator[Verdict]:
     """
     periodic = [each for each in situation.queries if each.promises.period is not None]
     known = [each for each in periodic if each.instance is not None]
-    found = _fit(situation, known, 1.0)
-    room = _room(situation, known)
     for each in periodic:
         if each.instance is None:
             yield Verdict(each.name, _promise(each), "unknown", reason="no instance of it has been answered yet")
         else:
-            yield _verdict(each, found, room)
+            own = known.index(each)
+            yield _verdict(each, _fit(situation, known, 1.0, own), _room(situation, known, own))
 
 
 def _verdict(query: QueryDemand, found: Fit, room: float) -> Verdict:
@@ -53,7 +53,7 @@ def _promise(query: QueryDemand) -> str:
     return f"every {duration_text(query.promises.period or 0.0)}, due after {due}"
 
 
-def _fit(situation: Situation, queries: Sequence[QueryDemand], factor: float) -> Fit:
+def _fit(situation: Situation, queries: Sequence[QueryDemand], factor: float, own: int) -> Fit:
     overhead = situation.overhead
     loads = [
         PeriodicLoad(
@@ -64,13 +64,13 @@ def _fit(situation: Situation, queries: Sequence[QueryDemand], factor: float) ->
         )
         for each in queries
     ]
-    return fit(loads, blocking=overhead, capacity=situation.for_instances)
+    return fit(loads, blocking=overhead, capacity=situation.for_instances, of=loads[own])
 
 
-def _room(situation: Situation, queries: Sequence[QueryDemand]) -> float:
-    """The factor by which instances may take longer with all of them in time."""
+def _room(situation: Situation, queries: Sequence[QueryDemand], own: int) -> float:
+    """The factor by which instances may take longer with all of one query in time."""
     low, high = 0.0, _MOST
     while high - low > 1e-3 * high:
         middle = (low + high) / 2.0
-        low, high = (middle, high) if _fit(situation, queries, middle).level >= 1.0 else (low, middle)
+        low, high = (middle, high) if _fit(situation, queries, middle, own).level >= 1.0 else (low, middle)
     return low

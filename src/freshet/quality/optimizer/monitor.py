@@ -25,8 +25,8 @@ class SystemMonitor:
         self._due: dict[str, float] = {}
 
     def watch(self, query: str, now: float, every: float) -> None:
-        """Looks at a query every so many seconds from now on; a query that is watched already keeps its next look,
-        unless that would be later than by the new interval."""
+        """Looks at a query every ``every`` seconds from now on. A query that is watched already keeps its next look,
+        unless the new interval ends before it."""
         known = self._due.get(query)
         self._every[query] = every
         self._due[query] = now + every if known is None else min(known, now + every)

@@ -90,7 +90,7 @@ class PredictedView:
     """A view in which only the operators of one query have tuples; numbers are those of the present view."""
 
     def __init__(self, present: View, query: int) -> None:
-        self.now = present.now
+        self.now, self.deciding = present.now, present.deciding
         self.queries: Sequence[QueryView] = present.queries
         self.own: dict[int, PredictedOperator] = {}
         self.operators: list[OperatorView] = list(present.operators)

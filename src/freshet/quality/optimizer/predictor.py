@@ -15,7 +15,7 @@ from freshet.quality.optimizer.predicted_view import ExpectedTuples, PredictedVi
 from freshet.quality.waiting import Waiting
 
 _TICKS: Final = 24
-"""In so many portions tuples come. What they wait for each other is small beside what a strategy makes of them."""
+"""Number of portions in which tuples come. Their waits for each other are small beside what a strategy causes."""
 _MOST_STEPS: Final = 1000
 """Maximum number of steps: a prediction must take little time, whatever a policy does."""
 

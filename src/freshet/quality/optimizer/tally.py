@@ -61,7 +61,7 @@ class Tally:
         self._violated: dict[str, float] = {}
 
     def add(self, look: Look, seconds: float) -> None:
-        """Takes a look at an interval of so many seconds."""
+        """Takes a look at an interval of this many seconds."""
         self._latest = look
         self.looks += 1
         self.switches += look.switches and look.applied

@@ -62,23 +62,33 @@ class Fit(NamedTuple):
     demand: float
 
 
-def fit(queries: Sequence[PeriodicLoad], *, blocking: float = 0.0, capacity: float = 1.0) -> Fit:
+def fit(
+    queries: Sequence[PeriodicLoad],
+    *,
+    blocking: float = 0.0,
+    capacity: float = 1.0,
+    of: PeriodicLoad | None = None,
+) -> Fit:
     """How periodic queries fit, with the overhead of their steps and the blocking of a step that is running.
 
     Args:
         queries: All of them.
         blocking: Seconds for which a step that runs already may keep the others waiting.
         capacity: Seconds of work per second that they may take: what the reserve of continuous queries leaves.
+        of: Only its deadlines must be kept; None: those of all. Work that is due later does not come before it.
 
     >>> half = [PeriodicLoad("a", lambda level: 0.4 * level, 1.0, 0.5)]
     >>> half += [PeriodicLoad("b", lambda level: 0.3 * level, 1.0, 0.5)]
     >>> found = fit(half)
     >>> round(found.load, 3), round(found.level, 3), found.tightest
     (0.7, 0.714, 0.5)
+    >>> tight, easy = PeriodicLoad("t", lambda level: 0.2, 1.0, 0.1), PeriodicLoad("e", lambda level: 0.2, 1.0, 1.0)
+    >>> [fit([tight, easy], of=each).level for each in (tight, easy)]
+    [0.0, 1.0]
     """
     if not queries:
         return Fit(0.0, 1.0, 0.0, 0.0)
-    times = _deadlines(queries)
+    times = _deadlines(queries, queries if of is None else [of])
     due = np.array([[query.due_by(time) for query in queries] for time in times])
 
     def demands(level: float) -> NDArray[np.float64]:
@@ -96,14 +106,14 @@ def fit(queries: Sequence[PeriodicLoad], *, blocking: float = 0.0, capacity: flo
     return Fit(load, largest_ratio(need, capacity), float(times[tightest]), float(demands(1.0)[tightest]))
 
 
-def _deadlines(queries: Sequence[PeriodicLoad]) -> NDArray[np.float64]:
-    """The deadlines until all releases fall together again, at most some thousands."""
+def _deadlines(queries: Sequence[PeriodicLoad], of: Sequence[PeriodicLoad]) -> NDArray[np.float64]:
+    """The deadlines of some queries until all releases fall together again, at most some thousands."""
     micros = [round(query.period * 1e6) for query in queries]
     end = math.lcm(*micros) / 1e6
     each = _DEADLINES // len(queries)
     found = {
         round(number * query.period + query.deadline, 9)
-        for query in queries
+        for query in of
         for number in range(min(each, math.ceil(end / query.period)))
     }
     return np.array(sorted(found))

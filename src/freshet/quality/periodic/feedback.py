@@ -71,7 +71,7 @@ class FeedbackLevels(LevelRule):
         self._instances = 0
 
     def assign(
-        self, now: float, instances: Sequence[ReadyInstance], ahead: Sequence[ReadyInstance] = ()
+        self, now: float, instances: Sequence[ReadyInstance], ahead: Sequence[ReadyInstance] = (), workers: int = 1
     ) -> dict[str, PlannedLevel]:
         if now >= self._next:
             self._controller.observe(self._missed, self._instances)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import ClassVar, Final
 
 from freshet.model.quality_table import PROPORTIONAL, QualityTable
@@ -16,7 +17,7 @@ LEAST: Final = 0.01
 """Share of a window that an instance reads at least."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ReadyInstance:
     """An instance that was released and has not ended.
 
@@ -27,7 +28,7 @@ class ReadyInstance:
         plan: What it takes, with its selectivities.
         table: The quality table of its query.
         thin: Whether some of its tuples may be left out.
-        begun: Whether some of it has run: then it goes first.
+        left: Seconds that it still takes, if it has begun: then it goes first, and its level does not change.
         weight: Importance of its query.
     """
 
@@ -37,7 +38,7 @@ class ReadyInstance:
     plan: PlanTime
     table: QualityTable = PROPORTIONAL
     thin: bool = True
-    begun: bool = False
+    left: float | None = None
     weight: float = 1.0
 
     def seconds(self, level: float) -> float:
@@ -54,7 +55,7 @@ class ReadyInstance:
         """
         if self.table.inputs:
             return lambda level: stretch * self.seconds(level)
-        terms, kept = [stretch * term for term in reversed(self.plan.terms(self.rows))], self.table.kept
+        terms, kept = [stretch * term for term in self._terms], self.table.kept
         if not self.thin:
             return lambda level: sum(terms)
 
@@ -66,6 +67,11 @@ class ReadyInstance:
             return found
 
         return seconds
+
+    @cached_property
+    def _terms(self) -> list[float]:
+        """The time as a polynomial in the share kept, the highest degree first."""
+        return self.plan.terms(self.rows)[::-1]
 
     def kept(self, level: float) -> dict[str, float]:
         """The share of each of its streams that it reads at a level; nothing is named if it reads everything."""
@@ -100,7 +106,7 @@ class LevelRule(ABC):
 
     @abstractmethod
     def assign(
-        self, now: float, instances: Sequence[ReadyInstance], ahead: Sequence[ReadyInstance] = ()
+        self, now: float, instances: Sequence[ReadyInstance], ahead: Sequence[ReadyInstance] = (), workers: int = 1
     ) -> dict[str, PlannedLevel]:
         """The level of each instance that has not ended, by its key.
 
@@ -109,6 +115,7 @@ class LevelRule(ABC):
             instances: Those that were released and have not ended.
             ahead: Those whose release is still to come, before the last deadline of the others (RT §7). They take part
                 of the time, and get no level yet.
+            workers: Number of instances that run at once.
         """
 
     def finished(self, outcome: InstanceFigures) -> None:  # noqa: B027 (optional notice)
@@ -125,7 +132,7 @@ class BestEffort(LevelRule):
     name = "best-effort"
 
     def assign(
-        self, now: float, instances: Sequence[ReadyInstance], ahead: Sequence[ReadyInstance] = ()
+        self, now: float, instances: Sequence[ReadyInstance], ahead: Sequence[ReadyInstance] = (), workers: int = 1
     ) -> dict[str, PlannedLevel]:
         return {each.key: PlannedLevel() for each in instances}
 

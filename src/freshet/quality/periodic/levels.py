@@ -158,7 +158,7 @@ def _pieces(demand: LevelDemand) -> list[tuple[float, float]]:
 
 
 def _level_without(demand: LevelDemand, freed: float) -> float:
-    """The highest level at which an instance takes so many seconds less than at level 1."""
+    """The highest level at which an instance takes this many seconds less than at level 1."""
     allowed = demand.seconds(1.0) - freed + _ROOM
     if demand.seconds(1.0) <= allowed:
         return 1.0

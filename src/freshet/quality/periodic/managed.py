@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final, NamedTuple, Protocol
 
 from freshet.model import Instance, InstanceView, View
@@ -25,6 +25,8 @@ _REST: Final = 0.3
 """Share of the newest instance in what instances take besides their operators."""
 _WARM: Final = 0.75
 """An instance that takes less than this share of that shows that those before it were cold."""
+_FORGET: Final = 0.01
+"""Share by which each instance makes earlier ones count less for what samplers may take."""
 _RAN: Final = 500
 """Number of instances that are remembered, to say which of them blocked others."""
 
@@ -43,20 +45,24 @@ class InstanceSampler(Protocol):
     """Runs a query's own operators over random samples of an instance's windows (RT §4.2)."""
 
     def sample(self, view: View, instance: InstanceView, sizes: Mapping[str, int]) -> Sampled | None:
-        """What operators do to so many tuples each, by their numbers as texts; None: only Spark can evaluate them."""
+        """What each operator does to its number of tuples, by operator; None: only Spark can evaluate them."""
 
 
 @dataclass(slots=True)
 class _Managed:
-    """A waiting instance: its sample, and what it was given last."""
+    """A waiting instance: its sample, what is known of its time, and what it was given last."""
 
     instance: InstanceView
+    name: str
     selectivities: Mapping[str, float] | None = None
     sampled: frozenset[str] = frozenset()
     sampling: float = 0.0
     given: PlannedLevel = field(default_factory=PlannedLevel)
     predicted: float | None = None
     """Seconds that it was expected to take; None: nothing was known of its query."""
+    ready: ReadyInstance | None = None
+    stamp: tuple[object, ...] = ()
+    """What ``ready`` was made from: it holds until something of that changes."""
 
 
 class ManagedLevels:
@@ -91,11 +97,17 @@ class ManagedLevels:
         self._since, self._spent = 0.0, 0.0
         """Time of the last view, and seconds that samplers have taken since."""
         self._sampled, self._took = 0.0, 0.0
-        """Seconds of all samplers, and of all instances."""
+        """Seconds of recent samplers, and of recent instances."""
+        self._samples: dict[str, Smoothed] = {}
+        """Seconds of a sample of each query."""
         self._rests: dict[str, Smoothed] = {}
         """Seconds of each query's instances besides their operators: reading windows takes some, too."""
         self._ran: deque[Instance] = deque(maxlen=_RAN)
         """Instances that ran last."""
+        self._settling = Smoothed(_REST)
+        """Seconds from when an instance has run until its answer is committed."""
+        self._stale = True
+        """Whether something has happened since levels were given."""
         self.meters: dict[str, InstanceMeter] = {}
         """What became of the instances of each query."""
 
@@ -104,23 +116,26 @@ class ManagedLevels:
     def released(self, view: View, instances: Sequence[InstanceView]) -> None:
         """Samples the windows of new instances."""
         self._now(view)
+        self._stale = True
         for instance in instances:
-            self._waiting[instance.key] = managed = _Managed(instance)
+            managed = self._managed(instance)
             self._last[instance.key[0]] = instance
             model = self._known(view, instance)
-            if self._sampler is not None and model.learned and self._may_sample():
+            if self._sampler is not None and model.learned and self._may_sample(instance.key[0]):
                 self._sample(view, managed, model, self._sampler)
 
-    def _may_sample(self) -> bool:
-        """Whether samples took no more than their share of the time so far: the smallest one takes some, too."""
+    def _may_sample(self, query: str) -> bool:
+        """Whether samples take no more than their share of the time with one more: the smallest one takes some, too."""
         if self._sampling != "dynamic":
             return self._sampling == "fixed"
-        return self._sampled <= BUDGET * (self._sampled + self._took)
+        known = self._samples.get(query)
+        sampled = self._sampled + (known.value if known else 0.0)
+        return sampled <= BUDGET * (sampled + self._took)
 
     def _sample(self, view: View, managed: _Managed, model: QueryModel, sampler: InstanceSampler) -> None:
         rows = _rows(managed.instance)
         sizes = dynamic_sizes if self._sampling == "dynamic" else fixed_sizes
-        found = sampler.sample(view, managed.instance, sizes(self._plan(view, managed.instance, None), rows))
+        found = sampler.sample(view, managed.instance, sizes(self._plan(view, managed.instance), rows))
         if found is not None:
             managed.selectivities = model.selectivities(found.runs)
             managed.sampled = frozenset(run.name for run in found.runs)
@@ -128,9 +143,11 @@ class ManagedLevels:
             self.charged += found.seconds
             self._spent += found.seconds
             self._sampled += found.seconds
+            self._samples.setdefault(managed.instance.key[0], Smoothed(_REST)).observe(found.seconds)
 
     def answered(self, view: View, outcome: InstanceOutcome) -> None:
         """Learns from an instance that ended."""
+        self._stale = True
         name = outcome.instance.query
         managed = self._waiting.pop(outcome.instance.key, None)
         if managed is None:
@@ -142,9 +159,11 @@ class ManagedLevels:
         if outcome.instance.started >= 0:
             self._ran.append(outcome.instance)
         model.observe(runs)
+        self._settling.observe(outcome.settling)
         if runs and outcome.together == 1:
             self._learn_rest(name, max(0.0, outcome.seconds - sum(run.seconds for run in runs)))
-        self._took += figures.took
+        self._sampled *= 1.0 - _FORGET
+        self._took = (1.0 - _FORGET) * self._took + figures.took
         self.meters.setdefault(name, InstanceMeter()).add(figures)
         self.rule.finished(figures)
 
@@ -171,7 +190,7 @@ class ManagedLevels:
             level=given.level,
             predicted=managed.predicted,
             took=outcome.seconds / outcome.together,
-            waited=(record.started - record.release) / 1e6 if record.started >= 0 else 0.0,
+            waited=max(0.0, (record.started if record.started >= 0 else record.finished) - record.release) / 1e6,
             sampling=managed.sampling,
             skipped=record.state == "skipped",
             dropped=1.0 - min(record.kept.values(), default=1.0),
@@ -197,32 +216,63 @@ class ManagedLevels:
 
     # Levels
 
-    def assign(self, view: View) -> dict[InstanceKey, InstanceLevel]:
-        """The levels of the instances that wait."""
-        there = {each.key for each in view.instances}
-        self._waiting = {key: managed for key, managed in self._waiting.items() if key in there}
-        keys = {str(number): each.instance.key for number, each in enumerate(self._waiting.values())}
-        ready = [self._ready(view, key, self._waiting[keys[key]]) for key in keys]
-        found = self.rule.assign(self._now(view), ready, self._coming(view, ready) if self._ahead else ())
-        levels = {}
-        for each in ready:
-            managed, given = self._waiting[keys[each.key]], found[each.key]
-            kept = given.kept if given.level > 0.0 else dict.fromkeys(each.rows, LEAST) if each.thin else {}
-            if not managed.instance.running:
-                managed.given = given
-                managed.predicted = _predicted(each, given) if self._model(view, managed.instance).learned else None
-            shares = {one.reader: one.window_kept(kept.get(one.reader, 1.0)) for one in managed.instance.inputs}
-            levels[managed.instance.key] = InstanceLevel(kept, answer_quality(each.table, shares), given.seconds or 0.0)
-        return levels
+    def assign(self, view: View, chosen: Sequence[InstanceView]) -> dict[InstanceKey, InstanceLevel]:
+        """The levels of the instances that are about to run; those of all others that wait are decided with them."""
+        if self._stale or not self.rule.predicts:
+            # Who predicts nothing gives an instance its level whatever else waits, and there may be thousands.
+            self._decide(view, view.instances if self.rule.predicts else chosen)
+        return {each.key: self._level(view, each) for each in chosen}
 
-    def _ready(self, view: View, key: str, managed: _Managed) -> ReadyInstance:
+    def _decide(self, view: View, instances: Sequence[InstanceView]) -> None:
+        self._stale = False
+        if len(self._waiting) > 2 * len(view.instances):  # those of queries that were dropped never end
+            there = {each.key for each in view.instances}
+            self._waiting = {key: managed for key, managed in self._waiting.items() if key in there}
+        every = [self._managed(each) for each in instances if not each.back]
+        now = self._now(view)
+        ready = [self._left(now, each, self._ready(view, each)) for each in every]
+        coming = self._coming(view, ready) if self._ahead else ()
+        found = self.rule.assign(now, ready, coming, view.workers)
+        for managed, each in zip(every, ready, strict=True):
+            if not managed.instance.running:
+                managed.given = given = found[each.key]
+                known = self.rule.predicts and self._model(view, managed.instance).learned
+                managed.predicted = _predicted(each, given) if known else None
+
+    def _level(self, view: View, instance: InstanceView) -> InstanceLevel:
+        managed = self._managed(instance)
+        each, given = self._ready(view, managed), managed.given
+        kept = given.kept if given.level > 0.0 else dict.fromkeys(each.rows, LEAST) if each.thin else {}
+        shares = {one.reader: one.window_kept(kept.get(one.reader, 1.0)) for one in instance.inputs}
+        return InstanceLevel(kept, answer_quality(each.table, shares), given.seconds or 0.0)
+
+    def _managed(self, instance: InstanceView) -> _Managed:
+        """What is known of an instance; nothing, if it was released before a restart."""
+        found = self._waiting.get(instance.key)
+        if found is None:
+            query, release = instance.key
+            found = self._waiting[instance.key] = _Managed(instance, f"{query} {release}")
+        return found
+
+    def _left(self, now: float, managed: _Managed, ready: ReadyInstance) -> ReadyInstance:
+        """The same instance, with what is left of it if it has begun."""
+        instance = managed.instance
+        if not instance.running:
+            return ready
+        took = ready.seconds(1.0) if managed.predicted is None else managed.predicted
+        return replace(ready, left=max(0.0, took - (now - instance.began)))
+
+    def _ready(self, view: View, managed: _Managed) -> ReadyInstance:
         instance, promises = managed.instance, view.queries[managed.instance.query].promises
-        plan = self._plan(view, instance, managed.selectivities)
-        known = self._model(view, instance).learned
-        thin = "thin" in promises.overload and not instance.running and (known or not self.rule.predicts)
-        rows = _rows(instance)
-        table, weight = _table_of(view, instance), promises.weight
-        return ReadyInstance(key, instance.deadline, rows, plan, table, thin, instance.running, weight)
+        model, overhead = self._model(view, instance), self._overhead(view, instance)
+        stamp = (model, model.version, overhead, promises, instance.running, managed.selectivities)
+        if managed.ready is None or stamp != managed.stamp:
+            plan = model.plan(managed.selectivities, overhead)
+            thin = "thin" in promises.overload and not instance.running and (model.learned or not self.rule.predicts)
+            due, table = instance.deadline - self._settling.value, _table_of(view, instance)
+            ready = ReadyInstance(managed.name, due, _rows(instance), plan, table, thin, weight=promises.weight)
+            managed.stamp, managed.ready = stamp, ready
+        return managed.ready
 
     def _coming(self, view: View, ready: Sequence[ReadyInstance]) -> list[ReadyInstance]:
         """Instances whose release comes before the last deadline of those that wait, as large as the last ones."""
@@ -233,7 +283,7 @@ class ManagedLevels:
             period, within = promises.period or 0.0, instance.deadline - instance.release
             release = instance.release + period
             while period and release < last:
-                plan, thin = self._plan(view, instance, None), "thin" in promises.overload
+                plan, thin = self._plan(view, instance), "thin" in promises.overload
                 rows, table = _rows(instance), _table_of(view, instance)
                 found.append(ReadyInstance(f"{name} {release}", release + within, rows, plan, table, thin))
                 release += period
@@ -257,10 +307,13 @@ class ManagedLevels:
     def _model(self, view: View, instance: InstanceView) -> QueryModel:
         return self._models.get(instance.key[0]) or self._known(view, instance)
 
-    def _plan(self, view: View, instance: InstanceView, selectivities: Mapping[str, float] | None) -> PlanTime:
+    def _plan(self, view: View, instance: InstanceView) -> PlanTime:
+        """What an instance takes by all that earlier ones taught."""
+        return self._model(view, instance).plan(None, self._overhead(view, instance))
+
+    def _overhead(self, view: View, instance: InstanceView) -> float:
         rest = self._rests.get(instance.key[0])
-        overhead = view.overhead(view.queries[instance.query].operators) if rest is None else rest.value
-        return self._model(view, instance).plan(selectivities, overhead)
+        return view.overhead(view.queries[instance.query].operators) if rest is None else rest.value
 
 
 def _predicted(instance: ReadyInstance, given: PlannedLevel) -> float | None:

@@ -19,7 +19,7 @@ _WARM: Final = 0.5
 
 
 class OperatorCost:
-    """Seconds of an operator: so many for each tuple of each input, and so many for each tuple that it puts out.
+    """Seconds of an operator: a price for each tuple of each input, and one for each tuple that it puts out.
 
     A selection takes n C_p + n s C_i (RT §4.1.1). A symmetric hash join takes n_L (C_RProbe + C_LHash) +
     n_R (C_LProbe + C_RHash) + pairs C_i (RT §4.1.2). The other kinds of RT Table 1 have the same two terms; a join with
@@ -76,7 +76,7 @@ class OperatorCost:
         return self.runs > 0
 
     def seconds(self, rows_in: Sequence[float], rows_out: float) -> float:
-        """Seconds of a run over so many tuples of each input."""
+        """Seconds of a run over these numbers of input tuples."""
         # Asked hundreds of times for each decision: plain numbers are faster here than arrays.
         terms = self._terms
         found = terms[-1] * rows_out

@@ -31,7 +31,7 @@ class PlanStep:
     pairs: bool = False
 
     def output(self, rows: Sequence[float], selectivity: float | None = None) -> float:
-        """Number of tuples that it puts out for so many of each input.
+        """Number of tuples that it puts out for these numbers of input tuples.
 
         >>> PlanStep("join", ("s", "t"), OperatorCost(2), 1e-4, pairs=True).output([4000, 4000])
         1600.0
@@ -66,7 +66,7 @@ class PlanTime:
     overhead: float = 0.0
 
     def seconds(self, rows: Mapping[str, float], kept: Mapping[str, float] | None = None) -> float:
-        """Seconds for so many tuples of each stream, of which these shares are kept; all of those not named."""
+        """Seconds for these numbers of tuples, of which these shares are kept. Streams without a share keep all."""
         comes = {name: count * kept.get(name, 1.0) for name, count in rows.items()} if kept else dict(rows)
         found = self.overhead
         for step in self.steps:

@@ -70,6 +70,8 @@ class QueryModel:
         self._costs = {each.name: OperatorCost(len(each.inputs)) for each in operators} | dict(costs or {})
         self._shares = {each.name: Smoothed(alpha, 1.0) for each in operators}
         self._given = frozenset(costs or ())
+        self.version = 0
+        """Grows with everything that was learned."""
 
     @property
     def learned(self) -> bool:
@@ -79,6 +81,7 @@ class QueryModel:
 
     def observe(self, runs: Iterable[ProfiledRun]) -> None:
         """Takes in what an instance did, when it has ended."""
+        self.version += 1
         pairs = {each.name for each in self.operators if each.pairs}
         for run in runs:
             if run.name not in self._given:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from freshet.reproduce.aurora.measures import BUCKETS, FIXED, PUSHED, ROBIN, SLOPE, least
-from freshet.reproduce.aurora.overlap import DEPTH, OVERLAPS, SELECTIONS, by_overlap
+from freshet.reproduce.aurora.overlap import DEPTH, OVERLAPS, PLOTTED, SELECTIONS, by_overlap
 from freshet.reproduce.aurora.overload import HEAVIES, LOADS, in_storms, leads
 from freshet.reproduce.aurora.runs import (
     CAPACITIES,
@@ -148,7 +148,8 @@ def _storms(axes: Axes, trial: Trial) -> None:
 
 def _overlap(axes: Axes, trial: Trial) -> None:
     lines = {
-        label: [[1e3 * overhead for overhead, _ in found] for found in by_overlap(trial, label)] for label in SELECTIONS
+        label: [[1e3 * each.overhead for each in found] for found in by_overlap(trial, label)]
+        for label in list(SELECTIONS)[:PLOTTED]
     }
     axes.set(xlabel="common boxes, as a share of all", ylabel="overhead per output tuple (ms)")
     draw_lines(axes, [count / DEPTH for count in OVERLAPS], lines)

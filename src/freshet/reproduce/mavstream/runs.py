@@ -41,7 +41,7 @@ MEMORY: Final = (10e6, 1e6)
 BURST_S: Final = 5.0
 """Seconds of a burst, of which there is one every 20 s."""
 TRAIN_S: Final = 0.1
-"""A train has as many tuples as arrive in so many seconds: without a bound no strategy could prefer anything."""
+"""A train holds the tuples of this many seconds. Without a bound no strategy could prefer anything."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,7 +27,7 @@ _SELECTION: Final = Profile(0.15e-6, 0.2, out_cost=0.1e-6)
 
 
 def selection_cost(rows: int) -> float:
-    """Seconds per tuple of a simulated selection whose train has so many tuples, with the call of the operator."""
+    """Seconds per tuple of a simulated selection with trains of this size, including the call of the operator."""
     query = SimulatedQuery.straight("q", "s", [_SELECTION])
     world = World({"s": np.zeros(rows)}, [query], FirstComeFirstServed(), call=CALL)
     world.run()

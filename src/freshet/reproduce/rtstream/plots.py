@@ -7,11 +7,15 @@ from typing import TYPE_CHECKING
 
 from freshet.reproduce.plotting import PlotTable, draw_all, draw_lines
 from freshet.reproduce.rtstream.estimates import SHARES, SIZES, WINDOWS, errors, probes, selections
+from freshet.reproduce.rtstream.management import LOADS, SWINGS, quality, swung
+from freshet.reproduce.rtstream.runs import MANAGERS, Manager, runs
 from freshet.reproduce.rtstream.sampling import SamplingRun
 from freshet.reproduce.trial import Trial
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+PERCENT = [100.0 * load for load in LOADS]
 
 
 def plot(trial: Trial, folder: Path) -> None:
@@ -21,6 +25,9 @@ def plot(trial: Trial, folder: Path) -> None:
         "fig4": ("Fig. 4: a join by the size of its windows", _join),
         "fig8": ("Fig. 8: error of a selectivity, 1/10 of 1000 tuples sampled", _selectivity),
         "fig9b": ("Fig. 9b: error of the time of a selection, a join and an aggregate", _time),
+        "fig10a": ("Fig. 10a: quality by load", _quality),
+        "fig10b": ("Fig. 10b: deviation of the quality by load", _deviation),
+        "fig10c": ("Fig. 10c: quality where the load swings around 120 %", _swings),
     }
     draw_all(trial, folder, "rtstream", figures)
 
@@ -51,3 +58,23 @@ def _time(axes: Axes, trial: Trial) -> None:
         for text, share in (("1/10", 0.1), ("4/13", 4 / 13))
     }
     draw_lines(axes, WINDOWS, lines)
+
+
+def _quality(axes: Axes, trial: Trial) -> None:
+    axes.set(xlabel="load, %", ylabel="mean quality", ylim=(0.0, 1.05))
+    draw_lines(axes, PERCENT, {each: [quality(runs(trial, each, load)) for load in LOADS] for each in MANAGERS})
+
+
+def _deviation(axes: Axes, trial: Trial) -> None:
+    axes.set(xlabel="load, %", ylabel="standard deviation of the quality", ylim=(0.0, None))
+    draw_lines(
+        axes,
+        PERCENT,
+        {each: [[one.deviation for one in runs(trial, each, load)] for load in LOADS] for each in MANAGERS},
+    )
+
+
+def _swings(axes: Axes, trial: Trial) -> None:
+    axes.set(xlabel="seconds in which the rate goes up and down once", ylabel="mean quality", ylim=(0.0, 1.05))
+    both: tuple[Manager, ...] = ("dynamic", "feedback")
+    draw_lines(axes, SWINGS, {each: [swung(trial, each, swing) for swing in SWINGS] for each in both})

@@ -87,9 +87,9 @@ class RecordedRule(LevelRule):
         self.figures: list[InstanceFigures] = []
 
     def assign(
-        self, now: float, instances: Sequence[ReadyInstance], ahead: Sequence[ReadyInstance] = ()
+        self, now: float, instances: Sequence[ReadyInstance], ahead: Sequence[ReadyInstance] = (), workers: int = 1
     ) -> dict[str, PlannedLevel]:
-        return self.inner.assign(now, instances, ahead)
+        return self.inner.assign(now, instances, ahead, workers)
 
     def finished(self, outcome: InstanceFigures) -> None:
         self.figures.append(outcome)

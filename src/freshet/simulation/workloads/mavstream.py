@@ -21,7 +21,7 @@ FEW: Final = (800.0, 950.0, 500.0)
 TUPLE_BYTES: Final = 100
 """Bytes of a tuple of a stream. The paper has none; then its 10 MB are about 17 s of all arrivals."""
 BURST: Final = 2.0
-"""In a burst, tuples come so many times as fast (MAV §5, Fig. 7)."""
+"""In a burst, tuples come this many times as fast (MAV §5, Fig. 7)."""
 
 INPUTS: Final = {
     "first": ("s0",), "second": ("s1",), "pairs": ("first", "second"), "fitting": ("pairs",),

@@ -27,7 +27,7 @@ class BackOff:
     randomness: random.Random = field(default_factory=random.Random)
 
     def seconds(self, failures: int, retry_after: float | None = None) -> float:
-        """How long to wait after so many failures in a row."""
+        """How long to wait after this many failures in a row."""
         wait = min(self.longest, self.first * 2.0 ** min(failures - 1, 60))
         wait *= self.randomness.uniform(0.75, 1.0)
         return max(wait, retry_after or 0.0)

@@ -113,5 +113,5 @@ class KnownElement:
         self.saved_intent = record["intended"]
 
     def moved(self, size: int) -> None:
-        """A poll moved so many bytes."""
+        """A poll moved this many bytes."""
         self.size = float(size) if self.size is None else 0.7 * self.size + 0.3 * size

@@ -85,7 +85,7 @@ class Accesses:
         """Offset of the first access that was not read."""
 
     def look(self, book: MirrorBook, now: float) -> Sequence[float]:
-        """Takes in new accesses; returns how much each element was looked at, as of now."""
+        """Takes in new accesses; returns how often each element was looked at, with old looks counting less."""
         for row in self._news():
             number = book.numbers.get(str(row.get(self._options.column)))
             if number is not None:

@@ -181,5 +181,8 @@ def _state(fold: str, ranges: list[Any], before: Any, after: Any, rewrites: Any,
 def train_of(train: list[Any]) -> Train:
     """A train from JSON."""
     stream, first, end, segments, *keep = train
-    kept = Keep(*keep[0]) if keep else None
+    kept = None
+    if keep:
+        *known, past = keep[0]
+        kept = replace(Keep(*known), past=tuple(past))
     return Train(stream, first, end, tuple(Segment(*segment) for segment in segments), kept)

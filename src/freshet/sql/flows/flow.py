@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final, Literal, TypeVar
 
+import pyarrow as pa
 from sqlglot import exp
 
 from freshet.model.instance import InputWindow
@@ -77,6 +78,7 @@ class Traits:
         marked: Whether filters follow its window of rows, so that :data:`PASSES` tells which tuples pass.
         table: The table whose rows these are; None: they are tuples of streams.
         untimed: The operator of the user's own that took the time away; None: none did.
+        ordered: Columns (lower case) that its tuples are ordered by, nearly, with their types. All have the same value.
     """
 
     names: tuple[str, ...]
@@ -88,6 +90,7 @@ class Traits:
     marked: bool = False
     table: str | None = None
     untimed: str | None = None
+    ordered: Mapping[str, pa.DataType] = field(default_factory=dict)
 
     def renamed(self, names: tuple[str, ...], own: Mapping[str, str]) -> Traits:
         """The traits of a flow with other columns; ``own[name]`` is the column here that a name stands for."""
@@ -96,8 +99,9 @@ class Traits:
             hidden = {name: value for name, value in known.items() if name.startswith("__")}
             return {name: known[column] for name, column in own.items() if column in known} | hidden
 
-        events, bounds = kept(self.events), kept(self.bounds)
-        return replace(self, names=names, events=events, bounds=bounds, order=renamed(self.order, own))
+        events, bounds, ordered = kept(self.events), kept(self.bounds), kept(self.ordered)
+        order = renamed(self.order, own)
+        return replace(self, names=names, events=events, bounds=bounds, order=order, ordered=ordered)
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +114,7 @@ class Want:
         filters: ``(name, predicate)`` over the flow's columns.
         time: Column of the flow whose times the reader goes by; None: the flow's own time.
         window: What an instance of a periodic query sees of the stream; None: there is no such window.
+        by_key: Whether the reader goes by the ordered key of the stream instead of its time.
     """
 
     name: str
@@ -117,6 +122,7 @@ class Want:
     filters: tuple[tuple[str, exp.Expr], ...] = ()
     time: str | None = None
     window: InputWindow | None = None
+    by_key: bool = False
 
     def inlined(self, values: Mapping[str, exp.Expr]) -> Want:
         """The same in terms of what the columns are made of."""

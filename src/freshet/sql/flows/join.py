@@ -149,7 +149,8 @@ def _side_span(side: Flow, alias: str, place: exp.Expr | None) -> Span:
     if span is None:
         raise fail(
             f"{alias} needs a window in a join, as in [RANGE 1 MINUTE]: "
-            "else all its tuples would have to be remembered for ever",
+            "else all its tuples would have to be remembered for ever. Without windows all streams of a join must "
+            "declare ordered_by",
             place,
         )
     if span.problem is not None:

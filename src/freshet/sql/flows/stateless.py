@@ -8,7 +8,7 @@ from dataclasses import replace
 import pyarrow as pa
 from sqlglot import exp
 
-from freshet.model.operators import FROM, UNTIL, WINDOW_END, WINDOW_START, Union
+from freshet.model.operators import FROM, UNTIL, WINDOW_END, WINDOW_START, Marked, Union
 from freshet.model.schema import ARRIVAL
 from freshet.sql.check.scope import TypedColumns
 from freshet.sql.flows.flow import MEMBER, PASSES, TIME, Flow, Order, Span, TimeKind, Traits, Want, refuse_table
@@ -32,10 +32,14 @@ class StreamFlow(Flow):
         table: bool = False,
         order: Order = (),
         ends: bool = False,
+        ordered: str | None = None,
     ) -> None:
         events = {} if event_time is None else {event_time.lower(): ends, TIME: ends}
         names = tuple(name for name, _ in columns)
-        super().__init__(Traits(names, clock, events=events, order=order, table=name if table else None))
+        key = {name.lower(): kind for name, kind in columns if name == ordered}
+        traits = Traits(names, clock, events=events, order=order, table=name if table else None, ordered=key)
+        super().__init__(traits)
+        self._ordered = ordered
         self._name = name
         self._event_time = event_time
         kind = next((kind for name, kind in columns if name == event_time), None)
@@ -47,7 +51,10 @@ class StreamFlow(Flow):
             time = exp.Cast(this=time, to=exp.DataType.build("TIMESTAMP"))
         want = want.inlined({TIME: time})
         assert not want.reads() & {FROM, UNTIL, PASSES, MEMBER, WINDOW_START, WINDOW_END}
-        return want.after(wiring, self._name)
+        if not want.by_key:
+            return want.after(wiring, self._name)
+        assert self._ordered is not None
+        return want.after(wiring, wiring.add(Marked(f"{want.name}.marked", self._ordered), self._name))
 
 
 class FilterFlow(Flow):

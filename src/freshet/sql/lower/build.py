@@ -44,6 +44,7 @@ def build_query(
     orders: Mapping[str, tuple[str, ...] | None] | None = None,
     ends: Collection[str] = (),
     functions: OwnFunctions | None = None,
+    ordered: Mapping[str, str] | None = None,
     in_pairs: bool = False,
     whole_windows: bool = False,
 ) -> Query:
@@ -64,6 +65,7 @@ def build_query(
             log.
         ends: Those of these queries whose event time is the end of a window (:attr:`Query.ends`).
         functions: What it may call besides Spark's functions.
+        ordered: Columns that streams are ordered by, nearly; joins without windows go by them.
         in_pairs: Whether streams are joined two at a time, as earlier versions did; the answer is the same.
         whole_windows: Whether a periodic aggregate reads its whole window at each release instead of keeping panes; the
             answer is the same.
@@ -92,7 +94,7 @@ def build_query(
         asked = QueryGraph({}, {}, output.node)
         query = Query(name, text, asked, promised, start, on_error, output.names, has_time=False, order=None)
         if period is None:
-            query = lower(query, graph, times, orders or {}, ends, tree.meta.get("emit"), in_pairs)
+            query = lower(query, graph, times, orders or {}, ends, tree.meta.get("emit"), in_pairs, ordered)
         else:
             query = lower_periodic(query, graph, tree.meta.get("emit"), whole_windows)
         check_growth(query.graph)

@@ -17,6 +17,7 @@ from freshet.model.query import Query
 from freshet.sql.flows.aggregate import aggregate_flow, distinct_flow, set_flow
 from freshet.sql.flows.flow import Flow, Order, TimeKind, Want, refuse_table
 from freshet.sql.flows.join import JoinFlow
+from freshet.sql.flows.keyed import join_flow
 from freshet.sql.flows.lookup import LookupFlow
 from freshet.sql.flows.own import OwnFlow
 from freshet.sql.flows.stateless import FilterFlow, ProjectFlow, StreamFlow, UnionFlow
@@ -39,17 +40,18 @@ def lower(
     ends: Collection[str],
     changes: TextPlace | None = None,
     in_pairs: bool = False,
+    ordered: Mapping[str, str] | None = None,
 ) -> Query:
     """A query as it runs: its operators, and what is known of the times and the order of its output.
 
     The root of its graph is the node that gives out its answer. ``times``, ``orders`` and ``ends`` are those of
     :func:`~freshet.sql.build_query`. ``changes`` is the place of EMIT CHANGES: a window's rows come each time that they
-    change. ``in_pairs``: streams are joined two at a time.
+    change. ``in_pairs``: streams are joined two at a time. ``ordered``: the ordered keys of streams.
 
     Raises:
         SqlError: A part has no meaning without a bound, or is not run.
     """
-    flow = Lowering(graph, times, orders, ends, in_pairs).flow(query.graph.root)
+    flow = Lowering(graph, times, orders, ends, in_pairs, ordered or {}).flow(query.graph.root)
     refuse_table(
         flow,
         "a continuous query reads a stream; join one with it, as in FROM s JOIN {0} ON s.k = {0}.k",
@@ -89,6 +91,7 @@ class Lowering:
     orders: Mapping[str, Order]
     ends: Collection[str]
     in_pairs: bool
+    ordered: Mapping[str, str]
 
     def flow(self, node: str) -> Flow:
         """The flow of a node."""
@@ -130,7 +133,8 @@ class Lowering:
         time = None if self.times is None else self.times.get(name)
         by_arrival = self.times is None or (time is None and name in self.times)
         clock: TimeKind = "arrival" if by_arrival else "none" if time is None else "event"
-        return StreamFlow(name, columns, clock, time, order=self.orders.get(name, ()), ends=name in self.ends)
+        order, ends = self.orders.get(name, ()), name in self.ends
+        return StreamFlow(name, columns, clock, time, order=order, ends=ends, ordered=self.ordered.get(name))
 
     def _join(self, join: LogicalJoin, inputs: tuple[Flow, Flow]) -> Flow:
         columns = self.graph.relations[join.name].columns
@@ -140,8 +144,8 @@ class Lowering:
         first, second = inputs
         # A join follows another one directly only if both are of the same FROM.
         if isinstance(first, JoinFlow) and first.join.kind == join.kind == "inner" and not self.in_pairs:
-            return JoinFlow(first.join.with_next(join), columns, (*first.inputs, second))
-        return JoinFlow(join, columns, inputs)
+            return join_flow(first.join.with_next(join), columns, (*first.inputs, second))
+        return join_flow(join, columns, inputs)
 
 
 def _tell_changes(wiring: Wiring, node: str, place: TextPlace) -> None:

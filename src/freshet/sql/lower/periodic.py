@@ -42,7 +42,7 @@ def lower_periodic(query: Query, graph: GraphBuilder, changes: TextPlace | None,
     assert query.promises.period is not None
     period = max(1, round(query.promises.period * 1e6))
     panes = _has_panes(graph) and not whole_windows
-    flow = _PeriodicLowering(graph, None, {}, (), False, period, panes).flow(query.graph.root)
+    flow = _PeriodicLowering(graph, None, {}, (), False, {}, period, panes).flow(query.graph.root)
     refuse_table(flow, "a query reads a stream; join one with it", graph.tables.get(flow.traits.table or ""))
     wiring = Wiring()
     columns = tuple((name, column(name)) for name in flow.traits.names)

@@ -76,9 +76,15 @@ def same(one: pa.Array, other: pa.Array) -> Mask:
 def mix(words: _Words) -> _Words:
     """Every bit decides about every bit: the finalizer of G. L. Steele, D. Lea and C. H. Flood, "Fast splittable
     pseudorandom number generators", OOPSLA 2014 (SplitMix64, constants by D. Stafford)."""
-    words = (words ^ (words >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    words = (words ^ (words >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return words ^ (words >> np.uint64(31))
+    return mix_into(words.copy(), np.empty_like(words))
+
+
+def mix_into(words: _Words, other: _Words) -> _Words:
+    """The same in place, with as much room for what lies between."""
+    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
+        np.bitwise_xor(words, np.right_shift(words, np.uint64(shift), out=other), out=words)
+        np.multiply(words, np.uint64(factor), out=words)
+    return np.bitwise_xor(words, np.right_shift(words, np.uint64(31), out=other), out=words)
 
 
 def _words(column: pa.Array) -> list[_Words]:

@@ -1,0 +1,56 @@
+"""The part of ``freshet explain`` on joins by ordered keys: how the streams are ordered, and what that costs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from freshet.app.declared.spec import StreamSpec
+from freshet.log import LogReader
+from freshet.model import Query, UserError
+from freshet.model.key_joins import KeyJoins, key_joins
+from freshet.quality.disorder import Disorder, predicted_rows
+
+
+def explain_keys(query: Query, streams: Mapping[str, StreamSpec], state: Path) -> Iterator[str]:
+    """Yields lines for each join without windows: the order of its inputs, and how many rows it must remember."""
+    joins = key_joins(query.graph)
+    if not joins:
+        return
+    known, width = _known(joins, state)
+    for name, ports in joins.items():
+        yield f"join {name} goes by ordered keys, without windows: a tuple goes when the marks of the others pass it"
+        for place, port in enumerate(ports):
+            others = [known[other] for at, each in enumerate(ports) if at != place for other, _ in each]
+            for stream, _ in port:
+                order = streams[stream].stream.order
+                assert order is not None
+                yield f"  {stream} is {order.text()}"
+                if len(port) == 1 and known[stream].heights.rows:
+                    yield f"    {_told(known[stream], others, order.in_order, width.get(stream, 0.0))}"
+
+
+def _told(own: Disorder, others: list[Disorder], share: float, width: float) -> str:
+    rows, measured = predicted_rows(own, others), own.measured(share)
+    assert measured is not None
+    mark = "no mark yet" if own.mark is None else f"mark {own.mark}"
+    grows = "; it grows with the stream: no memory is enough, choose another key" if own.grows(share) else ""
+    return (
+        f"{mark} after {own.heights.rows:,} tuples; {share:g} of them come at most {measured[0]:,} tuples out of order"
+        f"{grows}; the join needs at most {rows:,} of them now, about {rows * width / 1e6:.2g} MB"
+    )
+
+
+def _known(joins: KeyJoins, state: Path) -> tuple[dict[str, Disorder], dict[str, float]]:
+    """What earlier runs have learned of the order of the streams, and the bytes of their tuples."""
+    known = {stream: Disorder() for ports in joins.values() for port in ports for stream, _ in port}
+    width: dict[str, float] = {}
+    try:
+        with LogReader(state) as reader:
+            for stream in known.keys() & set(reader.streams()):
+                packed, first, end = reader.disorder(stream), reader.oldest(stream), reader.end(stream)
+                known[stream] = Disorder() if packed is None else Disorder.unpacked(packed)
+                width[stream] = reader.bytes(stream, first, end) / (end - first) if end > first else 0.0
+    except UserError:
+        pass  # it has not run yet
+    return known, width

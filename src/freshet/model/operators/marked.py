@@ -1,0 +1,45 @@
+"""The way of a stream into a join that goes by an ordered key."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import pyarrow as pa
+
+from freshet.model.operators.base import Operator, Typer
+
+
+@dataclass(frozen=True, slots=True)
+class Marked(Operator):
+    """The tuples of a declared stream above the mark of its ordered key (WU §3.2.2).
+
+    The log knows the offsets of those that are past the mark, and its trains leave them out. So all that come here
+    pass. Behind it, what is called event time is the key: the marks of the stream take the place of its watermarks.
+
+    Args:
+        name: Its name.
+        column: The ordered key.
+
+    >>> Marked("q.join.left.marked", "epoch").text()
+    'above the mark of epoch'
+    """
+
+    tag: ClassVar[str] = "marked"
+
+    column: str
+
+    @property
+    def keeps(self) -> str:
+        return "true"
+
+    @property
+    def ordered_by(self) -> str:
+        return self.column
+
+    def output(self, inputs: Sequence[pa.Schema], typer: Typer) -> pa.Schema:
+        return inputs[0]
+
+    def text(self) -> str:
+        return f"above the mark of {self.column}"

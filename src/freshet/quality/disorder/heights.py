@@ -1,0 +1,125 @@
+"""How high the keys of a stream had come after each number of rows, in memory that grows with its logarithm."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+Ints = NDArray[np.int64]
+_LOWEST: Final = np.iinfo(np.int64).min
+_FINE: Final = 6
+"""Of the last 2^6 rows every height is kept, and between twice as many and four times as many every second one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Heights:
+    """The greatest key of the first i rows, for some i: the farther back, the fewer of them. Which of them are kept
+    depends on the number of rows alone, so batches change nothing. It never changes itself: :meth:`after` gives
+    another one.
+
+    A question about any i is answered for the next lower one that is kept. That one is at most a 32nd part farther
+    back, so whoever asks errs to the safe side.
+
+    Args:
+        rows: Number of rows.
+        kept: The heights that are kept, those of the earliest rows first.
+
+    >>> heights = Heights().after(np.array([3, 9, 4, 7]))
+    >>> heights.rows, heights.at(1), heights.newest, heights.at(0)
+    (4, 3, 9, None)
+    >>> many = heights.after(np.arange(10, 1_000_000))
+    >>> len(many.kept), many.at(many.rows - 500)
+    (509, 999493)
+    """
+
+    rows: int = 0
+    kept: Ints = field(default_factory=lambda: np.empty(0, np.int64))
+
+    @property
+    def newest(self) -> int | None:
+        """The greatest key of all."""
+        return int(self.kept[-1]) if self.rows else None
+
+    def at(self, row: int) -> int | None:
+        """The greatest key of the first ``row`` rows, or of somewhat fewer; None: of none."""
+        places = _kept_places(self.rows)
+        found = int(np.searchsorted(places, row, side="right"))
+        return int(self.kept[found - 1]) if found else None
+
+    def reached(self, key: int) -> int:
+        """After how many rows the keys had not yet come as far as a key, or somewhat fewer."""
+        found = int(np.searchsorted(self.kept, key))
+        return int(_kept_places(self.rows)[found - 1]) if found else 0
+
+    def after(self, keys: Ints) -> Heights:
+        """The heights with some more rows."""
+        return Climb(self, keys).heights
+
+
+class Climb:
+    """The heights of a stream while some more rows come.
+
+    Args:
+        before: The heights before them.
+        keys: Their keys.
+    """
+
+    def __init__(self, before: Heights, keys: Ints) -> None:
+        self._rows = before.rows + np.arange(len(keys))
+        """Number of rows before each of the new ones."""
+        first = before.newest
+        start = np.array([_LOWEST if first is None else first])
+        heights = np.maximum.accumulate(np.concatenate([start, keys]))
+        self.before: Final = heights[:-1]
+        """The greatest key before each row; the least number of all: there is none."""
+        places = np.concatenate([[0], _kept_places(before.rows), before.rows + 1 + np.arange(len(keys))])
+        self._places, self._heights = places, np.concatenate([[_LOWEST], before.kept, heights[1:]])
+        self._keys = keys
+        total = before.rows + len(keys)
+        chosen = np.searchsorted(places, _kept_places(total))
+        self.heights: Final = Heights(total, self._heights[chosen])
+        """The heights after all of them."""
+
+    def displacements(self) -> Ints:
+        """By how many rows each row comes after the first one with an equal or greater key, or somewhat more."""
+        lower = self._places[np.searchsorted(self._heights, self._keys) - 1]
+        after: Ints = self._rows - _floor_kept(self._rows, np.minimum(lower, self._rows))
+        return after
+
+    def so_far(self, back: int) -> Ints:
+        """For each row, the greatest key of the rows that lie at least so many rows before its end of the stream."""
+        places = _floor_kept(self._rows, self._rows - back)
+        heights: Ints = self._heights[np.searchsorted(self._places, np.maximum(places, 0))]
+        return heights
+
+
+def _grain(back: Ints) -> Ints:
+    """Every how many rows a height is kept that lies so far back."""
+    _, exponents = np.frexp(back.astype(np.float64))
+    grains: Ints = np.int64(1) << np.maximum(exponents.astype(np.int64) - _FINE, 0)
+    return grains
+
+
+def _floor_kept(rows: Ints, places: Ints) -> Ints:
+    """The greatest number that is kept and not above ``places``, when there are so many rows."""
+    while True:
+        lower = places - places % _grain(rows - places)
+        if np.array_equal(lower, places):
+            return lower
+        places = lower
+
+
+def _kept_places(rows: int) -> Ints:
+    """The numbers of rows whose heights are kept when there are so many rows."""
+    parts = [np.arange(max(rows - (1 << _FINE) + 1, 1), rows + 1)]
+    octave = _FINE
+    while (1 << octave) < rows:
+        grain = 1 << (octave + 1 - _FINE)
+        lowest, highest = rows - (2 << octave) + 1, rows - (1 << octave)
+        first = -(-max(lowest, 1) // grain) * grain
+        parts.append(np.arange(first, highest + 1, grain))
+        octave += 1
+    return np.concatenate(parts[::-1]).astype(np.int64)
