@@ -196,14 +196,14 @@ def test_several_workers_do_as_much_more_but_none_is_faster() -> None:
 
 def test_times_that_were_too_short_are_stretched() -> None:
     rule = told(PredictedLevels(), *[(0.1, 0.12)] * 20)
-    assert (rule.margin, rule.free) == (pytest.approx(0.2), pytest.approx(0.0))
+    assert [rule.margin, rule.free] == pytest.approx([0.2, 0.0])
     assert rule.assign(0.0, [ready("q", 1.0, 0.6)])["q"].level == pytest.approx(0.5, abs=1e-3)
 
 
 def test_the_error_of_one_long_instance_is_kept_free_before_a_deadline() -> None:
     short, long = [(0.01, 0.01)] * 8, [(0.1, 0.09), (0.1, 0.11)] * 4
     rule = told(PredictedLevels(), *short, *long)
-    assert (rule.margin, rule.free) == (pytest.approx(0.0), pytest.approx(0.04))
+    assert [rule.margin, rule.free] == pytest.approx([0.0, 0.04])
     many = [ready(str(number), 0.1, 0.54) for number in range(10)]
     assert {round(each.level, 3) for each in rule.assign(0.0, many).values()} == {0.5}
     one_was_disturbed = told(rule, (0.1, 0.8))

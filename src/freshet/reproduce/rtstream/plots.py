@@ -74,4 +74,5 @@ def _deviation(axes: Axes, trial: Trial) -> None:
 def _swings(axes: Axes, trial: Trial) -> None:
     axes.set(xlabel="seconds in which the rate goes up and down once", ylabel="mean quality", ylim=(0.0, 1.05))
     both: tuple[Manager, ...] = ("dynamic", "feedback")
-    draw_lines(axes, SWINGS, {each: [swung(trial, each, swing) for swing in SWINGS] for each in both})
+    lines: dict[str, list[list[float]]] = {each: [swung(trial, each, swing) for swing in SWINGS] for each in both}
+    draw_lines(axes, SWINGS, lines)
