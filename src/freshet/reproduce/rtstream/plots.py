@@ -67,7 +67,9 @@ def _quality(axes: Axes, trial: Trial) -> None:
 
 def _deviation(axes: Axes, trial: Trial) -> None:
     axes.set(xlabel="load, %", ylabel="standard deviation of the quality", ylim=(0.0, None))
-    lines = {each: [[one.deviation for one in runs(trial, each, load)] for load in LOADS] for each in MANAGERS}
+    lines: dict[str, list[list[float]]] = {
+        each: [[one.deviation for one in runs(trial, each, load)] for load in LOADS] for each in MANAGERS
+    }
     draw_lines(axes, PERCENT, lines)
 
 
