@@ -18,7 +18,6 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from freshet import App
-from freshet.engine.events import Committed, Event, Submitted
 from freshet.kernels.keeping import kept_mask
 from freshet.model import ARRIVAL, Instance, InstanceView, Train, UserError, View, parse_schema
 from freshet.policies.outcome import InstanceOutcome
@@ -181,35 +180,6 @@ def test_answers_are_those_of_a_batch_over_the_windows(seed: int) -> None:
 @given(seed=st.integers(0, 2**32))
 def test_answers_are_those_of_a_batch_in_thousands_of_cases(seed: int) -> None:
     check(seed)
-
-
-class UnitOrder:
-    """Notes the order in which units of queries begin and are committed."""
-
-    def __init__(self) -> None:
-        self.order: list[str] = []
-
-    def tell(self, event: Event) -> None:
-        if isinstance(event, Submitted | Committed):
-            unit = event.unit if isinstance(event, Submitted) else event.result.unit
-            names = [stream for chain in unit.chains for stream in chain.writes]
-            self.order.append(f"{type(event).__name__} {' '.join(names)}")
-
-
-def test_the_next_instance_runs_while_one_is_committed() -> None:
-    app = App("p")
-    app.stream("s", "k string, v int")
-    for name in ("a", "b"):
-        app.query(name, "SELECT k, v FROM s [RANGE 2 s] PERIOD 2 s")
-    with LocalRun(app, workers=1) as run:
-        run.engine.observers.append(seen := UnitOrder())
-        run.push("s", [{"k": "x", "v": 1}], at=START + 0.5)
-        run.heartbeat("s", START + 2.0)
-        assert run.drain()
-        first, second = (each.split()[1] for each in seen.order if each.startswith("Submitted"))
-        wanted = [f"Submitted {first}", f"Submitted {second}", f"Committed {first}", f"Committed {second}"]
-        assert seen.order == wanted
-        assert [len(run.rows(name)) for name in ("a", "b")] == [1, 1]
 
 
 def simple(**more: Any) -> App:

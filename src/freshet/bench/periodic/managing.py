@@ -24,8 +24,10 @@ if TYPE_CHECKING:
 LOADS: Final = (1.2, 1.5)
 FULL_S: Final = 0.97
 """Seconds from a common release to its last answer that are a load of 1: best effort just misses nothing."""
-PROBES: Final = (15_000.0, 40_000.0)
-"""Tuples per second and stream at which that time is measured, to find the rates of loads."""
+PROBE: Final = 25_000.0
+"""Tuples per second and stream at which that time is measured first, to find the rates of loads."""
+NEXT: Final = 1.25
+"""About the load at which it is measured next."""
 PROBE_S: Final = 2.0
 """How many times as long as other runs these last."""
 _LEAST: Final = 0.01
@@ -61,14 +63,19 @@ class ManagingBench:
 
     def find_rates(self) -> None:
         """Finds the rates of loads: at 100 % best effort just misses nothing, at 150 % the work that is due takes 1.5
-        times as long, the overhead of steps included. That time is linear in the rate."""
-        for rate in PROBES:
-            with self.rig(rate) as rig:
-                run = rig.side("best-effort", rule_of("best-effort", GRID[0]), 1.0, PROBE_S * self.seconds, 0)
-                self.spans[rate] = float(np.median(run.makespans))
-        (low, high), (short, long) = PROBES, self.spans.values()
+        times as long, the overhead of steps included. That time is taken to be linear in the rate; it is measured on
+        both sides of 100 %."""
+        short = self._span(low := PROBE)
+        long = self._span(high := low * NEXT * FULL_S / short)
         for load in (1.0, *LOADS):
             self.rates[load] = low + (high - low) * (FULL_S * load - short) / (long - short)
+
+    def _span(self, rate: float) -> float:
+        """Seconds from a common release to its last answer at a rate."""
+        with self.rig(rate) as rig:
+            run = rig.side("best-effort", rule_of("best-effort", GRID[0]), 1.0, PROBE_S * self.seconds, 0)
+        self.spans[rate] = float(np.median(run.makespans))
+        return self.spans[rate]
 
     def times(self, load: float) -> float:
         """How many times as many tuples come at a load as at 100 %."""

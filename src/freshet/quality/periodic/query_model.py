@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from freshet.quality.periodic.operator_cost import OperatorCost
 from freshet.quality.periodic.plan_time import PlanStep, PlanTime
 from freshet.quality.smoothing import Smoothed
+
+KNOWN: Final = 30.0
+"""Number of tuples given out in a sample that tells as much as earlier instances do."""
 
 
 class PlannedOperator(NamedTuple):
@@ -53,9 +56,9 @@ class QueryModel:
     >>> model.observe([ProfiledRun("select", (1000,), 200, 180e-6), ProfiledRun("count", (200,), 1, 80e-6)])
     >>> round(model.plan().seconds({"s": 2000}) * 1e6)
     520
-    >>> sampled = model.plan(model.selectivities([ProfiledRun("select", (100,), 40)]))
+    >>> sampled = model.plan(model.selectivities([ProfiledRun("select", (1000,), 400)]))
     >>> round(sampled.seconds({"s": 2000}) * 1e6)
-    680
+    659
     """
 
     def __init__(
@@ -91,12 +94,19 @@ class QueryModel:
                 self._shares[run.name].observe(run.rows_out / chances, sum(run.rows_in))
 
     def selectivities(self, samples: Iterable[ProfiledRun] = ()) -> dict[str, float]:
-        """The selectivity of each operator: that of its sample, or the smoothed one of earlier instances."""
+        """The selectivity of each operator: the smoothed one of earlier instances, and what its sample adds to it.
+
+        What earlier instances say counts like a sample that gave out :data:`KNOWN` tuples. So a sample of a join in
+        which two pairs meet changes little, and one of a filter that thousands pass decides.
+        """
         found = {name: share.value for name, share in self._shares.items()}
         pairs = {each.name for each in self.operators if each.pairs}
         for sample in samples:
             chances = _chances(sample, sample.name in pairs)
-            if chances > 0.0:
+            before = found[sample.name] if self._shares[sample.name].learned else 0.0
+            if chances > 0.0 and before > 0.0:
+                found[sample.name] = (KNOWN + sample.rows_out) / (KNOWN / before + chances)
+            elif chances > 0.0:
                 found[sample.name] = sample.rows_out / chances
         return found
 

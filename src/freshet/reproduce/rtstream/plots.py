@@ -67,14 +67,14 @@ def _quality(axes: Axes, trial: Trial) -> None:
 
 def _deviation(axes: Axes, trial: Trial) -> None:
     axes.set(xlabel="load, %", ylabel="standard deviation of the quality", ylim=(0.0, None))
-    draw_lines(
-        axes,
-        PERCENT,
-        {each: [[one.deviation for one in runs(trial, each, load)] for load in LOADS] for each in MANAGERS},
-    )
+    lines: dict[str, list[list[float]]] = {
+        each: [[one.deviation for one in runs(trial, each, load)] for load in LOADS] for each in MANAGERS
+    }
+    draw_lines(axes, PERCENT, lines)
 
 
 def _swings(axes: Axes, trial: Trial) -> None:
     axes.set(xlabel="seconds in which the rate goes up and down once", ylabel="mean quality", ylim=(0.0, 1.05))
     both: tuple[Manager, ...] = ("dynamic", "feedback")
-    draw_lines(axes, SWINGS, {each: [swung(trial, each, swing) for swing in SWINGS] for each in both})
+    lines: dict[str, list[list[float]]] = {each: [swung(trial, each, swing) for swing in SWINGS] for each in both}
+    draw_lines(axes, SWINGS, lines)
