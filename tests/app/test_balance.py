@@ -63,7 +63,6 @@ def test_beta_follows_load_steps(tmp_path: Path) -> None:
         # Down and up again, and never far at once: several looks lie between.
         assert min(betas) <= 0.4
         assert len(betas) >= 3
-        print("betas", [round(beta, 2) for beta in betas], told)
 
 
 @pytest.mark.parametrize(
