@@ -21,7 +21,7 @@ P = ParamSpec("P")
 
 MODULES: Final = [
     "crash", "overhead", "throughput", "backlog", "soak", "decide", "set_step", "freshness", "qos", "windows",
-    "many", "traversals", "mirror", "state", "constants", "optimizer", "periodic",
+    "many", "traversals", "mirror", "state", "constants", "optimizer", "periodic", "wojoin",
 ]  # fmt: skip
 """Modules of ``freshet.bench`` with benchmarks, in the order in which ``--help`` shows them."""
 

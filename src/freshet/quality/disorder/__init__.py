@@ -19,7 +19,7 @@ from freshet.quality.disorder.buffer import (
 )
 from freshet.quality.disorder.dependent import dependent_scrambling
 from freshet.quality.disorder.disorder import Disorder, Judged
-from freshet.quality.disorder.heights import Heights
+from freshet.quality.disorder.heights import KeyHeights
 from freshet.quality.disorder.held import predicted_rows, rows_ahead
 from freshet.quality.disorder.integer_sketch import IntegerSketch
 from freshet.quality.disorder.lag import lag
@@ -28,10 +28,10 @@ from freshet.quality.disorder.virtual_index import last_index, multiplicity, vir
 
 __all__ = [
     "Disorder",
-    "Heights",
     "IntegerSketch",
     "JoinInput",
     "Judged",
+    "KeyHeights",
     "corrected_rows",
     "dependent_scrambling",
     "displacements",

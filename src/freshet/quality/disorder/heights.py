@@ -15,7 +15,7 @@ _FINE: Final = 6
 
 
 @dataclass(frozen=True, slots=True)
-class Heights:
+class KeyHeights:
     """The greatest key of the first i rows, for some i: the farther back, the fewer of them. Which of them are kept
     depends on the number of rows alone, so batches change nothing. It never changes itself: :meth:`after` gives
     another one.
@@ -27,7 +27,7 @@ class Heights:
         rows: Number of rows.
         kept: The heights that are kept, those of the earliest rows first.
 
-    >>> heights = Heights().after(np.array([3, 9, 4, 7]))
+    >>> heights = KeyHeights().after(np.array([3, 9, 4, 7]))
     >>> heights.rows, heights.at(1), heights.newest, heights.at(0)
     (4, 3, 9, None)
     >>> many = heights.after(np.arange(10, 1_000_000))
@@ -54,7 +54,7 @@ class Heights:
         found = int(np.searchsorted(self.kept, key))
         return int(_kept_places(self.rows)[found - 1]) if found else 0
 
-    def after(self, keys: Ints) -> Heights:
+    def after(self, keys: Ints) -> KeyHeights:
         """The heights with some more rows."""
         return Climb(self, keys).heights
 
@@ -67,7 +67,7 @@ class Climb:
         keys: Their keys.
     """
 
-    def __init__(self, before: Heights, keys: Ints) -> None:
+    def __init__(self, before: KeyHeights, keys: Ints) -> None:
         self._rows = before.rows + np.arange(len(keys))
         """Number of rows before each of the new ones."""
         first = before.newest
@@ -80,7 +80,7 @@ class Climb:
         self._keys = keys
         total = before.rows + len(keys)
         chosen = np.searchsorted(places, _kept_places(total))
-        self.heights: Final = Heights(total, self._heights[chosen])
+        self.heights: Final = KeyHeights(total, self._heights[chosen])
         """The heights after all of them."""
 
     def displacements(self) -> Ints:

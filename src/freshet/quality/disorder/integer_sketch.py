@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 Numbers = NDArray[np.int64]
-_EXACT: Final = 64
+_EXACT: Final = 256
 """Numbers below it have a bucket of their own."""
-_BITS: Final = 5
-"""Above, a bucket has the same leading bits: 32 buckets between a power of two and the next."""
+_BITS: Final = 7
+"""Above, a bucket has the same leading bits: 128 buckets between a power of two and the next."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +26,7 @@ class IntegerSketch:
 
     >>> sketch = IntegerSketch().plus(np.array([0, 0, 3, 1000]))
     >>> sketch.quantile(0.75), sketch.quantile(1.0), sketch.total
-    (3, 1007, 4)
+    (3, 1003, 4)
     """
 
     counts: Mapping[int, int] = field(default_factory=dict)
@@ -49,7 +49,7 @@ class IntegerSketch:
         return IntegerSketch({bucket: (count + 1) // 2 for bucket, count in self.counts.items()})
 
     def quantile(self, share: float) -> int:
-        """A number that at least this share of the numbers does not exceed; at most a 32nd part above the least such.
+        """A number that at least this share of the numbers does not exceed; at most a 128th part above the least such.
 
         Raises:
             ValueError: There are no numbers.

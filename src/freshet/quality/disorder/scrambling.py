@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-Keys = NDArray[np.int64]
+KeyNumbers = NDArray[np.int64]
 
 
-def displacements(keys: ArrayLike) -> Keys:
+def displacements(keys: ArrayLike) -> KeyNumbers:
     """For each row, by how many rows it comes after the first one with a key that is equal or greater.
 
     >>> displacements([1, 4, 2, 4, 3]).tolist()
@@ -16,18 +16,18 @@ def displacements(keys: ArrayLike) -> Keys:
     """
     found = np.asarray(keys, np.int64)
     heights = np.maximum.accumulate(found) if len(found) else found
-    after: Keys = np.arange(len(found)) - np.searchsorted(heights, found)
+    after: KeyNumbers = np.arange(len(found)) - np.searchsorted(heights, found)
     return after
 
 
-def distances(keys: ArrayLike) -> Keys:
+def distances(keys: ArrayLike) -> KeyNumbers:
     """For each row, how far its key lies behind the greatest key before it; 0: it does not.
 
     >>> distances([1, 4, 2, 4, 3]).tolist()
     [0, 0, 2, 0, 1]
     """
     found = np.asarray(keys, np.int64)
-    behind: Keys = (np.maximum.accumulate(found) if len(found) else found) - found
+    behind: KeyNumbers = (np.maximum.accumulate(found) if len(found) else found) - found
     return behind
 
 

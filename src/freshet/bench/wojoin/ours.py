@@ -1,0 +1,76 @@
+"""The join by ordered keys, as the engine runs it in this process."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from freshet.app import App
+from freshet.bench.wojoin.zeek import Ints, Merged
+from freshet.model import KeyOrder
+from freshet.quality.disorder import Disorder, predicted_rows
+from freshet.testing import LocalRun
+
+NAMES = ("a", "b")
+
+
+@dataclass(frozen=True, slots=True)
+class JoinPlay:
+    """What came out.
+
+    Args:
+        pairs: Number of pairs found.
+        wrong: Pairs that are missing or too many, against the join of all rows above the mark.
+        past: Number of rows past the mark.
+        held: Mean number of rows that were remembered.
+        predicted: Mean number that the order of the streams predicted.
+    """
+
+    pairs: int
+    wrong: int
+    past: int
+    held: float
+    predicted: float
+
+
+def play(merged: Merged, in_order: float, batch: int) -> JoinPlay:
+    """Lets the rows come, a batch at a time."""
+    app = App("wojoin")
+    for name in NAMES:
+        app.stream(name, "ts timestamp, uid string, n int", ordered_by="ts", disorder="measured", in_order=in_order)
+    app.query("q", "SELECT a.n, b.n AS m FROM a, b WHERE a.ts = b.ts AND a.uid = b.uid")
+    tables = [_table(keys.keys, keys.uids) for keys in merged.sides]
+    held, predicted, done = [], [], [0, 0]
+    with LocalRun(app) as run:
+        for first in range(0, merged.rows, batch):
+            part = merged.side[first : first + batch]
+            for port, name in enumerate(NAMES):
+                count = int(np.count_nonzero(part == port))
+                if count:
+                    run.push(name, tables[port].slice(done[port], count))
+                    done[port] += count
+            run.drain()
+            [fold] = run.engine.board.folds()
+            held.append(sum(run.engine.time.rows_by_port(fold)))
+            known = [Disorder.unpacked(packed) for name in NAMES if (packed := run.log.disorder(name)) is not None]
+            predicted.append(sum(predicted_rows(known[at], [known[1 - at]]) for at in (0, 1)) if len(known) == 2 else 0)
+        found = {(row["n"], row["m"]) for row in run.rows("q")}
+        size = len(run.rows("q"))
+    expected, past = _expected(merged, in_order)
+    wrong = len(found ^ expected) + size - len(found)
+    return JoinPlay(len(found), wrong, past, float(np.mean(held)), float(np.mean(predicted)))
+
+
+def _table(keys: Ints, uids: tuple[str, ...]) -> pa.Table:
+    times = pa.array(keys).cast(pa.timestamp("us", "UTC"))
+    return pa.table({"ts": times, "uid": list(uids), "n": pa.array(np.arange(len(keys)), pa.int32())})
+
+
+def _expected(merged: Merged, in_order: float) -> tuple[set[tuple[int, int]], int]:
+    """The pairs of all rows above the mark, and the number of the other rows."""
+    order = KeyOrder("ts", in_order=in_order)
+    past = [set(Disorder().judge(side.keys, order).past.tolist()) for side in merged.sides]
+    pairs = {(one, other) for one, other in merged.pairs.tolist() if one not in past[0] and other not in past[1]}
+    return pairs, sum(map(len, past))
