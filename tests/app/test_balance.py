@@ -68,9 +68,9 @@ def test_beta_follows_load_steps(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("policy", "expect", "told"),
     [
-        ("fcfs", {"response": "1 s"}, "expect is for the policy fas-mcq, and this is fcfs"),
+        ("fcfs", {"response": "1 s"}, "^expect: only the policy fas-mcq has a beta to find, and this is fcfs$"),
         ("fas-mcq", {"response": "soon"}, "soon"),
-        ("fas-mcq", {"latency": "1 s"}, "expect is"),
+        ("fas-mcq", {"latency": "1 s"}, "^expect: must be"),
     ],
 )
 def test_what_is_wrong_is_refused(tmp_path: Path, policy: str, expect: dict[str, str | float], told: str) -> None:

@@ -108,3 +108,27 @@ def test_a_pinned_strategy_is_the_only_one_that_there_is() -> None:
     arrivals = np.arange(0.0, 10.0, 1.0 / 55.0)
     World({"s": arrivals}, [query()], FirstComeFirstServed(), optimizer=watching).run()
     assert any(look.kept < 1.0 for look in memory.looks["q"])
+
+
+@pytest.mark.parametrize("how", ["nothing is expected", "dropped", "quarantined", "nothing comes for it"])
+def test_it_ends_when_no_query_is_left_to_thin_for(how: str) -> None:
+    """Nobody looks any more then, and nobody would see that the load has fallen."""
+    watched = replace(SimulatedQuery.straight("q", "r", [Profile(0.022)]), promises=query(overload=("defer",)).promises)
+    last = 10.0 if how == "nothing comes for it" else 60.0
+    arrivals = {"r": np.arange(0.0, last, 1.0 / 25.0), "s": np.arange(0.0, 60.0, 1.0 / 41.0)}
+    watching = Optimizer(table=lambda name: TABLE)
+    world = World(arrivals, [watched, query("other", {})], FirstComeFirstServed(), optimizer=watching)
+    world.run(until=9.5)
+    engine = world.engine
+    assert set(engine.thinning.sheds) == {"other"}
+    if how == "nothing is expected":
+        engine.set_promises("q", Promises())
+    elif how == "dropped":
+        engine.drop_query("q")
+    elif how == "quarantined":
+        engine.quarantine("q", "its code raised")
+    else:
+        world.run(until=30.0)
+    assert engine.thinning.sheds == {}
+    world.run(until=60.0)
+    assert engine.thinning.sheds == {}

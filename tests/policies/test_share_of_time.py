@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from freshet.model import UserError
+from freshet.model import Promises, UserError
 from freshet.policies import create
 from freshet.policies.share_of_time import ShareOfTime
 from freshet.simulation.executor import Profile
@@ -42,6 +42,23 @@ def test_queries_that_always_have_work_get_their_shares(
     for name, seconds in got.items():
         share = weights[name] / sum(weights.values())
         assert seconds / sum(got.values()) == pytest.approx(share, abs=0.03)
+
+
+def test_a_weight_that_changes_counts_from_then_on() -> None:
+    """A query that nobody followed ran once, at the least weight; now it has as much weight as the other."""
+    queries = [SimulatedQuery.straight(name, f"{name}_in", [Profile(0.01)], weight=weight)
+               for name, weight in (("new", 1e-6), ("old", 0.5))]  # fmt: skip
+    world = World({"new_in": np.zeros(9000), "old_in": np.zeros(9000)}, queries, ShareOfTime(0.05))
+    world.run(until=10.0)
+    before = seconds_of(world)
+    assert 0.0 < before["new"] < 0.2
+    world.engine.set_promises("new", Promises(weight=0.5))
+    world.run(until=30.0)
+    got = seconds_of(world)
+    assert got["new"] - before["new"] == pytest.approx(10.0, abs=0.2)
+    world.engine.set_promises("new", Promises(weight=0.125))
+    world.run(until=50.0)
+    assert seconds_of(world)["new"] - got["new"] == pytest.approx(4.0, abs=0.2)
 
 
 def test_a_query_below_its_share_is_served_at_once_and_the_rest_is_dealt_out() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Final, NamedTuple
 
 from freshet.engine.board import Board
@@ -77,12 +77,20 @@ class LoadShedding:
             return self._shedder.kept
         before = set(self._shedder.kept)
         kept = self._shedder.look(self._queries(violated), self._capacity())
-        for name in before - kept.keys():
-            if name in self._board.numbers:
-                self._shed(Shed(name, 1.0, "the load has fallen"))
+        self._keep_all(before - kept.keys(), "the load has fallen")
         for name, ratio in kept.items():
             self._shed(Shed(name, ratio, violated.get(name, "overload")))
         return kept
+
+    def end(self) -> None:
+        """Keeps everything again: no query is looked at any more, so nobody would see that the load has fallen."""
+        before, self._shedder.kept = set(self._shedder.kept), {}
+        self._keep_all(before, "no query is left to thin for")
+
+    def _keep_all(self, names: Iterable[str], reason: str) -> None:
+        for name in names:
+            if name in self._board.numbers:
+                self._shed(Shed(name, 1.0, reason))
 
     def _sample(self, now: float) -> LoadSample:
         ends = {stream: self._log.end(stream) for stream in self._board.readers}

@@ -163,6 +163,8 @@ class Optimizer:
         elif isinstance(event, events.Quarantined):
             # No strategy brings it back.
             self._rest(event.query)
+        if isinstance(event, events.Promised | events.Dropped | events.Quarantined) and self.next_look is None:
+            self._shedding.end()
 
     def _something_moved(self, event: events.Arrived | events.Committed) -> None:
         if self._resting:
@@ -264,6 +266,8 @@ class Optimizer:
         kept = self._kept(now)
         for name, look in looks.items():
             self.memory.looked(name, replace(look, kept=kept.get(name, 1.0)))
+        if self.next_look is None:
+            self._shedding.end()
         self.seconds += self._stopwatch() - began
 
     def _kept(self, now: float) -> Mapping[str, float]:

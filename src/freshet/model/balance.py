@@ -34,7 +34,7 @@ class BalanceBound:
 
         >>> BalanceBound.parse({"speed": 3})
         Traceback (most recent call last):
-        freshet.model.errors.UserError: expect is {response = "500 ms"} or {freshness = 0.9}, not {'speed': 3}
+        freshet.model.errors.UserError: expect: must be {response = "500 ms"} or {freshness = 0.9}, not {'speed': 3}
         """
         if isinstance(given, BalanceBound):
             return given
@@ -48,7 +48,7 @@ class BalanceBound:
             if isinstance(share, bool) or not isinstance(share, int | float) or not 0.0 < share < 1.0:
                 raise UserError(f"expect: freshness is a share between 0 and 1, not {share!r}")
             return cls("freshness", float(share))
-        raise UserError(f'expect is {{response = "500 ms"}} or {{freshness = 0.9}}, not {given!r}')
+        raise UserError(f'expect: must be {{response = "500 ms"}} or {{freshness = 0.9}}, not {given!r}')
 
     def text(self) -> str:
         """For people."""

@@ -20,6 +20,9 @@ class ShareOfTime(Policy):
     from learned costs and overhead. A query without work saves nothing up: when it has some again, its pass is that of
     the query served last, if its own is less. So the time that idle queries leave is dealt out by weight.
 
+    If the weight of a query changes, so does what it has had beyond the others, over its weight: otherwise a query that
+    ran once while it weighed next to nothing would wait for ever.
+
     Work that queries share runs in the turn of the first of them, and each pays its part of it.
 
     Args:
@@ -46,14 +49,22 @@ class ShareOfTime(Policy):
             raise UserError(f"share-of-time: a quantum of {quantum} s is not above 0")
         self.quantum = quantum
         self._passes: dict[int, float] = {}
+        self._weights: dict[int, float] = {}
+        """The weights by which queries have paid."""
         self._now = 0.0
 
     def changed(self, view: View, query: int) -> None:
-        """A query that is gone has no pass: its number may be given to another."""
+        """A query that is gone has no pass, as its number may be given to another; with another weight, it has
+        another one."""
         if not view.queries[query].operators or all(
             query not in view.operators[number].queries for number in view.queries[query].operators
         ):
             self._passes.pop(query, None)
+            self._weights.pop(query, None)
+        elif query in self._weights:
+            weight = view.queries[query].promises.weight
+            self._passes[query] = self._now + (self._pass(query) - self._now) * self._weights[query] / weight
+            self._weights[query] = weight
 
     def decide(self, view: View) -> Decision:
         """A turn of the query with the least pass."""
@@ -87,6 +98,7 @@ class ShareOfTime(Policy):
         for query in payers:
             weight = view.queries[query].promises.weight
             self._passes[query] = self._pass(query) + seconds / len(payers) / weight
+            self._weights[query] = weight
 
     def _cost(self, view: View, query: int, number: int) -> float:
         """Expected seconds of taking a waiting tuple to the output of a query."""

@@ -37,10 +37,11 @@ from freshet.app.declared.fields import (
     SparkSettings,
     Weight,
     above_zero,
-    ahead,
+    balanced,
     checked,
     expected,
     telling,
+    within_looks,
 )
 from freshet.app.declared.optimizing import ranks_of
 from freshet.log.segments.retention import Retention
@@ -292,14 +293,14 @@ class AppSection(Section):
     """Further classes of expectations, each with its weight; "must", "best-effort" and "dont-care" may have others."""
     look_every: Annotated[DurationText, Field(gt=0)] = DEFAULT_LOOKS.every
     """Time between two looks at the measures of a query with expectations."""
-    look_ahead: Annotated[DurationText, AfterValidator(ahead)] = DEFAULT_LOOKS.ahead
+    look_ahead: Annotated[DurationText, AfterValidator(within_looks)] = DEFAULT_LOOKS.ahead
     """How far ahead expectations are read to find violations: less than the time between looks; 0: now."""
     optimizer: Literal["act", "advise", "off"] = "act"
     """Whether the strategies of queries with expectations are changed ("act"), or only advised ("advise")."""
     ranks: Annotated[InstanceOf[DecisionTable] | str, BeforeValidator(telling(ranks_of, "ranks "))] = "shipped"
     """Decision table of the optimizer: "shipped", "measured" (by `freshet calibrate`), "predict", or a table of ranks
     by measure and strategy."""
-    expect: Annotated[InstanceOf[BalanceBound], BeforeValidator(telling(BalanceBound.parse, "expect"))] | None = None
+    expect: Annotated[InstanceOf[BalanceBound], BeforeValidator(balanced)] | None = None
     """What all outputs together should keep, for which fas-mcq finds beta: {response = "500 ms"} (they are as fresh as
     that allows) or {freshness = 0.9} (answers are as quick)."""
     ageing: Annotated[DurationText, Field(gt=0)] | None = None

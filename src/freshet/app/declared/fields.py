@@ -9,8 +9,9 @@ from typing import Annotated, Any, Final, cast
 
 from pydantic import AfterValidator, BeforeValidator, Field, InstanceOf, ValidationInfo
 
-from freshet.app.declared.spec import check_master, share_mode
+from freshet.app.declared.spec import balance_of, check_master, share_mode
 from freshet.model import Curve, Expectation, UserError, parse_bytes, parse_duration, priority_classes
+from freshet.model.balance import BalanceBound
 from freshet.model.look_settings import LookSettings
 from freshet.model.places import check_local
 from freshet.model.promises import overload_of
@@ -77,7 +78,13 @@ def expected(measure: str) -> BeforeValidator:
     return BeforeValidator(parse)
 
 
-def ahead(value: float, info: ValidationInfo) -> float:
+def balanced(value: Any, info: ValidationInfo) -> BalanceBound | None:
+    """A balance of response time and freshness, for a policy that has one."""
+    policy = info.data.get("policy", "fas-mcq")
+    return cast("BalanceBound | None", telling(lambda given: balance_of(given, policy), "expect: ")(value))
+
+
+def within_looks(value: float, info: ValidationInfo) -> float:
     """Refuses a look-ahead that does not fit the interval of looks."""
     telling(lambda ahead: LookSettings(info.data.get("look_every", math.inf), ahead))(value)
     return value

@@ -332,13 +332,13 @@ def balance_of(given: object, policy: str) -> BalanceBound | None:
 
     >>> balance_of({"response": "1 s"}, "fcfs")
     Traceback (most recent call last):
-    freshet.model.errors.UserError: expect is for the policy fas-mcq, and this is fcfs
+    freshet.model.errors.UserError: expect: only the policy fas-mcq has a beta to find, and this is fcfs
     """
     if given is None:
         return None
     bound = BalanceBound.parse(given)
     if not isinstance(create(policy), FreshnessAware):
-        raise UserError(f"expect is for the policy fas-mcq, and this is {policy}")
+        raise UserError(f"expect: only the policy fas-mcq has a beta to find, and this is {policy}")
     return bound
 
 
