@@ -194,7 +194,7 @@ class App(OwnCode):
                 more = {key: each for key, each in stream if key not in ("columns", "retention", "source")}
                 with noted(problems, f"streams.{name}", f"stream {name}: "):
                     self.stream(name, stream.columns, source=source, retention=stream.retention.retention(), **more)
-                if name not in self.streams:
+                if name not in self.streams and stream.ordered_by is None:
                     with suppress(UserError):  # so that queries over it can be checked: its columns may be right
                         self.stream(name, stream.columns, source=source)
             if name not in self.streams:

@@ -1,0 +1,3 @@
+"""The claims of WU ch. 3 on one join of three streams. Importing this registers them."""
+
+from freshet.reproduce.wojoin import claims as claims
