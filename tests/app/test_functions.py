@@ -110,6 +110,9 @@ def test_the_check_knows_its_arguments(call: str, told: str) -> None:
     [
         ("sqrt", squared, {"takes": "double", "returns": "double"}, "Spark SQL has a function of this name"),
         ("lateral", squared, {"takes": "double", "returns": "double"}, "it is a word of SQL"),
+        ("per-cent", squared, {"takes": "double", "returns": "double"}, "letters, digits and _"),
+        ("f", squared, {"takes": "double, int", "returns": "double"}, "it does not take (double, int): too many"),
+        ("f", lambda x, y: x, {"takes": "double", "returns": "double"}, "missing a required argument: 'y'"),
         ("f", squared, {}, "say what it takes and returns"),
         ("f", squared, {"takes": "dubble", "returns": "double"}, "takes must be types, such as 'double, string'"),
         ("f", squared, {"takes": "double", "returns": "double, int"}, "returns must be one type"),

@@ -77,6 +77,11 @@ class Vectorised(Function):
 
     load: Callable[[], Callable[..., Any]]
 
+    def why_not(self) -> str | None:
+        """Why its code does not take as many arguments as declared; None: it does, as far as its signature tells."""
+        wrong = _why_not(self.load(), len(self.takes))
+        return None if wrong is None else f"it does not take ({', '.join(map(type_text, self.takes))}): {wrong}"
+
     def apply(self, arrays: Sequence[pa.Array]) -> tuple[pa.Array, list[int]]:
         """Its values, and the numbers of the rows for which it raised; there the value is NULL.
 
@@ -127,6 +132,22 @@ class Vectorised(Function):
         return made if made.type == self.returns else made.cast(self.returns)
 
 
+def _why_not(call: Callable[..., Any], arguments: int, constants: Sequence[object] = ()) -> str | None:
+    """Why a call with that many arguments and these constants would fail; None: not because of its signature."""
+    try:
+        signature = inspect.signature(call)
+    except ValueError:  # written in C
+        return None
+    try:
+        signature.bind(*[None] * arguments, *constants)
+    except TypeError as error:
+        plain = [each.replace(annotation=each.empty) for each in signature.parameters.values()]
+        form = signature.replace(parameters=plain, return_annotation=signature.empty)
+        name = getattr(call, "__name__", type(call).__name__)
+        return f"{error} ({name}{form})"
+    return None
+
+
 def _same_text(kind: pa.DataType, declared: str) -> bool:
     """Whether types differ only in what Spark does not know, such as names of the elements of arrays."""
     try:
@@ -171,18 +192,8 @@ class OwnOperator:
         call, before = (what.run, 4) if self.states else (what, 1)
         if self.states and isinstance(what, type):
             before += inspect.isfunction(inspect.getattr_static(what, "run"))  # with self, if it is no static method
-        try:
-            signature = inspect.signature(call)
-        except ValueError:  # written in C
-            return None
-        try:
-            signature.bind(*[None] * before, *constants)
-        except TypeError as error:
-            plain = [each.replace(annotation=each.empty) for each in signature.parameters.values()]
-            form = signature.replace(parameters=plain, return_annotation=signature.empty)
-            name = getattr(call, "__name__", type(call).__name__)
-            return f"{self.name}() does not take these constants: {error} ({name}{form})"
-        return None
+        wrong = _why_not(call, before, constants)
+        return None if wrong is None else f"{self.name}() does not take these constants: {wrong}"
 
     @property
     def time_column(self) -> str | None:

@@ -58,6 +58,8 @@ def check_function_name(name: str) -> None:
     Traceback (most recent call last):
     freshet.model.errors.UserError: function sqrt: Spark SQL has a function of this name already; choose another
     """
+    if not name.isidentifier():
+        raise UserError(f"function {name}: choose another name: letters, digits and _, beginning with a letter")
     if name.lower() in functions():
         raise UserError(f"function {name}: Spark SQL has a function of this name already; choose another")
     try:

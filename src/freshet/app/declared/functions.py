@@ -102,7 +102,10 @@ def declare_function(
     kind = _types(name, "returns", said.returns)
     if len(kind) != 1:
         raise UserError(f"function {name}: returns must be one type, such as 'double', not {said.returns!r}")
-    return make_known(Vectorised(name, _types(name, "takes", said.takes), kind[0], str(said.version), lambda: what))
+    made = Vectorised(name, _types(name, "takes", said.takes), kind[0], str(said.version), lambda: what)
+    if wrong := made.why_not():
+        raise UserError(f"function {name}: {wrong}")
+    return make_known(made)
 
 
 def declare_operator(name: str, what: Any, given: Declaration, known: Mapping[str, OwnOperator]) -> OwnOperator:
