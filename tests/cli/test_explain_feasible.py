@@ -13,7 +13,7 @@ from tests.cli.test_live import report, shown
 from freshet.app.reports.feasible import situation_of
 from freshet.cli.explaining.feasible import feasible_text
 from freshet.cli.live import line
-from freshet.model import Curve, Promises, UserError
+from freshet.model import Curve, Expectations, Promises, UserError
 
 APP = """
 [streams.packets]
@@ -80,6 +80,15 @@ def test_without_figures_it_says_so(tmp_path: Path, text: str | None, told: str)
         path.write_text(text)
     with pytest.raises(UserError, match=told):
         feasible_text(path, {"alarm": Promises(curve=Curve.deadline(1.0))}, ["alarm"], 1.0, False)
+
+
+def test_of_what_queries_expect_it_says_where_to_look(tmp_path: Path) -> None:
+    path = tmp_path / "report.json"
+    path.write_text(json.dumps(measured(100.0, 0.001, 0.01)))
+    promises = {"alarm": Promises(expect=Expectations.parse({"latency": "1 ms"}))}
+    told = feasible_text(path, promises, ["alarm"], 1.0, as_json=False)
+    assert told.startswith("no query has a latency curve or a PERIOD, and only of these")
+    assert "--decisions" in told
 
 
 def test_bad_options_are_one_line(tmp_path: Path, command: Command) -> None:

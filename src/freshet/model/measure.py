@@ -111,6 +111,15 @@ def parse_throughput(given: str | float) -> float:
     return float(given)
 
 
+def throughput_text(figure: float) -> str:
+    """A throughput for people.
+
+    >>> throughput_text(0.5), throughput_text(12.345), throughput_text(1089.6), throughput_text(2e6)
+    ('0.5 rows/s', '12.3 rows/s', '1090 rows/s', '2000000 rows/s')
+    """
+    return f"{figure:.0f} rows/s" if figure >= 1000.0 else f"{figure:.3g} rows/s"
+
+
 def _memory(given: str | float) -> float:
     return given if isinstance(given, float) else parse_bytes(given)
 
@@ -120,7 +129,7 @@ MEASURES: Final = {
     for measure in (
         QosMeasure("latency", "low", "2 s", parse_duration, duration_text),
         QosMeasure("memory", "low", "10 MB", _memory, bytes_text),
-        QosMeasure("throughput", "high", "200 rows/s", parse_throughput, lambda figure: f"{figure:.3g} rows/s"),
+        QosMeasure("throughput", "high", "200 rows/s", parse_throughput, throughput_text),
     )
 }
 """The measures by name. A further meter becomes a measure by a line here and a figure of its name in

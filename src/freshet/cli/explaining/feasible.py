@@ -31,7 +31,10 @@ def feasible_text(
     if as_json:
         return json.dumps({"load": situation.load, "room": knee(situation), "verdicts": list(map(asdict, found))})
     if not found:
-        return "nothing is promised that could be broken: give a query a latency curve or a PERIOD"
+        return (
+            "no query has a latency curve or a PERIOD, and only of these it can be told in advance;"
+            " what queries expect is watched while they run: see --decisions"
+        )
     return "\n".join([_summary(situation), "", *_table(found), *_advice(found)])
 
 
