@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 
 import numpy as np
 import pytest
@@ -34,6 +35,17 @@ def test_ask_runs_on_the_engines_thread_and_brings_errors_back() -> None:
     loop.engine.stop(drain=True)
     assert loop.join(30)
     assert loop.ask(threading.current_thread) is threading.current_thread()
+
+
+def test_what_is_measured_after_the_end_is_measured_as_of_the_end() -> None:
+    loop = Loop(engine())
+    loop.start()
+    loop.engine.stop(drain=True)
+    assert loop.join(30)
+    ended = time.time()
+    time.sleep(0.02)
+    assert loop.engine.clock.now() <= ended
+    assert loop.engine.snapshot() == loop.engine.snapshot()
 
 
 def test_ask_never_hangs_when_the_engine_dies() -> None:

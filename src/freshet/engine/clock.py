@@ -27,6 +27,9 @@ class Clock(Protocol):
     def wake(self) -> None:
         """Ends a wait early; from any thread."""
 
+    def stop(self) -> None:
+        """Stands still: whatever is measured later is measured as of now."""
+
 
 class Connection(Protocol):
     """Something with a file descriptor that can be waited for."""
@@ -66,10 +69,14 @@ class RealClock:
             os.set_blocking(descriptor, False)
         self._selector.register(self._reading, selectors.EVENT_READ)
         self._woken = False
+        self._stopped: float | None = None
         weakref.finalize(self, _close, self._selector, self._reading, self._writing)
 
     def now(self) -> float:
-        return time.time()
+        return time.time() if self._stopped is None else self._stopped
+
+    def stop(self) -> None:
+        self._stopped = self.now()
 
     def wait(self, until: float | None) -> bool:
         timeout = 0.0 if self._woken else None if until is None else max(0.0, until - time.time())
@@ -132,3 +139,6 @@ class VirtualClock:
 
     def wake(self) -> None:
         """Nothing to do: nobody sleeps."""
+
+    def stop(self) -> None:
+        """Nothing to do: nobody waits any more."""

@@ -41,6 +41,9 @@ class Loop:
                 self.engine.run()
         except BaseException as error:
             self.error = error
+        finally:
+            # Sinks and Spark may take long to end, and that is no time in which queries were fresh.
+            self.engine.clock.stop()
 
     @property
     def running(self) -> bool:
