@@ -23,7 +23,7 @@ _BURSTS: Final = ((), ((10.0, 40.0, 1 / 8),), ((80.0, 90.0, 8.0),))
 """S2 comes at an eighth of its rate for 30 s, S3 at eight times its rate for 10 s (WU Fig. 3.7)."""
 _RECENT: Final = 1.0
 """Seconds over which the published form measures rates."""
-Numbers = NDArray[np.float64]
+RowCounts = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +144,7 @@ class _Query1:
         keys = self._streams[own].keys[: self._came(own, time)]
         return max(1, int(np.count_nonzero(keys > self._mark(other, row))))
 
-    def _held(self, rows: Callable[[int, int, float, int], int]) -> Numbers:
+    def _held(self, rows: Callable[[int, int, float, int], int]) -> RowCounts:
         """Mean number of rows that the join remembers of each stream, at whole seconds."""
         held = np.zeros(3)
         for second in range(1, int(SECONDS) + 1):
@@ -154,7 +154,7 @@ class _Query1:
         return held
 
 
-def _windows(depths: Numbers, held: Numbers, accuracy: float) -> tuple[float, float]:
+def _windows(depths: RowCounts, held: RowCounts, accuracy: float) -> tuple[float, float]:
     """The share of results that windows of so many rows find; and how many times as large they must be."""
     needed = (depths / held).max(axis=1)
     return float((needed <= 1.0).mean()), float(np.quantile(needed, accuracy))
