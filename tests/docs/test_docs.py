@@ -108,7 +108,7 @@ def test_the_configuration_reference_has_every_key(model: type[BaseModel]) -> No
     assert [key for key in keys(model) if f"| `{key}` |" not in text] == []
 
 
-@pytest.mark.parametrize("options", [model for kinds in (SOURCES, SINKS) for model, _ in kinds.values()])
+@pytest.mark.parametrize("options", [kinds[name][0] for kinds in (SOURCES, SINKS) for name in kinds.names()])
 def test_the_configuration_reference_has_every_option(options: type[BaseModel]) -> None:
     text = (ROOT / "docs/configuration.md").read_text()
     assert [key for key in keys(options) if f"`{key}`" not in text] == []
@@ -116,7 +116,7 @@ def test_the_configuration_reference_has_every_option(options: type[BaseModel]) 
 
 NAMED = (
     "queries", "operators", "streams", "sources", "mirrors", "failing_examples", "sinks", "tables", "changes",
-    "versions", "spark", "ways", "classes", "missing", "measures", "blocked_by",
+    "versions", "spark", "ways", "classes", "missing", "measures", "blocked_by", "joins",
 )  # fmt: skip
 """Tables of the report whose keys are names."""
 
@@ -161,6 +161,9 @@ def test_the_page_of_the_report_has_every_key_of_a_report(tmp_path: Path) -> Non
     app.query("promised", "SELECT v FROM s", curve=[(0, 1.0), (1, 0.0)], sinks=memory)
     app.stream("p", "v int")
     app.query("watched", "SELECT v FROM p", expect={"latency": "1 s"}, overload=["thin"], sinks=memory)
+    for name in ("near", "far"):
+        app.stream(name, "k bigint", ordered_by="k", disorder="3 rows")
+    app.query("met", "SELECT a.k FROM near a, far b WHERE a.k = b.k", sinks=memory)
     app.query("often", "SELECT count(*) AS n FROM p [RANGE 1 s] PERIOD 500 ms DEADLINE 1 ms", sinks=memory)
     with app.start() as run:
         run.thin("watched", 0.5)

@@ -221,7 +221,7 @@ def load_between(pieces: Sequence[tuple[float, float]], begin: float, end: float
 def phase_at(played: Sequence[LoadPhase], time: float) -> str | None:
     """The phase in which a moment lies; None: before the first or after the last.
 
-    >>> [phase_at(phases(44.0), time) for time in (-1.0, 5.0, 14.0, 99.0)]
+    >>> [phase_at(phases(44.0), time) for time in (-1.0, 5.0, 12.0, 99.0)]
     [None, 'calm', 'burst', None]
     """
     for phase, begin, end in _spans(played):
