@@ -36,6 +36,8 @@ class InstanceKeeping(Admission):
         self._stop: str | None = None
         self._turned = 0.0
         """When the present turn of the loop began."""
+        self._sampled = 0.0, 0.0
+        """From when until when new instances were sampled last."""
 
     def _with_instances(self, policy: Policy) -> Policy:
         """What decides on instances, too, if there are periodic queries."""
@@ -65,7 +67,9 @@ class InstanceKeeping(Admission):
             except LogFull:
                 return  # it is tried again with the next turn: an instance sees the same then
             if new:
+                began = self.clock.now()
                 self.policy.released(self.board, new)
+                self._sampled = began, self.clock.now()
                 self._tell(Released(self.clock.now(), tuple(each.record for each in new)))
                 for each in new:
                     each.since = self.clock.now()
@@ -76,7 +80,10 @@ class InstanceKeeping(Admission):
         chains = tuple(done for done in result.chains if done.chain.nodes[0] in own)
         together = sum(1 for chain in result.unit.chains if chain.arrival is not None)
         # Not only the worker's time: until the next instance can begin, the loop decides, sends and commits.
-        seconds, settling = self._turned - instance.began, now - self._turned
+        began, ended = self._sampled
+        # A result that came while others were sampled had to wait: that is charged to them.
+        held = max(0.0, min(self._turned, ended) - max(result.finished, began))
+        seconds, settling = self._turned - instance.began - held, now - self._turned
         outcome = InstanceOutcome(record, seconds, result.overhead, chains, max(1, together), settling)
         self.policy.answered(self.board, outcome)
         self._tell(Answered(now, record))

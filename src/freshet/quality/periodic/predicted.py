@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from bisect import bisect_left
 from collections import deque
 from collections.abc import Mapping, Sequence
 from itertools import accumulate
@@ -17,8 +16,10 @@ from freshet.quality.periodic.refinement import largest_ratio
 
 _RECENT: Final = 50
 """Number of instances from which the margin is learned."""
-_SURE: Final = 4.0
-"""Times the median error that 99 of 100 instances do not exceed, if errors are normal."""
+_SURE: Final = 3.0
+"""Standard deviations that are kept free: hardly any instance exceeds them."""
+_FORGET: Final = 0.1
+"""Share by which each instance makes earlier ones count less for their deviation."""
 _LITTLE, _MUCH = 0.5, 2.0
 """Levels stay as they are while between so much and so much of the usual time is left free."""
 _AT_MOST: Final = 2.0
@@ -39,10 +40,10 @@ class PredictedLevels(LevelRule):
         aim: Whether the worst answer or the average is made as good as possible.
 
     Predicted times are stretched by a margin: by how much longer recent instances took than predicted, all together.
-    Before each deadline some time is kept free: the error that 99 of 100 instances do not exceed. That is the error of
-    one instance, not of all that wait: levels are set anew at every completion, so the error of one is made up for by
-    those that follow, and only the last has nobody behind it. Levels that still fit, and would not rise, stay as they
-    are: small errors shall not make answers of the same release uneven.
+    Before each deadline some time is kept free: three standard deviations of what instances take beyond that. It is the
+    error of one instance, not of all that wait: levels are set anew at every completion, so the error of one is made up
+    for by those that follow, and only the last has nobody behind it. Levels that still fit, and would not rise, stay as
+    they are: small errors shall not make answers of the same release uneven.
 
     >>> from freshet.quality.periodic import OperatorCost, PlanStep, PlanTime
     >>> plan = lambda seconds: PlanTime((PlanStep("sum", ("s",), OperatorCost.given([seconds / 1000], 0.0)),))
@@ -76,10 +77,12 @@ class PredictedLevels(LevelRule):
         low, high = _RANGE
         predicted, took = (math.fsum(each) for each in zip(*self._recent, strict=True))
         self.margin = min(high, max(low, took / predicted - 1.0))
-        errors = sorted((abs(one - each * (1.0 + self.margin)), each) for each, one in self._recent)
-        # By their times: short instances are many, and their errors are small. A few that were disturbed do not count.
-        middle = bisect_left(list(accumulate(each for _, each in errors)), predicted / 2.0)
-        self.free = _SURE * errors[min(middle, len(errors) - 1)][0]
+        # The newest count most, since the first predictions are the worst; and long ones, whose errors are large.
+        squares = weights = 0.0
+        for each, one in self._recent:
+            squares += each * (one - each * (1.0 + self.margin)) ** 2 - _FORGET * squares
+            weights += each - _FORGET * weights
+        self.free = _SURE * math.sqrt(squares / weights)
 
     def assign(
         self, now: float, instances: Sequence[ReadyInstance], ahead: Sequence[ReadyInstance] = (), workers: int = 1
