@@ -17,6 +17,8 @@ MOST_SECONDS: Final = 36_500 * 86_400.0
 """The longest duration: a hundred years, whose microseconds are exact in every type that carries them."""
 MOST_BYTES: Final = 2**60
 """The largest size: 1 EiB."""
+_ROUNDS_UP: Final = 0.9995
+"""Share of a unit that is shown as one of it: three digits are shown."""
 _QUANTITY: Final = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([A-Za-z]+)\s*")
 
 
@@ -78,11 +80,11 @@ def parse_bytes(text: str | int) -> int:
 def duration_text(seconds: float) -> str:
     """A duration for people, in the unit that reads best.
 
-    >>> duration_text(0.0042), duration_text(1.5), duration_text(90)
-    ('4.2 ms', '1.5 s', '1.5 min')
+    >>> duration_text(0.0042), duration_text(0.9999), duration_text(1.5), duration_text(90)
+    ('4.2 ms', '1 s', '1.5 s', '1.5 min')
     """
     for scale, unit in ((3600.0, "h"), (60.0, "min"), (1.0, "s"), (1e-3, "ms")):
-        if seconds >= scale:
+        if seconds >= _ROUNDS_UP * scale:
             return f"{seconds / scale:.3g} {unit}"
     return f"{seconds * 1e6:.3g} us" if seconds else "0 s"
 
@@ -90,10 +92,10 @@ def duration_text(seconds: float) -> str:
 def bytes_text(size: float) -> str:
     """A size for people, in the unit that reads best.
 
-    >>> bytes_text(800), bytes_text(1.5e6)
-    ('800 B', '1.5 MB')
+    >>> bytes_text(800), bytes_text(999_999), bytes_text(1.5e6)
+    ('800 B', '1 MB', '1.5 MB')
     """
     for scale, unit in ((10**9, "GB"), (10**6, "MB"), (10**3, "KB")):
-        if size >= scale:
+        if size >= _ROUNDS_UP * scale:
             return f"{size / scale:.3g} {unit}"
     return f"{size:.3g} B"
