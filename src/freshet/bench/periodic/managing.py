@@ -158,7 +158,7 @@ def conditions_of(bench: ManagingBench, gains: Gains, searched: Mapping[str, flo
         "feedback: a PI controller on the miss ratio; best effort reads everything; shortest-first: best effort that "
         "breaks ties by the expected time. A new engine in each repetition; controllers and margins go on",
         "gains_of_feedback": {"integral": gains.integral, "proportional": gains.proportional, "searched": searched},
-        "warm_up": f"{WARM_S:g} s of each run do not count, nor a run of best effort at 100 % at the start of each engine",
+        "warm_up": f"{WARM_S:g} s of each run do not count, nor a first run of best effort on each engine",
         "quality": "mean over instances, 0 if late (RT Eq. 3); deviation: among the instances with the same dealing of "
         "tables, averaged over dealings",
         "answers_wrong": "of all sides, and after kills, against the batch answer over log minus ledger: "
