@@ -123,9 +123,9 @@ def test_beta_stays_in_its_range_and_moves_the_right_way(figures: list[float | N
 @pytest.mark.parametrize(
     ("given", "told"),
     [
-        ({}, "expect is"),
-        ("fast", "expect is"),
-        ({"response": "1 s", "freshness": 0.5}, "expect is"),
+        ({}, "expect: must be"),
+        ("fast", "expect: must be"),
+        ({"response": "1 s", "freshness": 0.5}, "expect: must be"),
         ({"response": 0}, "cannot be kept"),
         ({"freshness": 1.0}, "a share between 0 and 1"),
         ({"freshness": True}, "a share between 0 and 1"),

@@ -155,7 +155,7 @@ def papers() -> tuple[str, ...]:
     """Short names of the papers with claims.
 
     >>> papers()
-    ('fas', 'aurora', 'mirror', 'mavstream', 'rtstream')
+    ('fas', 'aurora', 'mirror', 'mavstream', 'rtstream', 'wojoin')
     """
     return tuple(PAPERS)
 
