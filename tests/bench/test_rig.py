@@ -16,7 +16,7 @@ from freshet.bench.rig.notes import PARTS, NotingClock, StepNotes
 from freshet.bench.rig.streaming import StreamingRig
 from freshet.engine.events import Committed, Failed, Returned, Submitted
 from freshet.model import Chain, OperatorRun, Train, Unit, UnitResult
-from freshet.model.unit import ChainResult
+from freshet.model.scheduling.unit import ChainResult
 
 
 def noting() -> StepNotes:

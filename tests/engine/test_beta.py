@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from freshet.arrivals import Poisson
-from freshet.engine.beta_keeper import BetaKeeper
+from freshet.engine.optimizer.beta_keeper import BetaKeeper
 from freshet.model import UserError
-from freshet.model.balance import BalanceBound
+from freshet.model.promises.balance import BalanceBound
 from freshet.policies import FreshnessAware
 from freshet.quality.optimizer.beta import BetaFinder
 from freshet.simulation.executor import Profile

@@ -7,9 +7,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from freshet.engine.weight_keeper import WeightKeeper
+from freshet.engine.optimizer.weight_keeper import WeightKeeper
 from freshet.model import UserError
-from freshet.model.weight_plan import WeightPlan, WeightRule
+from freshet.model.promises.weight_plan import WeightPlan, WeightRule
 from freshet.policies import Policy, create
 from freshet.policies.ageing import Ageing
 from freshet.simulation.executor import Profile

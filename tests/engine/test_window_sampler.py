@@ -9,7 +9,7 @@ from contextlib import contextmanager
 import pytest
 
 from freshet import App
-from freshet.engine.window_sampler import WindowSampler
+from freshet.engine.periodic.window_sampler import WindowSampler
 from freshet.model import InstanceView
 from freshet.quality.periodic import Sampled
 from freshet.quality.periodic.profiled import planned_operators

@@ -9,7 +9,7 @@ import pytest
 
 from freshet.kernels.keeping import kept_mask
 from freshet.model import Keep, Train
-from freshet.model.keep import KEEP_HASH
+from freshet.model.promises.keep import KEEP_HASH
 
 WORD = 2**64
 

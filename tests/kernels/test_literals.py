@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from freshet.kernels import Unsupported
-from freshet.kernels.expressions.literals import moment, number
+from freshet.kernels.expressions.rules.literals import moment, number
 from freshet.kernels.expressions.types import DATE, TIMESTAMP
 
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from freshet.model import MEASURES, Curve, Expectation, Expectations, Promises, UserError, priority_classes
-from freshet.model.promises import shared
+from freshet.model.promises.promise import shared
 
 # The example of MAV §4.2 in numbers: what is expected within, between and outside intervals.
 TWO = {"intervals": [[(0, 2), (10, 1)], [(20, 0.5), (30, 0.5)]]}

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from freshet.model import Chain, ChainResult, OperatorRun, Promises
-from freshet.model.unit import KeptCounts
+from freshet.model.scheduling.unit import KeptCounts
 from freshet.quality import Meters, OperatorStatistics, OverheadStatistics, StreamCounts, Waiting
 
 

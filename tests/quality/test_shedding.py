@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from freshet.model import Promises, Shed
-from freshet.model.quality_table import QualityTable
+from freshet.model.promises.quality_table import QualityTable
 from freshet.policies import Everything
 from freshet.quality.shedding import LEAST, OFF, ON, QueryLoad, Shedder, deal, loads
 from freshet.simulation.executor import Profile

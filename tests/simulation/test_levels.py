@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from freshet.model import Promises
-from freshet.model.quality_table import QualityTable
+from freshet.model.promises.quality_table import QualityTable
 from freshet.policies import FirstComeFirstServed
 from freshet.quality.periodic import BestEffort, LevelRule, ManagedLevels, PredictedLevels, Sampling
 from freshet.simulation.executor import Profile

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from freshet.model import Chain, Input, Train
-from freshet.model.unit import components
+from freshet.model.scheduling.unit import components
 from freshet.spark.driver.failures import Apart, Retry
 from freshet.spark.driver.isolate import isolate
 

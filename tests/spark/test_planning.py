@@ -24,7 +24,7 @@ from freshet.model import (
     Unit,
     parse_schema,
 )
-from freshet.model.unit import components
+from freshet.model.scheduling.unit import components
 from freshet.spark.driver.installation import Installation
 from freshet.spark.driver.planning import Planner, TaskLimits, jobs
 

@@ -34,10 +34,10 @@ from freshet.app.declared.spec import (
 )
 from freshet.log import Retention
 from freshet.model import Stream, UserError, parse_bytes, parse_duration, parse_schema, priority_classes
-from freshet.model.balance import BalanceBound
-from freshet.model.level_settings import LevelAim, LevelMode, LevelSettings, WhenFull
-from freshet.model.look_settings import LookSettings, OptimizerMode
 from freshet.model.places import check_local
+from freshet.model.promises.balance import BalanceBound
+from freshet.model.promises.level_settings import LevelAim, LevelMode, LevelSettings, WhenFull
+from freshet.model.promises.look_settings import LookSettings, OptimizerMode
 from freshet.policies import create
 from freshet.policies.periodic import check_periodic
 from freshet.policies.sharing import Mode as ShareMode

@@ -3,10 +3,10 @@
 from freshet.engine.clock import Clock, RealClock, VirtualClock
 from freshet.engine.engine import Engine, Undrained
 from freshet.engine.events import Event, Observer
-from freshet.engine.optimizer import Optimizer
+from freshet.engine.optimizer.optimizer import Optimizer
+from freshet.engine.optimizer.strategy_memory import RunMemory, StrategyMemory
 from freshet.engine.protocols import Executor, QueueLog
 from freshet.engine.queues import LogQueues
-from freshet.engine.strategy_memory import RunMemory, StrategyMemory
 
 __all__ = [
     "Clock",

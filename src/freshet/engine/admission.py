@@ -13,10 +13,10 @@ from freshet.engine.board import Board
 from freshet.engine.clock import Clock
 from freshet.engine.events import Added, Arrived, Dropped, Event, Held, Observer, Promised, Quarantined, Thinned
 from freshet.engine.lines import Lines
+from freshet.engine.optimizer.thinning import Thinning
+from freshet.engine.periodic.releases import Releases
 from freshet.engine.protocols import Executor, QueueLog
-from freshet.engine.releases import Releases
 from freshet.engine.states import EdgeState, FoldState, OperatorState, QueryState
-from freshet.engine.thinning import Thinning
 from freshet.engine.timekeeper import Timekeeper
 from freshet.log.errors import LogFull
 from freshet.log.kinds import ReaderKind

@@ -16,7 +16,7 @@ from freshet.engine.board import Board
 from freshet.engine.protocols import TrainSource
 from freshet.engine.states import EdgeState, OperatorState
 from freshet.model import Chain, Input, Keep, State, Step, Train, Unit
-from freshet.model.unit import components
+from freshet.model.scheduling.unit import components
 
 States = Callable[[Sequence[Chain]], tuple[State, ...]]
 """Finds the states of the folds that some chains run."""

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from freshet.engine.states import EdgeState, FoldState, OperatorState, QueryState, Size, WaitingInstance
 from freshet.model import Chain, InputWindow, Network, NetworkNode, Promises, Query, version_stream
-from freshet.model.promises import shared
+from freshet.model.promises.promise import shared
 from freshet.quality import OverheadStatistics
 
 DROPPED: Final = "dropped"

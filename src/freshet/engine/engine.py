@@ -16,10 +16,10 @@ from freshet.engine.binding import bind, by_themselves, fed_by_running, next_tra
 from freshet.engine.clock import Clock
 from freshet.engine.commands import Commands
 from freshet.engine.events import Began, Committed, Decided, Failed, Observer, Returned, Submitted
-from freshet.engine.instances import InstanceKeeping
 from freshet.engine.lines import CANCELLED, Line
 from freshet.engine.metering import Metering, snapshot_of
-from freshet.engine.optimizer import Optimizer
+from freshet.engine.optimizer.optimizer import Optimizer
+from freshet.engine.periodic.instances import InstanceKeeping
 from freshet.engine.protocols import Executor, QueueLog
 from freshet.engine.settle import effects, failures_of, is_torn, suspects
 from freshet.log.errors import LogFull, NotSynced

@@ -15,7 +15,7 @@ from freshet.engine.binding import trains_of
 from freshet.engine.board import Board
 from freshet.engine.states import EdgeState
 from freshet.model import Chain, Commit, Edge, Keep, Missing, SegmentFile, Train, Unit, UnitResult
-from freshet.model.unit import given_by
+from freshet.model.scheduling.unit import given_by
 
 
 def failures_of(result: UnitResult, board: Board) -> dict[int, str]:

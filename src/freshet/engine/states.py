@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from freshet.engine.kept_panes import KeptPanes
+from freshet.engine.periodic.kept_panes import KeptPanes
 from freshet.model import (
     Edge,
     InputWindow,

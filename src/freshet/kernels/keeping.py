@@ -20,8 +20,8 @@ from freshet.kernels.folds.arrays import Floats
 from freshet.kernels.folds.states.hashing import mix_into
 from freshet.kernels.superbox.program import Program
 from freshet.model import Project, Train
-from freshet.model.keep import KEEP_HASH
-from freshet.model.unit import Worths
+from freshet.model.promises.keep import KEEP_HASH
+from freshet.model.scheduling.unit import Worths
 
 _RANKS: Final = 129
 """Maximum number of values that tell what tuples are worth."""
@@ -90,8 +90,9 @@ def kept_mask(train: Train, values: Floats | None = None) -> Mask:
 
 
 def _below(edge: str, first: int, end: int, ratio: float) -> Mask:
-    """Whether the number of each offset of a range, by :data:`~freshet.model.keep.KEEP_HASH`, is below a ratio. The
-    number is made of 53 bits, which are what a double holds exactly. A block at a time: it stays in a core's cache."""
+    """Whether the number of each offset of a range, by :data:`~freshet.model.promises.keep.KEEP_HASH`, is below a
+    ratio. The number is made of 53 bits, which are what a double holds exactly. A block at a time: it stays in a core's
+    cache."""
     bound = math.ceil(ratio * 2.0**53) << 11
     if bound >= 2**64:
         return np.ones(end - first, np.bool_)

@@ -4,14 +4,9 @@ Times inside decisions are seconds as ``float``; times inside the log are micros
 (Spark's resolution). A tuple's place is its *offset* in a log; everything that waits is a range of offsets.
 """
 
-from freshet.model.curve import Curve
 from freshet.model.errors import FreshetError, UserError
-from freshet.model.expectation import Expectation, Expectations
 from freshet.model.graph import QueryGraph
-from freshet.model.instance import InputWindow, Instance, InstanceInput, releases_between
-from freshet.model.keep import Keep, Missing, MissingKind
 from freshet.model.key_order import KeyOrder
-from freshet.model.measure import MEASURES, QosMeasure
 from freshet.model.names import state_stream, version_stream
 from freshet.model.network import Edge, Network, NetworkNode
 from freshet.model.operators import (
@@ -27,17 +22,32 @@ from freshet.model.operators import (
     Project,
     Union,
 )
-from freshet.model.paths import lead_to, paths_to, push_through
-from freshet.model.plan import NOTHING, Abandon, Action, Decision, InstanceRun, RunInstances, RunStep, Shed, Step
-from freshet.model.priority import PriorityClass, priority_classes
-from freshet.model.promises import Promises
+from freshet.model.promises.curve import Curve
+from freshet.model.promises.expectation import Expectation, Expectations
+from freshet.model.promises.keep import Keep, Missing, MissingKind
+from freshet.model.promises.measure import MEASURES, QosMeasure
+from freshet.model.promises.priority import PriorityClass, priority_classes
+from freshet.model.promises.promise import Promises
 from freshet.model.query import Query, Start
+from freshet.model.scheduling.instance import InputWindow, Instance, InstanceInput, releases_between
+from freshet.model.scheduling.paths import lead_to, paths_to, push_through
+from freshet.model.scheduling.plan import (
+    NOTHING,
+    Abandon,
+    Action,
+    Decision,
+    InstanceRun,
+    RunInstances,
+    RunStep,
+    Shed,
+    Step,
+)
+from freshet.model.scheduling.train import Segment, SegmentFile, Train
+from freshet.model.scheduling.unit import Chain, ChainResult, Commit, Input, OperatorRun, State, Unit, UnitResult
+from freshet.model.scheduling.view import InstanceView, OperatorView, QueryView, View
 from freshet.model.schema import ARRIVAL, parse_schema, schema_text
 from freshet.model.stream import Stream
-from freshet.model.train import Segment, SegmentFile, Train
-from freshet.model.unit import Chain, ChainResult, Commit, Input, OperatorRun, State, Unit, UnitResult
 from freshet.model.units import duration_text, parse_bytes, parse_duration
-from freshet.model.view import InstanceView, OperatorView, QueryView, View
 
 __all__ = [
     "ARRIVAL",

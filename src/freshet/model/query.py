@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from freshet.model.graph import QueryGraph
-from freshet.model.instance import InputWindow
-from freshet.model.promises import Promises
+from freshet.model.promises.promise import Promises
+from freshet.model.scheduling.instance import InputWindow
 
 Start = Literal["earliest", "latest"]
 """Where a new reader begins."""

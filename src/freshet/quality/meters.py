@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from freshet.model import ChainResult, Missing, Promises
-from freshet.model.unit import NOTHING_KEPT, KeptCounts
+from freshet.model.scheduling.unit import NOTHING_KEPT, KeptCounts
 from freshet.quality.freshness import mean_freshness
 from freshet.quality.qos import overall
 from freshet.quality.query_meter import QueryMeter

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from freshet.model.unit import NOTHING_KEPT, KeptCounts
+from freshet.model.scheduling.unit import NOTHING_KEPT, KeptCounts
 
 
 class WorkerMeter:

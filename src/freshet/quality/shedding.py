@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from freshet.model import View
-from freshet.model.quality_table import PROPORTIONAL, QualityTable
+from freshet.model.promises.quality_table import PROPORTIONAL, QualityTable
 from freshet.quality.hull import lower_hull
 
 ON: Final = 0.95

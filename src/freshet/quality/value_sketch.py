@@ -6,7 +6,7 @@ from bisect import bisect_left, bisect_right
 from collections import deque
 from typing import Final
 
-from freshet.model.unit import Worths
+from freshet.model.scheduling.unit import Worths
 
 _TRAINS: Final = 4
 """Number of trains that it remembers."""

@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from freshet.model import InstanceInput, Promises, lead_to
-from freshet.model.promises import shared
+from freshet.model.promises.promise import shared
 
 _NOTHING_SPECIAL = Promises()
 

@@ -43,8 +43,8 @@ from freshet.model import (
     UserError,
     version_stream,
 )
+from freshet.model.scheduling.unit import KeptCounts, Worths, components, given_by
 from freshet.model.schema import with_arrival, with_one_arrival
-from freshet.model.unit import KeptCounts, Worths, components, given_by
 from freshet.testing.faults import Faults
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from freshet.model import InstanceInput
 from freshet.model.errors import UserError
-from freshet.model.quality_table import QualityTable
+from freshet.model.promises.quality_table import QualityTable
 from freshet.quality.periodic import (
     FeedbackController,
     FeedbackLevels,

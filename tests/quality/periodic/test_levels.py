@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from freshet.model.quality_table import QualityTable
+from freshet.model.promises.quality_table import QualityTable
 from freshet.quality.periodic import (
     InstanceFigures,
     LevelDemand,

@@ -10,7 +10,7 @@ import pytest
 from freshet import App
 from freshet.cli.explaining.misses import misses_text
 from freshet.model import Promises, UserError
-from freshet.model.level_settings import LevelSettings
+from freshet.model.promises.level_settings import LevelSettings
 from freshet.quality.feasibility import QueryDemand, Situation, verdicts
 from freshet.quality.periodic import create_levels
 from freshet.testing import LocalRun

@@ -18,7 +18,7 @@ from tests.sources.mirror.web import Web
 
 from freshet.model import ARRIVAL, UserError
 from freshet.sources import create
-from freshet.sources.mirror.file import FileFetcher
+from freshet.sources.mirror.polling.file import FileFetcher
 from freshet.sources.mirror.source import MirrorSource
 
 QUERY = "SELECT price FROM items WHERE name = ?"

@@ -46,11 +46,11 @@ from freshet.app.declared.fields import (
 from freshet.app.declared.optimizing import ranks_of
 from freshet.log.segments.retention import Retention
 from freshet.model import Expectation, UserError, priority_classes
-from freshet.model.balance import BalanceBound
-from freshet.model.decision_table import DecisionTable
-from freshet.model.level_settings import LevelAim, LevelMode, WhenFull
-from freshet.model.look_settings import LookSettings
-from freshet.model.quality_table import PROPORTIONAL
+from freshet.model.promises.balance import BalanceBound
+from freshet.model.promises.decision_table import DecisionTable
+from freshet.model.promises.level_settings import LevelAim, LevelMode, WhenFull
+from freshet.model.promises.look_settings import LookSettings
+from freshet.model.promises.quality_table import PROPORTIONAL
 from freshet.policies.periodic import create_periodic
 from freshet.sinks.place import load, load_anything
 

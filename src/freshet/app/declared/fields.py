@@ -11,12 +11,12 @@ from pydantic import AfterValidator, BeforeValidator, Field, InstanceOf, Validat
 
 from freshet.app.declared.spec import balance_of, check_master, share_mode
 from freshet.model import Curve, Expectation, UserError, parse_bytes, parse_duration, priority_classes
-from freshet.model.balance import BalanceBound
-from freshet.model.look_settings import LookSettings
 from freshet.model.places import check_local
-from freshet.model.promises import overload_of
-from freshet.model.quality_table import QualityTable
-from freshet.model.weight_plan import WeightPlan
+from freshet.model.promises.balance import BalanceBound
+from freshet.model.promises.look_settings import LookSettings
+from freshet.model.promises.promise import overload_of
+from freshet.model.promises.quality_table import QualityTable
+from freshet.model.promises.weight_plan import WeightPlan
 from freshet.policies import create
 from freshet.policies.sharing import Mode
 from freshet.spark.session.residency import ResidentSetting, check_resident

@@ -17,7 +17,7 @@ from freshet.app.declared.config import AppFile
 from freshet.app.declared.problems import InvalidApp, Problem
 from freshet.app.declared.validation import Location, location, place_text, problems_of
 from freshet.model import PriorityClass, UserError, priority_classes
-from freshet.model.priority import own_class
+from freshet.model.promises.priority import own_class
 
 MOST_BYTES: Final = 16 << 20
 """Maximum size of an application file in bytes."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any, Final, Literal, cast, get_args
 
 from freshet.model import Promises, UserError
-from freshet.model.decision_table import DecisionTable
-from freshet.model.look_settings import OptimizerMode
+from freshet.model.promises.decision_table import DecisionTable
+from freshet.model.promises.look_settings import OptimizerMode
 from freshet.policies import create
 
 RanksName = Literal["shipped", "measured", "predict"]

@@ -25,12 +25,12 @@ from freshet.model import (
     parse_duration,
     priority_classes,
 )
-from freshet.model.balance import BalanceBound
-from freshet.model.level_settings import LevelSettings
-from freshet.model.look_settings import LookSettings, OptimizerMode
-from freshet.model.promises import Late, Missed, overload_of
-from freshet.model.quality_table import QualityTable
-from freshet.model.weight_plan import WeightPlan, WeightRule
+from freshet.model.promises.balance import BalanceBound
+from freshet.model.promises.level_settings import LevelSettings
+from freshet.model.promises.look_settings import LookSettings, OptimizerMode
+from freshet.model.promises.promise import Late, Missed, overload_of
+from freshet.model.promises.quality_table import QualityTable
+from freshet.model.promises.weight_plan import WeightPlan, WeightRule
 from freshet.policies import FreshnessAware, create
 from freshet.policies.sharing import Mode as ShareMode
 from freshet.sinks import Sink, Token

@@ -9,7 +9,7 @@ from typing import Any
 
 from freshet.app.reports.feasible import situation_of
 from freshet.model import Promises, UserError
-from freshet.model.level_settings import WhenFull
+from freshet.model.promises.level_settings import WhenFull
 from freshet.quality.feasibility import deadlines
 
 

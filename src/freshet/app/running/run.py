@@ -25,7 +25,7 @@ from freshet.app.running.run_parts import Parts
 from freshet.engine import Observer, Undrained
 from freshet.log import Receipt
 from freshet.model import ARRIVAL, Curve, Expectation, FreshetError, Missing, Shed, UserError
-from freshet.model.expectation import measure_of
+from freshet.model.promises.expectation import measure_of
 from freshet.policies import Reason, create
 from freshet.policies.ageing import aged
 from freshet.quality.history import HistoryRecord

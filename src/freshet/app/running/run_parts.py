@@ -13,9 +13,9 @@ from freshet.app.running.observers import DecisionKeeper
 from freshet.app.running.outlets import Outlets
 from freshet.app.running.tables import TableFeeds
 from freshet.engine import Engine, LogQueues
-from freshet.engine.beta_keeper import BetaKeeper
 from freshet.engine.history_keeper import HistoryKeeper
-from freshet.engine.weight_keeper import WeightKeeper
+from freshet.engine.optimizer.beta_keeper import BetaKeeper
+from freshet.engine.optimizer.weight_keeper import WeightKeeper
 from freshet.log import Log
 from freshet.quality.snapshots import ResidentsSnapshot
 from freshet.sources import Feeder

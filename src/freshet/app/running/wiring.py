@@ -30,10 +30,10 @@ from freshet.app.running.run import Run
 from freshet.app.running.run_parts import Parts
 from freshet.app.running.tables import TableFeeds
 from freshet.engine import Engine, LogQueues, RealClock
-from freshet.engine.beta_keeper import BetaKeeper
 from freshet.engine.history_keeper import HistoryKeeper
-from freshet.engine.weight_keeper import WeightKeeper
-from freshet.engine.window_sampler import WindowSampler
+from freshet.engine.optimizer.beta_keeper import BetaKeeper
+from freshet.engine.optimizer.weight_keeper import WeightKeeper
+from freshet.engine.periodic.window_sampler import WindowSampler
 from freshet.log import Intake, Log
 from freshet.model import ARRIVAL, FreshetError, Query, UserError
 from freshet.policies import FreshnessAware, create

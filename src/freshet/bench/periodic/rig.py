@@ -17,7 +17,7 @@ from freshet.bench.periodic.table2 import PERIOD_S, TABLE, THIN, Table2, dealt
 from freshet.bench.rig.engine import EngineRig
 from freshet.engine import Engine
 from freshet.engine.events import Event, Released
-from freshet.engine.window_sampler import WindowSampler
+from freshet.engine.periodic.window_sampler import WindowSampler
 from freshet.log import TableVersions
 from freshet.policies import Everything
 from freshet.policies.periodic import PeriodicFirst

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from freshet.bench.rig.feed import Arrival
 from freshet.model import Promises, Stream, parse_schema
-from freshet.model.quality_table import QualityTable
+from freshet.model.promises.quality_table import QualityTable
 from freshet.simulation.workloads.rtstream import STREAMS, TABLES
 
 SCHEMA: Final = parse_schema("id int, value double, type string")

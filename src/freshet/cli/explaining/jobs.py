@@ -17,7 +17,7 @@ from freshet.kernels import why_not
 from freshet.kernels.superbox.program import Program
 from freshet.kernels.task_split import KEYED_ROWS, KEYED_STATE, OVERHEAD, RESIDENT_OVERHEAD, rows_for_parts
 from freshet.model import Operator, Query, State, Step
-from freshet.model.unit import components
+from freshet.model.scheduling.unit import components
 from freshet.spark.driver.forms import Form, Forms
 from freshet.spark.driver.planning import Piece, Planner, TaskLimits, jobs
 from freshet.sql.lower.output import SqlTyper

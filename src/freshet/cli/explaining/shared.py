@@ -12,7 +12,7 @@ from freshet.app.remembered.restart import Known
 from freshet.app.remembered.sharing import is_free, read_figures, shared_work
 from freshet.log import LogReader
 from freshet.model import FreshetError, Query
-from freshet.model.promises import shared
+from freshet.model.promises.promise import shared
 from freshet.policies.sharing import Sharing, shared_by, why_not
 
 

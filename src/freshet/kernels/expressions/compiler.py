@@ -12,7 +12,8 @@ import pyarrow as pa
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
-from freshet.kernels.expressions import (
+from freshet.kernels.expressions.node import FunctionRule, Node, Rule
+from freshet.kernels.expressions.rules import (
     arithmetic,
     casts,
     comparisons,
@@ -27,8 +28,7 @@ from freshet.kernels.expressions import (
     strings,
     times,
 )
-from freshet.kernels.expressions.node import FunctionRule, Node, Rule
-from freshet.kernels.expressions.own import own_call
+from freshet.kernels.expressions.rules.own import own_call
 from freshet.kernels.expressions.types import DTYPES
 from freshet.kernels.expressions.unsupported import Unsupported
 from freshet.kernels.superbox.lookup import SHARED_COST, TOGETHER, NumberSets, TextTests

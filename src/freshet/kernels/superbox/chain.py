@@ -12,8 +12,8 @@ import pyarrow as pa
 from freshet.kernels.expressions.arrow import encode
 from freshet.kernels.expressions.compiler import Compiler
 from freshet.kernels.expressions.frame import Frame
-from freshet.kernels.expressions.logic import boolean
 from freshet.kernels.expressions.node import Node
+from freshet.kernels.expressions.rules.logic import boolean
 from freshet.kernels.expressions.unsupported import Unsupported
 from freshet.kernels.expressions.value import Index, Value
 from freshet.kernels.superbox.surviving_rows import Survivors

@@ -3,8 +3,8 @@
 Nothing here has a clock: whoever looks says when. The same code decides in simulated time and on Spark.
 """
 
-from freshet.model.decision_table import ROUND_ROBIN, SHIPPED, DecisionTable
-from freshet.model.look_settings import LookSettings
+from freshet.model.promises.decision_table import ROUND_ROBIN, SHIPPED, DecisionTable
+from freshet.model.promises.look_settings import LookSettings
 from freshet.quality.optimizer.decision_maker import DecisionMaker
 from freshet.quality.optimizer.interval_meter import IntervalFigures, IntervalMeter, IntervalTotals
 from freshet.quality.optimizer.look import Look, LookRule, MeasureLook

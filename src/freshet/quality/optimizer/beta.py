@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from freshet.model.balance import BalanceBound
+from freshet.model.promises.balance import BalanceBound
 
 _GAIN: Final = 0.5
 """How much beta moves for a figure that is off by a factor of e."""

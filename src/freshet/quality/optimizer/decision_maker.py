@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from freshet.model import MEASURES, Expectation, Expectations, UserError
-from freshet.model.decision_table import SHIPPED, DecisionTable
-from freshet.model.look_settings import LookSettings
+from freshet.model.promises.decision_table import SHIPPED, DecisionTable
+from freshet.model.promises.look_settings import LookSettings
 from freshet.quality.optimizer.interval_meter import IntervalFigures
 from freshet.quality.optimizer.look import Look, LookRule, MeasureLook
 from freshet.quality.optimizer.strategy_state import StrategyState, StrategySwitch

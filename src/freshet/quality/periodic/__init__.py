@@ -3,7 +3,7 @@
 Nothing here has a clock: whoever asks says when. The same code decides in simulated time and on Spark.
 """
 
-from freshet.model.level_settings import LevelAim, LevelMode, LevelSettings, WhenFull
+from freshet.model.promises.level_settings import LevelAim, LevelMode, LevelSettings, WhenFull
 from freshet.quality.periodic.answer_quality import answer_quality, kept_along, kept_at
 from freshet.quality.periodic.create import create_levels
 from freshet.quality.periodic.error_bounds import Estimate, avg_estimate, count_estimate, sum_estimate

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
-from freshet.model.quality_table import QualityTable
+from freshet.model.promises.quality_table import QualityTable
 
 
 def kept_along(shares: Sequence[float]) -> float:

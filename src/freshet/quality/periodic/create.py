@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from freshet.model.level_settings import LevelSettings
+from freshet.model.promises.level_settings import LevelSettings
 from freshet.quality.periodic.feedback import FeedbackLevels
 from freshet.quality.periodic.level_rule import BestEffort
 from freshet.quality.periodic.managed import InstanceSampler, ManagedLevels

@@ -11,7 +11,7 @@ import math
 from statistics import NormalDist
 from typing import NamedTuple
 
-from freshet.model.keep import check_ratio
+from freshet.model.promises.keep import check_ratio
 
 
 class Estimate(NamedTuple):

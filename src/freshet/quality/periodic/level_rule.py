@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import ClassVar, Final
 
-from freshet.model.quality_table import PROPORTIONAL, QualityTable
+from freshet.model.promises.quality_table import PROPORTIONAL, QualityTable
 from freshet.quality.periodic.answer_quality import answer_quality, kept_at
 from freshet.quality.periodic.instance_meter import InstanceFigures
 from freshet.quality.periodic.plan_time import PlanTime

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final, NamedTuple, Protocol
 
 from freshet.model import Instance, InstanceView, View
-from freshet.model.quality_table import QualityTable
+from freshet.model.promises.quality_table import QualityTable
 from freshet.policies.outcome import InstanceOutcome
 from freshet.policies.periodic.levels import InstanceLevel
 from freshet.quality.periodic.answer_quality import answer_quality

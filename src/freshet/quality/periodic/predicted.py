@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from itertools import accumulate
 from typing import Final
 
-from freshet.model.level_settings import LevelAim
+from freshet.model.promises.level_settings import LevelAim
 from freshet.quality.periodic.instance_meter import InstanceFigures
 from freshet.quality.periodic.level_rule import LevelRule, PlannedLevel, ReadyInstance
 from freshet.quality.periodic.levels import LevelDemand, average_levels, fair_levels, pseudo_deadlines

@@ -10,8 +10,8 @@ import numpy as np
 
 from freshet.arrivals import RateSchedule
 from freshet.model import Promises
-from freshet.model.promises import Late
-from freshet.model.quality_table import QualityTable
+from freshet.model.promises.promise import Late
+from freshet.model.promises.quality_table import QualityTable
 from freshet.simulation.executor import Profile
 from freshet.simulation.outcome import Floats
 from freshet.simulation.world import SimulatedQuery

@@ -9,12 +9,12 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from freshet.log import Malformed
-from freshet.sources.mirror.answer import PollAnswer, PollFailed
 from freshet.sources.mirror.change_time import estimated_change
-from freshet.sources.mirror.content import Content, ContentRow, fingerprint
 from freshet.sources.mirror.elements import NamedElement
 from freshet.sources.mirror.known import KnownElement
 from freshet.sources.mirror.options import MirrorOptions
+from freshet.sources.mirror.polling.answer import PollAnswer, PollFailed
+from freshet.sources.mirror.polling.content import Content, ContentRow, fingerprint
 from freshet.sources.mirror.schedule import PollSchedule
 from freshet.sources.mirror.status import ElementRate
 

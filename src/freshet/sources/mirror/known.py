@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from freshet.sources.mirror.answer import Validator
+from freshet.sources.mirror.polling.answer import Validator
 from freshet.sources.mirror.status import ElementRate
 
 _UNKNOWN_SIZE: Final = 2048.0

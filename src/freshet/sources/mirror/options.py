@@ -7,7 +7,7 @@ from typing import Annotated, Any, Final, Literal
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from freshet.model import UserError, parse_bytes
-from freshet.sources.mirror.content import ContentFormat
+from freshet.sources.mirror.polling.content import ContentFormat
 from freshet.sources.options import Duration, LocalPath, Options
 
 

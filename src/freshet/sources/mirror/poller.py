@@ -11,14 +11,14 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from freshet.mirror.allowance import Allowance
-from freshet.sources.mirror.answer import Fetcher, PollAnswer, PollFailed, Spend
 from freshet.sources.mirror.audit import Audits
 from freshet.sources.mirror.backoff import BackOff
 from freshet.sources.mirror.book import MirrorBook
-from freshet.sources.mirror.content import shown_reason
-from freshet.sources.mirror.hosts import HostGate
 from freshet.sources.mirror.known import KnownElement
 from freshet.sources.mirror.options import MirrorOptions
+from freshet.sources.mirror.polling.answer import Fetcher, PollAnswer, PollFailed, Spend
+from freshet.sources.mirror.polling.content import shown_reason
+from freshet.sources.mirror.polling.hosts import HostGate
 
 _LOGGER: Final = logging.getLogger(__name__)
 _TICK: Final = 0.005

@@ -12,8 +12,8 @@ import numpy as np
 from freshet.mirror import Elements
 from freshet.mirror.floors import Floors
 from freshet.sources.mirror.book import MirrorBook
-from freshet.sources.mirror.content import Content
 from freshet.sources.mirror.options import MirrorOptions
+from freshet.sources.mirror.polling.content import Content
 from freshet.sources.mirror.schedule import PollSchedule, floors_of
 from freshet.sources.mirror.status import ElementRate
 

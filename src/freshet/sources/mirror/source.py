@@ -20,18 +20,18 @@ from freshet.mirror import Elements
 from freshet.mirror.floors import Floors
 from freshet.model import FreshetError, Stream, UserError
 from freshet.model.messages import sentence
-from freshet.sources.mirror.answer import Fetcher
 from freshet.sources.mirror.book import COUNTS, FoundChange, MirrorBook
-from freshet.sources.mirror.content import Content
 from freshet.sources.mirror.elements import FileElements, ListedElements, NamedElement, QueryElements, element_source
-from freshet.sources.mirror.file import FileFetcher
-from freshet.sources.mirror.hosts import AllowedHosts
-from freshet.sources.mirror.http import HttpFetcher
 from freshet.sources.mirror.options import MirrorOptions
 from freshet.sources.mirror.poller import Poller
+from freshet.sources.mirror.polling.answer import Fetcher
+from freshet.sources.mirror.polling.content import Content
+from freshet.sources.mirror.polling.file import FileFetcher
+from freshet.sources.mirror.polling.hosts import AllowedHosts
+from freshet.sources.mirror.polling.http import HttpFetcher
+from freshet.sources.mirror.polling.sql import SqlFetcher, is_sqlite
 from freshet.sources.mirror.readers import MirrorReader
 from freshet.sources.mirror.schedule import PollSchedule
-from freshet.sources.mirror.sql import SqlFetcher, is_sqlite
 from freshet.sources.mirror.status import ElementRate, MirrorStatus
 from freshet.sources.mirror.worth import ElementWorth
 from freshet.sources.source import Batch

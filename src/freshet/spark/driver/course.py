@@ -9,7 +9,7 @@ from collections.abc import Callable, Generator, Iterable, Sequence
 from dataclasses import replace
 
 from freshet.model import Chain, ChainResult, Input, Segment, State, Train, Unit
-from freshet.model.unit import given_by
+from freshet.model.scheduling.unit import given_by
 from freshet.spark.driver.forms import Form
 from freshet.spark.driver.installation import Installation
 from freshet.spark.driver.jobs import Job

@@ -20,7 +20,7 @@ from freshet.engine.clock import Waker
 from freshet.kernels.shuffling import MOST_BYTES
 from freshet.kernels.task_split import OVERHEAD, RESIDENT_OVERHEAD, parts_by_key
 from freshet.model import Chain, FreshetError, Network, Unit, UnitResult
-from freshet.model.unit import components
+from freshet.model.scheduling.unit import components
 from freshet.quality.snapshots import ResidentsSnapshot
 from freshet.spark.driver.analysis import Analysis
 from freshet.spark.driver.course import Course

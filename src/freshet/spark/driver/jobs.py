@@ -14,7 +14,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from freshet.log.segments.sums import Checks, missing
 from freshet.model import Chain, State, Train, Unit
-from freshet.model.unit import components
+from freshet.model.scheduling.unit import components
 from freshet.spark.driver.failures import retry_reason
 from freshet.spark.driver.forms import Form
 from freshet.spark.driver.installation import Installation

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from freshet.model import Chain, ChainResult, OperatorRun, SegmentFile, Unit, UnitResult
-from freshet.model.unit import NOTHING_KEPT, KeptCounts, Worths
+from freshet.model.scheduling.unit import NOTHING_KEPT, KeptCounts, Worths
 from freshet.spark.worker.report import ChainReport, TaskReport
 
 

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from freshet.log.store.private import write_private
-from freshet.model.unit import NOTHING_KEPT, KeptCounts, Worths
+from freshet.model.scheduling.unit import NOTHING_KEPT, KeptCounts, Worths
 from freshet.spark.driver.failures import no_blame
 
 if TYPE_CHECKING:

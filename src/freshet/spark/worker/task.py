@@ -14,8 +14,8 @@ from freshet.kernels.keeping import kept_rows
 from freshet.log.segments.segment import SegmentWriter, read_train
 from freshet.log.segments.sums import Checks
 from freshet.model import SegmentFile, Train
+from freshet.model.scheduling.unit import Worths, given_by
 from freshet.model.schema import with_arrival, with_one_arrival
-from freshet.model.unit import Worths, given_by
 from freshet.spark.driver.failures import no_blame
 from freshet.spark.worker.assignment import PROPERTY, Assignment, told
 from freshet.spark.worker.report import ChainReport, StateReport, TaskReport, report_row, sample

@@ -27,7 +27,7 @@ from freshet.kernels.typer import KernelTyper
 from freshet.kernels.unit_states import UnitStates
 from freshet.log import StoredVersion
 from freshet.model import Chain, Fold, Train, version_stream
-from freshet.model.unit import KeptCounts, components
+from freshet.model.scheduling.unit import KeptCounts, components
 from freshet.spark.driver.failures import Retry, no_blame
 from freshet.spark.worker.assignment import is_whole
 from freshet.spark.worker.report import REPORT_COLUMNS, ChainReport, TaskReport

@@ -10,8 +10,8 @@ from typing import Final, Literal, TypeVar
 import pyarrow as pa
 from sqlglot import exp
 
-from freshet.model.instance import InputWindow
 from freshet.model.operators import WINDOW_END, WINDOW_START, Filter, Operator, Project
+from freshet.model.scheduling.instance import InputWindow
 from freshet.sql.flows.wiring import Wiring
 from freshet.sql.parse.errors import SqlError, fail
 from freshet.sql.parse.limits import as_filters

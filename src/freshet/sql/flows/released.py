@@ -7,8 +7,8 @@ from typing import Final
 
 from sqlglot import exp
 
-from freshet.model.instance import InputWindow
 from freshet.model.operators import FROM, UNTIL, WINDOW_END, WINDOW_START, Last
+from freshet.model.scheduling.instance import InputWindow
 from freshet.sql.flows.flow import PASSES, Flow, Inputs, Span, Want, refuse_table
 from freshet.sql.flows.stateless import ProjectFlow, StreamFlow
 from freshet.sql.flows.wiring import Wiring

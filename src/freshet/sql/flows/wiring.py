@@ -6,8 +6,8 @@ from dataclasses import replace
 from typing import Final
 
 from freshet.model.graph import QueryGraph
-from freshet.model.instance import InputWindow
 from freshet.model.operators import Operator
+from freshet.model.scheduling.instance import InputWindow
 
 AGAIN: Final = "~"
 """Separates the name of an operator from its number, if a graph has several of that name."""

@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from freshet.model.errors import UserError
 from freshet.model.graph import QueryGraph
-from freshet.model.promises import Promises
+from freshet.model.promises.promise import Promises
 from freshet.model.query import Query
 from freshet.sql.check.safe import check_growth
 from freshet.sql.functions import OwnFunctions

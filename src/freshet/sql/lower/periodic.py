@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from freshet.model.graph import QueryGraph
-from freshet.model.instance import InputWindow
 from freshet.model.query import Query
+from freshet.model.scheduling.instance import InputWindow
 from freshet.sql.flows.flow import Flow, Want, refuse_table
 from freshet.sql.flows.released import ReleasedFlow, check_window
 from freshet.sql.flows.window import WindowFlow

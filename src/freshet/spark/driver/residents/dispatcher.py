@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from freshet.model import Unit, UnitResult
-from freshet.model.unit import components
+from freshet.model.scheduling.unit import components
 from freshet.quality.snapshots import ResidentsSnapshot
 from freshet.spark.driver.course import Course, JobCourse
 from freshet.spark.driver.failures import message

@@ -1,0 +1,1 @@
+"""What the engine does between steps for promises: strategies, thinning, weights, the balance of beta."""

@@ -1,0 +1,1 @@
+"""Periodic queries in the engine: releases, instances, kept panes, samples."""

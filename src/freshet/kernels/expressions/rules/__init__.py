@@ -1,0 +1,1 @@
+"""Rules that compile SQL expressions: one file for each family of functions and operators."""
