@@ -16,10 +16,11 @@ class PushThrough:
     ((1, 2, 3), (0, 1, 2, 3))
     """
 
-    __slots__ = ("_known",)
+    __slots__ = ("_known", "_lines")
 
     def __init__(self) -> None:
         self._known: dict[int, tuple[int, ...]] = {}
+        self._lines: dict[int, tuple[int, ...] | None] = {}
 
     def of(self, view: View, operator: int) -> tuple[int, ...]:
         """An operator and all behind it, each after those that it reads."""
@@ -27,6 +28,20 @@ class PushThrough:
         if nodes is None:
             nodes = self._known[operator] = push_through(view, operator)
         return nodes
+
+    def line(self, view: View, operator: int) -> tuple[int, ...] | None:
+        """The same, if each of them has one reader or is the end of one query; None if a tuple has several ways to go.
+
+        >>> from freshet.simulation.view import RecordView
+        >>> PushThrough().line(RecordView.over({0: (1, 2), 1: (), 2: ()}), 0) is None
+        True
+        """
+        if operator not in self._lines:
+            through = self.of(view, operator)
+            passed = (view.operators[number] for number in through)
+            is_line = all(len(each.readers) + len(each.outputs) == 1 for each in passed)
+            self._lines[operator] = through if is_line else None
+        return self._lines[operator]
 
     def together(self, view: View, operators: Iterable[int]) -> tuple[int, ...]:
         """Operators and all behind them, each once and after those that it reads."""
@@ -39,3 +54,4 @@ class PushThrough:
     def forget(self) -> None:
         """Forgets everything, because queries came or went."""
         self._known.clear()
+        self._lines.clear()

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from importlib import import_module
 from multiprocessing import get_context
 from typing import Any, Self, TypeVar
 
@@ -47,9 +49,11 @@ class Trial:
         self._pool: ProcessPoolExecutor | None = None
 
     def __enter__(self) -> Self:
+        _leave_out_what_is_there()
         return self
 
     def __exit__(self, *error: object) -> None:
+        gc.unfreeze()
         if self._pool is not None:
             self._pool.shutdown(cancel_futures=True)
             self._pool = None
@@ -83,5 +87,20 @@ class Trial:
             return
         if self._pool is None:
             # A fresh interpreter for each worker: a fork would copy the locks of threads in whatever state they are.
-            self._pool = ProcessPoolExecutor(self._jobs, mp_context=get_context("spawn"))
+            self._pool = ProcessPoolExecutor(
+                self._jobs, get_context("spawn"), initializer=_prepare, initargs=(function.__module__,)
+            )
         yield from self._pool.map(function, specs)
+
+
+def _prepare(module: str) -> None:
+    """Loads what a process will run."""
+    import_module(module)
+    _leave_out_what_is_there()
+
+
+def _leave_out_what_is_there() -> None:
+    """Garbage collections leave out all modules: a simulation makes so many objects that there is a full collection in
+    each, and most of its time would go into objects that stay."""
+    gc.collect()
+    gc.freeze()

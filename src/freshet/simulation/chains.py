@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
+from array import array
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain as chained
 
 import numpy as np
+from numpy.typing import NDArray
 
 from freshet.model import Promises
-from freshet.simulation.draws import Draws
+from freshet.simulation.draws import first_passes
 from freshet.simulation.executor import Departs
 from freshet.simulation.outcome import Floats
 
@@ -116,6 +119,7 @@ class FastTuples:
         self.arrivals: Floats = np.concatenate([np.empty(0), *streams.values()])
         self.times: list[float] = self.arrivals.tolist()
         self._origins = np.concatenate([np.empty(0, np.int64), *(np.arange(len(each)) for each in streams.values())])
+        self._longest = max(map(len, streams.values()), default=0)
         self._seed = seed
         self._passed: dict[str, bytes] = {}
 
@@ -124,11 +128,12 @@ class FastTuples:
         if selectivity == 1.0:
             return None
         if name not in self._passed:
-            self._passed[name] = Draws(self._seed, name, selectivity).passes(self._origins).tobytes()
+            passes = first_passes(self._seed, name, selectivity, self._longest)
+            self._passed[name] = passes[self._origins].tobytes()
         return self._passed[name]
 
 
-class FastChain:
+class FastChain(ABC):
     """A chain of fused operators.
 
     Args:
@@ -159,22 +164,62 @@ class FastChain:
         self.fused = [edge for edge, source in self._ports if source is not None]
         self.fused += [each.edges[0] for each in through[1:]]
         self._costs, self._passed, self._call, self._departs = [each.cost for each in through], passed, call, departs
-        self._works = list(zip(self._costs, passed, strict=True))
         self._cost, self._all_pass = sum(self._costs), all(each is None for each in passed)
-        self._trains: list[Sequence[FastToken]] = []
         self._begins: list[float] = []
+        self._set_up()
 
-    def take(
-        self, given: Sequence[Sequence[FastToken]], limit: int | None, times: Sequence[float]
-    ) -> Sequence[FastToken]:
-        """The tuples that come in, by port: the trains of its queues, and what other chains have given out."""
-        parts = [edge.take(limit, times) if source is None else given[source] for edge, source in self._ports]
-        tokens = parts[0] if len(parts) == 1 else list(chained.from_iterable(parts))
-        self.first.refresh()
-        return tokens
+    @abstractmethod
+    def _set_up(self) -> None:
+        """Makes what its runs need."""
 
-    def run(self, tokens: Sequence[FastToken], moment: float) -> tuple[Sequence[FastToken], float, int, float]:
-        """Runs over tuples from a moment on; returns those that pass, the end, the calls, and the seconds in boxes."""
+    @abstractmethod
+    def run(
+        self, given: Sequence[Sequence[FastToken]], limit: int | None, times: Sequence[float], moment: float
+    ) -> tuple[Sequence[FastToken], float, int, float]:
+        """Takes what waits, or what other chains have given out, and runs over it from a moment on.
+
+        Returns the tuples that pass, the end, the calls, and the seconds in boxes.
+        """
+
+    @abstractmethod
+    def end(self, tokens: Sequence[FastToken], moment: float) -> None:
+        """Ends the unit: if all tuples leave with the unit, those at the end of a query leave now."""
+
+    @abstractmethod
+    def _trains(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """All tuples from which some left, train by train, and how many there are in each train."""
+
+    def departed(self, arrivals: Floats) -> tuple[Floats, Floats]:
+        """Arrivals and departures of all tuples that left."""
+        tokens, counts = self._trains()
+        if not len(tokens):
+            return arrivals[tokens], np.empty(0)
+        departures = np.repeat(np.array(self._begins), counts)
+        alive = np.ones(len(tokens), dtype=bool)
+        if self._departs != "unit":
+            places = slice(None) if self._departs == "tuple" else slice(-1, None)
+            service = np.zeros(len(tokens))
+            for cost, passed in zip(self._costs[places], self._passed[places], strict=True):
+                service += alive * cost
+                if passed is not None:
+                    alive &= np.frombuffer(passed, dtype=bool)[tokens]
+            sums = np.cumsum(service)
+            firsts = np.cumsum([0, *counts[:-1]])
+            departures += sums - np.repeat(sums[firsts] - service[firsts], counts)
+        return arrivals[tokens[alive]], departures[alive]
+
+
+class ListedChain(FastChain):
+    """A chain that lists the tuples in front of each of its operators: others read them, or feed it."""
+
+    def _set_up(self) -> None:
+        self._works = list(zip(self._costs, self._passed, strict=True))
+        self._left_in: list[Sequence[FastToken]] = []
+
+    def run(
+        self, given: Sequence[Sequence[FastToken]], limit: int | None, times: Sequence[float], moment: float
+    ) -> tuple[Sequence[FastToken], float, int, float]:
+        tokens = self._take(given, limit, times)
         calls, seconds, call = 0, 0.0, self._call
         coming, last = tokens, tokens
         begin = moment
@@ -200,32 +245,104 @@ class FastChain:
                 self._left(last, begin)
         return coming, end, calls, seconds
 
-    def _left(self, tokens: Sequence[FastToken], begin: float) -> None:
-        self._trains.append(tokens)
-        self._begins.append(begin)
+    def _take(
+        self, given: Sequence[Sequence[FastToken]], limit: int | None, times: Sequence[float]
+    ) -> Sequence[FastToken]:
+        """The tuples that come in, by port: the trains of its queues, and what other chains have given out."""
+        parts = [edge.take(limit, times) if source is None else given[source] for edge, source in self._ports]
+        self.first.refresh()
+        return parts[0] if len(parts) == 1 else list(chained.from_iterable(parts))
 
     def end(self, tokens: Sequence[FastToken], moment: float) -> None:
-        """Ends the unit: if all tuples leave with the unit, those at the end of a query leave now."""
         if self._departs == "unit":
             self._left(tokens, moment)
 
-    def departed(self, arrivals: Floats) -> tuple[Floats, Floats]:
-        """Arrivals and departures of all tuples that left."""
-        counts = list(map(len, self._trains))
-        tokens = np.fromiter(chained.from_iterable(self._trains), np.int64, sum(counts))
-        departures = np.repeat(np.array(self._begins), counts)
-        alive = np.ones(len(tokens), dtype=bool)
-        if self._departs != "unit" and len(tokens):
-            places = slice(None) if self._departs == "tuple" else slice(-1, None)
-            service = np.zeros(len(tokens))
-            for cost, passed in zip(self._costs[places], self._passed[places], strict=True):
-                service += alive * cost
-                if passed is not None:
-                    alive &= np.frombuffer(passed, dtype=bool)[tokens]
-            sums = np.cumsum(service)
-            firsts = np.cumsum([0, *counts[:-1]])
-            departures += sums - np.repeat(sums[firsts] - service[firsts], counts)
-        return arrivals[tokens[alive]], departures[alive]
+    def _left(self, tokens: Sequence[FastToken], begin: float) -> None:
+        self._left_in.append(tokens)
+        self._begins.append(begin)
+
+    def _trains(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        counts = np.fromiter(map(len, self._left_in), np.int64, len(self._left_in))
+        return np.fromiter(chained.from_iterable(self._left_in), np.int64, int(counts.sum())), counts
+
+
+class CountedChain(FastChain):
+    """A chain from a source to the end of queries: nobody asks which tuples pass, so it only counts them.
+
+    How many tuples of a train reach an operator is the difference of two running counts, however long the train is.
+    """
+
+    def _set_up(self) -> None:
+        self._edge = self.first.edges[0]
+        assert isinstance(self._edge.tokens, range), "only a source numbers its tuples in a row"
+        self._start, alive = self._edge.tokens.start, np.ones(len(self._edge.tokens), dtype=bool)
+        self._works: list[tuple[float, array[int] | None]] = []
+        """For each operator its cost, and how many of the first tuples it gives out; None: all that come in."""
+        for cost, passed in zip(self._costs, self._passed, strict=True):
+            counts = None
+            if passed is not None:
+                alive &= np.frombuffer(passed, dtype=bool)[self._start : self._edge.tokens.stop]
+                counts = array("i", np.cumsum(np.concatenate([[False], alive]), dtype=np.int32).tobytes())
+            self._works.append((cost, counts))
+        self._firsts: list[int] = []
+        self._ends: list[int] = []
+
+    def run(
+        self, given: Sequence[Sequence[FastToken]], limit: int | None, times: Sequence[float], moment: float
+    ) -> tuple[Sequence[FastToken], float, int, float]:
+        edge, operator = self._edge, self.first
+        first, until = edge.next, edge.end
+        if limit is not None and until - first > limit:
+            until = first + limit
+            edge.head = times[self._start + until]
+        else:
+            edge.head = math.inf
+        edge.next = until
+        operator.pending, operator.head_arrival = edge.end - until, edge.head
+        calls, seconds, call, coming = 0, 0.0, self._call, until - first
+        begin = moment
+        if self._all_pass:
+            calls = len(self._costs)
+            seconds = coming * self._cost
+            begin = moment + calls * call + coming * (self._cost - self._costs[-1])
+        else:
+            for cost, counts in self._works:
+                if not coming:
+                    break
+                begin = moment + calls * call + seconds + call
+                calls += 1
+                seconds += coming * cost
+                if counts is not None:
+                    coming = counts[until] - counts[first]
+        end = moment + calls * call + seconds
+        if not coming or not self.leaves:
+            return (), end, calls, seconds
+        self._firsts.append(first)
+        self._ends.append(until)
+        if self._departs == "tuple":
+            self._begins.append(end - seconds)
+        elif self._departs == "box":
+            self._begins.append(begin)
+        return (first,), end, calls, seconds
+
+    def end(self, tokens: Sequence[FastToken], moment: float) -> None:
+        if self._departs == "unit":
+            self._begins.append(moment)
+
+    def _trains(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        firsts = np.array(self._firsts, dtype=np.int64)
+        counts = np.array(self._ends, dtype=np.int64) - firsts
+        before = np.cumsum(counts) - counts
+        tokens = np.arange(counts.sum()) + np.repeat(self._start + firsts - before, counts)
+        seen = self._passed[: {"tuple": 0, "box": -1, "unit": len(self._passed)}[self._departs]]
+        if any(each is not None for each in seen):
+            # Times count from later on: of the tuples, only those that came so far.
+            alive = np.ones(len(tokens), dtype=bool)
+            for each in seen:
+                if each is not None:
+                    alive &= np.frombuffer(each, dtype=bool)[tokens]
+            tokens, counts = tokens[alive], np.add.reduceat(alive, before, dtype=np.int64)
+        return tokens, counts
 
 
 def events_of(streams: Sequence[Floats]) -> tuple[list[float], list[int], list[int]]:

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+from typing import Final
 from zlib import crc32
 
 import numpy as np
 from numpy.typing import NDArray
+
+_SHORT: Final = 10_000
+"""Maximum number of tuples of which draws are remembered."""
 
 
 class Draws:
@@ -40,3 +45,15 @@ class Draws:
     def copies(self, origins: NDArray[np.int64]) -> NDArray[np.int64]:
         """How many tuples come of each of these."""
         return self._whole + self.passes(origins).astype(np.int64)
+
+
+def first_passes(seed: int, name: str, selectivity: float, count: int) -> NDArray[np.bool_]:
+    """Which of the first tuples are let through; remembered for short runs, many of which have equal draws."""
+    return (_remembered if count <= _SHORT else _drawn)(seed, name, selectivity, count)
+
+
+def _drawn(seed: int, name: str, selectivity: float, count: int) -> NDArray[np.bool_]:
+    return Draws(seed, name, selectivity).passes(np.arange(count))
+
+
+_remembered = lru_cache(maxsize=4096)(_drawn)

@@ -12,10 +12,18 @@ from statistics import fmean
 from freshet.engine.admission import LOOK_AGAIN, MOST_ASKS
 from freshet.engine.binding import MadeUp, bind
 from freshet.engine.board import Board
-from freshet.model import Chain, InstanceView, QueryView, Step, UserError
+from freshet.model import Chain, InstanceView, QueryView, RunStep, Shed, Step, UserError
 from freshet.policies import Policy
 from freshet.quality import OperatorStatistics, OverheadStatistics
-from freshet.simulation.chains import FastChain, FastEdge, FastOperator, FastTuples, events_of
+from freshet.simulation.chains import (
+    CountedChain,
+    FastChain,
+    FastEdge,
+    FastOperator,
+    FastTuples,
+    ListedChain,
+    events_of,
+)
 from freshet.simulation.executor import Departs, Profile, way_of
 from freshet.simulation.log import TUPLE_BYTES
 from freshet.simulation.outcome import Departed, Floats, SimulationOutcome, Work, outcome
@@ -54,8 +62,11 @@ class _Shape:
         for edge in self.fused:
             if edge.end != edge.next:
                 return False
-        # Chains that others feed run together with those.
-        return all([chain.first.pending or chain.fed for chain in self.chains])  # noqa: C419 (faster)
+        for chain in self.chains:  # noqa: SIM110 (faster)
+            # Chains that others feed run together with those.
+            if not chain.first.pending and not chain.fed:
+                return False
+        return True
 
 
 class FastWorld:
@@ -97,6 +108,7 @@ class FastWorld:
                 )
         self.policy, self.work, self.now = policy, Work(), 0.0
         self._overhead, self._call, self._departs = overhead, call, departs
+        self._priced = overhead != 0.0 or call != 0.0
         self._operation, self._counted, self._paid = operation, counted, 0
         self._tuples = FastTuples(streams, seed)
         self._times = self._tuples.times
@@ -106,6 +118,7 @@ class FastWorld:
         self._view = _View(self._operators(sizes or {}, profiles), self._board.queries, self._board)
         self._leaving: list[tuple[FastChain, list[str]]] = []
         self._shapes: dict[tuple[int, ...], _Shape] = {}
+        self._chains: dict[tuple[Sequence[int], Sequence[int | None], Sequence[str], bool], FastChain] = {}
         self._steps: deque[Step] = deque()
         self._again: float | None = None
         names = sorted(streams)
@@ -170,7 +183,7 @@ class FastWorld:
                 self._wait(self._again if self._again is not None and self._again > self.now else self.now + LOOK_AGAIN)
 
     def _decide(self) -> None:
-        view = self._view
+        view, steps = self._view, self._steps
         view.now = self.now
         decision = self.policy.decide(view)
         self.work.decisions += 1
@@ -180,11 +193,13 @@ class FastWorld:
             self.work.scheduling += due
             self.now += due
             view.deciding = due
-        if decision.sheds:
-            raise UserError("FastWorld runs every tuple: use World for a policy that thins queries")
-        self._steps.extend(decision.steps)
+        for action in decision.actions:
+            if isinstance(action, RunStep):
+                steps.append(action.step)
+            elif isinstance(action, Shed):
+                raise UserError("FastWorld runs every tuple: use World for a policy that thins queries")
         self._again = decision.again
-        if not self._steps and self._again is None and self._next == math.inf:
+        if not steps and self._again is None and self._next == math.inf:
             raise UserError(f"policy {self.policy.name} declines to run what waits, and nothing more will come")
 
     def _wait(self, until: float) -> None:
@@ -230,76 +245,85 @@ class FastWorld:
         unit = bind(board, Step(nodes), "", 1, MadeUp(), lambda chains: ())
         if unit is None:
             return None
-        chains = tuple(self._chain(chain) for chain in unit.chains)
+        feeding = {each for chain in unit.chains for each in chain.inputs if isinstance(each, int)}
+        chains = tuple(self._chain(chain, place in feeding) for place, chain in enumerate(unit.chains))
         shape = _Shape(unit.nodes, chains, tuple(edge for chain in chains for edge in chain.fused))
         if len(unit.nodes) == len(nodes):
             self._shapes[nodes] = shape
         return shape
 
-    def _chain(self, chain: Chain) -> FastChain:
+    def _chain(self, chain: Chain, feeds: bool) -> FastChain:
+        """A chain that runs in this way, and that feeds others of its unit or does not."""
+        inner = tuple([each if isinstance(each, int) else None for each in chain.inputs])
+        key = chain.nodes, inner, chain.writes, feeds
+        made = self._chains.get(key)
+        if made is None:
+            made = self._chains[key] = self._made(chain, inner, feeds)
+        return made
+
+    def _made(self, chain: Chain, inner: Sequence[int | None], feeds: bool) -> FastChain:
         through = [self._view.operators[number] for number in chain.nodes]
-        inner = [each if isinstance(each, int) else None for each in chain.inputs]
         queues = [self._edges[stream] for stream in chain.writes if stream in self._edges]
         outputs = [name for name in chain.writes if name in self._promises]
         nodes = [self._board.operators[each.number].node.name for each in through]
         passed = [self._tuples.passed_by(name, each.selectivity) for name, each in zip(nodes, through, strict=True)]
-        made = FastChain(through, inner, queues, passed, self._call, self._departs, bool(outputs))
+        asked = feeds or bool(queues)
+        counted = not asked and inner == (None,) and isinstance(through[0].edges[0].tokens, range)
+        kind = CountedChain if counted else ListedChain
+        made = kind(through, inner, queues, passed, self._call, self._departs, bool(outputs))
         if outputs:
             self._leaving.append((made, outputs))
         return made
 
     def _run(self, shape: _Shape, limit: int | None) -> None:
-        view, ready, work = self._view, self._view.ready, self.work
+        view, ready, work, times = self._view, self._view.ready, self.work, self._times
         moment = self.now + self._overhead
         given: list[Sequence[int]] = []
         calls = 0
         for chain in shape.chains:
             first = chain.first
-            tokens = chain.take(given, limit, self._times)
+            passed, moment, called, seconds = chain.run(given, limit, times, moment)
             first.busy = True
             ready.pop(first.number, None)
-            passed, moment, called, seconds = chain.run(tokens, moment)
             given.append(passed)
             calls += called
             work.processing += seconds
         view.idle_workers = 0
-        self._pass_time(moment)
-        work.units += 1
-        work.calls += calls
-        overhead = self._overhead + self._call * calls
-        work.overhead += overhead
-        self._settle(shape, given, overhead)
-
-    def _pass_time(self, moment: float) -> None:
-        """Moves on to a moment; tuples that come on the way are taken in when they come."""
-        if self.now > self._view.now:
+        if self.now > view.now:
             # Deciding took time.
             self._admit(self.now)
         while self._next <= moment:
+            # Tuples that come on the way are taken in when they come.
             self._admit(self._next)
-        self._view.now = self.now = moment
-
-    def _settle(self, shape: _Shape, given: Sequence[Sequence[int]], overhead: float) -> None:
-        view, ready = self._view, self._view.ready
+        view.now = self.now = moment
         view.idle_workers = 1
+        work.units += 1
+        work.calls += calls
         for chain in shape.chains:
             first = chain.first
             first.busy = False
             if first.pending:
                 ready.setdefault(first.number)
-        self._board.ran(shape.nodes, overhead)
+        if self._priced:
+            overhead = self._overhead + self._call * calls
+            work.overhead += overhead
+            self._board.ran(shape.nodes, overhead)
         self.policy.completed(view, shape.nodes)
         for chain, tokens in zip(shape.chains, given):  # noqa: B905 (faster)
-            if not tokens:
-                continue
-            if chain.leaves:
-                chain.end(tokens, self.now)
-            for edge in chain.queues:
-                edge.append(tokens, self._times)
-                operator = edge.operator
-                operator.refresh()
-                ready.setdefault(operator.number)
-                self.policy.arrived(view, (operator.number,))
+            if tokens:
+                self._give(chain, tokens)
+
+    def _give(self, chain: FastChain, tokens: Sequence[int]) -> None:
+        """Takes what came out of a chain to where it goes."""
+        view = self._view
+        if chain.leaves:
+            chain.end(tokens, self.now)
+        for edge in chain.queues:
+            edge.append(tokens, self._times)
+            operator = edge.operator
+            operator.refresh()
+            view.ready.setdefault(operator.number)
+            self.policy.arrived(view, (operator.number,))
 
     # What came of it
 

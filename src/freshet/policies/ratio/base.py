@@ -79,11 +79,12 @@ class RatioPolicy(TrackingPolicy):
 
     def _straight(self, view: View, operator: int) -> tuple[list[float], float] | None:
         """Selectivity to the output and cost, if there is only one way to go."""
-        reach, cost = 1.0, 0.0
-        for number in self.through.of(view, operator):
-            each = view.operators[number]
-            if len(each.readers) + len(each.outputs) != 1:
-                return None
+        line = self.through.line(view, operator)
+        if line is None:
+            return None
+        reach, cost, operators = 1.0, 0.0, view.operators
+        for number in line:
+            each = operators[number]
             cost += reach * each.cost
             reach *= each.selectivity
         return [min(1.0, reach)], cost
