@@ -13,7 +13,7 @@ from typing import Any, Final
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
-from freshet.spark.session.residency import IDLE_SETTINGS, MOST, ResidentSetting, wanted, why_none
+from freshet.spark.session.residency import MOST, ResidentSetting, wanted, why_none
 from freshet.spark.session.settings import in_process, slots_of_local
 
 _LOGGER: Final = logging.getLogger(__name__)
@@ -58,10 +58,7 @@ def residents_for(session: SparkSession, setting: ResidentSetting, workers: int)
     """
     context = session.sparkContext
     local = in_process(context.master or "")
-    found = dict(context.getConf().getAll())
-    for key in (key for pair in IDLE_SETTINGS for key in pair if key.startswith("spark.sql.")):
-        if (value := session.conf.get(key, None)) is not None:
-            found[key] = value
+    found = dict(context.getConf().getAll()) | session.conf.getAll  # a session may have its own
     if (none := why_none(found, local, setting)) is not None:
         return 0, none
     if local:
