@@ -24,8 +24,9 @@ _TAKEN: Final[dict[str, int]] = {}
 
 def slots_of(context: SparkContext) -> int:
     """How many tasks a Spark runs at once, as it is now."""
-    cpus = int(context.getConf().get("spark.task.cpus", "1"))
-    return max(1, _cores_of(context) // cpus)
+    # PySpark's getConf copies all settings, with two calls for each; this is asked every second.
+    conf: Any = context._jsc.sc().conf()
+    return max(1, _cores_of(context) // int(conf.get("spark.task.cpus", "1")))
 
 
 def _cores_of(context: SparkContext) -> int:
