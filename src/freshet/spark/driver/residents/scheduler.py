@@ -49,7 +49,8 @@ def _task_sets(context: SparkContext, jobs: Iterable[int]) -> list[Any]:
 
 
 def _runs_or_is_resident(tasks: Any) -> bool:
-    group = tasks.taskSet().properties().getProperty("spark.jobGroup.id")
+    properties = tasks.taskSet().properties()
+    group = None if properties is None else properties.getProperty("spark.jobGroup.id")
     return bool(tasks.runningTasks()) or str(group).startswith(RESIDENT_GROUP)
 
 
