@@ -1,11 +1,13 @@
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
 
 from freshet.log.segments.segment import SegmentWriter, read_segment, read_train
+from freshet.log.segments.storage import PosixStorage
 from freshet.model import ARRIVAL, Segment, SegmentFile, Train
 
 
@@ -104,3 +106,24 @@ def test_an_empty_train_needs_a_schema(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="schema"):
         read_train(tmp_path, Train("a", 3, 3))
     assert read_train(tmp_path, Train("a", 3, 3), table(0, 1).schema) == table(0, 0)
+
+
+def test_names_of_files_are_not_interned(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    interned: list[str] = []
+
+    def noted(text: str) -> str:
+        interned.append(text)
+        return text
+
+    monkeypatch.setattr(sys, "intern", noted)
+    with SegmentWriter(tmp_path, "used-once") as writer:
+        writer.add("a", table(0, 10))
+        file = writer.finish()
+    [segment] = segments(file)
+    assert read_train(tmp_path, Train("a", 0, 10, (segment,))).num_rows == 10
+    storage = PosixStorage(tmp_path)
+    storage.sync([file.name])
+    assert storage.size(file.name) == file.bytes
+    storage.delete(file.name)
+    assert storage.size(file.name) is None
+    assert not [text for text in interned if "used-once" in text]

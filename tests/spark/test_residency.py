@@ -19,8 +19,12 @@ SQL_KILL = "spark.sql.execution.pyspark.udf.killOnIdleTimeout"
         ({"spark.speculation": "TRUE", SPECULATION: "15ms"}, "a second time"),
         ({IDLE: "30", KILL: "true"}, f"{KILL} makes Spark kill"),
         ({SQL_IDLE: "30s", SQL_KILL: "true"}, f"{SQL_KILL} makes Spark kill"),
+        # What is not said for SQL is taken from the settings of all workers.
+        ({IDLE: "30", SQL_KILL: "true"}, f"{SQL_KILL} makes Spark kill"),
+        ({SQL_IDLE: "30", KILL: "true"}, f"{KILL} makes Spark kill"),
         ({"spark.network.crypto.enabled": "true"}, "not encrypted"),
         ({"spark.ssl.rpc.enabled": "true"}, "not encrypted"),
+        ({"spark.authenticate.enableSaslEncryption": "true"}, "not encrypted"),
     ],
 )
 def test_settings_that_would_kill_copy_or_show_residents_exclude_them(settings: dict[str, str], words: str) -> None:
@@ -38,6 +42,9 @@ def test_settings_that_would_kill_copy_or_show_residents_exclude_them(settings: 
         {IDLE: "30", KILL: "false"},
         {IDLE: "0", KILL: "true"},
         {KILL: "true"},
+        {IDLE: "0ms", KILL: "true"},
+        {IDLE: "30", KILL: "true", SQL_KILL: "false"},
+        {IDLE: "30", KILL: "true", SQL_IDLE: "0"},
     ],
 )
 def test_other_settings_do_not(settings: dict[str, str]) -> None:

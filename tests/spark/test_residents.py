@@ -289,6 +289,24 @@ def test_a_job_that_waits_for_a_slot_gets_that_of_a_resident(spark: SparkSession
             thread.join()
 
 
+def test_a_job_of_somebody_else_gets_the_slot_of_a_resident_too(spark: SparkSession, tmp_path: Path) -> None:
+    with Harness(spark, tmp_path, residents=3) as harness:
+        assert harness.pool.wait_until_there(300.0)
+        held = threading.Event()
+        holds = threading.Thread(target=hold_a_slot, args=(spark, tmp_path / "held", held))
+        holds.start()
+        waits = threading.Thread(target=spark.range(0, 1, 1, 1).mapInArrow(lambda batches: batches, "id long").collect)
+        try:
+            assert held.wait(60.0)
+            waits.start()
+            wait_for(harness, lambda: not waits.is_alive())
+            assert len(harness.pool.whereabouts()) == 2
+        finally:
+            (tmp_path / "held").unlink()
+            holds.join()
+            waits.join()
+
+
 def hold_a_slot(spark: SparkSession, mark: Path, held: threading.Event) -> None:
     """Runs a task until the file is removed."""
     mark.touch()

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from freshet.spark.driver.residents.scheduler import is_leaving, running_of, running_tasks
+from freshet.spark.driver.residents.scheduler import is_leaving, running_of, running_tasks, waiting_jobs
 from freshet.spark.driver.residents.slots import slots_of
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
@@ -53,14 +53,17 @@ def test_a_job_whose_tasks_run_does_not_wait_and_one_without_a_slot_does(spark: 
         wait_until(tmp_path, "holds", slots)
         assert running_of(context, "holds") == slots
         assert running_tasks(context) == slots
+        assert waiting_jobs(context) == frozenset()
         waits = hold_slots(spark, "waits", tmp_path, 1)
         until = time.monotonic() + 600
         while running_of(context, "waits") != 0:
             assert time.monotonic() < until
             time.sleep(0.01)
+        assert waiting_jobs(context) == set(context.statusTracker().getJobIdsForGroup("waits"))
     finally:
         (tmp_path / "mark").unlink()
         holds.join()
     waits.join()
     assert running_of(context, "waits") is None
+    assert waiting_jobs(context) == frozenset()
     assert not is_leaving(context, 0)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Literal
 from unittest.mock import patch
 
@@ -34,34 +34,55 @@ def check(case: Case) -> tuple[int, int]:
             found, came = ([tuple(map(plain, row)) for row in rows] for rows in (play.app.tuples(name), held.contents))
             assert found == came, f"{case}\n{name} holds {found}, not {came}"
         expected = answers(case.queries, play.held)
-        _judge(play, expected, closed=False)
+        _check_open(play, expected)
         play.end_time()
-        _judge(play, expected, closed=True)
+        check_closed(case, play.app.tuples, expected)
         return len(expected), sum(map(bool, expected.values()))
     finally:
         play.app.close()
 
 
-def _judge(play: Play, batch: Mapping[str, Sequence[Row]], closed: bool) -> None:
+def check_closed(case: Case, tuples: Callable[[str], Sequence[Row]], batch: Mapping[str, Sequence[Row]]) -> None:
+    """After all windows have closed, the rows of each query must be those of the batch.
+
+    Args:
+        case: The case.
+        tuples: Gives the rows of a query, in their order.
+        batch: What DuckDB gives.
+    """
+    for query in case.queries:
+        found = tuples(query.name)
+        if _tells_changes(query):
+            found = _last(found, query)
+        _compare(case, query, found, batch[query.name], same, "after all windows have closed")
+
+
+def _check_open(play: Play, batch: Mapping[str, Sequence[Row]]) -> None:
+    """Before that, they must be those that are due."""
     when = dict.fromkeys(STREAMS, "at once") | _when(play.case.queries)
     for query in play.case.queries:
-        kinds: list[Kind] = [kind for _, kind in body_shape(query.body).columns]
-        found: Sequence[Row] = play.app.tuples(query.name)
-        expected = list(batch[query.name])
-        changes = isinstance(query.body, Select) and query.body.changes
-        if changes and not closed:
+        if _tells_changes(query):
             continue
-        if changes:
-            found = _last(found, query)
-        judge = within if when[query.name] == "later" and not closed else same
-        if when[query.name] == "closed" and not closed:
+        expected, due = batch[query.name], when[query.name]
+        if due == "closed":
             marks = [play.held[name].watermark for name in _streams(query.body)]
             known = [mark for mark in marks if mark is not None]
             expected = [row for row in expected if len(known) == len(marks) and row[-1] <= min(known)]
-        shown = [row[:-1] for row in expected]
-        if not judge(found, shown, kinds):
-            moment = "after all windows have closed" if closed else f"while windows are open ({when[query.name]})"
-            raise AssertionError(f"{play.case}\n{query.name} {moment}\n{_difference(found, shown)}")
+        judge = within if due == "later" else same
+        _compare(play.case, query, play.app.tuples(query.name), expected, judge, f"while windows are open ({due})")
+
+
+def _compare(
+    case: Case, query: Query, found: Sequence[Row], expected: Sequence[Row], judge: Callable[..., bool], moment: str
+) -> None:
+    kinds: list[Kind] = [kind for _, kind in body_shape(query.body).columns]
+    shown = [row[:-1] for row in expected]
+    if not judge(found, shown, kinds):
+        raise AssertionError(f"{case}\n{query.name} {moment}\n{_difference(found, shown)}")
+
+
+def _tells_changes(query: Query) -> bool:
+    return isinstance(query.body, Select) and query.body.changes
 
 
 def _when(queries: Sequence[Query]) -> dict[str, Due]:

@@ -133,7 +133,7 @@ def _open(
     stack.callback(tables.stop)
     installer = Installer(app, engine, log, session, expected, suspects.why_out)
     installer.park_others(checked.queries)
-    outlets = Outlets(log, installer.notes, SparkExporter(session, app.state, executor.relieved))
+    outlets = Outlets(log, installer.notes, SparkExporter(session, app.state))
     stack.callback(outlets.stop, False)
     outlets.park_others(app.queries.values())
     queues.committed = outlets.wake

@@ -13,7 +13,7 @@ from typing import Final, Protocol
 
 import pyarrow as pa
 
-from freshet.log.store.private import open_private
+from freshet.log.store.private import open_private_in
 
 _AT_ONCE: Final = 512
 """Pieces that are handed to the system in one call; Linux takes 1024."""
@@ -68,11 +68,16 @@ class PosixStorage:
 
     folder: Path
 
+    def _at(self, name: str) -> str:
+        """Where a file lies. A ``Path`` would intern its name, and no name is used twice: within some thousand steps a
+        worker would write all over Python's table of interned strings, which it shares with the others, and copy it.
+        """
+        return os.path.join(self.folder, name)
+
     def put(self, name: str, pieces: Sequence[pa.Buffer | bytes], *, sync: bool = True) -> None:
-        path = self.folder / name
         # No temporary name: a file exists for readers only once the store names it, so a half-written one is
         # an orphan. O_EXCL, because two attempts of one task must never write over each other.
-        descriptor = open_private(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
+        descriptor = open_private_in(self.folder, name, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
         try:
             try:
                 write_all(descriptor, pieces)
@@ -84,26 +89,27 @@ class PosixStorage:
                 sync_path(self.folder)
         except BaseException:
             with suppress(OSError):
-                path.unlink()
+                os.unlink(self._at(name))
             raise
 
     def sync(self, names: Iterable[str]) -> None:
         for name in names:
-            sync_path(self.folder / name)
+            sync_path(self._at(name))
         # Once for all of them: a file without a name would be as lost as one without content.
         sync_path(self.folder)
 
     def open(self, name: str) -> pa.NativeFile:
-        return pa.memory_map(str(self.folder / name))
+        return pa.memory_map(self._at(name))
 
     def size(self, name: str) -> int | None:
         try:
-            return (self.folder / name).stat().st_size
+            return os.stat(self._at(name)).st_size
         except FileNotFoundError:
             return None
 
     def delete(self, name: str) -> None:
-        (self.folder / name).unlink(missing_ok=True)
+        with suppress(FileNotFoundError):
+            os.unlink(self._at(name))
 
     def list(self) -> Iterator[StoredFile]:
         with os.scandir(self.folder) as entries:
@@ -130,7 +136,7 @@ def write_all(descriptor: int, pieces: Iterable[pa.Buffer | bytes]) -> None:
             left[0] = left[0][written:]
 
 
-def sync_path(path: Path) -> None:
+def sync_path(path: Path | str) -> None:
     """Makes the content of a file durable, or the names in a folder. It does not matter which process wrote them."""
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:

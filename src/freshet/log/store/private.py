@@ -44,8 +44,13 @@ def make_folder(path: Path) -> None:
 
 def open_private(path: Path, flags: int) -> int:
     """Opens a file. Nobody else can read a new file, whatever permissions the process gives."""
-    mode = file_mode(path.parent)
-    descriptor = os.open(path, flags | os.O_CLOEXEC, mode)
+    return open_private_in(path.parent, path.name, flags)
+
+
+def open_private_in(folder: Path, name: str, flags: int) -> int:
+    """The same for a file of a folder."""
+    mode = file_mode(folder)
+    descriptor = os.open(os.path.join(folder, name), flags | os.O_CLOEXEC, mode)
     if mode & stat.S_IWGRP:
         with suppress(PermissionError):  # a file of another account of the group
             os.fchmod(descriptor, mode)

@@ -7,7 +7,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Collection, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from contextlib import AbstractContextManager, nullcontext, suppress
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -175,10 +175,6 @@ class SparkExecutor:
         if self._dispatcher is None:
             return {**NO_RESIDENTS, "reason": self._no_residents}
         return self._dispatcher.figures()
-
-    def relieved(self, group: str) -> AbstractContextManager[None]:
-        """While it lasts, a job of a group that waits for a slot gets that of a resident."""
-        return nullcontext() if self._dispatcher is None else self._dispatcher.residents.relief.watch(group)
 
     def submit(self, unit: Unit) -> None:
         """Starts a unit: residents run it if they can, else Spark jobs as soon as a worker is idle."""
@@ -358,7 +354,7 @@ class SparkExecutor:
             raise Retry(self._notes.dead)
         queries = {query for chain in job.chains for query in self._queries(chain)}
         try:
-            with self._notes.job(queries), self._limit.watch(unit.id), self.relieved(unit.id):
+            with self._notes.job(queries), self._limit.watch(unit.id):
                 return self.jobs.run(unit, spec, job, times)
         except TookTooLong:
             self._probe_within(unit)

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Sequence
 from functools import cache, partial
 from pathlib import Path
 
@@ -17,8 +16,6 @@ from freshet.spark.worker.assignment import telling
 from freshet.spark.worker.exporting import EXPORTS, export_plan, orders_text, read_exports
 from freshet.spark.worker.report import rows_of
 
-Relieved = Callable[[str], AbstractContextManager[object]]
-
 
 class SparkExporter:
     """Writes files on the executors; implements :class:`freshet.sinks.Exporter`.
@@ -26,12 +23,11 @@ class SparkExporter:
     Args:
         session: Where it runs.
         state: The state folder.
-        relieved: While the context that it gives for a group lasts, jobs of the group do not wait long for a slot.
     """
 
-    def __init__(self, session: SparkSession, state: Path, relieved: Relieved = nullcontext) -> None:
+    def __init__(self, session: SparkSession, state: Path) -> None:
         self._context = session.sparkContext
-        self._state, self._relieved = state.resolve(), relieved
+        self._state = state.resolve()
         self._specs = self._state / "specs"
         make_folder(self._specs)
         # The umask can only be read by setting it.
@@ -47,5 +43,5 @@ class SparkExporter:
         name = f"sinks-{number}"
         text = orders_text(self._state, name, tasks, self._umask, exports)
         self._context.setJobGroup(name, f"sinks: {len(exports)} Parquet files")
-        with telling(self._context, EXPORTS, text, self._specs, name), self._relieved(name):
+        with telling(self._context, EXPORTS, text, self._specs, name):
             return read_exports(rows_of(self._plan(tasks)), tasks, len(exports))

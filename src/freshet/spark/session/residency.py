@@ -7,6 +7,7 @@ left for jobs.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Final, Literal, cast
 
@@ -15,13 +16,14 @@ from freshet.model import UserError
 ResidentSetting = int | Literal["auto", "off"]
 """How many residents are wanted."""
 MOST: Final = 64
-IDLE_SETTINGS: Final = (
-    ("spark.sql.execution.pyspark.udf.idleTimeoutSeconds", "spark.sql.execution.pyspark.udf.killOnIdleTimeout"),
-    ("spark.python.worker.idleTimeoutSeconds", "spark.python.worker.killOnIdleTimeout"),
-)
-"""Pairs of settings: after how many seconds a Python worker that waits is noticed, and whether it is killed then."""
 
-_ENCRYPTION: Final = ("spark.network.crypto.enabled", "spark.ssl.rpc.enabled")
+_IDLE: Final = ("spark.sql.execution.pyspark.udf.idleTimeoutSeconds", "spark.python.worker.idleTimeoutSeconds")
+"""Settings that say after how many seconds a Python worker that waits is noticed; the first one given counts."""
+_KILL: Final = ("spark.sql.execution.pyspark.udf.killOnIdleTimeout", "spark.python.worker.killOnIdleTimeout")
+"""Settings that say whether it is killed then, in the same way."""
+_ENCRYPTION: Final = (
+    "spark.network.crypto.enabled", "spark.ssl.rpc.enabled", "spark.authenticate.enableSaslEncryption",
+)  # fmt: skip
 
 
 def check_resident(value: object) -> ResidentSetting:
@@ -85,9 +87,9 @@ def why_none(settings: Mapping[str, str], local: bool = False, setting: Resident
     threshold = "spark.speculation.task.duration.threshold"
     if _is_on(settings, "spark.speculation") and threshold in settings:
         return f"{threshold} makes Spark run every task that takes long a second time"
-    for seconds, kill in IDLE_SETTINGS:
-        if _is_on(settings, kill) and settings.get(seconds, "0").strip("s ") not in ("", "0"):
-            return f"{kill} makes Spark kill Python workers that wait"
+    seconds, kill = (next((key for key in keys if key in settings), None) for keys in (_IDLE, _KILL))
+    if kill is not None and _is_on(settings, kill) and seconds is not None and re.search("[1-9]", settings[seconds]):
+        return f"{kill} makes Spark kill Python workers that wait"
     return None
 
 

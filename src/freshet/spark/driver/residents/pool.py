@@ -20,6 +20,7 @@ from freshet.spark.driver.residents.departures import Departures
 from freshet.spark.driver.residents.listener import Listener, Newcomer
 from freshet.spark.driver.residents.relief import Relief
 from freshet.spark.driver.residents.room import ElasticRoom, FixedRoom, Room
+from freshet.spark.driver.residents.scheduler import RESIDENT_GROUP
 from freshet.spark.driver.residents.seat import Presence, Seat
 from freshet.spark.driver.residents.slots import is_elastic, take_slots
 from freshet.spark.session.settings import in_process
@@ -72,11 +73,10 @@ class Residents:
             self._listener = Listener(secret, self._welcome, bind=bind, host=host, port=port)
         posts = Post(self._listener.address, secret, 0, 0)
         self.seats = [
-            Seat(number, f"resident-{name}-{number}", session, room, partial(_at, posts, number))
+            Seat(number, f"{RESIDENT_GROUP}{name}-{number}", session, room, partial(_at, posts, number))
             for number in range(count)
         ]
-        self.relief = Relief(context, self.drain_one)
-        """Watches jobs that may need the slot of a resident."""
+        self._relief = Relief(context, self._drain_one)
         self._departures = Departures(context, lambda: self._tasks, self._drain_seat)
         for seat in self.seats:
             seat.start()
@@ -176,7 +176,7 @@ class Residents:
                 self._leave(seat)
                 seat.dismiss(term)
 
-    def drain_one(self) -> None:
+    def _drain_one(self) -> None:
         """Asks for the slot of a resident: a job waits for one. From any thread."""
         self._drains = 1
         self._clock.wake()
@@ -255,7 +255,7 @@ class Residents:
             if seat.presence is not None:
                 self._send(seat.presence, '["end"]')
                 self._leave(seat)
-        self.relief.close()
+        self._relief.close()
         self._departures.close()
         self._listener.close()
         self._end_jobs()

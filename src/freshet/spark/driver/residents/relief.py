@@ -1,25 +1,23 @@
-"""Relief: a job that has waited for a slot for a while gets that of a resident."""
+"""Relief: a job that has waited for a slot for a while gets that of a resident, whoever has submitted it."""
 
 from __future__ import annotations
 
+import logging
 import threading
-import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
 from typing import Final
 
 from pyspark import SparkContext
 
-from freshet.spark.driver.residents.scheduler import running_of
+from freshet.spark.driver.residents.scheduler import waiting_jobs
 
+_LOGGER: Final = logging.getLogger(__name__)
 _PATIENCE: Final = 1.0
-"""Seconds that a job may wait without a task; also the time between two looks."""
-
-_MOMENT: Final = 0.2
+"""Seconds between two looks: a job that has no task at both of them has waited for so long."""
 
 
 class Relief:
-    """Watches jobs that run while residents hold slots.
+    """Watches the jobs of a Spark in which residents hold slots.
 
     Args:
         context: Where they run.
@@ -28,54 +26,22 @@ class Relief:
 
     def __init__(self, context: SparkContext, drain: Callable[[], None]) -> None:
         self._context, self._drain = context, drain
-        self._changed = threading.Condition()
-        self._since: dict[str, float] = {}
-        """When the jobs of a group began to wait."""
-        self._closing = False
+        self._closing = threading.Event()
         threading.Thread(target=self._watch, name="freshet-relief", daemon=True).start()
-
-    @contextmanager
-    def watch(self, group: str) -> Iterator[None]:
-        """Watches the jobs of a group."""
-        with self._changed:
-            self._since[group] = time.monotonic()
-            self._changed.notify()
-        try:
-            yield
-        finally:
-            with self._changed:
-                self._since.pop(group, None)
 
     def close(self) -> None:
         """Watches no longer."""
-        with self._changed:
-            self._closing = True
-            self._changed.notify()
+        self._closing.set()
 
     def _watch(self) -> None:
-        while True:
-            with self._changed:
-                self._changed.wait_for(lambda: self._since or self._closing)
-                if self._closing:
-                    return
-                self._changed.wait(_PATIENCE)
-                late = time.monotonic() - _PATIENCE
-                waiting = [group for group, since in self._since.items() if since <= late]
-            for group in waiting:
-                with suppress(Exception):  # a Spark that is gone is found by those who run the job
-                    self._look(group)
-
-    def _look(self, group: str) -> None:
-        if self._is_waiting(group):
-            self._drain()
-            return
-        with self._changed:
-            if group in self._since:
-                self._since[group] = time.monotonic()
-
-    def _is_waiting(self, group: str) -> bool:
-        """Looks twice: between two stages a job has no task for a moment."""
-        if running_of(self._context, group) != 0:
-            return False
-        time.sleep(_MOMENT)
-        return running_of(self._context, group) == 0
+        waited = frozenset[int]()
+        while not self._closing.wait(_PATIENCE):
+            try:
+                waiting = waiting_jobs(self._context)
+            except Exception as error:  # a Spark that is gone is found by those who run the job
+                _LOGGER.debug("nobody knows whether a job waits for a slot: %s", error)
+                waiting = frozenset()
+            if waited & waiting:
+                self._drain()
+                waiting = frozenset()  # it gets the slot before the next look but one
+            waited = waiting

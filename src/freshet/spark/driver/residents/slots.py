@@ -13,7 +13,7 @@ from typing import Any, Final
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
-from freshet.spark.session.residency import IDLE_SETTINGS, MOST, ResidentSetting, wanted, why_none
+from freshet.spark.session.residency import MOST, ResidentSetting, wanted, why_none
 from freshet.spark.session.settings import in_process, slots_of_local
 
 _LOGGER: Final = logging.getLogger(__name__)
@@ -24,8 +24,9 @@ _TAKEN: Final[dict[str, int]] = {}
 
 def slots_of(context: SparkContext) -> int:
     """How many tasks a Spark runs at once, as it is now."""
-    cpus = int(context.getConf().get("spark.task.cpus", "1"))
-    return max(1, _cores_of(context) // cpus)
+    # PySpark's getConf copies all settings, with two calls for each; this is asked every second.
+    conf: Any = context._jsc.sc().conf()
+    return max(1, _cores_of(context) // int(conf.get("spark.task.cpus", "1")))
 
 
 def _cores_of(context: SparkContext) -> int:
@@ -58,10 +59,7 @@ def residents_for(session: SparkSession, setting: ResidentSetting, workers: int)
     """
     context = session.sparkContext
     local = in_process(context.master or "")
-    found = dict(context.getConf().getAll())
-    for key in (key for pair in IDLE_SETTINGS for key in pair if key.startswith("spark.sql.")):
-        if (value := session.conf.get(key, None)) is not None:
-            found[key] = value
+    found = dict(context.getConf().getAll()) | session.conf.getAll  # a session may have its own
     if (none := why_none(found, local, setting)) is not None:
         return 0, none
     if local:
