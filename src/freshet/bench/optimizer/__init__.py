@@ -171,8 +171,8 @@ def _conditions(found: Mapping[str, Sequence[SideRun]], probed: Probed, played: 
         "sides": (
             "pcs, simplified-segment, segment: the query keeps this strategy (`strategy = ...`), and the optimizer "
             "looks without acting, so all sides pay for looks; optimizer: it begins with what its table ranks best for "
-            "both measures, and chooses. Every side is a new engine over an empty log that has run all three "
-            'strategies before its first phase; optimizer-thin: the same with `overload = ["defer", "thin"]`'
+            "latency, because nothing waits then, and chooses. Every side is a new engine over an empty log that has "
+            "run all three strategies before its first phase; optimizer-thin: the same with overload = [defer, thin]"
         ),
         "query": (
             "eight operators: three selections, two joins over windows of "
@@ -190,8 +190,8 @@ def _conditions(found: Mapping[str, Sequence[SideRun]], probed: Probed, played: 
             f"mean over the strategies, {CALM:g} of that time"
         ),
         "busy": {name: _rounded(runs, lambda run: run.busy) for name, runs in found.items()},
-        "arrivals": f"shares {SHARES}; a batch every {BEAT:g} s, but for the calm, with Poisson numbers of rows of all streams; rows of "
-        f"{LATER} belong to rows of the second before; the same for all sides of a repetition",
+        "arrivals": f"shares {SHARES}; a batch every {BEAT:g} s, but for the calm, with Poisson numbers of rows "
+        f"of all streams; rows of {LATER} belong to rows of the second before; the same for all sides of a repetition",
         "expected": (
             f"class must, a look every {LOOK_S:g} s. Calm and burst: latency {probed.wishes.latency:.3f} s, the "
             "geometric mean of what pcs and simplified-segment gave in a calm before; memory 100 times as much as "

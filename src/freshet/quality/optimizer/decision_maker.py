@@ -85,8 +85,8 @@ class DecisionMaker:
                 raise UserError(f"the decision table has no column {name!r} (it has: {', '.join(table.strategies)})")
 
     def first(self, expectations: Expectations) -> str:
-        """The strategy of a query that has none yet. Nothing waits when it begins, so memory is as expected, and nothing
-        has been answered: the best strategy is that for the other measures. If there are none, memory counts.
+        """The strategy of a query that has none yet: the best one for the other measures than memory. Nothing waits
+        when a query begins, so memory is as expected, and nothing has been answered. If there are none, memory counts.
 
         >>> [DecisionMaker().first(Expectations.parse(given)) for given in ({"memory": 5}, {"memory": 5, "latency": 1})]
         ['segment', 'pcs']
