@@ -86,9 +86,17 @@ def test_a_query_may_come_to_expect_something_while_it_runs(tmp_path: Path) -> N
         assert promise(run, "q")["strategy"] == "pcs"
         assert promise(run, "pinned")["strategy"] == "segment"
         run.set_policy("fcfs")
+        with pytest.raises(UserError, match="query q: strategy: there is no policy 'fastest'"):
+            run.set_strategy("q", "fastest")
+        with pytest.raises(UserError, match="there is no query 'p'"):
+            run.set_strategy("p", "pcs")
+        run.set_strategy("q", "segment")
+        run.set_strategy("pinned", None)
         run.push("s", [{"k": 7}])
         assert run.drain(120)
-        assert promise(run, "q")["strategy"] == "pcs"
+        assert promise(run, "q")["strategy"] == "segment"
+        assert promise(run, "q")["pinned"]
+        assert run.meters()["queries"]["pinned"]["promise"] is None
         assert run.read("q").num_rows == 100
         assert run.read("pinned").num_rows == 101
     assert run.report()["optimizer"] is not None
