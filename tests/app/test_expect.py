@@ -68,6 +68,7 @@ def test_python_declares_the_same() -> None:
         ({"every": 0}, "query q: expect.every: must be above 0, such as '3 s'"),
         ({"latency": 1, "every": "500 ms"},
          "query q: a look-ahead of 1 s is too long: use less than the 500 ms between looks"),
+        ({}, "query q: expect names no measure: use latency, memory or throughput, such as {'latency': '2 s'}"),
         ("2 s", "query q: expect: is a table by measure, such as {\"latency\": \"2 s\"}, not '2 s'"),
     ],
 )  # fmt: skip

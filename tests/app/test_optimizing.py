@@ -36,15 +36,15 @@ def test_a_file_with_expectations_is_optimized_and_says_why(app: Path, capsys: p
     with App.from_toml(app).start() as run:
         wait_for(lambda: promise(run, "archive")["looks"] > 1 and promise(run, "alarm")["switches"] == 1, run)
         # Another process reads the same files while it runs.
-        assert "simplified-segment -> pcs" in decisions_text(run.app.state, ["alarm"], as_json=False)
+        assert "pcs -> segment" in decisions_text(run.app.state, ["alarm"], as_json=False)
     report = run.report()
     alarm, archive = (report["queries"][name]["promise"] for name in ("alarm", "archive"))
     assert alarm is not None
     assert archive is not None
-    # Both measures count at first; of the two, only latency is violated.
-    assert (alarm["strategy"], alarm["switches"], alarm["pinned"]) == ("pcs", 1, False)
-    assert alarm["measures"]["latency"]["violated_s"] > 0.0
-    assert alarm["measures"]["memory"]["violated_s"] == 0.0
+    # When it began, nothing waited; of the two, only memory is violated.
+    assert (alarm["strategy"], alarm["switches"], alarm["pinned"]) == ("segment", 1, False)
+    assert alarm["measures"]["memory"]["violated_s"] > 0.0
+    assert alarm["measures"]["latency"]["violated_s"] == 0.0
     assert (archive["strategy"], archive["switches"], archive["pinned"]) == ("segment", 0, True)
     assert report["queries"]["plain"]["promise"] is None
     assert report["optimizer"] is not None
@@ -62,15 +62,15 @@ def test_strategy_and_age_survive_a_restart_and_a_new_text_begins_anew(app: Path
         wait_for(lambda: promise(run, "alarm")["switches"] == 1, run)
     before = [each.look for each in read_looks(run.app.state) if each.query == "alarm"]
     with App.from_toml(app).start() as run:
-        assert promise(run, "alarm")["strategy"] == "pcs"
+        assert promise(run, "alarm")["strategy"] == "segment"
         wait_for(lambda: promise(run, "alarm")["looks"] > 0, run)
     after = [each.look for each in read_looks(run.app.state) if each.query == "alarm"]
     new = after[len(before) :]
-    assert {look.strategy for look in new} == {"pcs"}
+    assert {look.strategy for look in new} == {"segment"}
     assert new[0].age > before[-1].age
     app.write_text(APP.replace("size > 50", "size > 60"))
     with App.from_toml(app).start() as run:
-        assert promise(run, "alarm")["strategy"] == "simplified-segment"
+        assert promise(run, "alarm")["strategy"] == "pcs"
 
 
 def test_a_query_may_come_to_expect_something_while_it_runs(tmp_path: Path) -> None:
@@ -86,9 +86,17 @@ def test_a_query_may_come_to_expect_something_while_it_runs(tmp_path: Path) -> N
         assert promise(run, "q")["strategy"] == "pcs"
         assert promise(run, "pinned")["strategy"] == "segment"
         run.set_policy("fcfs")
+        with pytest.raises(UserError, match="query q: strategy: there is no policy 'fastest'"):
+            run.set_strategy("q", "fastest")
+        with pytest.raises(UserError, match="there is no query 'p'"):
+            run.set_strategy("p", "pcs")
+        run.set_strategy("q", "segment")
+        run.set_strategy("pinned", None)
         run.push("s", [{"k": 7}])
         assert run.drain(120)
-        assert promise(run, "q")["strategy"] == "pcs"
+        assert promise(run, "q")["strategy"] == "segment"
+        assert promise(run, "q")["pinned"]
+        assert run.meters()["queries"]["pinned"]["promise"] is None
         assert run.read("q").num_rows == 100
         assert run.read("pinned").num_rows == 101
     assert run.report()["optimizer"] is not None

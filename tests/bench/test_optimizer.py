@@ -9,6 +9,7 @@ import pytest
 from freshet.bench.optimizer import figures_of
 from freshet.bench.optimizer.answers import rows_wrong
 from freshet.bench.optimizer.load import (
+    BEAT,
     CALM,
     FLOOD,
     LATER,
@@ -19,6 +20,8 @@ from freshet.bench.optimizer.load import (
     SQL,
     WINDOW_S,
     arrivals,
+    calm_beat,
+    calm_rows,
     phases,
 )
 from freshet.bench.optimizer.rig import PhaseViolation, SideRun, excess_rows
@@ -45,8 +48,21 @@ def test_as_many_rows_come_as_the_load_says() -> None:
         assert rows / (end - begin) / 1000.0 == pytest.approx(load, rel=0.05)
 
 
-def test_rows_meet_a_partner_as_often_at_any_load() -> None:
-    came = arrivals(phases(114.0), capacity=2000.0, seed=2)
+def test_the_calm_has_its_load_by_what_its_batches_take() -> None:
+    played, capacity, seconds_per_batch = phases(114.0), 1000.0, 0.09
+    came = arrivals(played, capacity, seed=1, calm=calm_beat(seconds_per_batch))
+    batches = [chunk for time, chunk in came if time < 28.0]
+    assert len(batches) * seconds_per_batch / 28.0 == pytest.approx(CALM, rel=0.02)
+    rows = sum(table.num_rows for chunk in batches for table in chunk.values())
+    assert rows / len(batches) == pytest.approx(calm_rows(capacity), rel=0.1)
+    # The other phases stay as they are.
+    others = [time for time, _ in came if time >= 28.0]
+    assert len(others) == round((played[1].seconds + played[2].seconds + played[3].seconds) / BEAT)
+
+
+@pytest.mark.parametrize("calm", [BEAT, 0.29])
+def test_rows_meet_a_partner_as_often_at_any_load(calm: float) -> None:
+    came = arrivals(phases(114.0), capacity=2000.0, seed=2, calm=calm)
     ids = {name: np.concatenate([chunk[name]["id"].to_numpy() for _, chunk in came]) for name in SHARES}
     values, counts = np.unique(ids["s1"], return_counts=True)
     partners = dict(zip(values.tolist(), counts.tolist(), strict=True))
@@ -78,6 +94,7 @@ def test_the_best_fixed_strategy_is_that_of_each_repetition() -> None:
     }
     figures = figures_of(found)
     assert figures["violation_vs_best_fixed"].middle == pytest.approx(5.0 / 10.0)  # type: ignore[union-attr]
+    assert figures["violation_before_overload_vs_best_fixed"] == figures["violation_vs_best_fixed"]
     assert figures["memory_segment_vs_pcs"].middle == 0.5  # type: ignore[union-attr]
     assert figures["latency_pcs_vs_segment"].middle == pytest.approx(0.5)  # type: ignore[union-attr]
     assert (figures["rows_wrong"], figures["rows_checked"]) == (3, 800)
@@ -108,4 +125,6 @@ def test_what_thinning_is_worth_is_measured_in_the_overload() -> None:
     sides = {"pcs": over(9.0, 0), "segment": over(9.0, 0), "optimizer": over(8.0, 0), "optimizer-thin": over(2.0, 450)}
     figures = figures_of({side: [run] for side, run in sides.items()})
     assert figures["violation_shed_vs_unshed"].middle == 0.25  # type: ignore[union-attr]
+    assert figures["violation_vs_best_fixed"].middle == pytest.approx(8.0 / 9.0)  # type: ignore[union-attr]
+    assert figures["violation_before_overload_vs_best_fixed"].middle == 0.0  # type: ignore[union-attr]
     assert figures["shed_vs_excess"].middle == 0.9  # type: ignore[union-attr]

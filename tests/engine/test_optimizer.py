@@ -134,6 +134,43 @@ def test_a_pin_must_be_a_policy() -> None:
         Optimizer().pin("q", "fastest")
 
 
+def test_a_strategy_is_set_and_taken_back_while_it_runs() -> None:
+    memory = RunMemory()
+    watching = optimizer(memory)
+    ran = world(watching, query(latency="1 ms"), query("plain"))
+    ran.run(until=4.0)
+    assert watching.strategies() == {"q": "pcs(5)"}
+    with pytest.raises(UserError, match="there is no policy 'fastest'"):
+        watching.set_strategy("q", "fastest")
+    watching.set_strategy("q", "segment(5)")
+    watching.set_strategy("plain", "simplified-segment(5)")
+    ran.run(until=7.0)
+    assert watching.strategies() == {"q": "segment(5)", "plain": "simplified-segment(5)"}
+    pinned = memory.looks["q"][-1]
+    assert (pinned.strategy, pinned.to, pinned.applied) == ("segment(5)", "pcs(5)", False)
+    watching.set_strategy("q", None)
+    watching.set_strategy("plain", None)
+    assert watching.strategies() == {"q": "segment(5)"}, "it goes on from the strategy that it has"
+    ran.run()
+    assert watching.strategies() == {"q": "pcs(5)"}
+    assert switches(memory.looks["q"]) == [("segment(5)", "pcs(5)")]
+    plain = world(None, query(), query("plain"))
+    plain.run()
+    assert all(len(ran.departed()[name][0]) == len(plain.departed()[name][0]) for name in ("q", "plain"))
+
+
+def test_a_strategy_that_is_taken_back_where_nothing_is_changed_leaves_the_policy() -> None:
+    memory = RunMemory()
+    watching = optimizer(memory, mode="advise")
+    ran = world(watching, query(latency="1 ms"))
+    watching.set_strategy("q", "segment(5)")
+    ran.run(until=4.0)
+    watching.set_strategy("q", None)
+    assert watching.strategies() == {}
+    ran.run()
+    assert [look.strategy for look in memory.looks["q"]][:2] == ["segment(5)", "fcfs"]
+
+
 def test_it_looks_while_a_unit_runs_and_nothing_is_ready() -> None:
     memory = RunMemory()
     slow = replace(

@@ -218,7 +218,7 @@ class App(OwnCode):
             given = dict(query) | {
                 "sinks": tuple(placed(sink.declared(), folder) for sink in query.sinks),
                 "retention": query.retention.retention(),
-                "expect": query.expect.given(),
+                "expect": query.expect.given() or None,
             }
             if name not in broken:
                 with noted(problems, f"queries.{name}", f"query {name}: "):

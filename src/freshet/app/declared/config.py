@@ -158,6 +158,12 @@ class ExpectSection(Section):
     every: Annotated[DurationText, Field(gt=0)] | None = None
     """Time between looks at the query; that of the application, if not given."""
 
+    @model_validator(mode="after")
+    def _names_a_measure(self) -> ExpectSection:
+        if not self.given().keys() - {"every"}:
+            raise ValueError("names no measure: use latency, memory or throughput, such as latency = '2 s'")
+        return self
+
     def given(self) -> dict[str, Any]:
         """What was given, as an application takes it."""
         return {key: value for key, value in self if value is not None}
@@ -182,7 +188,7 @@ class QuerySection(Section):
     something."""
     curve: LatencyCurve | None = None
     """What its answers are worth by their latency: points [latency, utility], never rising, utilities in [0, 1]."""
-    expect: ExpectSection = ExpectSection()
+    expect: ExpectSection = ExpectSection.model_construct()
     """What its measures should be over its life."""
     overload: Overload = ("defer",)
     """What may happen to it under overload: "defer" lets tuples wait, "thin" leaves some of them out."""

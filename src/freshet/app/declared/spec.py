@@ -240,8 +240,10 @@ def declare_query(
     worth = None if curve is None else Curve.for_query(name, curve)
     try:
         kept = check_retention(retention)
-        wishes = _expectations(expect or {}, settings or Settings())
+        wishes = Expectations() if expect is None else _expectations(expect, settings or Settings())
         under_load, worth_kept = overload_of(overload), QualityTable.parse(quality)
+        if value is not None and "thin" not in under_load:
+            raise UserError('value says which tuples go first, but none may go: add overload = ["defer", "thin"]')
         plan = WeightPlan.parse(weight)
         promises = Promises(
             plan.other,
@@ -264,6 +266,8 @@ def declare_query(
 def _expectations(given: object, settings: Settings) -> Expectations:
     """The expectations of a query, whose looks must suit those of the application."""
     expectations = Expectations.parse(given, settings.classes)
+    if not expectations:
+        raise UserError("expect names no measure: use latency, memory or throughput, such as {'latency': '2 s'}")
     settings.looks.of_query(expectations)
     return expectations
 

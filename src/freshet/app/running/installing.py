@@ -201,6 +201,10 @@ class Installer:
         """Changes what is expected of a measure of a query."""
         self.promise(name, expect=self._find(name).promises.expect.changed(measure, expectation))
 
+    def pin(self, name: str, strategy: str | None) -> None:
+        """Schedules a query by one strategy; None: by any."""
+        self._optimizing.pin(name, strategy, self._find(name).promises)
+
     def drop(self, name: str) -> None:
         """Ends a query; its output stays readable, and its place is kept for when it is added again."""
         self._find(name)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from freshet.app.declared.optimizing import check_ranked
+from freshet.app.declared.optimizing import check_ranked, check_strategy
 from freshet.app.declared.spec import QuerySpec
 from freshet.app.remembered.ranks import MeasuredRanks
 from freshet.app.remembered.strategies import StateFolder
@@ -43,6 +43,14 @@ class Optimizing:
         """The promises of a query are about to change."""
         check_ranked(name, promises, self._settings.ranks)
         self._needed(promises)
+
+    def pin(self, name: str, strategy: str | None, promises: Promises) -> None:
+        """A query that runs has a strategy of its own from now on; None: it has none any more."""
+        if strategy is not None:
+            check_strategy(name, strategy)
+        optimizer = self._needed(promises, strategy is not None)
+        if optimizer is not None:
+            optimizer.set_strategy(name, strategy)
 
     def _needed(self, promises: Promises, pinned: bool = False) -> Optimizer | None:
         watched = bool(promises.expected) and self._settings.optimizer != "off"

@@ -232,6 +232,13 @@ class Run:
             raise UserError(f"query {name}: expect.{measure}: {error}") from None
         self._parts.loop.ask(lambda: self._parts.installer.expect(name, measure, wish))
 
+    def set_strategy(self, name: str, strategy: str | None) -> None:
+        """Schedules a query by a policy of its own from now on, such as ``"pcs"``, whatever the optimizer sees. None:
+        the optimizer chooses again if the query expects something; else it goes by the policy of the application. A
+        later run begins with what is declared.
+        """
+        self._parts.loop.ask(lambda: self._parts.installer.pin(name, strategy))
+
     def thin(self, name: str, kept: float) -> None:
         """Keeps only a share of what comes in for a query, above 0 and at most 1, from its next unit on.
 

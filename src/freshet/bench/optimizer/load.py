@@ -82,7 +82,8 @@ selections take about half of the work, so they can keep up with the overload.""
 NOTE_BYTES: Final = 100
 """Bytes of the column that no operator reads: a tuple is wide until it has passed the first selection."""
 BEAT: Final = 0.1
-"""Seconds from one batch to the next; each brings rows of all streams, somewhere in the first half of its beat."""
+"""Seconds from one batch to the next, but for the calm; each brings rows of all streams, somewhere in the first half of
+its beat."""
 PARTNERS: Final = 2.0
 """Rows of a stream for each id of a slot."""
 SLOT_S: Final = 1
@@ -97,6 +98,7 @@ ROOM: Final = 1.3
 """The memory expected then, as a multiple of the most that Segment had in a burst."""
 CALM, LOW, BURST, FLOOD = 0.3, 0.3, 1.7, 1.5
 """Loads: of the calm, between bursts, of a burst and of the overload."""
+CALM_PHASE: Final = "calm"
 _SLOTLESS: Final = -1
 
 
@@ -121,7 +123,7 @@ def phases(seconds: float) -> tuple[LoadPhase, ...]:
     unit = seconds / 57.0
     burst = ((0.5, LOW), (1.0, BURST), (1.0, LOW))
     return (
-        LoadPhase("calm", ((14.0 * unit, CALM),)),
+        LoadPhase(CALM_PHASE, ((14.0 * unit, CALM),)),
         LoadPhase("burst", burst),
         LoadPhase("tight", max(1, round(8 * unit)) * burst),
         LoadPhase(OVERLOAD, ((20.0 * unit, FLOOD),)),
@@ -182,38 +184,81 @@ def backlog(rows: int, seed: int) -> dict[str, pa.Table]:
     return {name: make_rows(count, _SLOTLESS - seed, spread, draw) for name, count in counts.items()}
 
 
-def arrivals(played: Sequence[LoadPhase], capacity: float, seed: int) -> list[Arrival]:
-    """What comes when in these phases, if the machine can do ``capacity`` rows per second.
+def calm_rows(capacity: float) -> int:
+    """Mean number of rows of a batch of the calm."""
+    return round(CALM * BEAT * capacity)
+
+
+def calm_beat(seconds_per_batch: float) -> float:
+    """Seconds from one batch of the calm to the next.
+
+    A batch of the calm is small. A call of an expression has a price, whatever the number of tuples, and for small
+    batches this is most of their time. So a batch each :data:`BEAT` is more load than its rows, which are reckoned by
+    what long trains take. The calm has its load if its batches come as often as the machine can do :data:`CALM` of.
+
+    Args:
+        seconds_per_batch: What such a batch was measured to take, alone.
+
+    >>> round(calm_beat(0.09), 6)
+    0.3
+    """
+    return max(BEAT, seconds_per_batch / CALM)
+
+
+def arrivals(played: Sequence[LoadPhase], capacity: float, seed: int, calm: float = BEAT) -> list[Arrival]:
+    """What comes when in these phases, if the machine can do ``capacity`` rows per second in long trains.
 
     A batch has a number of rows of each stream that is drawn from a Poisson distribution. Rows meet a partner as often
     at any load: the number of ids in a slot goes with the rows that are expected there.
+
+    Args:
+        played: The phases.
+        capacity: Rows per second that are a load of 1.
+        seed: Seed of all draws.
+        calm: Seconds from one batch of the calm to the next, of :func:`calm_rows` each.
     """
-    pieces = [piece for phase in played for piece in phase.pieces]
+    rates = _rates(played, capacity, calm)
     draw = np.random.default_rng([seed, 56])
     found: list[Arrival] = []
-    for beat in range(round(sum(seconds for seconds, _ in pieces) / BEAT)):
-        begin = beat * BEAT
-        rows = capacity * load_between(pieces, begin, begin + BEAT)
+    for begin, beat in _beats(played, calm):
+        rows = total_between(rates, begin, begin + beat)
         slot = int((begin + 1e-9) // SLOT_S)
         chunk = {}
         for stream, share in SHARES.items():
             own = slot - 1 if stream == LATER else slot
-            expected = capacity * load_between(pieces, max(0, own) * SLOT_S, (max(0, own) + 1) * SLOT_S) / len(SHARES)
+            expected = total_between(rates, max(0, own) * SLOT_S, (max(0, own) + 1) * SLOT_S) / len(SHARES)
             spread = max(1, round(expected / PARTNERS))
             chunk[stream] = make_rows(max(1, int(draw.poisson(share * rows))), own, spread, draw)
-        found.append((begin + draw.random() * BEAT / 2.0, chunk))
+        found.append((begin + draw.random() * beat / 2.0, chunk))
     return found
 
 
-def load_between(pieces: Sequence[tuple[float, float]], begin: float, end: float) -> float:
-    """The work that comes between two moments, in seconds.
+def _rates(played: Sequence[LoadPhase], capacity: float, calm: float) -> list[tuple[float, float]]:
+    """Pieces of (seconds, rows per second)."""
+    return [
+        (seconds, capacity * load * (BEAT / calm if phase.name == CALM_PHASE else 1.0))
+        for phase in played
+        for seconds, load in phase.pieces
+    ]
 
-    >>> [load_between(((1.0, 0.5), (2.0, 1.5)), *span) for span in ((0.0, 1.0), (0.5, 2.0), (2.0, 9.0))]
+
+def _beats(played: Sequence[LoadPhase], calm: float) -> Iterator[tuple[float, float]]:
+    """When each batch may come at first, and the seconds until the next one may."""
+    for phase, start, end in _spans(played):
+        count = max(1, round(phase.seconds / (calm if phase.name == CALM_PHASE else BEAT)))
+        beat = (end - start) / count
+        yield from ((start + number * beat, beat) for number in range(count))
+
+
+def total_between(rates: Sequence[tuple[float, float]], begin: float, end: float) -> float:
+    """What comes between two moments, by pieces of (seconds, rate).
+
+    >>> [total_between(((1.0, 0.5), (2.0, 1.5)), *span) for span in ((0.0, 1.0), (0.5, 2.0), (2.0, 9.0))]
     [0.5, 1.75, 1.5]
     """
     found, start = 0.0, 0.0
-    for seconds, load in pieces:
-        found += load * max(0.0, min(end, start + seconds) - max(begin, start))
+    for seconds, rate in rates:
+        found += rate * max(0.0, min(end, start + seconds) - max(begin, start))
         start += seconds
     return found
 

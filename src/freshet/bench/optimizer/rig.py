@@ -21,6 +21,7 @@ from freshet.bench.optimizer.load import (
     LoadPhase,
     LoadWishes,
     backlog,
+    calm_rows,
     phase_at,
 )
 from freshet.bench.rig.engine import EngineRig
@@ -46,6 +47,8 @@ TRAIN_ROWS: Final = 8_000
 _LEAD: Final = 0.2
 """Seconds from the start of the feeder to the first phase."""
 _WARM_ROWS: Final = 3 * TRAIN_ROWS
+_BATCHES: Final = 12
+"""Number of batches of the calm by which their time is measured, with each strategy."""
 
 
 class PhaseViolation(NamedTuple):
@@ -137,6 +140,14 @@ class OptimizerRig(EngineRig):
             seconds += sum(step.seconds for step in self.work_off(create(strategy)))
         return len(STRATEGIES) * rows / seconds
 
+    def batch_seconds(self, capacity: float) -> float:
+        """Seconds that a batch of the calm takes, alone, as a mean over the strategies."""
+        seconds, rows = 0.0, calm_rows(capacity)
+        for place in range(len(STRATEGIES) * _BATCHES):
+            self.append(backlog(rows, 2 * len(STRATEGIES) + place))
+            seconds += sum(step.seconds for step in self.work_off(create(STRATEGIES[place // _BATCHES])))
+        return seconds / (len(STRATEGIES) * _BATCHES)
+
     def phases(self, played: Sequence[LoadPhase], came: Sequence[Arrival], wishes: LoadWishes) -> SideRun:
         """Plays phases, and works off what is left."""
         seconds = sum(phase.seconds for phase in played)
@@ -158,7 +169,7 @@ class OptimizerRig(EngineRig):
         kept = [look.kept for look in looks if look.time > flood]
         return SideRun(
             latency=totals.seconds / max(1, totals.answers),
-            memory=_mean_memory(looks, start),
+            memory=_mean_memory(looks, start, seconds),
             seen=_seen(played, looks, start),
             violated=_violated(played, looks, start),
             busy=_busy(played, steps, counter),
@@ -210,21 +221,20 @@ def excess_rows(rows: int, seconds: float, seconds_per_row: float) -> float:
 
 
 def _spans(looks: Sequence[Look], start: float) -> list[tuple[Look, float, float]]:
-    """Each look with the middle of its interval, since the start, and the interval's length."""
-    times = [start, *(look.time for look in looks)]
-    return [
-        (look, (begin + end) / 2.0 - start, end - begin)
-        for look, begin, end in zip(looks, times, times[1:], strict=False)
-    ]
+    """Each look with the middle of its interval, since the start, and the interval's length. No look tells of the time
+    for which the query was at rest.
+    """
+    lengths = [min(look.seconds, look.time - start) for look in looks]
+    return [(look, look.time - length / 2.0 - start, length) for look, length in zip(looks, lengths, strict=True)]
 
 
 def _observed(look: Look, measure: str) -> float:
     return next((each.observed or 0.0 for each in look.measures if each.measure == measure), 0.0)
 
 
-def _mean_memory(looks: Sequence[Look], start: float) -> float:
+def _mean_memory(looks: Sequence[Look], start: float, seconds: float) -> float:
     spans = _spans(looks, start)
-    return sum(_observed(look, "memory") * length for look, _, length in spans) / sum(length for *_, length in spans)
+    return sum(_observed(look, "memory") * length for look, _, length in spans) / seconds
 
 
 def _seen(played: Sequence[LoadPhase], looks: Sequence[Look], start: float) -> dict[str, PhaseSeen]:

@@ -11,6 +11,7 @@ from freshet.engine import events
 from freshet.engine.board import Board
 from freshet.engine.metering import waiting_for
 from freshet.engine.optimizer.load_shedding import LoadShedding
+from freshet.engine.optimizer.predicting import Predicting
 from freshet.engine.optimizer.strategy_memory import RunMemory, StrategyMemory
 from freshet.engine.protocols import QueueLog
 from freshet.engine.states import QueryState
@@ -28,7 +29,6 @@ from freshet.quality.optimizer import (
     IntervalTotals,
     Look,
     LookSettings,
-    Predictor,
     StrategyState,
     SystemMonitor,
     Tally,
@@ -42,8 +42,6 @@ _PAUSE: Final = 200.0
 
 _MOVES: Final = (events.Arrived, events.Submitted, events.Returned)
 """Events after which a worker has become busy or idle, or something waits."""
-_LEAST_SHARE: Final = 0.1
-"""Predictions leave a query at least this share of the workers' time."""
 
 
 @dataclass(slots=True)
@@ -60,8 +58,6 @@ class WatchedQuery:
     tally: Tally = field(default_factory=Tally)
     excess: str = ""
     """Why some of its tuples should be left out: it must be satisfied, is not, and no strategy may be better."""
-    others: tuple[float, float] | None = None
-    """When it was last predicted, and for how many seconds operators of other queries had run by then."""
 
 
 class Optimizer:
@@ -117,6 +113,7 @@ class Optimizer:
         """Says what it watches, how time is measured, and how queries are thinned. The engine calls it."""
         self._board, self._log, self._meters, self._stopwatch = board, log, meters, stopwatch
         self._shedding = LoadShedding(board, log, shed)
+        self._predicting = Predicting(board)
         self._start = board.now
         for state in board.queries:
             if state.name in board.numbers:
@@ -137,6 +134,22 @@ class Optimizer:
             create(strategy)
             self._pins[query] = strategy
 
+    def set_strategy(self, query: str, strategy: str | None) -> None:
+        """Schedules a query by one strategy from now on, whatever is seen. None: the optimizer chooses again if the
+        query expects something, and goes on from the strategy that it has.
+
+        Raises:
+            UserError: There is no such policy.
+        """
+        self.pin(query, strategy)
+        known, promises = self._watched.get(query), self._state(query).promises
+        if known is not None and (strategy is not None or self.mode != "act"):
+            # What was decided before says nothing about a strategy that somebody chose.
+            known.state = StrategyState(strategy or self._policy.name)
+            if strategy is None:
+                self._master.assign(query, None, known.expectations.weight)
+        self._add(query, promises, self._board.now)
+
     @property
     def next_look(self) -> float | None:
         """When the next look is due; None: there is nothing to look at."""
@@ -152,6 +165,7 @@ class Optimizer:
             self._something_moved(event)
         elif isinstance(event, events.Began):
             self._start = event.now
+            self._predicting.begin(event.now)
             for name in self._watched:
                 self._begin(name, event.now)
         elif isinstance(event, events.Added | events.Promised):
@@ -315,33 +329,9 @@ class Optimizer:
 
         look = decided(table)
         if self._predict and look.violated:
-            told = self._predictions(number, table, figures)
+            told = self._predicting.of(number, table.strategies, figures.arrivals, self._of(watched.expectations).every)
             look = replace(decided(DecisionTable.of_figures(told)), predicted=told)
         return replace(look, applied=self.mode == "act" and name not in self._pins)
-
-    def _predictions(
-        self, query: int, table: DecisionTable, figures: IntervalFigures
-    ) -> dict[str, dict[str, float | None]]:
-        """What each strategy would bring about until the next look."""
-        state = self._board.queries[query]
-        arrivals = {
-            operator.node.number: sum(figures.arrivals.get(edge.edge.stream, 0.0) for edge in operator.edges)
-            for operator in self._board.of(state)
-            if any(edge.edge.kind != "queue" for edge in operator.edges)
-        }
-        predictor = Predictor(self._board, query, arrivals, self._share_of(state))
-        every = self._of(state.promises.expected).every
-        return {name: dict(predictor.predict(create(name), every).observed) for name in table.strategies}
-
-    def _share_of(self, state: QueryState) -> float:
-        """The share of the workers' time that other queries have left to a query since the last prediction for it."""
-        watched, now = self._watched[state.name], self._board.now
-        busy = sum(operator.statistics.seconds for operator in self._board.operators)
-        others = busy - sum(operator.statistics.seconds for operator in self._board.of(state))
-        since, before = watched.others or (self._start, 0.0)
-        watched.others = now, others
-        free = 1.0 - max(0.0, others - before) / ((now - since) * self._board.workers) if now > since else 1.0
-        return max(_LEAST_SHARE, free)
 
     def _maker(self, name: str) -> DecisionMaker:
         return DecisionMaker(self._table(name), settings=self.settings)

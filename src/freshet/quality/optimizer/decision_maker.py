@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
@@ -15,6 +16,9 @@ from freshet.quality.optimizer.strategy_state import StrategyState, StrategySwit
 
 _EQUAL: Final = 1e-9
 """Scores that differ by less are equal: weights are sums and products of floating-point numbers."""
+
+_BEGINNING: Final = {"latency": math.inf, "memory": 0.0, "throughput": 0.0}
+"""What is observed of a query that begins: nothing waits, and nothing was answered yet."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,13 +85,16 @@ class DecisionMaker:
                 raise UserError(f"the decision table has no column {name!r} (it has: {', '.join(table.strategies)})")
 
     def first(self, expectations: Expectations) -> str:
-        """The strategy of a query that has none yet: the best one if nothing were as expected.
+        """The strategy of a query that has none yet: the best one for the other measures than memory. Nothing waits
+        when a query begins, so memory is as expected, and nothing has been answered. If there are none, memory counts.
 
-        >>> DecisionMaker().first(Expectations.parse({"memory": "1 MB"}))
-        'segment'
+        >>> [DecisionMaker().first(Expectations.parse(given)) for given in ({"memory": 5}, {"memory": 5, "latency": 1})]
+        ['segment', 'pcs']
         """
         self.table.check_measures([each.measure for each in expectations])
-        scores = self.table.scores({each.measure: each.priority.weight for each in expectations}, self.strategies)
+        case = _case([_judged(each, _BEGINNING[each.measure], 0.0, 0.0) for each in expectations], expectations)
+        weights = case.weights or {each.measure: each.priority.weight for each in expectations}
+        scores = self.table.scores(weights, self.strategies)
         return max(scores, key=scores.__getitem__)
 
     def look(
@@ -120,7 +127,7 @@ class DecisionMaker:
         return Look(
             time, age, state.strategy, to, rule, case.measures, self.table.scores(case.weights, self.strategies),
             exhausted=case.must and rule in ("none-better", "cycle") and to == state.strategy,
-            arrivals=dict(figures.arrivals), note=note or "",
+            arrivals=dict(figures.arrivals), note=note or "", seconds=figures.seconds,
         )  # fmt: skip
 
     def _decided(self, case: _Case, state: StrategyState, age: float, stay: float) -> tuple[str, LookRule, _Case]:

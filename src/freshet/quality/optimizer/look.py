@@ -62,6 +62,7 @@ class Look:
         applied: Whether it took effect: not if the optimizer only advises, or if the query's strategy is pinned.
         predicted: By strategy, what each measure was predicted to become, if that decided.
         kept: Share of what comes in for the query that is kept from now on; below 1 it is thinned.
+        seconds: Length of the interval that it judges; a query at rest is not looked at.
 
     >>> late = MeasureLook("latency", "must", 1.0, observed=3.0, expected=2.0, ahead=2.0, violated=True, weight=1.0)
     >>> look = Look(7.0, 3.0, "segment", "pcs", "best", (late,))
@@ -82,6 +83,7 @@ class Look:
     applied: bool = True
     predicted: Mapping[str, Mapping[str, float | None]] = field(default_factory=dict)
     kept: float = 1.0
+    seconds: float = 0.0
 
     @property
     def switches(self) -> bool:
