@@ -37,6 +37,7 @@ from freshet.model import (
 )
 from freshet.model.promises.promise import Missed
 from freshet.model.scheduling.instance import NO_TIME
+from freshet.model.schema import WEIGHT
 
 MOST_AT_ONCE: Final[dict[Missed, int]] = {"skip": 100, "catch-up": 100_000}
 """Number of releases of a query that are taken at once, at most: a clock may jump by years."""
@@ -65,6 +66,8 @@ class PeriodicQuery:
     """What the panes of its windows kept, by edge."""
     size: int = 0
     """Its longest window of time; 0: all its windows count rows."""
+    weighed: bool = False
+    """Whether it asks for estimates of what all tuples would have given."""
 
     @property
     def period(self) -> int:
@@ -106,6 +109,8 @@ class Releases:
         edges = tuple(edge for each in self._board.of(state) for edge in each.edges if edge.window is not None)
         held = HeldWindows(state.name, edges, self._log)
         query = PeriodicQuery(state, self._board.numbers[state.name], edges, now if last is None else last, held)
+        operators = [self._board.operators[number].node.operator for number in state.operators]
+        query.weighed = any(WEIGHT in repr(operator) for operator in operators)
         self.queries[state.name] = query
         self._recall_panes(query)
         if last is None:
@@ -259,7 +264,8 @@ class Releases:
         ratio = dict(instance.run.kept if instance.run else ()).get(seen.reader, 1.0)
         if ratio >= 1.0 or instance.run is None:
             return train
-        return replace(train, keep=Keep(ratio, seen.reader, reason=instance.run.reason))
+        weighed = self.queries[instance.record.query].weighed
+        return replace(train, keep=Keep(ratio, seen.reader, reason=instance.run.reason, weighed=weighed))
 
     def _states(self, chains: Sequence[Chain]) -> tuple[State, ...]:
         rows = max([train.rows for chain in chains for train in chain.trains], default=0)
